@@ -1,0 +1,43 @@
+# Libraries of the distribution (tools/setup installs them).
+
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+
+# libzip's own package file wants its command line tools, which nothing here uses.
+find_path(LIBZIP_INCLUDE_DIR zip.h REQUIRED)
+find_library(LIBZIP_LIBRARY zip REQUIRED)
+add_library(libzip::zip UNKNOWN IMPORTED)
+set_target_properties(libzip::zip PROPERTIES
+  IMPORTED_LOCATION "${LIBZIP_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${LIBZIP_INCLUDE_DIR}")
+
+find_path(GRAPHVIZ_INCLUDE_DIR graphviz/cgraph.h)
+find_library(GRAPHVIZ_CGRAPH_LIBRARY cgraph)
+if(GRAPHVIZ_INCLUDE_DIR AND GRAPHVIZ_CGRAPH_LIBRARY)
+  add_library(graphviz::cgraph UNKNOWN IMPORTED)
+  set_target_properties(graphviz::cgraph PROPERTIES
+    IMPORTED_LOCATION "${GRAPHVIZ_CGRAPH_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${GRAPHVIZ_INCLUDE_DIR}")
+endif()
+
+# libtorch lends its CPU kernels to backends/cpu. Its package file pulls in the whole of Caffe2's
+# dependencies, so the libraries are named here. Absent: backends/cpu and its tests are left out.
+find_path(LIBTORCH_INCLUDE_DIR torch/library.h)
+find_library(LIBTORCH_CPU_LIBRARY torch_cpu)
+find_library(LIBTORCH_C10_LIBRARY c10)
+if(LIBTORCH_INCLUDE_DIR AND LIBTORCH_CPU_LIBRARY AND LIBTORCH_C10_LIBRARY)
+  set(METAPROF_HAVE_LIBTORCH TRUE)
+  add_library(libtorch::cpu UNKNOWN IMPORTED)
+  set_target_properties(libtorch::cpu PROPERTIES
+    IMPORTED_LOCATION "${LIBTORCH_CPU_LIBRARY}"
+    INTERFACE_LINK_LIBRARIES "${LIBTORCH_C10_LIBRARY};Threads::Threads"
+    INTERFACE_INCLUDE_DIRECTORIES
+      "${LIBTORCH_INCLUDE_DIR};${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include")
+else()
+  set(METAPROF_HAVE_LIBTORCH FALSE)
+  message(STATUS "libtorch not found: backends/cpu and the tests of numbers are left out (tools/setup installs it)")
+endif()

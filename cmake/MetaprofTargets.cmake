@@ -1,0 +1,93 @@
+# A folder is a library, and the link line of that library names every folder whose headers its files may
+# include. tools/check_includes.py reads the same lines and compares them with the #include lines.
+#
+# In LINKS, a plain word is a folder of this project with `/` written as `_` (meta_core is meta/core); a
+# word with `::` is a library of the distribution.
+
+function(metaprof_link target)
+  foreach(link IN LISTS ARGN)
+    if(link MATCHES "::")
+      target_link_libraries(${target} PUBLIC ${link})
+    else()
+      target_link_libraries(${target} PUBLIC metaprof_${link})
+      set_property(GLOBAL APPEND PROPERTY METAPROF_LINKS "${target} ${link}")
+    endif()
+  endforeach()
+endfunction()
+
+# metaprof_library(meta_core LINKS fmt::fmt)
+# The static library of the current folder: all its *.cpp except main.cpp.
+function(metaprof_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "metaprof_library(${name}): unknown words '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${CMAKE_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  string(REPLACE "/" "_" expected "${folder}")
+  if(NOT name STREQUAL expected)
+    message(FATAL_ERROR "metaprof_library(${name}) in ${folder}: the name must be ${expected}")
+  endif()
+
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(sources)
+    add_library(metaprof_${name} STATIC ${sources})
+  else()
+    add_library(metaprof_${name} STATIC "${CMAKE_SOURCE_DIR}/cmake/headers_only.cpp")
+  endif()
+  target_include_directories(metaprof_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+  metaprof_link(metaprof_${name} ${arg_LINKS})
+endfunction()
+
+# metaprof_program(metaprof main.cpp LINKS cli)
+function(metaprof_program name source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINKS")
+  add_executable(${name} ${source})
+  metaprof_link(${name} ${arg_LINKS})
+endfunction()
+
+# metaprof_test(core [SOURCES error_test.cpp ...] LINKS meta_core [ONE_PROCESS])
+# One test program; without SOURCES, all *.cpp of the current folder. Tests run in the root of the
+# checkout, so they name their data as "tests/data/...". Each GoogleTest case is a test of its own, or with
+# ONE_PROCESS the program is (for libraries that are slow to load).
+function(metaprof_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_PROCESS" "" "SOURCES;LINKS")
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
+  endif()
+  set(target test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}")
+  metaprof_link(${target} ${arg_LINKS} GTest::gtest_main)
+  if(arg_ONE_PROCESS)
+    add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  else()
+    gtest_discover_tests(${target} TEST_PREFIX "${name}." WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+      DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  endif()
+endfunction()
+
+# metaprof_benchmark(dispatch SOURCES dispatch.cpp LINKS meta_op)
+# A google-benchmark program; built with everything else, run by hand.
+function(metaprof_benchmark name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
+  add_executable(bench_${name} ${arg_SOURCES})
+  target_include_directories(bench_${name} PRIVATE "${CMAKE_SOURCE_DIR}")
+  metaprof_link(bench_${name} ${arg_LINKS} benchmark::benchmark_main)
+endfunction()
+
+# A link to a folder that does not exist would only be noticed by the linker, as `-lmetaprof_...`.
+function(metaprof_check_links)
+  get_property(links GLOBAL PROPERTY METAPROF_LINKS)
+  foreach(pair IN LISTS links)
+    separate_arguments(pair)
+    list(GET pair 0 from)
+    list(GET pair 1 to)
+    if(NOT TARGET metaprof_${to})
+      message(FATAL_ERROR "${from} links '${to}', but no folder has metaprof_library(${to} ...)")
+    endif()
+  endforeach()
+endfunction()
+
+include(GoogleTest)

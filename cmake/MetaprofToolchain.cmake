@@ -1,0 +1,36 @@
+# How every target is compiled and linked.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+# Assertions stay on in release: they are cheap, and the tests run this build.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_CXX_FLAGS_COVERAGE "-O0 -g --coverage")
+set(CMAKE_EXE_LINKER_FLAGS_COVERAGE "--coverage")
+
+option(METAPROF_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+
+add_compile_options(-Wall -Wextra -Werror -fdiagnostics-color=auto)
+# No path of the build machine in binaries; also lets ccache share results between checkouts.
+add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+
+if(METAPROF_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+find_program(METAPROF_CCACHE ccache)
+if(METAPROF_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${METAPROF_CCACHE})
+endif()
+
+find_program(METAPROF_MOLD mold)
+find_program(METAPROF_LLD ld.lld)
+if(METAPROF_MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(METAPROF_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

@@ -1,0 +1,1 @@
+// The source of a library whose folder has headers only: a static library needs one object.
