@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Checks that files include only headers of folders that their library links.
+
+The permission is the link line: `metaprof_library(meta_op LINKS meta_core meta_trace)` in
+meta/op/CMakeLists.txt lets the files of meta/op include "meta/core/...", "meta/trace/..." and their own
+folder, and nothing that those link in turn. tests/ and bench/ may include what they like.
+
+Usage: check_includes.py [ROOT]. Prints one line per violation and exits with 1, or 0 if there is none.
+"""
+
+import pathlib
+import re
+import sys
+
+LIBRARY = re.compile(r"metaprof_library\(\s*(\w+)\s*(?:LINKS([^)]*))?\)")
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+COMMENT = re.compile(r"#.*")
+NOT_CHECKED = {"tests", "bench", "build", "cmake", "examples", "docs", "tools"}
+
+
+def project_files(root, pattern):
+    for path in sorted(root.rglob(pattern)):
+        first = path.relative_to(root).parts[0]
+        if first not in NOT_CHECKED and not first.startswith("."):
+            yield path
+
+
+def read_links(root):
+    """Folder -> set of folders that it may include."""
+    links = {}
+    for path in project_files(root, "CMakeLists.txt"):
+        folder = path.parent.relative_to(root).as_posix()
+        match = LIBRARY.search(COMMENT.sub("", path.read_text()))
+        if match:
+            words = (match.group(2) or "").split()
+            links[folder] = {word for word in words if "::" not in word}
+    folder_of = {folder.replace("/", "_"): folder for folder in links}
+    return {
+        folder: {folder_of[name] for name in names if name in folder_of}
+        for folder, names in links.items()
+    }
+
+
+def find_cycle(links):
+    """A list of folders that link each other in a circle, or None."""
+    done = set()
+
+    def visit(folder, path):
+        if folder in path:
+            return path[path.index(folder):] + [folder]
+        if folder in done:
+            return None
+        for target in sorted(links[folder]):
+            cycle = visit(target, path + [folder])
+            if cycle:
+                return cycle
+        done.add(folder)
+        return None
+
+    for folder in sorted(links):
+        cycle = visit(folder, [])
+        if cycle:
+            return cycle
+    return None
+
+
+def check_file(path, root, links):
+    folder = path.parent.relative_to(root).as_posix()
+    where = path.relative_to(root).as_posix()
+    if folder not in links:
+        yield f"{where}: its folder has no CMakeLists.txt with metaprof_library"
+        return
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        header = match.group(1)
+        target = pathlib.PurePosixPath(header).parent.as_posix()
+        if not (root / header).is_file():
+            yield f'{where}:{number}: "{header}" is not written from the root of the project'
+        elif target != folder and target not in links[folder]:
+            yield (
+                f'{where}:{number}: {folder} may not include "{header}": '
+                f"{target} is not in the LINKS of {folder}/CMakeLists.txt"
+            )
+
+
+def main():
+    default_root = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else default_root
+    links = read_links(root)
+    if not links:
+        sys.exit(f"check_includes: no metaprof_library found under {root}")
+
+    problems = []
+    files = [path for pattern in ("*.h", "*.cpp") for path in project_files(root, pattern)]
+    for path in files:
+        problems += check_file(path, root, links)
+    cycle = find_cycle(links)
+    if cycle:
+        problems.append("folders link each other in a circle: " + " -> ".join(cycle))
+
+    for problem in problems:
+        print(problem)
+    print(f"include directions: {len(files)} files in {len(links)} folders, {len(problems)} problems")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
