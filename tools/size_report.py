@@ -22,6 +22,7 @@ LITERALS = re.compile(
     re.S | re.M,
 )
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()=]*$|\bextern\s*$|^\s*$")
+ACCESS = re.compile(r"\b(public|protected|private)\s*$")
 NAME = re.compile(r"([~\w:]+|operator\s*\S+?)\s*\(")
 
 
@@ -46,7 +47,7 @@ def functions(text):
             name, first = stack.pop()
             if name:
                 yield name, first, line - first + 1
-        if c in "{};":
+        if c in "{};" or (c == ":" and ACCESS.search(heading)):
             heading, heading_line = "", line
         else:
             if not heading.strip():

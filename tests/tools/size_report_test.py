@@ -34,8 +34,8 @@ class SizeReport(unittest.TestCase):
     def test_braces_in_text_do_not_count(self):
         self.expect(
             'void f() {\n  g("{", \'{\', 1\'000);\n  // {\n  /* { */\n  h(R"(\n{)");\n}\nvoid k() {\n}',
-            ("f", 1, 6),
-            ("k", 7, 2),
+            ("f", 1, 7),
+            ("k", 8, 2),
         )
 
 
