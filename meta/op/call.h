@@ -1,0 +1,126 @@
+#pragma once
+// One call of an operator: its arguments, its results, and what its record's functions may do. `call<"mm">`
+// is how formulas, bodies and kernels call operators.
+
+#include <array>
+#include <optional>
+
+#include "meta/op/registry.h"
+#include "meta/tensor/session.h"
+
+namespace metaprof {
+
+using ResultList = SmallVector<Value, 4>;
+
+/// Python's default dtype.
+inline constexpr DType kDefaultDType = DType::f32;
+
+struct Call {
+  Session& session;
+  const Operator& op;
+  std::span<Value> arguments;  ///< one per argument of the schema
+  ResultList results;
+  int layer = 0;  ///< the layer that `next` goes to
+
+  // Arguments by name. A name that the schema does not have is a mistake in the record.
+  const Value& operator[](Name name) const { return arguments[index_of(name)]; }
+  size_t index_of(Name name) const;
+  const Tensor& tensor(Name name) const { return (*this)[name].tensor(); }
+  const Value::Tensors& tensors(Name name) const { return (*this)[name].tensors(); }
+  const Sizes& ints(Name name) const { return (*this)[name].integers(); }
+  int64_t integer(Name name) const { return (*this)[name].integer(); }
+  double real(Name name) const { return (*this)[name].real(); }
+  bool boolean(Name name) const { return (*this)[name].boolean(); }
+  bool given(Name name) const { return !(*this)[name].is_none(); }
+  /// dtype argument, or `otherwise` if it is None.
+  DType dtype(Name name, DType otherwise) const;
+
+  /// The device of the first tensor argument; of the session if there is none.
+  Device device() const;
+  bool on_cuda() const { return device().is_cuda(); }
+  const DeviceProfile& profile() const { return session.profile; }
+
+  // --- For `meta`: results, in order. Their memory comes later, from the kernel.
+  Tensor& output(SizesView sizes, SizesView strides, DType dtype) {
+    return output(sizes, strides, dtype, device());
+  }
+  Tensor& output(SizesView sizes, DType dtype) {
+    return output(sizes, contiguous_strides(sizes), dtype, device());
+  }
+  Tensor& output(SizesView sizes, SizesView strides, DType dtype, Device device);
+  /// Same sizes, dtype and (dense) strides as another tensor.
+  Tensor& output_like(const Tensor& other);
+  Tensor& output_like(const Tensor& other, DType dtype);
+  /// A view of a tensor argument.
+  Tensor& view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset);
+  /// Several views of one tensor argument as one list result.
+  void view_list(std::vector<Tensor> views) { results.push_back(Value(std::move(views))); }
+  /// An argument itself (in-place operators), or any other ready value.
+  void result(Value value) { results.push_back(std::move(value)); }
+  /// An undefined tensor.
+  void no_output() { results.push_back(Value()); }
+  const Tensor& result_tensor(size_t i = 0) const { return results[i].tensor(); }
+
+  // --- For kernels: memory, in the order in which the framework's host code asks for it.
+  /// Memory for result i, unless it has some. `bytes` may exceed what the geometry needs.
+  void allocate(size_t i, std::optional<int64_t> bytes = {});
+  /// Memory for all results that have none yet, in order.
+  void allocate_all();
+  /// A tensor that lives as long as its handle.
+  Tensor temporary(SizesView sizes, DType dtype);
+  Tensor temporary(SizesView sizes, SizesView strides, DType dtype);
+  /// Raw memory that lives as long as its handle.
+  Ref<Storage> temporary_bytes(int64_t bytes, Category category = Category::temporary);
+  /// The tensor itself if it is contiguous in that format, else a contiguous copy (op: clone).
+  Tensor contiguous(const Tensor& tensor, MemoryFormat format = MemoryFormat::contiguous);
+
+  /// Goes on with the next layer.
+  void next() { session.layers[layer++](*this); }
+
+  /// "where" for messages: operator and module.
+  [[noreturn]] void error(std::string_view message) const;
+};
+
+/// Results of `call`: one tensor, or several values.
+class Results {
+ public:
+  explicit Results(ResultList list) : list_(std::move(list)) {}
+  operator Tensor() && { return list_[0].take_tensor(); }
+  Tensor operator[](size_t i) const { return list_[i].tensor(); }
+  const Value& value(size_t i = 0) const { return list_[i]; }
+  const Value::Tensors& tensors() const { return list_[0].tensors(); }
+  size_t size() const { return list_.size(); }
+  ResultList& list() { return list_; }
+
+ private:
+  ResultList list_;
+};
+
+/// Calls an operator. `given` are arguments from the first on; the rest take the schema's defaults.
+/// Numbers given for tensors become wrapped host scalars. Errors name the operator and the module.
+Results invoke(Session& session, const Operator& op, std::span<Value> given);
+
+const Operator& operator_at(const Session& session, uint32_t slot);
+
+template <FixedString name, class... Arguments>
+Results call(Session& session, Arguments&&... arguments) {
+  std::array<Value, sizeof...(Arguments)> given{Value(std::forward<Arguments>(arguments))...};
+  return invoke(session, operator_at(session, slot_of<name>), given);
+}
+
+/// Runs a scope below autograd and autocast, as kernels and the engine's own copies do.
+class BelowAutograd {
+ public:
+  explicit BelowAutograd(Session& session) : guard_(session.modes.below_autograd, true) {}
+
+ private:
+  Scoped<bool> guard_;
+};
+
+/// The layers "record" and "kernel" of the dispatcher (dispatcher.cpp).
+void record_layer(Call&);
+void kernel_layer(Call&);
+/// Passes the call on: a layer that is not there.
+void pass_layer(Call&);
+
+}  // namespace metaprof

@@ -1,0 +1,174 @@
+// The dispatcher: frames of arguments, and the two lowest layers, which write the trace and run a kernel.
+
+#include <fmt/format.h>
+
+#include "meta/core/error.h"
+#include "meta/op/call.h"
+
+namespace metaprof {
+namespace {
+
+constexpr size_t kMostArguments = 32;
+
+// A number stands for a list of the schema's length, or for a wrapped scalar where a tensor is wanted.
+void convert(Session& session, const Argument& argument, Value& value) {
+  if (argument.is_tensor() && value.is_number()) value = Value(session.wrapped_number(value));
+  if (argument.list && argument.type == Type::integer && value.kind() == Value::Kind::integer)
+    value = Value(Sizes(size_t(std::max<int64_t>(argument.length, 1)), value.integer()));
+}
+
+void fill_arguments(Session& session, const Operator& op, std::span<Value> given, std::span<Value> frame) {
+  const auto& arguments = op.schema.arguments;
+  if (given.size() > arguments.size())
+    fail("{} takes {} arguments, got {}", op.name, arguments.size(), given.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (i < given.size()) {
+      frame[i] = std::move(given[i]);
+    } else if (arguments[i].has_default || arguments[i].optional) {
+      frame[i] = arguments[i].default_value;
+    } else {
+      fail("{}: argument '{}' is missing", op.name, arguments[i].name);
+    }
+    convert(session, arguments[i], frame[i]);
+  }
+}
+
+void add_tensor(Trace& trace, const Tensor& tensor) {
+  TensorRecord record;
+  if (tensor.defined()) {
+    record.storage = tensor->storage ? tensor->storage->id : 0;
+    record.shape = static_cast<uint32_t>(trace.numbers.size());
+    record.dims = static_cast<uint8_t>(tensor.dim());
+    record.dtype = tensor.dtype();
+    record.on_host = tensor.device().is_cpu();
+    record.requires_grad = tensor.requires_grad();
+    trace.numbers.insert(trace.numbers.end(), tensor.sizes().begin(), tensor.sizes().end());
+  }
+  trace.tensors.push_back(record);
+}
+
+uint16_t add_tensors(Trace& trace, std::span<const Value> values) {
+  const size_t before = trace.tensors.size();
+  for (const Value& value : values) {
+    if (value.is_tensor()) {
+      add_tensor(trace, value.tensor());
+    } else if (value.is_tensors()) {
+      for (const Tensor& tensor : value.tensors()) add_tensor(trace, tensor);
+    }
+  }
+  return static_cast<uint16_t>(trace.tensors.size() - before);
+}
+
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.defined() ? multiply(tensor.numel(), element_size(tensor.dtype())) : 0;
+}
+
+// What an ideal kernel reads and writes: every tensor argument and every result once; views nothing.
+Bytes bytes_moved(const Call& call) {
+  if (call.op.record.facts.view || call.op.record.meta.composite) return {};
+  Bytes moved;
+  auto count = [&](const Value& value) {
+    if (value.is_tensor()) moved += {bytes_of(value.tensor())};
+    if (value.is_tensors())
+      for (const Tensor& tensor : value.tensors()) moved += {bytes_of(tensor)};
+  };
+  for (const Value& value : call.arguments) count(value);
+  for (const Value& value : call.results) count(value);
+  return moved;
+}
+
+uint32_t op_text(Session& session, const Operator& op) {
+  auto& texts = session.op_texts;
+  if (op.id >= texts.size()) texts.resize(op.id + 1, 0);
+  if (texts[op.id] == 0) texts[op.id] = session.trace.intern(op.name);
+  return texts[op.id];
+}
+
+// In-place variants compute their results as the functional operator does, then write them to self.
+void write_to_self(Call& call) {
+  const Tensor& self = call.arguments[0].tensor();
+  const Tensor& result = call.results[0].tensor();
+  if (result.defined() && result.sizes() != self.sizes())
+    call.error(fmt::format("a result of sizes {} cannot be written in place to {}",
+                           to_string(SizesView(result.sizes())), describe(self)));
+  call.results[0] = call.arguments[0];
+}
+
+}  // namespace
+
+void pass_layer(Call& call) { call.next(); }
+
+void record_layer(Call& call) {
+  Session& session = call.session;
+  Trace& trace = session.trace;
+  const auto index = static_cast<uint32_t>(trace.calls.size());
+  CallRecord record;
+  record.op = op_text(session, call.op);
+  record.module = session.module;
+  record.phase = session.phase;
+  record.composite = call.op.record.meta.composite;
+  record.depth = session.depth;
+  record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
+  record.node = session.node;
+  record.inputs = add_tensors(trace, call.arguments);
+  trace.calls.push_back(record);
+  trace.add({.kind = Event::Kind::call, .id = index});
+  {
+    Scoped<uint32_t> inside(session.call, index + 1);
+    Scoped<uint16_t> deeper(session.depth, session.depth + 1);
+    call.next();
+  }
+  CallRecord& written = trace.calls[index];
+  if (!call.op.record.meta.composite) {
+    // Inputs and outputs lie together: calls made in between have put theirs behind the inputs.
+    if (trace.tensors.size() != written.first_tensor + written.inputs) {
+      written.first_tensor = static_cast<uint32_t>(trace.tensors.size());
+      written.inputs = add_tensors(trace, call.arguments);
+    }
+    written.outputs = add_tensors(trace, call.results);
+    if (call.op.record.flops.count) {
+      const FlopCount flops = call.op.record.flops.count(call);
+      written.counted = {flops.counted};
+      written.own = {flops.own};
+    }
+    written.moved = bytes_moved(call);
+  }
+  trace.add({.kind = Event::Kind::end, .id = index});
+}
+
+void kernel_layer(Call& call) {
+  const Operator& op = call.op;
+  op.record.meta.run(call);
+  if (op.record.meta.composite) return;
+  if (op.in_place) write_to_self(call);
+  Scoped<bool> below(call.session.modes.below_autograd, true);
+  if (auto kernel = op.kernel[static_cast<int>(call.device().type)]) {
+    kernel(call);
+  } else {
+    call.allocate_all();
+  }
+  if (op.writes && !call.session.modes.inference) {
+    for (size_t i = 0; i < op.schema.arguments.size(); ++i)
+      if (op.schema.arguments[i].written && call.arguments[i].is_tensor())
+        ++call.arguments[i].tensor()->storage->version;
+  }
+}
+
+Results invoke(Session& session, const Operator& op, std::span<Value> given) {
+  const size_t count = op.schema.arguments.size();
+  if (count > kMostArguments)
+    fail("{} takes {} arguments; at most {} are supported", op.name, count, kMostArguments);
+  std::array<Value, kMostArguments> frame;
+  fill_arguments(session, op, given, std::span(frame).first(count));
+  Call call{.session = session,
+            .op = op,
+            .arguments = std::span(frame).first(count),
+            .results = {},
+            .layer = session.modes.below_autograd ? static_cast<int>(Layer::record) : 0};
+  call.next();
+  return Results(std::move(call.results));
+}
+
+const Operator& operator_at(const Session& session, uint32_t slot) { return session.registry.at_slot(slot); }
+
+}  // namespace metaprof

@@ -1,0 +1,153 @@
+#include "meta/op/registry.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+std::vector<std::string_view>& slots() {
+  static std::vector<std::string_view> names;  // filled before main begins, then only read
+  return names;
+}
+
+// "native_layer_norm" → "NativeLayerNorm", "_log_softmax" → "LogSoftmax", "add_" → "Add": the framework's
+// names.
+std::string camel_case(std::string_view name) {
+  std::string out;
+  bool upper = true;
+  for (char c : name) {
+    if (c == '_') {
+      upper = true;
+    } else {
+      out += upper ? static_cast<char>(std::toupper(c)) : c;
+      upper = false;
+    }
+  }
+  return out;
+}
+
+// "add.Tensor(Tensor self, …) -> Tensor" → "add_.Tensor(Tensor(a!) self, …) -> Tensor(a!)"
+Schema in_place_schema(Schema schema) {
+  schema.name += '_';
+  Argument& self = schema.arguments.front();
+  self.alias = self.written = true;
+  self.alias_set = 'a';
+  Argument& result = schema.returns.front();
+  result.alias = result.written = true;
+  result.alias_set = 'a';
+  return schema;
+}
+
+// An argument is kept only for the row that reads it, where that can be told from one edge
+// (tools/autograd/gen_variable_type.py, guard_for).
+int8_t guard_for(const Operator& op, int argument) {
+  const Schema& schema = op.schema;
+  for (const Argument& a : schema.arguments)
+    if (a.is_tensors()) return -1;
+  if (schema.name.find("backward") != std::string::npos) return -1;
+  size_t targets = 0;
+  for (const Derivative& row : op.record.derivatives.rows) targets += row.of.size();
+  if (targets <= 1) return -1;
+  if (schema.arguments[size_t(argument)].optional) return -1;
+  const Derivative* reader = nullptr;
+  for (const Derivative& row : op.record.derivatives.rows) {
+    for (Name name : row.reads) {
+      if (name.hash != schema.arguments[size_t(argument)].hash) continue;
+      if (reader) return -1;
+      reader = &row;
+    }
+  }
+  if (!reader || reader->of.size() != 1) return -1;
+  return static_cast<int8_t>(schema.find(reader->of[0].hash));
+}
+
+size_t plan_saved(Operator& op, Name name) {
+  SavedPlan plan;
+  int index = op.schema.find(name.hash);
+  if (index < 0) {
+    index = op.schema.find_return(name.hash);
+    plan.result = true;
+  }
+  if (index < 0)
+    fail("record of {}: a formula reads '{}', which is neither argument nor result", op.name, name.text);
+  plan.index = static_cast<uint8_t>(index);
+  for (size_t i = 0; i < op.saved.size(); ++i)
+    if (op.saved[i].result == plan.result && op.saved[i].index == plan.index) return i;
+  if (!plan.result) plan.guard = guard_for(op, index);
+  op.saved.push_back(plan);
+  return op.saved.size() - 1;
+}
+
+void plan_derivatives(Operator& op) {
+  std::vector<const Derivative*> rows;
+  for (const Derivative& row : op.record.derivatives.rows) rows.push_back(&row);
+  // Formulas run by the (first) target's name, in alphabetical order.
+  auto first_name = [](const Derivative* row) { return row->of.front().text; };
+  std::stable_sort(rows.begin(), rows.end(), [&](auto* a, auto* b) { return first_name(a) < first_name(b); });
+  std::vector<uint8_t> differentiable;
+  for (const Derivative* row : rows) {
+    RowPlan plan;
+    plan.formula = row->formula;
+    for (Name name : row->of) {
+      const int index = op.schema.find(name.hash);
+      if (index < 0) fail("record of {}: a derivative of '{}', which is no argument", op.name, name.text);
+      plan.targets.push_back(static_cast<uint8_t>(index));
+      differentiable.push_back(static_cast<uint8_t>(index));
+    }
+    for (Name name : row->reads) plan.saved.push_back(static_cast<uint8_t>(plan_saved(op, name)));
+    op.rows.push_back(std::move(plan));
+  }
+  std::sort(differentiable.begin(), differentiable.end());
+  op.differentiable.append(differentiable.begin(), differentiable.end());
+}
+
+}  // namespace
+
+uint32_t register_slot(std::string_view name) {
+  slots().push_back(name);
+  return static_cast<uint32_t>(slots().size() - 1);
+}
+
+const std::vector<std::string_view>& slot_names() { return slots(); }
+
+Registry::Registry(std::vector<Op> records) {
+  for (Op& record : records) {
+    const bool in_place_too = record.facts.in_place_too;
+    if (in_place_too) add(record, true);
+    add(std::move(record), false);
+  }
+  for (const auto& op : operators_) {
+    if (!by_name_.emplace(op->name, op.get()).second) fail("operator {} has two records", op->name);
+  }
+  for (std::string_view name : slot_names()) by_slot_.push_back(find("aten::" + std::string(name)));
+}
+
+void Registry::add(Op record, bool in_place) {
+  auto op = std::make_unique<Operator>(std::move(record));
+  op->schema = parse_schema(op->record.schema);
+  if (in_place) op->schema = in_place_schema(std::move(op->schema));
+  op->in_place = in_place;
+  op->name = op->schema.full_name();
+  op->id = static_cast<uint32_t>(operators_.size());
+  const std::string base = op->schema.name.substr(op->schema.name.find("::") + 2);
+  op->node_name =
+      op->record.facts.node.empty() ? camel_case(base) + "Backward0" : std::string(op->record.facts.node);
+  for (const Argument& argument : op->schema.arguments) op->writes |= argument.written;
+  for (const Kernel& kernel : op->record.kernels) op->kernel[static_cast<int>(kernel.device)] = kernel.run;
+  plan_derivatives(*op);
+  operators_.push_back(std::move(op));
+}
+
+const Operator* Registry::find(std::string_view name) const {
+  auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+void Registry::missing(uint32_t slot) {
+  fail("operator aten::{} is called, but has no record", slot_names()[slot]);
+}
+
+}  // namespace metaprof

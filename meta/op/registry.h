@@ -1,0 +1,86 @@
+#pragma once
+// The operators that a session knows: records with what follows from them, found by name or by slot.
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "meta/op/record.h"
+
+namespace metaprof {
+
+/// A value that a node keeps for backward: an argument or a result that a formula reads.
+struct SavedPlan {
+  bool result = false;
+  uint8_t index = 0;
+  int8_t guard =
+      -1;  ///< kept only if the argument with this index needs a gradient; -1: whenever the node exists
+};
+
+/// One row of the derivative table with names resolved.
+struct RowPlan {
+  SmallVector<uint8_t, 4> targets;  ///< argument indices
+  SmallVector<uint8_t, 4> saved;    ///< indices into Operator::saved
+  Gradients (*formula)(Backward&) = nullptr;
+};
+
+/// A record and what follows from it.
+struct Operator {
+  explicit Operator(Op record) : record(std::move(record)) {}
+
+  Op record;
+  Schema schema;
+  std::string name;       ///< "aten::add.Tensor"
+  std::string node_name;  ///< "AddBackward0"
+  uint32_t id = 0;
+  bool in_place = false;                          ///< the in-place variant of a functional record
+  bool writes = false;                            ///< some argument is written
+  void (*kernel[2])(Call&) = {nullptr, nullptr};  ///< by DeviceType; null: results are allocated in order
+  std::vector<SavedPlan> saved;
+  std::vector<RowPlan> rows;               ///< in the order in which formulas run: by target name
+  SmallVector<uint8_t, 4> differentiable;  ///< argument indices, in the order of the schema: the node's edges
+
+  bool has_derivative() const { return !rows.empty(); }
+};
+
+class Registry {
+ public:
+  explicit Registry(std::vector<Op> records);
+  Registry(const Registry&) = delete;
+
+  /// The operator of this name ("aten::add.Tensor"), or null.
+  const Operator* find(std::string_view name) const;
+  const std::vector<std::unique_ptr<Operator>>& operators() const { return operators_; }
+
+  /// The operator that code names in `call<"mm">`; an Error if no record has that name.
+  const Operator& at_slot(uint32_t slot) const {
+    if (const Operator* op = by_slot_[slot]) return *op;
+    missing(slot);
+  }
+
+ private:
+  void add(Op record, bool in_place);
+  [[noreturn]] static void missing(uint32_t slot);
+
+  std::vector<std::unique_ptr<Operator>> operators_;
+  std::unordered_map<std::string_view, const Operator*> by_name_;
+  std::vector<const Operator*> by_slot_;
+};
+
+/// Names that the program's code calls, numbered before main begins.
+uint32_t register_slot(std::string_view name);
+const std::vector<std::string_view>& slot_names();
+
+template <size_t N>
+struct FixedString {
+  consteval FixedString(const char (&text)[N]) { std::copy_n(text, N, characters); }
+  char characters[N];
+  constexpr std::string_view view() const { return {characters, N - 1}; }
+};
+template <FixedString name>
+inline constexpr auto kept_name = name;
+template <FixedString name>
+inline const uint32_t slot_of = register_slot(kept_name<name>.view());
+
+}  // namespace metaprof

@@ -1,0 +1,138 @@
+#pragma once
+// A Program: what a frontend makes of a user's model, and what the interpreter runs. A graph of calls on
+// numbered values, with module paths and source lines, and what is known of every value.
+//
+// Names are those of the file. A frontend checks that every value is defined once and before its use, that
+// tensors' sizes fit in 64 bits, and that nothing recurses deeply; the interpreter relies on it.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meta/tensor/value.h"
+
+namespace metaprof {
+
+/// Index of a value within its graph.
+using ValueId = int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+/// What the file says of a tensor. Sizes are evaluated; `size_expressions` says where they were symbolic.
+struct TensorFacts {
+  DType dtype = DType::f32;
+  Sizes sizes, strides;
+  int64_t offset = 0;
+  bool requires_grad = false;  ///< to be trusted for parameters only
+  std::optional<Device>
+      device;  ///< nothing: "meta" or the session's device; cpu where the file insists on it
+  std::vector<int32_t> size_expressions;  ///< per size: index into Program::expressions, or -1; may be empty
+};
+
+struct ValueFacts {
+  std::string name;
+  std::optional<TensorFacts> tensor;  ///< nothing: a symbolic number, a list, or not in the file
+  std::optional<int64_t> number;      ///< hint of a symbolic integer or boolean
+};
+
+struct Graph;
+
+/// An argument of a call.
+struct Operand {
+  enum class Kind : uint8_t {
+    constant,  ///< `constant` (None included)
+    value,     ///< one value of the graph
+    values,    ///< a list; kNoValue stands for None
+    integers,  ///< a list of integers, some of them values of the graph: `values[i]`, or kNoValue and
+               ///< `numbers[i]`
+    graph,     ///< a sub-graph (higher-order operators)
+    unknown,   ///< a kind that the reader does not know: `text` names it
+  };
+  Kind kind = Kind::constant;
+  std::string name;  ///< the schema's argument name; empty: positional
+  Value constant;
+  ValueId value = kNoValue;
+  std::vector<ValueId> values;
+  std::vector<int64_t> numbers;
+  std::shared_ptr<const Graph> graph;
+  std::string text;
+};
+
+/// A result of a call: one value, a list of values, or none (kNoValue).
+struct Target {
+  bool list = false;
+  std::vector<ValueId> values;
+};
+
+/// A frame of the source that made a call: innermost last in its list.
+struct SourceFrame {
+  std::string file, function, code;  ///< `code`: the first line of the statement
+  int line = 0;
+  friend auto operator<=>(const SourceFrame&, const SourceFrame&) = default;
+};
+
+/// A module whose forward encloses a call: outermost first in its list.
+struct ModuleFrame {
+  std::string path, type;  ///< "model.layer1.0", "torchvision.models.resnet.BasicBlock"
+  std::string key;         ///< tells calls of a shared module apart ("…@1")
+  friend auto operator<=>(const ModuleFrame&, const ModuleFrame&) = default;
+};
+
+/// One call.
+struct GraphNode {
+  std::string op;  ///< "aten::add.Tensor", "higher_order::cond", "_operator::mul", "mylib::custom"
+  std::vector<Operand> operands;
+  std::vector<Target> targets;
+  int32_t modules = -1;  ///< index into Program::module_stacks; -1: none
+  int32_t source = -1;   ///< index into Program::source_stacks; -1: none
+};
+
+struct Graph {
+  std::vector<ValueFacts> values;
+  std::vector<ValueId> inputs;  ///< kNoValue: a constant input that no call uses
+  std::vector<Operand> outputs;
+  std::vector<GraphNode> nodes;
+};
+
+struct ProgramInput {
+  enum class Kind : uint8_t { parameter, buffer, constant_tensor, user, constant };
+  Kind kind = Kind::user;
+  ValueId value = kNoValue;
+  std::string name;        ///< "model.fc.weight", or the argument's name of a user input
+  bool persistent = true;  ///< buffers
+  int tied_to = -1;        ///< index into Program::inputs of the first registered name of the same parameter
+  Value constant;          ///< of a constant input
+};
+
+struct ProgramOutput {
+  enum class Kind : uint8_t { user, loss, buffer_mutation, input_mutation, gradient };
+  Kind kind = Kind::user;
+  Operand operand;
+  std::string name;  ///< what a mutation or gradient is of
+};
+
+/// A symbolic integer: how it follows from symbols (see expression.h).
+struct Expression;
+
+struct Program {
+  std::string name;    ///< "resnet18"
+  std::string origin;  ///< the file it was read from, for messages
+  Graph graph;
+  std::vector<ProgramInput> inputs;  ///< paired with graph.inputs
+  std::vector<ProgramOutput> outputs;
+  std::vector<std::vector<ModuleFrame>> module_stacks;  ///< each list once; nodes share them
+  std::vector<std::vector<SourceFrame>> source_stacks;
+  std::vector<std::shared_ptr<const Expression>> expressions;
+  std::map<std::string, int64_t> symbols;           ///< values of symbols: the file's hints until rebound
+  std::map<std::string, std::string> module_types;  ///< path → type, of all modules of the model
+  std::vector<std::vector<std::string>> tied;       ///< groups of parameter names, first-registered first
+  std::vector<std::string> warnings;                ///< one clear line each
+  bool training = true;
+
+  /// The loss: the first floating, zero-dimensional output. kNoValue if there is none.
+  ValueId loss() const;
+};
+
+}  // namespace metaprof

@@ -1,0 +1,109 @@
+#pragma once
+// A Session owns what a process of the framework owns: the device, modes, the trace being written, library
+// workspaces, autograd's state. There are no globals: two sessions can run on two threads.
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "meta/device/profile.h"
+#include "meta/tensor/value.h"
+
+namespace metaprof {
+
+class Registry;
+struct Call;
+
+/// What decides how operators are dispatched; pushed and popped by guards.
+struct Modes {
+  bool grad = true;             ///< record history
+  bool inference = false;       ///< neither history nor version counters nor views
+  bool below_autograd = false;  ///< inside a kernel: nested calls are neither recorded nor cast
+  bool autocast = false;
+  bool autocast_cache = true;
+  DType autocast_dtype = DType::bf16;
+  bool deterministic = false;
+};
+
+/// Sets a variable for the time of a scope.
+template <class T>
+class Scoped {
+ public:
+  Scoped(T& variable, T value) : variable_(variable), before_(std::exchange(variable, std::move(value))) {}
+  ~Scoped() { variable_ = std::move(before_); }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+
+/// One function of the dispatcher, e.g. autograd: does its part and calls `next(call)`.
+using LayerFunction = void (*)(Call&);
+enum class Layer : uint8_t { autocast, autograd, record, kernel };
+inline constexpr int kLayers = 4;
+
+/// Memory that a library keeps for the rest of the process: cuBLAS's per handle and stream …
+struct LibraryWorkspace {
+  Ref<Storage> storage;
+};
+
+class Session {
+ public:
+  /// `registry` must outlive the session.
+  Session(const DeviceProfile& profile, const Registry& registry);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const DeviceProfile profile;
+  const Registry& registry;
+  Trace trace;
+  Modes modes;
+  LayerFunction layers[kLayers] = {};
+
+  // Where we are: stamped on calls and storages.
+  Phase phase = Phase::setup;
+  Category category = Category::activation;  ///< what a storage is born as
+  uint32_t module = 0;                       ///< text
+  uint32_t node = 0;                         ///< 1 + index of the node being evaluated
+  uint32_t call = 0;                         ///< 1 + index of the innermost call
+  uint16_t depth = 0;
+  uint16_t stream = 0;           ///< current stream
+  bool backward_thread = false;  ///< the engine's device thread has library handles of its own
+  uint64_t sequence = 0;         ///< number of the next autograd node
+
+  /// A new storage on a device. 0 bytes: a storage without an event.
+  Ref<Storage> allocate(Device device, int64_t bytes, Category category);
+  Ref<Storage> allocate(Device device, int64_t bytes) { return allocate(device, bytes, category); }
+  /// A new tensor with memory for it.
+  Tensor empty_strided(SizesView sizes, SizesView strides, DType dtype, Device device);
+  Tensor empty(SizesView sizes, DType dtype, Device device);
+  Tensor empty(SizesView sizes, DType dtype) { return empty(sizes, dtype, profile.device()); }
+  /// A Python number as the framework wraps it: a 0-dimensional host tensor of f64, i64, b8 or c128.
+  Tensor wrapped_number(const Value& number);
+  /// The storage becomes something else from here on.
+  void categorise(const Storage& storage, Category category);
+  /// The trace's last word about a storage; called by its destructor.
+  void freed(const Storage& storage);
+
+  void begin_phase(Phase phase, uint32_t step, int64_t micro);
+  void enter_module(uint32_t path);
+  void leave_module(uint32_t path);
+
+  /// Library workspaces, by a key that says which (library, handle, stream). They live as long as the
+  /// session.
+  std::map<uint32_t, LibraryWorkspace> workspaces;
+  /// State of autograd (meta/autograd/state.h); owned, opaque here.
+  std::unique_ptr<void, void (*)(void*)> autograd{nullptr, [](void*) {}};
+  /// State of autocast (cached casts); owned, opaque here.
+  std::unique_ptr<void, void (*)(void*)> autocast{nullptr, [](void*) {}};
+  /// Text indices of operator names, by operator id.
+  std::vector<uint32_t> op_texts;
+};
+
+/// Bytes of a tensor with these sizes and strides.
+int64_t storage_bytes(SizesView sizes, SizesView strides, DType dtype);
+
+}  // namespace metaprof

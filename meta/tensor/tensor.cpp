@@ -1,0 +1,49 @@
+#include "meta/tensor/tensor.h"
+
+#include "meta/tensor/session.h"
+
+namespace metaprof {
+
+Storage::~Storage() { session_.freed(*this); }
+
+TensorImpl::TensorImpl(SizesView sizes, SizesView strides, DType dtype, Device device)
+    : sizes(sizes), strides(strides), dtype(dtype), device(device) {
+  refresh();
+}
+
+void TensorImpl::refresh() {
+  numel = metaprof::numel(sizes);
+  contiguous = metaprof::is_contiguous(sizes, strides);
+  dense = contiguous || is_non_overlapping_and_dense(sizes, strides);
+}
+
+void TensorImpl::drop_owner() {
+  // The order of a destructor in the framework: autograd first, then the storage.
+  extra.reset();
+  grad_fn.reset();
+  base.reset();
+  storage.reset();
+  drop_watcher();
+}
+
+Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t offset) {
+  Tensor view(new TensorImpl(sizes, strides, tensor.dtype(), tensor.device()));
+  view->storage = tensor->storage;
+  view->offset = offset;
+  view->is_parameter = tensor->is_parameter;
+  view->inference = tensor->inference;
+  return view;
+}
+
+Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset) {
+  Tensor view = alias(of, sizes, strides, offset);
+  if (!of->inference) view->base = of->base ? of->base : Ref<TensorImpl>(of);
+  return view;
+}
+
+std::string describe(const Tensor& tensor) {
+  if (!tensor.defined()) return "None";
+  return std::string(short_name(tensor.dtype())) + to_string(SizesView(tensor.sizes()));
+}
+
+}  // namespace metaprof

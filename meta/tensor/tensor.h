@@ -1,0 +1,163 @@
+#pragma once
+// Tensors without data. A Tensor is a small handle; a Storage is born through the session and dies with its
+// last handle, and both moments are events of the trace.
+
+#include <memory>
+#include <vector>
+
+#include "meta/core/device.h"
+#include "meta/core/reference.h"
+#include "meta/core/shape.h"
+#include "meta/trace/trace.h"
+
+namespace metaprof {
+
+class Session;
+class Tensor;
+class TensorImpl;
+
+/// A block of memory that tensors look into. `bytes` is what was requested.
+class Storage final : public Counted {
+ public:
+  Storage(Session& session, uint32_t id, Device device, int64_t bytes)
+      : session_(session), bytes(bytes), id(id), device(device) {}
+  ~Storage() override;
+
+  Session& session() const { return session_; }
+
+ private:
+  Session& session_;
+
+ public:
+  int64_t bytes;
+  uint32_t id;  ///< the number in the trace
+  Device device;
+  uint32_t version = 0;      ///< counts in-place writes; saved tensors compare it
+  uint32_t saved_count = 0;  ///< how many saved tensors look into it: the data-pointer cache counts it once
+};
+
+enum class Layout : uint8_t { strided, sparse, sparse_csr };
+
+/// What a tensor knows besides its geometry only if it is a leaf, has hooks or is sparse.
+struct TensorExtra {
+  Ref<TensorImpl> grad;  ///< .grad of a leaf, or of a tensor that retains it
+  Counted* accumulator =
+      nullptr;         ///< the living AccumulateGrad node of a leaf; not owned, the node clears it
+  Ref<Counted> hooks;  ///< tensor hooks (meta/autograd/hooks.h)
+  std::vector<Ref<TensorImpl>>
+      parts;  ///< sparse: indices, values; CSR: compressed indices, plain indices, values
+  bool retains_grad = false;
+  bool coalesced = false;
+};
+
+/// A tensor. Two counts: owners (Ref<TensorImpl>, Tensor) keep the storage; those who only want its geometry
+/// (Geometry) keep sizes, strides, dtype and device after the owners are gone.
+class TensorImpl {
+ public:
+  TensorImpl(SizesView sizes, SizesView strides, DType dtype, Device device);
+
+  Sizes sizes, strides;
+  int64_t offset = 0;  ///< in elements
+  int64_t numel;
+  DType dtype;
+  Device device;
+  Layout layout = Layout::strided;
+  bool requires_grad = false;      ///< of a leaf; others require grad because they have a grad_fn
+  bool wrapped_number = false;     ///< a Python number: takes part in type promotion as one
+  bool inference = false;          ///< made in inference mode
+  bool contiguous;                 ///< row-major
+  bool dense;                      ///< non-overlapping and dense
+  bool is_parameter = false;       ///< parameter or buffer: never counted as an activation
+  uint16_t multi_output_view = 0;  ///< one of several views made by one call (split, unbind …)
+  uint32_t output_nr = 0;          ///< which output of grad_fn this is
+  Ref<Storage> storage;
+  Ref<Counted> grad_fn;  ///< a Node (meta/autograd/node.h); null for leaves
+  Ref<TensorImpl> base;  ///< a view keeps the tensor that it is a view of (the root of a chain of views)
+  std::unique_ptr<TensorExtra> extra;
+
+  uint32_t use_count() const { return owners_; }
+  TensorExtra& ensure_extra() {
+    if (!extra) extra = std::make_unique<TensorExtra>();
+    return *extra;
+  }
+  /// After sizes or strides were changed in place.
+  void refresh();
+
+  /// For Ref only.
+  void retain() { ++owners_; }
+  void release() {
+    if (--owners_ == 0) drop_owner();
+  }
+
+ private:
+  friend class Geometry;
+  void drop_owner();
+  void drop_watcher() {
+    if (--watchers_ == 0) delete this;
+  }
+  uint32_t owners_ = 0;
+  uint32_t watchers_ = 1;  // all owners together count as one
+};
+
+/// Owning handle to a tensor; may be undefined, as gradients and optional arguments are.
+class Tensor : public Ref<TensorImpl> {
+ public:
+  using Ref<TensorImpl>::Ref;
+  Tensor(Ref<TensorImpl> ref) : Ref<TensorImpl>(std::move(ref)) {}
+
+  bool defined() const { return get() != nullptr; }
+  const Sizes& sizes() const { return (*this)->sizes; }
+  const Sizes& strides() const { return (*this)->strides; }
+  /// Size of a dimension that may be negative.
+  int64_t size(int64_t dim) const { return sizes()[size_t(wrap_dim(dim, this->dim()))]; }
+  int64_t dim() const { return int64_t(sizes().size()); }
+  int64_t numel() const { return (*this)->numel; }
+  DType dtype() const { return (*this)->dtype; }
+  Device device() const { return (*this)->device; }
+  bool is_cuda() const { return device().is_cuda(); }
+  bool is_contiguous() const { return (*this)->contiguous; }
+  bool is_sparse() const { return (*this)->layout != Layout::strided; }
+  bool requires_grad() const { return defined() && ((*this)->requires_grad || (*this)->grad_fn); }
+  bool is_leaf() const { return !(*this)->grad_fn; }
+  Tensor grad() const { return (*this)->extra ? Tensor((*this)->extra->grad) : Tensor(); }
+};
+
+/// The geometry of a tensor without its storage: what formulas may read for free.
+class Geometry {
+ public:
+  Geometry() = default;
+  explicit Geometry(const Tensor& tensor) : impl_(tensor.get()) {
+    if (impl_) ++impl_->watchers_;
+  }
+  Geometry(const Geometry& other) : impl_(other.impl_) {
+    if (impl_) ++impl_->watchers_;
+  }
+  Geometry(Geometry&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+  Geometry& operator=(Geometry other) noexcept {
+    std::swap(impl_, other.impl_);
+    return *this;
+  }
+  ~Geometry() {
+    if (impl_) impl_->drop_watcher();
+  }
+  bool defined() const { return impl_ != nullptr; }
+  const TensorImpl* operator->() const { return impl_; }
+  const TensorImpl& operator*() const { return *impl_; }
+  const TensorImpl* get() const { return impl_; }
+  int64_t dim() const { return int64_t(impl_->sizes.size()); }
+
+ private:
+  TensorImpl* impl_ = nullptr;
+};
+
+/// A tensor of another geometry over the same storage, with no autograd history and no base.
+Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t offset);
+inline Tensor alias(const Tensor& tensor) {
+  return alias(tensor, tensor.sizes(), tensor.strides(), tensor->offset);
+}
+/// A view: as `alias`, and it keeps the tensor that the chain of views began with.
+Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset);
+/// "f32[2,3]"
+std::string describe(const Tensor& tensor);
+
+}  // namespace metaprof
