@@ -20,7 +20,8 @@ struct Call {
   const Operator& op;
   std::span<Value> arguments;  ///< one per argument of the schema
   ResultList results;
-  int layer = 0;  ///< the layer that `next` goes to
+  int layer = 0;       ///< the layer that `next` goes to
+  uint32_t index = 0;  ///< into Trace::calls, once it is written
 
   // Arguments by name. A name that the schema does not have is a mistake in the record.
   const Value& operator[](Name name) const { return arguments[index_of(name)]; }

@@ -102,6 +102,7 @@ void record_layer(Call& call) {
   Session& session = call.session;
   Trace& trace = session.trace;
   const auto index = static_cast<uint32_t>(trace.calls.size());
+  call.index = index;
   CallRecord record;
   record.op = op_text(session, call.op);
   record.module = session.module;

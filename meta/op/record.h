@@ -2,6 +2,7 @@
 // The record of an operator: everything that the project knows about it, in one place. Families of operators
 // (meta/ops) are lists of these.
 
+#include <concepts>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct FlopCount {
 /// How an operator's results follow from its arguments: sizes, dtypes, strides, aliases; the same on every
 /// device. A composite operator has a body instead, which calls other operators.
 struct Meta {
-  Meta(void (*run)(Call&)) : run(run) {}
+  template <std::convertible_to<void (*)(Call&)> Function>
+  Meta(Function run) : run(run) {}
   void (*run)(Call&);
   bool composite = false;
 };
@@ -65,7 +67,8 @@ inline constexpr Free free_of_flops;  ///< moves data or makes it, computes noth
 struct FlopsRule {
   FlopsRule(Free) {}
   FlopsRule(ByBody) {}
-  FlopsRule(FlopCount (*count)(const Call&)) : count(count) {}
+  template <std::convertible_to<FlopCount (*)(const Call&)> Function>
+  FlopsRule(Function count) : count(count) {}
   FlopCount (*count)(const Call&) = nullptr;
 };
 

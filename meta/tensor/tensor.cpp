@@ -37,7 +37,10 @@ Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t o
 
 Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset) {
   Tensor view = alias(of, sizes, strides, offset);
-  if (!of->inference) view->base = of->base ? of->base : Ref<TensorImpl>(of);
+  if (of->inference) return view;
+  view->base = of->base ? of->base : Ref<TensorImpl>(of);
+  view->history_version = of->storage->version;
+  if (!of->storage->session().modes.grad) view->view_origin = ViewOrigin::no_grad;
   return view;
 }
 

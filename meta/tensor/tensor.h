@@ -38,6 +38,9 @@ class Storage final : public Counted {
 
 enum class Layout : uint8_t { strided, sparse, sparse_csr };
 
+/// How a view was made, which decides whether it may be written in place.
+enum class ViewOrigin : uint8_t { plain, multi_output, no_grad };
+
 /// What a tensor knows besides its geometry only if it is a leaf, has hooks or is sparse.
 struct TensorExtra {
   Ref<TensorImpl> grad;  ///< .grad of a leaf, or of a tensor that retains it
@@ -62,14 +65,15 @@ class TensorImpl {
   DType dtype;
   Device device;
   Layout layout = Layout::strided;
-  bool requires_grad = false;      ///< of a leaf; others require grad because they have a grad_fn
-  bool wrapped_number = false;     ///< a Python number: takes part in type promotion as one
-  bool inference = false;          ///< made in inference mode
-  bool contiguous;                 ///< row-major
-  bool dense;                      ///< non-overlapping and dense
-  bool is_parameter = false;       ///< parameter or buffer: never counted as an activation
-  uint16_t multi_output_view = 0;  ///< one of several views made by one call (split, unbind …)
-  uint32_t output_nr = 0;          ///< which output of grad_fn this is
+  bool requires_grad = false;   ///< of a leaf; others require grad because they have a grad_fn
+  bool wrapped_number = false;  ///< a Python number: takes part in type promotion as one
+  bool inference = false;       ///< made in inference mode
+  bool contiguous;              ///< row-major
+  bool dense;                   ///< non-overlapping and dense
+  bool is_parameter = false;    ///< parameter or buffer: never counted as an activation
+  ViewOrigin view_origin = ViewOrigin::plain;
+  uint32_t history_version = 0;  ///< of a view: the storage's version when its grad_fn was right
+  uint32_t output_nr = 0;        ///< which output of grad_fn this is
   Ref<Storage> storage;
   Ref<Counted> grad_fn;  ///< a Node (meta/autograd/node.h); null for leaves
   Ref<TensorImpl> base;  ///< a view keeps the tensor that it is a view of (the root of a chain of views)

@@ -1,0 +1,65 @@
+#include "meta/autograd/accumulate_grad.h"
+
+namespace metaprof {
+
+AccumulateGrad::AccumulateGrad(const Tensor& variable)
+    : Node(variable->storage->session(), "AccumulateGrad", 0, kFirst), variable(variable) {
+  add_output(variable);
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  if (variable->extra) variable->extra->accumulator = nullptr;
+}
+
+Ref<Node> accumulator_of(const Tensor& leaf) {
+  TensorExtra& extra = leaf->ensure_extra();
+  if (extra.accumulator) return Ref<Node>(static_cast<Node*>(extra.accumulator));
+  Ref<Node> node = make<AccumulateGrad>(leaf);
+  extra.accumulator = node.get();
+  return node;
+}
+
+bool obeys_layout_contract(const Tensor& gradient, const Tensor& variable) {
+  if (!variable->dense) return gradient->contiguous;
+  for (size_t d = 0; d < gradient.sizes().size(); ++d)
+    if (gradient.sizes()[d] != 1 && gradient.strides()[d] != variable.strides()[d]) return false;
+  return true;
+}
+
+Tensor clone_obeying_contract(Session& session, const Tensor& gradient, const Tensor& variable) {
+  if (!variable->dense) return call<"clone">(session, gradient, MemoryFormat::contiguous);
+  Tensor copy = call<"new_empty_strided">(session, gradient, variable.sizes(), variable.strides());
+  call<"copy_">(session, copy, gradient);
+  return copy;
+}
+
+Gradients AccumulateGrad::apply(Gradients& incoming) {
+  Tensor& gradient = incoming[0];
+  if (!gradient.defined() || !variable->requires_grad) return {};
+  TensorExtra& extra = variable->ensure_extra();
+  const bool grad_mode = session.modes.grad;
+  const uint32_t expected_owners = 1 + (hooks && !hooks->after.empty());
+  auto become = [&](Tensor value) {
+    extra.grad = value;
+    session.categorise(*value->storage, Category::gradient);
+  };
+  if (!extra.grad) {
+    const bool steal = !grad_mode && !gradient.is_sparse() && gradient->use_count() <= expected_owners &&
+                       obeys_layout_contract(gradient, variable);
+    if (steal) {
+      become(alias(gradient));
+    } else if (gradient.is_sparse()) {
+      become(gradient);
+    } else {
+      become(clone_obeying_contract(session, gradient, variable));
+    }
+  } else if (!grad_mode) {
+    call<"add_.Tensor">(session, Tensor(extra.grad), gradient);
+  } else {
+    become(call<"add.Tensor">(session, Tensor(extra.grad), gradient));
+  }
+  for (auto& hook : after_accumulate) hook(variable);
+  return {};
+}
+
+}  // namespace metaprof

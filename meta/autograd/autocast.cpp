@@ -1,0 +1,103 @@
+#include "meta/autograd/autocast.h"
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+AutocastState& state_of(Session& session) { return *static_cast<AutocastState*>(session.autocast.get()); }
+
+bool is_eligible(const Tensor& tensor, const Session& session) {
+  return tensor.defined() && tensor.device().type == session.profile.type && is_floating(tensor.dtype()) &&
+         tensor.dtype() != DType::f64;
+}
+
+Tensor cached_cast(Session& session, const Tensor& tensor, DType to) {
+  if (!is_eligible(tensor, session) || tensor.dtype() == to) return tensor;
+  const bool cacheable = to == session.modes.autocast_dtype && session.modes.autocast_cache &&
+                         tensor.dtype() == DType::f32 && tensor.requires_grad() && tensor.is_leaf() &&
+                         !tensor->base;
+  if (!cacheable) return call<"to.dtype">(session, tensor, to);
+  auto& cache = state_of(session).cache;
+  auto found = cache.find(tensor.get());
+  if (found != cache.end()) return found->second.cast;
+  Tensor cast = call<"to.dtype">(session, tensor, to);
+  session.categorise(*cast->storage, Category::cached_copy);
+  cache.emplace(tensor.get(), AutocastState::Cached{tensor, cast});
+  return cast;
+}
+
+// Arguments are evaluated from right to left, as the framework's compiler does (recorded:
+// autocast/bf16/linear).
+void cast_all(Call& call, DType to) {
+  for (size_t i = call.arguments.size(); i-- > 0;) {
+    Value& value = call.arguments[i];
+    if (value.is_tensor()) {
+      value = Value(cached_cast(call.session, value.tensor(), to));
+    } else if (value.is_tensors()) {
+      std::vector<Tensor> cast = value.tensors();
+      for (Tensor& tensor : cast) tensor = cached_cast(call.session, tensor, to);
+      value = Value(std::move(cast));
+    }
+  }
+}
+
+// The widest type among the arguments that take part, at least the lower precision.
+DType widest(const Call& call) {
+  DType dtype = call.session.modes.autocast_dtype;
+  auto look = [&](const Tensor& tensor) {
+    if (!is_eligible(tensor, call.session)) return;
+    if (tensor.dtype() == DType::f32) dtype = DType::f32;
+    if (is_reduced_floating(tensor.dtype()) && tensor.dtype() != call.session.modes.autocast_dtype)
+      dtype = DType::f32;
+  };
+  for (const Value& value : call.arguments) {
+    if (value.is_tensor()) look(value.tensor());
+    if (value.is_tensors())
+      for (const Tensor& tensor : value.tensors()) look(tensor);
+  }
+  return dtype;
+}
+
+void set_dtype(Call& call) {
+  if (call.arguments.empty() || !call.arguments[0].is_tensor()) return;
+  if (!is_eligible(call.arguments[0].tensor(), call.session)) return;
+  const int dtype = call.op.schema.find(name_hash("dtype"));
+  if (dtype >= 0 && call.arguments[size_t(dtype)].is_none())
+    call.arguments[size_t(dtype)] = Value(DType::f32);
+}
+
+}  // namespace
+
+void autocast_layer(Call& call) {
+  Session& session = call.session;
+  const Autocast rule = call.op.record.facts.autocast;
+  if (!session.modes.autocast || rule == Autocast::none) return call.next();
+  Scoped<bool> inside(session.modes.autocast, false);
+  switch (rule) {
+    case Autocast::none: break;
+    case Autocast::lower_precision: cast_all(call, session.modes.autocast_dtype); break;
+    case Autocast::fp32: cast_all(call, DType::f32); break;
+    case Autocast::fp32_set_dtype: set_dtype(call); break;
+    case Autocast::promote: cast_all(call, widest(call)); break;
+    case Autocast::banned: call.error("is not safe under autocast: use its variant with logits");
+  }
+  call.next();
+}
+
+AutocastRegion::AutocastRegion(Session& session, bool enabled, DType dtype, bool cache)
+    : session_(session), before_(session.modes) {
+  session.modes.autocast = enabled;
+  session.modes.autocast_dtype = dtype;
+  session.modes.autocast_cache = cache;
+  ++state_of(session).nesting;
+}
+
+AutocastRegion::~AutocastRegion() {
+  session_.modes.autocast = before_.autocast;
+  session_.modes.autocast_dtype = before_.autocast_dtype;
+  session_.modes.autocast_cache = before_.autocast_cache;
+  if (--state_of(session_).nesting == 0) state_of(session_).cache.clear();
+}
+
+}  // namespace metaprof

@@ -1,0 +1,33 @@
+#pragma once
+// Autocast: arguments are cast to the type that an operator's record asks for; casts of parameters are kept
+// until the outermost region ends (aten/src/ATen/autocast_mode.h, 2.11).
+
+#include <unordered_map>
+
+#include "meta/op/call.h"
+
+namespace metaprof {
+
+struct AutocastState {
+  struct Cached {
+    Tensor original, cast;  // the original is held, so that its address stays its own
+  };
+  std::unordered_map<const TensorImpl*, Cached> cache;
+  int nesting = 0;
+};
+
+/// Turns autocast on (or off) for a scope.
+class AutocastRegion {
+ public:
+  AutocastRegion(Session& session, bool enabled, DType dtype, bool cache = true);
+  ~AutocastRegion();
+  AutocastRegion(const AutocastRegion&) = delete;
+
+ private:
+  Session& session_;
+  Modes before_;
+};
+
+void autocast_layer(Call& call);
+
+}  // namespace metaprof

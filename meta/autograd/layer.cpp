@@ -1,0 +1,92 @@
+// The dispatcher's autograd layer: makes the node of a differentiable call and saves what its formulas read.
+
+#include "meta/autograd/autocast.h"
+#include "meta/autograd/op_node.h"
+#include "meta/autograd/views.h"
+
+namespace metaprof {
+namespace {
+
+bool requires_grad(const Value& value) {
+  if (value.is_tensor()) return value.tensor().requires_grad();
+  if (value.is_tensors())
+    for (const Tensor& tensor : value.tensors())
+      if (tensor.requires_grad()) return true;
+  return false;
+}
+
+bool any_requires_grad(const Call& call) {
+  for (uint8_t argument : call.op.differentiable)
+    if (requires_grad(call.arguments[argument])) return true;
+  return false;
+}
+
+// Views that come as a list from one call may not be written in place.
+void mark_list(const Value& list) {
+  for (const Tensor& tensor : list.tensors())
+    if (tensor.defined() && tensor->base) tensor->view_origin = ViewOrigin::multi_output;
+}
+
+void set_history(const Tensor& tensor, const Ref<Node>& node, bool differentiable) {
+  if (!differentiable || !tensor.defined() || !is_differentiable(tensor.dtype()))
+    return node->add_undefined_output();
+  const uint32_t output_nr = node->add_output(tensor);
+  set_gradient_edge(tensor, {node, output_nr});
+}
+
+void set_histories(Call& call, const Ref<Node>& node) {
+  if (call.op.writes) {
+    for (size_t i = 0; i < call.arguments.size(); ++i)
+      if (call.op.schema.arguments[i].written && call.arguments[i].is_tensor())
+        return rebase_history(call.arguments[i].tensor(), node);
+  }
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    const bool differentiable = !(call.op.record.facts.no_gradient_for >> i & 1);
+    if (call.results[i].is_tensors()) {
+      for (const Tensor& tensor : call.results[i].tensors()) set_history(tensor, node, differentiable);
+    } else {
+      set_history(call.results[i].tensor(), node, differentiable);
+    }
+  }
+}
+
+void check_writes(const Call& call) {
+  for (size_t i = 0; i < call.arguments.size(); ++i)
+    if (call.op.schema.arguments[i].written && call.arguments[i].is_tensor())
+      check_in_place(call, call.arguments[i].tensor());
+}
+
+}  // namespace
+
+void autograd_layer(Call& call) {
+  const Operator& op = call.op;
+  if (op.record.meta.composite || call.session.modes.inference) return call.next();
+  if (op.writes) check_writes(call);
+  const bool records = op.has_derivative() && call.session.modes.grad && any_requires_grad(call);
+  Ref<OpNode> node;
+  if (records) {
+    node = make<OpNode>(call);
+    node->save_arguments(call);
+  }
+  call.next();
+  if (op.record.facts.view)
+    for (const Value& value : call.results)
+      if (value.is_tensors()) mark_list(value);
+  if (!records) return;
+  // The call's own index is known only after it was written.
+  node->maker = call.index + 1;
+  call.session.trace.nodes[node->record].call = node->maker;
+  set_histories(call, node);
+  node->save_results(call);
+}
+
+void install_autograd(Session& session) {
+  session.layers[static_cast<int>(Layer::autocast)] = autocast_layer;
+  session.layers[static_cast<int>(Layer::autograd)] = autograd_layer;
+  session.layers[static_cast<int>(Layer::record)] = record_layer;
+  session.layers[static_cast<int>(Layer::kernel)] = kernel_layer;
+  session.autograd = {new AutogradState, [](void* state) { delete static_cast<AutogradState*>(state); }};
+  session.autocast = {new AutocastState, [](void* state) { delete static_cast<AutocastState*>(state); }};
+}
+
+}  // namespace metaprof

@@ -1,0 +1,69 @@
+#include "meta/autograd/node.h"
+
+#include "meta/autograd/accumulate_grad.h"
+#include "meta/autograd/state.h"
+#include "meta/autograd/views.h"
+
+namespace metaprof {
+
+Node::Node(Session& session, std::string_view name, uint32_t maker, std::optional<uint64_t> given)
+    : session(session),
+      sequence(given ? *given : session.sequence++),
+      record(static_cast<uint32_t>(session.trace.nodes.size())),
+      maker(maker),
+      stream(session.stream),
+      device(session.profile.device()) {
+  NodeRecord written;
+  written.name = session.trace.intern(name);
+  written.module = session.module;
+  written.call = maker;
+  written.sequence = sequence;
+  session.trace.nodes.push_back(written);
+}
+
+uint32_t Node::add_output(const Tensor& tensor) {
+  if (metadata.empty()) device = tensor.device();
+  metadata.push_back(Geometry(tensor));
+  return static_cast<uint32_t>(metadata.size() - 1);
+}
+
+void Node::record_edges() {
+  Trace& trace = session.trace;
+  NodeRecord& written = trace.nodes[record];
+  written.first_edge = static_cast<uint32_t>(trace.edges.size());
+  written.edge_count = static_cast<uint16_t>(next.size());
+  for (const Edge& edge : next) trace.edges.push_back(edge.valid() ? edge.node->record + 1 : 0);
+}
+
+void Node::destroy() {
+  // The edges of a node hold the next nodes: a queue instead of recursion.
+  AutogradState& state = autograd_state(session);
+  state.graveyard.push_back(this);
+  if (state.destroying) return;
+  state.destroying = true;
+  while (!state.graveyard.empty()) {
+    Node* node = state.graveyard.back();
+    state.graveyard.pop_back();
+    delete node;
+  }
+  state.destroying = false;
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  refresh_view_history(tensor);
+  if (tensor->grad_fn) return {Ref<Node>(grad_fn(tensor)), tensor->output_nr};
+  if (!tensor->requires_grad) return {};
+  return {accumulator_of(tensor), 0};
+}
+
+void set_gradient_edge(const Tensor& tensor, Edge edge) {
+  tensor->output_nr = edge.input_nr;
+  tensor->grad_fn = Ref<Counted>(std::move(edge.node));
+}
+
+AutogradState& autograd_state(Session& session) {
+  return *static_cast<AutogradState*>(session.autograd.get());
+}
+
+}  // namespace metaprof

@@ -1,0 +1,119 @@
+#include "meta/autograd/saved_tensor.h"
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+// The data-pointer cache: a storage counts when its first saved tensor appears and until its last one goes.
+void note_saved(Storage& storage, uint32_t node) {
+  ++storage.saved_count;
+  storage.session().trace.add({.kind = Event::Kind::save, .id = storage.id, .value = node});
+}
+
+void note_released(Storage& storage, uint32_t node) {
+  --storage.saved_count;
+  storage.session().trace.add({.kind = Event::Kind::release, .id = storage.id, .value = node});
+}
+
+}  // namespace
+
+SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(node.record) {
+  if (!tensor.defined()) return;
+  AutogradState& state = autograd_state(node.session);
+  version_ = tensor->storage->version;
+  output_nr_ = tensor->output_nr;
+  if (!state.saved_tensor_hooks.empty()) {
+    kind_ = Kind::packed;
+    hooks_ = state.saved_tensor_hooks.back();
+    leaf_requires_grad_ = tensor->requires_grad && !tensor->grad_fn;
+    if (!output) edge_ = gradient_edge(tensor);
+    Scoped<bool> no_grad(node.session.modes.grad, false);
+    packed_ = hooks_->pack(tensor->grad_fn ? alias(tensor) : tensor);
+    return;
+  }
+  if (output && (tensor->grad_fn || !tensor->requires_grad)) {
+    kind_ = Kind::output;
+    storage_ = tensor->storage;
+    geometry_ = Geometry(tensor);
+    note_saved(*storage_, node_);
+  } else {
+    kind_ = Kind::original;
+    original_ = tensor;
+    note_saved(*original_->storage, node_);
+  }
+}
+
+SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  kind_ = std::exchange(other.kind_, Kind::nothing);
+  version_ = other.version_;
+  output_nr_ = other.output_nr_;
+  node_ = other.node_;
+  original_ = std::move(other.original_);
+  storage_ = std::move(other.storage_);
+  geometry_ = std::move(other.geometry_);
+  packed_ = std::move(other.packed_);
+  hooks_ = std::move(other.hooks_);
+  edge_ = std::move(other.edge_);
+  leaf_requires_grad_ = other.leaf_requires_grad_;
+  return *this;
+}
+
+void SavedTensor::check_version(const Storage& storage, const Node& node) const {
+  if (storage.version == version_) return;
+  const TensorImpl& tensor = kind_ == Kind::output ? *geometry_ : *original_;
+  fail("{}: a tensor that backward needs was modified in place: {}{}, is at version {}; expected version {}",
+       node.name(), short_name(tensor.dtype), to_string(SizesView(tensor.sizes)), storage.version, version_);
+}
+
+Tensor SavedTensor::unpack(Node& node) const {
+  switch (kind_) {
+    case Kind::nothing: return {};
+    case Kind::released:
+      fail(
+          "{}: trying to go backward through the graph a second time, but its saved tensors have been freed: "
+          "use retain_graph if you need to",
+          node.name());
+    case Kind::original: check_version(*original_->storage, node); return original_;
+    case Kind::output: {
+      check_version(*storage_, node);
+      Tensor tensor(
+          new TensorImpl(geometry_->sizes, geometry_->strides, geometry_->dtype, geometry_->device));
+      tensor->storage = storage_;
+      tensor->offset = geometry_->offset;
+      set_gradient_edge(tensor, {Ref<Node>(&node), output_nr_});
+      return tensor;
+    }
+    case Kind::packed: {
+      Tensor tensor = hooks_->unpack(*packed_);
+      if (edge_.valid() && !leaf_requires_grad_ && !tensor->grad_fn) {
+        tensor = alias(tensor);
+        set_gradient_edge(tensor, edge_);
+      }
+      return tensor;
+    }
+  }
+  return {};
+}
+
+void SavedTensor::release() {
+  if (kind_ == Kind::nothing) return;
+  reset();
+  kind_ = Kind::released;
+}
+
+void SavedTensor::reset() {
+  if (kind_ == Kind::original && original_.defined()) note_released(*original_->storage, node_);
+  if (kind_ == Kind::output && storage_) note_released(*storage_, node_);
+  kind_ = Kind::nothing;
+  original_ = Tensor();
+  storage_.reset();
+  geometry_ = Geometry();
+  packed_.reset();
+  hooks_.reset();
+  edge_ = {};
+}
+
+}  // namespace metaprof

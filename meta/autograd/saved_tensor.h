@@ -1,0 +1,41 @@
+#pragma once
+// A tensor kept for backward: the same storage, never a copy.
+
+#include "meta/autograd/state.h"
+
+namespace metaprof {
+
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  /// `output`: the tensor is an output of `node` itself; kept without a cycle. `slot`: its name for messages.
+  SavedTensor(const Tensor& tensor, Node& node, bool output);
+  SavedTensor(SavedTensor&&) noexcept = default;
+  SavedTensor& operator=(SavedTensor&& other) noexcept;
+  ~SavedTensor() { reset(); }
+
+  bool defined() const { return kind_ != Kind::nothing; }
+  /// The tensor again. Errors: it was written in place since; the graph was already used and freed.
+  Tensor unpack(Node& node) const;
+  /// Lets go of the tensor; unpacking is an error from then on.
+  void release();
+
+ private:
+  enum class Kind : uint8_t { nothing, original, output, packed, released };
+  void reset();
+  void check_version(const Storage& storage, const Node& node) const;
+
+  Kind kind_ = Kind::nothing;
+  uint32_t version_ = 0;
+  uint32_t output_nr_ = 0;
+  uint32_t node_ = 0;     // index into Trace::nodes
+  Tensor original_;       // inputs and leaves: the tensor itself
+  Ref<Storage> storage_;  // outputs: storage and geometry, without the grad_fn that owns this
+  Geometry geometry_;
+  Ref<Counted> packed_;
+  std::shared_ptr<SavedTensorHooks> hooks_;
+  Edge edge_;  // packed: the history of the original
+  bool leaf_requires_grad_ = false;
+};
+
+}  // namespace metaprof

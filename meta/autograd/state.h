@@ -1,0 +1,33 @@
+#pragma once
+// What autograd keeps per session.
+
+#include "meta/autograd/node.h"
+
+namespace metaprof {
+
+/// A saved tensor's pack and unpack functions; what `pack` returns is kept instead of the tensor.
+struct SavedTensorHooks {
+  std::function<Ref<Counted>(const Tensor&)> pack;
+  std::function<Tensor(Counted&)> unpack;
+};
+
+struct GraphTask;
+
+struct AutogradState {
+  std::vector<Node*> graveyard;  ///< nodes whose last owner is gone, while one of them is being destroyed
+  bool destroying = false;
+  std::vector<std::shared_ptr<SavedTensorHooks>> saved_tensor_hooks;
+  std::string saved_tensor_hooks_disabled;  ///< why; empty: they may be used
+  GraphTask* task = nullptr;                ///< the backward that is running
+  Node* evaluating = nullptr;
+  uint32_t reentrant_depth = 0;
+  bool trim_rows = true;  ///< tests turn it off to see what trimming saves
+  bool anomaly = false;
+};
+
+AutogradState& autograd_state(Session& session);
+
+/// Gives a session its layers (autocast, autograd, record, kernel) and autograd's state.
+void install_autograd(Session& session);
+
+}  // namespace metaprof

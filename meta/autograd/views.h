@@ -1,0 +1,32 @@
+#pragma once
+// Views and in-place operators: a write through a view rewrites the history of its base.
+
+#include "meta/autograd/node.h"
+
+namespace metaprof {
+
+/// Errors for in-place writes that cannot be differentiated: to a leaf, to a view of a leaf, to one of
+/// several views.
+void check_in_place(const Call& call, const Tensor& self);
+
+/// Makes `node` the history of a tensor that was just written in place; of its base, too, if it is a view.
+void rebase_history(const Tensor& self, Ref<Node> node);
+
+/// Gives a view a new grad_fn if its base was written in place since the view was made.
+void refresh_view_history(const Tensor& view);
+
+/// Backward of a write through a view: splits the gradient of the base into that of the written part, which
+/// goes through the write's own node, and that of the rest.
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, Ref<Node> write);
+  Gradients apply(Gradients& incoming) override;
+  void release_variables() override { write_->release_variables(); }
+
+ private:
+  Sizes view_sizes_, view_strides_;
+  int64_t view_offset_;
+  Ref<Node> write_;
+};
+
+}  // namespace metaprof

@@ -1,0 +1,29 @@
+#include "meta/ops/all.h"
+
+#include "meta/autograd/state.h"
+
+namespace metaprof {
+
+const Registry& standard_registry() {
+  static const Registry registry = [] {
+    std::vector<Op> all;
+    for (auto family : {
+             add_view_operators,
+             add_creation_operators,
+             add_pointwise_operators,
+             add_reduction_operators,
+             add_matmul_operators,
+         })
+      family(all);
+    return Registry(std::move(all));
+  }();
+  return registry;
+}
+
+std::unique_ptr<Session> make_session(const DeviceProfile& profile) {
+  auto session = std::make_unique<Session>(profile, standard_registry());
+  install_autograd(*session);
+  return session;
+}
+
+}  // namespace metaprof

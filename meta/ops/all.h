@@ -1,0 +1,22 @@
+#pragma once
+// All operators. Each family is a file of records; `all.cpp` is the only list of them.
+
+#include "meta/op/registry.h"
+#include "meta/tensor/session.h"
+
+namespace metaprof {
+
+/// The registry of all operators; made once, never changed.
+const Registry& standard_registry();
+
+/// A session that knows all operators and has its layers.
+std::unique_ptr<Session> make_session(const DeviceProfile& profile);
+
+// The families.
+void add_view_operators(std::vector<Op>& ops);
+void add_creation_operators(std::vector<Op>& ops);
+void add_pointwise_operators(std::vector<Op>& ops);
+void add_reduction_operators(std::vector<Op>& ops);
+void add_matmul_operators(std::vector<Op>& ops);
+
+}  // namespace metaprof

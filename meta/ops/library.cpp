@@ -1,0 +1,32 @@
+#include "meta/ops/library.h"
+
+namespace metaprof {
+namespace {
+
+enum class Library : uint32_t { cublas = 0, cublas_lt = 1 };
+
+void ensure_workspace(Call& call, Library library, int64_t bytes, std::string_view name) {
+  Session& session = call.session;
+  if (session.profile.type != DeviceType::cuda) return;
+  const uint32_t key =
+      static_cast<uint32_t>(library) << 24 | uint32_t{session.backward_thread} << 16 | session.stream;
+  LibraryWorkspace& workspace = session.workspaces[key];
+  if (workspace.storage) return;
+  workspace.storage = session.allocate(session.profile.device(), bytes, Category::workspace);
+  session.trace.storages[workspace.storage->id].name = session.trace.intern(name);
+}
+
+}  // namespace
+
+void blas_workspace(Call& call) {
+  // aten/src/ATen/cuda/CublasHandlePool.cpp, 2.11: 32 MiB on compute capability 9.0, else 2·4 MiB + 8·16 KiB.
+  const int64_t bytes = call.profile().sm == 90 ? 33554432 : 8519680;
+  ensure_workspace(call, Library::cublas, bytes, "cuBLAS workspace");
+}
+
+void lt_workspace(Call& call) {
+  // 1 MiB per handle and stream, persistent since 2.9 (recorded: the first addmm of every model).
+  ensure_workspace(call, Library::cublas_lt, 1048576, "cuBLASLt workspace");
+}
+
+}  // namespace metaprof

@@ -1,0 +1,14 @@
+#pragma once
+// Memory that libraries take from the allocator and keep: one block per (library, handle, stream).
+
+#include "meta/op/call.h"
+
+namespace metaprof {
+
+/// cuBLAS's workspace of the current handle and stream; taken at the first product, after its result was
+/// allocated. The engine's device thread has a handle of its own.
+void blas_workspace(Call& call);
+/// cuBLASLt's.
+void lt_workspace(Call& call);
+
+}  // namespace metaprof

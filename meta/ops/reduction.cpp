@@ -1,0 +1,290 @@
+// Sums and means, and the rule for the buffers of all reductions.
+
+#include "meta/ops/reduction.h"
+
+#include <bit>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/functions.h"
+#include "meta/ops/iterator.h"
+
+namespace metaprof {
+
+Sizes reduced_dims(const Call&, const Value& given, int64_t count) {
+  Sizes dims;
+  if (given.kind() == Value::Kind::integer) {
+    dims.push_back(wrap_dim(given.integer(), count));
+  } else if (!given.is_none()) {
+    for (int64_t dim : given.integers()) dims.push_back(wrap_dim(dim, count));
+  }
+  if (dims.empty() && (given.is_none() || given.kind() != Value::Kind::integer))
+    for (int64_t d = 0; d < count; ++d) dims.push_back(d);
+  if (count == 0) dims.clear();
+  return dims;
+}
+
+Sizes reduced_sizes(SizesView sizes, SizesView dims, bool keepdim) {
+  Sizes out;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const bool reduced = std::find(dims.begin(), dims.end(), int64_t(d)) != dims.end();
+    if (!reduced) out.push_back(sizes[d]);
+    if (reduced && keepdim) out.push_back(1);
+  }
+  return out;
+}
+
+namespace {
+
+struct IteratorDim {
+  int64_t size, input_stride, output_stride;  // strides in elements; output 0: reduced
+};
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t floor_power_of_two(int64_t v) { return v > 0 ? int64_t(std::bit_floor(uint64_t(v))) : 1; }
+
+// TensorIterator: reduced dimensions first, each group by rising input stride, neighbours joined.
+std::vector<IteratorDim> iterator_dims(const Tensor& input, SizesView dims) {
+  std::vector<IteratorDim> reduced, kept;
+  int64_t output_stride = 1;
+  for (size_t d = input.sizes().size(); d-- > 0;) {
+    const int64_t size = input.sizes()[d], stride = input.strides()[d];
+    if (std::find(dims.begin(), dims.end(), int64_t(d)) != dims.end()) {
+      if (size != 1) reduced.push_back({size, stride, 0});
+      continue;
+    }
+    if (size != 1) kept.push_back({size, stride, output_stride});
+    output_stride *= size;
+  }
+  auto by_stride = [](const IteratorDim& a, const IteratorDim& b) { return a.input_stride < b.input_stride; };
+  std::stable_sort(reduced.begin(), reduced.end(), by_stride);
+  std::stable_sort(kept.begin(), kept.end(), by_stride);
+  std::vector<IteratorDim> all;
+  auto join = [&](const std::vector<IteratorDim>& group) {
+    const size_t begin = all.size();
+    for (const IteratorDim& d : group) {
+      if (all.size() > begin && all.back().input_stride * all.back().size == d.input_stride &&
+          all.back().output_stride * all.back().size == d.output_stride) {
+        all.back().size *= d.size;
+      } else {
+        all.push_back(d);
+      }
+    }
+  };
+  join(reduced);
+  join(kept);
+  return all;
+}
+
+struct Blocks {
+  int64_t buffer = 0, semaphores = 0;
+};
+
+// Reduce.cuh, setReduceConfig: how threads and blocks are laid over outputs and inputs.
+Blocks reduction_blocks(std::span<const IteratorDim> dims, int64_t offset, const ReductionKernel& kernel,
+                        const DeviceProfile& device) {
+  int64_t inputs = 1, outputs = 1;
+  size_t reduced = 0;
+  for (const IteratorDim& d : dims) {
+    (d.output_stride == 0 ? inputs : outputs) *= d.size;
+    reduced += d.output_stride == 0;
+  }
+  if (reduced == 0) return {};
+  const bool kept_any = reduced < dims.size();
+  const bool on_fastest = !kept_any || dims[0].input_stride < dims[reduced].input_stride;
+  int64_t dim0 = on_fastest ? inputs : outputs, dim1 = on_fastest ? outputs : inputs;
+  int64_t output_vector = 1;
+  if ((on_fastest ? dims[0] : dims[reduced]).input_stride == 1) {
+    if (on_fastest) {
+      if (dim0 >= 128 && dims.size() == 1 && kernel.values_per_thread >= 4) dim0 /= kernel.vector;
+    } else {
+      output_vector = 4;
+      auto misfits = [&](int64_t vector) {
+        if (dims[reduced].size % vector || offset % vector) return true;
+        for (size_t i = 0; i < dims.size(); ++i)
+          if (i != reduced && dims[i].input_stride % vector) return true;
+        return false;
+      };
+      while (output_vector > 1 && misfits(output_vector)) output_vector /= 2;
+      dim0 /= output_vector;
+    }
+  }
+  const int64_t threads = 512 / output_vector;
+  const int64_t power0 = dim0 < threads ? floor_power_of_two(dim0) : threads;
+  const int64_t power1 = dim1 < threads ? floor_power_of_two(dim1) : threads;
+  int64_t width = std::min<int64_t>(power0, 32);
+  const int64_t height = std::min(power1, threads / width);
+  width = std::min(power0, threads / height);
+  int64_t step_input = on_fastest ? width : 1, step_output = on_fastest ? 1 : width;
+  const bool across_warps = divide_up(inputs, step_input) >= std::min<int64_t>(height * 16, 256);
+  (across_warps ? step_input : step_output) *= height;
+  const int64_t values = divide_up(inputs, step_input);
+  const int64_t grid = divide_up(outputs / output_vector, step_output);
+  const int64_t target = device.multiprocessors * (device.threads_per_multiprocessor / (width * height));
+  if (!across_warps || values < 256 || grid > target) return {};
+  const int64_t blocks =
+      std::max(std::min(divide_up(target, grid), divide_up(values, 16)), divide_up(values, 256));
+  if (blocks <= 1) return {};
+  return {kernel.accumulator * outputs * blocks * (on_fastest ? 1 : width * output_vector), 4 * grid};
+}
+
+// TensorIterator::split: the dimension that spans most bytes is halved until 32-bit indexing can address the
+// part.
+void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, int64_t element,
+                   const ReductionKernel& kernel) {
+  int64_t reach = 1, widest_reach = -1;
+  size_t widest = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t extent = (dims[i].size - 1) * dims[i].input_stride;
+    reach += extent;
+    if (extent > widest_reach) {
+      widest_reach = extent;
+      widest = i;
+    }
+  }
+  if (reach * element > INT32_MAX && !dims.empty() && dims[widest].size > 1) {
+    std::vector<IteratorDim> first = dims;
+    first[widest].size = dims[widest].size / 2;
+    std::vector<IteratorDim> second = dims;
+    second[widest].size = dims[widest].size - first[widest].size;
+    halve_and_ask(call, std::move(first), offset, element, kernel);
+    halve_and_ask(call, std::move(second), offset, element, kernel);
+    return;
+  }
+  const Blocks blocks = reduction_blocks(dims, offset, kernel, call.profile());
+  if (blocks.buffer == 0) return;
+  auto buffer = call.temporary_bytes(blocks.buffer);
+  auto semaphores = call.temporary_bytes(blocks.semaphores);
+}
+
+}  // namespace
+
+void reduction_buffers(Call& call, const Tensor& input, SizesView reduced, const Tensor& result,
+                       const ReductionKernel& kernel) {
+  if (!input.is_cuda() || input.numel() == 0) return;
+  const int64_t element = element_size(input.dtype());
+  const std::vector<IteratorDim> dims = iterator_dims(input, reduced);
+  Tensor accumulated;
+  if (span_of(input.sizes(), input.strides()) * element > INT32_MAX && is_reduced_floating(result.dtype()))
+    accumulated = call.temporary(result.sizes(), DType::f32);
+  halve_and_ask(call, dims, input->offset, element, kernel);
+}
+
+namespace {
+
+DType sum_dtype(const Call& c, const Tensor& self) {
+  return c.dtype("dtype", is_integral(self.dtype(), true) ? DType::i64 : self.dtype());
+}
+
+void sum_meta(Call& c) { c.output({}, sum_dtype(c, c.tensor("self"))); }
+
+void sum_dims_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.output(reduced_sizes(self.sizes(), reduced_dims(c, c["dim"], self.dim()), c.boolean("keepdim")),
+           sum_dtype(c, self));
+}
+
+void sum_kernel(Call& c, const Value& dims, int64_t half_vector) {
+  const Tensor& self = c.tensor("self");
+  c.allocate(0);
+  const DType dtype = c.result_tensor().dtype();
+  Tensor input = self;
+  // Sums of booleans and integers run over a copy in the result's dtype (recorded: reduce/f32/amax backward).
+  if (is_integral(self.dtype(), true) && self.dtype() != dtype) input = to(self, dtype);
+  const ReductionKernel kernel = {.accumulator = std::max<int64_t>(4, element_size(dtype)),
+                                  .vector = element_size(input.dtype()) == 2 ? half_vector : 4};
+  reduction_buffers(c, input, reduced_dims(c, dims, self.dim()), c.result_tensor(), kernel);
+}
+
+// The gradient of a reduction, seen under the input's sizes.
+Tensor expand_back(Backward& b, const Tensor& grad, const Value& given, bool keepdim) {
+  const Sizes& sizes = b.sizes("self");
+  Tensor wide = grad;
+  if (!keepdim && !sizes.empty() && !given.is_none()) {
+    Sizes dims;
+    if (given.kind() == Value::Kind::integer) {
+      dims.push_back(wrap_dim(given.integer(), int64_t(sizes.size())));
+    } else {
+      for (int64_t d : given.integers()) dims.push_back(wrap_dim(d, int64_t(sizes.size())));
+    }
+    std::sort(dims.begin(), dims.end());
+    for (int64_t d : dims) wide = unsqueeze(wide, d);
+  }
+  return expand(wide, sizes);
+}
+
+int64_t reduced_count(Backward& b, const Value& given) {
+  const Sizes& sizes = b.sizes("self");
+  if (given.is_none() || (given.kind() == Value::Kind::integers && given.integers().empty()))
+    return numel(sizes);
+  if (given.kind() == Value::Kind::integer)
+    return sizes.empty() ? 1 : sizes[size_t(wrap_dim(given.integer(), int64_t(sizes.size())))];
+  int64_t count = 1;
+  for (int64_t d : given.integers())
+    if (!sizes.empty()) count *= sizes[size_t(wrap_dim(d, int64_t(sizes.size())))];
+  return count;
+}
+
+}  // namespace
+
+void add_reduction_operators(std::vector<Op>& ops) {
+  ops.push_back(
+      {.schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       .summary = "Σ of all elements",
+       .meta = sum_meta,
+       .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, Value(), 8); }}},
+       .derivatives = {{{"self"},
+                        {},
+                        [](Backward& b) -> Gradients { return {expand_back(b, b.grad(), Value(), false)}; }}},
+       .flops = input_flops,
+       .examples = {"f32[2,3]", "i64[4]"},
+       .facts = {.autocast = Autocast::fp32_set_dtype}});
+  ops.push_back({.schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
+                           "dtype=None) -> Tensor",
+                 .summary = "Σ along dimensions",
+                 .meta = sum_dims_meta,
+                 .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, c["dim"], 8); }}},
+                 .derivatives = {{{"self"},
+                                  {},
+                                  [](Backward& b) -> Gradients {
+                                    return {expand_back(b, b.grad(), b["dim"], b.boolean("keepdim"))};
+                                  }}},
+                 .flops = input_flops,
+                 .examples = {"f32[2,3] (0)", "f32[2,3,4] (0 2) True"},
+                 .facts = {.node = "SumBackward1", .autocast = Autocast::fp32_set_dtype}});
+  ops.push_back({.schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+                 .summary = "mean of all elements",
+                 .meta = [](Call& c) { c.output({}, c.dtype("dtype", c.tensor("self").dtype())); },
+                 .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, Value(), 4); }}},
+                 .derivatives = {{{"self"},
+                                  {},
+                                  [](Backward& b) -> Gradients {
+                                    return {
+                                        div(expand(b.grad(), b.sizes("self")), reduced_count(b, Value()))};
+                                  }}},
+                 .flops = input_flops,
+                 .examples = {"f32[2,3]"}});
+  ops.push_back(
+      {.schema =
+           "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       .summary = "mean along dimensions",
+       .meta =
+           [](Call& c) {
+             const Tensor& self = c.tensor("self");
+             c.output(
+                 reduced_sizes(self.sizes(), reduced_dims(c, c["dim"], self.dim()), c.boolean("keepdim")),
+                 c.dtype("dtype", self.dtype()));
+           },
+       .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, c["dim"], 4); }}},
+       .derivatives = {{{"self"},
+                        {},
+                        [](Backward& b) -> Gradients {
+                          return {div(expand_back(b, b.grad(), b["dim"], b.boolean("keepdim")),
+                                      reduced_count(b, b["dim"]))};
+                        }}},
+       .flops = input_flops,
+       .examples = {"f32[2,3] (1)", "f32[2,3,4] (1 2) True"},
+       .facts = {.node = "MeanBackward1"}});
+}
+
+}  // namespace metaprof
