@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "meta/program/expression.h"
 #include "meta/tensor/value.h"
 
 namespace metaprof {
@@ -20,21 +21,28 @@ namespace metaprof {
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
+/// The device on which the model runs, whichever the session describes. In arguments it stands for the device
+/// that the model was exported on ("meta", or the one its parameters were on).
+inline constexpr Device kModelDevice{DeviceType::cuda, -1};
+
 /// What the file says of a tensor. Sizes are evaluated; `size_expressions` says where they were symbolic.
 struct TensorFacts {
   DType dtype = DType::f32;
   Sizes sizes, strides;
   int64_t offset = 0;
-  bool requires_grad = false;  ///< to be trusted for parameters only
-  std::optional<Device>
-      device;  ///< nothing: "meta" or the session's device; cpu where the file insists on it
+  bool requires_grad = false;             ///< to be trusted for parameters only
+  std::optional<Device> device;           ///< nothing: the model's device; cpu where the file insists on it
   std::vector<int32_t> size_expressions;  ///< per size: index into Program::expressions, or -1; may be empty
+  std::vector<int32_t> stride_expressions;  ///< the same for strides
+  int32_t offset_expression = -1;
 };
 
 struct ValueFacts {
   std::string name;
   std::optional<TensorFacts> tensor;  ///< nothing: a symbolic number, a list, or not in the file
-  std::optional<int64_t> number;      ///< hint of a symbolic integer or boolean
+  std::optional<int64_t> number;      ///< value of a symbolic integer or boolean
+  std::optional<double> real;         ///< value of a symbolic floating number
+  int32_t number_expression = -1;     ///< of `number`: index into Program::expressions
 };
 
 struct Graph;
@@ -107,14 +115,30 @@ struct ProgramInput {
 };
 
 struct ProgramOutput {
-  enum class Kind : uint8_t { user, loss, buffer_mutation, input_mutation, gradient };
+  enum class Kind : uint8_t {
+    user,
+    loss,
+    buffer_mutation,
+    parameter_mutation,
+    input_mutation,
+    gradient  ///< of a parameter or of a user input
+  };
   Kind kind = Kind::user;
   Operand operand;
   std::string name;  ///< what a mutation or gradient is of
 };
 
-/// A symbolic integer: how it follows from symbols (see expression.h).
-struct Expression;
+/// A symbolic integer: how it follows from symbols, and its value when the program was exported (nothing for
+/// sizes that depend on data).
+struct SymbolicInteger {
+  std::shared_ptr<const Expression> expression;
+  std::optional<int64_t> hint;
+};
+
+/// Values for which the program was exported; nothing: unbounded.
+struct SymbolRange {
+  std::optional<int64_t> least, most;
+};
 
 struct Program {
   std::string name;    ///< "resnet18"
@@ -124,14 +148,16 @@ struct Program {
   std::vector<ProgramOutput> outputs;
   std::vector<std::vector<ModuleFrame>> module_stacks;  ///< each list once; nodes share them
   std::vector<std::vector<SourceFrame>> source_stacks;
-  std::vector<std::shared_ptr<const Expression>> expressions;
-  std::map<std::string, int64_t> symbols;           ///< values of symbols: the file's hints until rebound
+  std::vector<SymbolicInteger> expressions;
+  SymbolValues symbols;                             ///< the file's hints until bound again (symbols.h)
+  std::map<std::string, SymbolRange> ranges;        ///< of symbols
   std::map<std::string, std::string> module_types;  ///< path → type, of all modules of the model
   std::vector<std::vector<std::string>> tied;       ///< groups of parameter names, first-registered first
   std::vector<std::string> warnings;                ///< one clear line each
   bool training = true;
 
-  /// The loss: the first floating, zero-dimensional output. kNoValue if there is none.
+  /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of
+  /// the model. kNoValue if there is none.
   ValueId loss() const;
 };
 

@@ -43,7 +43,7 @@ class Value {
   Value(DType dtype) : Value(int64_t{static_cast<int8_t>(dtype)}) {}
   Value(MemoryFormat format) : Value(int64_t{static_cast<int8_t>(format)}) {}
   Value(Device device) : kind_(Kind::device) {
-    payload_.integer = int64_t{static_cast<int8_t>(device.type)} << 8 | device.index;
+    payload_.integer = int64_t{static_cast<int8_t>(device.type)} << 8 | static_cast<uint8_t>(device.index);
   }
   Value(SizesView integers);
   Value(const Sizes& integers) : Value(SizesView(integers)) {}

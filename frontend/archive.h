@@ -1,0 +1,46 @@
+#pragma once
+// A zip archive, read only. Nothing is ever extracted: entries are read into memory, by name, and names are
+// never used as paths. Every failure is an Error that names the file, the entry and a remedy.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace metaprof {
+
+class Archive {
+ public:
+  struct Entry {
+    std::string name;
+    uint64_t size = 0;             ///< bytes, as the directory says
+    uint64_t compressed_size = 0;  ///< bytes
+    uint64_t index = 0;            ///< position in the directory
+  };
+
+  /// Opens the file and reads the directory. Errors: not a file, empty, not a zip archive.
+  explicit Archive(const std::string& path);
+  ~Archive();
+
+  const std::string& path() const { return path_; }
+  /// In the order of the directory; names may repeat.
+  const std::vector<Entry>& entries() const { return entries_; }
+  /// The first entry of that name, or nullptr.
+  const Entry* find(std::string_view name) const;
+
+  /// The contents of an entry. Errors: the name occurs twice, encrypted, a compression other than stored or
+  /// deflated, too large, damaged (checksum, size, offset).
+  std::string read(const Entry& entry) const;
+
+ private:
+  struct Zip;
+  [[noreturn]] void damaged(const Entry& entry, int code) const;
+  void check_readable(const Entry& entry) const;
+
+  std::string path_;
+  std::unique_ptr<Zip> zip_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace metaprof

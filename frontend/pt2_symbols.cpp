@@ -1,0 +1,113 @@
+#include "frontend/pt2_symbols.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "meta/core/error.h"
+#include "meta/program/symbols.h"
+
+namespace metaprof {
+namespace {
+
+constexpr size_t kMaxSymbols = 1000;
+
+void read_ranges(Json constraints, Program& program) {
+  constraints.for_each_member([&](std::string_view symbol, Json range) {
+    SymbolRange& result = program.ranges[std::string(symbol)];
+    if (const Json least = range.find("min_val")) result.least = least.integer();
+    if (const Json most = range.find("max_val")) result.most = most.integer();
+  });
+}
+
+// Hints of bare symbols, then of expressions with one unknown, as often as that gives something new.
+void take_hints(Program& program) {
+  for (const auto& [expression, hint] : program.expressions)
+    if (hint && expression->kind == Expression::Kind::symbol)
+      program.symbols.emplace(expression->name, *hint);
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    const size_t before = program.symbols.size();
+    for (const auto& [expression, hint] : program.expressions)
+      if (hint && expression->kind != Expression::Kind::symbol)
+        if (const auto solution = solve(*expression, program.symbols, *hint))
+          program.symbols.emplace(solution->symbol, solution->value);
+    if (program.symbols.size() == before) break;
+  }
+}
+
+std::vector<std::string> symbols_in(const Program& program) {
+  SymbolValues all;
+  for (const SymbolicInteger& symbolic : program.expressions) {
+    for (std::string& symbol : symbols_of(*symbolic.expression)) all.emplace(std::move(symbol), 0);
+    if (all.size() > kMaxSymbols) fail("{}: more than {} symbols", program.origin, kMaxSymbols);
+  }
+  std::vector<std::string> names;
+  for (auto& [name, ignored] : all) names.push_back(name);
+  return names;
+}
+
+// A symbol with no hint, in an expression that has one of its own, needs no value unless another
+// expression does.
+bool needs_value(const Program& program, const std::string& symbol) {
+  for (const auto& [expression, hint] : program.expressions) {
+    const auto symbols = symbols_of(*expression);
+    const bool evaluated = !hint || unknown_function_of(*expression).empty();
+    if (evaluated && std::find(symbols.begin(), symbols.end(), symbol) != symbols.end()) return true;
+  }
+  return false;
+}
+
+void take_bound(const std::string& symbol, Pt2Context& context) {
+  Program& program = context.program;
+  const auto range = program.ranges.find(symbol);
+  // The names of symbols that stand for data-dependent sizes begin with u (torch's symbolic_shapes).
+  if (symbol.starts_with('u') && range != program.ranges.end() && range->second.most) {
+    program.symbols.emplace(symbol, *range->second.most);
+    context.warn(
+        fmt::format("the size {} depends on data: its largest value {} is taken; give another with {}=VALUE",
+                    symbol, *range->second.most, symbol));
+    return;
+  }
+  fail("{}: the symbol {} has no value in the file: no input defines it; give one with {}=VALUE",
+       program.origin, symbol, symbol);
+}
+
+void warn_of_unknown_functions(Pt2Context& context) {
+  for (const auto& [expression, hint] : context.program.expressions) {
+    const std::string function = unknown_function_of(*expression);
+    if (function.empty()) continue;
+    if (!hint)
+      fail("{}: the size {} has no value: the function {} is not known", context.program.origin,
+           to_string(*expression), function);
+    context.warn(
+        fmt::format("the function {} of the size {} is not known: the exported value {} is used, and its "
+                    "symbols cannot be changed",
+                    function, to_string(*expression), *hint));
+  }
+}
+
+}  // namespace
+
+void resolve_symbols(Json range_constraints, const SymbolValues& wanted, Pt2Context& context) {
+  Program& program = context.program;
+  if (range_constraints) read_ranges(range_constraints, program);
+  const auto symbols = symbols_in(program);
+  warn_of_unknown_functions(context);
+  try {
+    take_hints(program);
+  } catch (const Error& error) {
+    fail("{}: {}", program.origin, error.what());
+  }
+  for (const std::string& symbol : symbols) {
+    if (program.symbols.count(symbol) || !needs_value(program, symbol)) continue;
+    if (const auto given = wanted.find(symbol); given != wanted.end()) {
+      program.symbols.emplace(symbol, given->second);
+    } else {
+      take_bound(symbol, context);
+    }
+  }
+  if (!program.expressions.empty() || !wanted.empty()) bind_symbols(program, wanted);
+}
+
+}  // namespace metaprof
