@@ -1,0 +1,130 @@
+#include "opcount/counts.h"
+
+#include <algorithm>
+
+#include "meta/trace/module_path.h"
+
+namespace metaprof {
+namespace {
+
+class Counter {
+ public:
+  Counter(const Trace& trace, const Rates& rates) : trace_(trace), rates_(rates) {}
+
+  Counts count() {
+    for (const Event& event : trace_.events) {
+      if (event.kind == Event::Kind::phase && event.id > 0 &&
+          static_cast<Phase>(event.detail) != Phase::setup)
+        break;
+      if (event.kind == Event::Kind::call) begin(trace_.calls[event.id]);
+      if (event.kind == Event::Kind::node) covering_.push_back({});
+      if (event.kind == Event::Kind::end && !covering_.empty()) covering_.pop_back();
+    }
+    for (auto& [op, cost] : by_op_) counts_.by_op.push_back(std::move(cost));
+    spread_over_modules();
+    return std::move(counts_);
+  }
+
+ private:
+  // Whether an open call already stands for what happens inside it.
+  struct Covering {
+    bool flops = false;
+    bool bytes = false;
+  };
+
+  void begin(const CallRecord& call) {
+    const Covering outer = covering_.empty() ? Covering{} : covering_.back();
+    const Flops all = call.counted + call.own;
+    add(call, outer.flops ? Flops{} : call.counted, outer.flops ? Flops{} : all,
+        outer.bytes ? Bytes{} : call.moved);
+    covering_.push_back(
+        {.flops = outer.flops || all.count > 0, .bytes = outer.bytes || call.moved.count > 0});
+  }
+
+  void add(const CallRecord& call, Flops counted, Flops all, Bytes moved) {
+    Cost cost;
+    if (!cost.all.part(call.phase)) return;
+    *cost.counted.part(call.phase) = counted;
+    *cost.all.part(call.phase) = all;
+    *cost.moved.part(call.phase) = moved;
+    counts_.total += cost;
+    by_module_[call.module] += cost;
+    add_to_op(call, cost);
+    *part(counts_.roofline, call.phase) += seconds(call, all, moved);
+  }
+
+  void add_to_op(const CallRecord& call, const Cost& cost) {
+    if (call.composite) return;
+    auto [found, is_new] = names_.try_emplace(call.op);
+    if (is_new) found->second = op_packet_name(trace_.text(call.op));
+    OpCost& op = by_op_[found->second];
+    op.op = found->second;
+    ++op.calls;
+    op.cost += cost;
+  }
+
+  static double* part(PhaseSeconds& seconds, Phase phase) {
+    switch (phase) {
+      case Phase::backward: return &seconds.backward;
+      case Phase::recompute: return &seconds.recompute;
+      case Phase::optimizer: return &seconds.optimizer;
+      default: return &seconds.forward;
+    }
+  }
+
+  double seconds(const CallRecord& call, Flops all, Bytes moved) const {
+    const double rate = rates_.flops_per_second(element_type(call));
+    const double computing = rate > 0 ? static_cast<double>(all.count) / rate : 0;
+    const double moving =
+        rates_.bytes_per_second > 0 ? static_cast<double>(moved.count) / rates_.bytes_per_second : 0;
+    return std::max(computing, moving);
+  }
+
+  DType element_type(const CallRecord& call) const {
+    for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
+      const TensorRecord& tensor = trace_.tensors[call.first_tensor + i];
+      if (tensor.storage != 0 && is_floating(tensor.dtype)) return tensor.dtype;
+    }
+    return DType::f32;
+  }
+
+  // The optimizer's calls belong to no module.
+  void spread_over_modules() {
+    for (auto& [module, cost] : by_module_) {
+      cost.counted.optimizer = cost.all.optimizer = {};
+      cost.moved.optimizer = {};
+      for (const std::string_view path : enclosing_modules(trace_.text(module)))
+        counts_.by_module[std::string(path)] += cost;
+    }
+  }
+
+  const Trace& trace_;
+  const Rates& rates_;
+  Counts counts_;
+  std::vector<Covering> covering_;
+  std::map<uint32_t, std::string> names_;  // by text of the operator
+  std::map<std::string, OpCost> by_op_;
+  std::map<uint32_t, Cost> by_module_;  // by text of the path, without what is inside
+};
+
+}  // namespace
+
+double Rates::flops_per_second(DType dtype) const {
+  if (is_reduced_floating(dtype)) return flops_f16;
+  return dtype == DType::f64 || dtype == DType::c128 ? flops_f64 : flops_f32;
+}
+
+Counts count(const Trace& trace, const Rates& rates) { return Counter(trace, rates).count(); }
+
+double arithmetic_intensity(Flops flops, Bytes moved) {
+  return moved.count > 0 ? static_cast<double>(flops.count) / static_cast<double>(moved.count) : 0;
+}
+
+std::string op_packet_name(std::string_view op) {
+  const size_t colons = op.find("::");
+  if (colons == op.npos) return std::string(op);
+  const std::string_view name = op.substr(colons + 2);
+  return std::string(op.substr(0, colons)) + '.' + std::string(name.substr(0, name.find('.')));
+}
+
+}  // namespace metaprof

@@ -1,0 +1,97 @@
+#pragma once
+// What a step computes and moves, summed over a Trace: by phase, by operator, by module, and how long an
+// ideal device would take. There are no formulas here: every call of a trace carries its FLOPs and bytes.
+//
+// FLOPs are 2 per multiply-add. `counted` is what the framework's own counter (torch.utils.flop_counter of
+// PyTorch 2.11) would say: matrix products, convolutions and attention. `all` adds what that counter leaves
+// out: elementwise operators, norms, losses.
+//
+// Only the first step counts, with all its micro-batches: a trace of three steps and one of a single step
+// have the same figures. Setup and zero_grad compute nothing that belongs to a step.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "meta/trace/trace.h"
+
+namespace metaprof {
+
+/// How fast a device is.
+struct Rates {
+  double bytes_per_second = 0;  ///< of device memory
+  double flops_f64 = 0;         ///< FLOPs per second by the element type of a call's first floating tensor
+  double flops_f32 = 0;         ///< … f32 and everything that is not listed
+  double flops_f16 = 0;         ///< … f16 and bf16
+
+  double flops_per_second(DType) const;
+};
+
+/// A figure for each part of a step.
+template <class Quantity>
+struct ByPhase {
+  Quantity forward, backward, recompute, optimizer;
+
+  /// The part for a phase; null for setup and zero_grad.
+  Quantity* part(Phase phase) {
+    switch (phase) {
+      case Phase::forward: return &forward;
+      case Phase::backward: return &backward;
+      case Phase::recompute: return &recompute;
+      case Phase::optimizer: return &optimizer;
+      default: return nullptr;
+    }
+  }
+  ByPhase& operator+=(const ByPhase& other) {
+    forward += other.forward;
+    backward += other.backward;
+    recompute += other.recompute;
+    optimizer += other.optimizer;
+    return *this;
+  }
+  friend bool operator==(const ByPhase&, const ByPhase&) = default;
+};
+
+struct PhaseSeconds {
+  double forward = 0, backward = 0, recompute = 0, optimizer = 0;
+  double total() const { return forward + backward + recompute + optimizer; }
+};
+
+/// The cost of some calls.
+struct Cost {
+  ByPhase<Flops> counted, all;
+  ByPhase<Bytes> moved;  ///< read and written by ideal kernels
+
+  Cost& operator+=(const Cost& other) {
+    counted += other.counted;
+    all += other.all;
+    moved += other.moved;
+    return *this;
+  }
+};
+
+struct OpCost {
+  std::string op;  ///< "aten.addmm": without the overload, as the framework's counter names it
+  int64_t calls = 0;
+  Cost cost;
+};
+
+struct Counts {
+  Cost total;
+  std::vector<OpCost> by_op;                           ///< by name
+  std::map<std::string, Cost, std::less<>> by_module;  ///< forward, backward, recompute; with what is inside
+  /// Lower bound of the time: per call the longer of moving its bytes and computing its FLOPs.
+  PhaseSeconds roofline;
+};
+
+/// The calls of a composite call count by themselves. A call inside a kernel counts only if the operator
+/// whose kernel it is states no cost of its own.
+Counts count(const Trace& trace, const Rates& rates);
+
+/// FLOPs per byte moved; 0 if nothing moves.
+double arithmetic_intensity(Flops flops, Bytes moved);
+
+/// "aten.addmm" for "aten::addmm" and "aten::addmm.out".
+std::string op_packet_name(std::string_view op);
+
+}  // namespace metaprof

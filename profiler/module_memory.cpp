@@ -1,0 +1,214 @@
+#include "profiler/module_memory.h"
+
+#include <algorithm>
+#include <span>
+
+#include "meta/trace/module_path.h"
+#include "profiler/cursor.h"
+
+namespace metaprof {
+namespace {
+
+// The events of the first part of the step plan with this phase; the event that begins it is left out.
+std::span<const Event> first_part(const Trace& trace, Phase phase) {
+  Cursor cursor(trace);
+  size_t begin = 0;
+  bool inside = false;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (event.kind == Event::Kind::phase && inside && cursor.begins_part(event))
+      return std::span(trace.events).subspan(begin, i - begin);
+    if (event.kind == Event::Kind::phase && !inside && static_cast<Phase>(event.detail) == phase) {
+      inside = true;
+      begin = i + 1;
+    }
+    cursor.pass(event);
+  }
+  return inside ? std::span(trace.events).subspan(begin) : std::span<const Event>();
+}
+
+bool counts(const Trace& trace, DeviceType device, const Event& event) {
+  return (event.kind == Event::Kind::alloc || event.kind == Event::Kind::free) &&
+         trace.storages[event.id].device.type == device;
+}
+
+// A module's forward that is going on.
+struct OpenForward {
+  uint32_t path;           // text
+  uint32_t first_birth;    // index into the storages born in this pass
+  Bytes alive, most;       // of those born within
+  uint32_t last_call = 0;  // 1 + index of the last operator that ended within
+};
+
+class ForwardWalk {
+ public:
+  ForwardWalk(const Trace& trace, DeviceType device) : trace_(trace), device_(device) {}
+
+  MemoryByModule walk() {
+    const std::span<const Event> events = first_part(trace_, Phase::forward);
+    note_last_reads(events);
+    for (size_t i = 0; i < events.size(); ++i) pass(events[i], i);
+    return std::move(result_);
+  }
+
+ private:
+  void note_last_reads(std::span<const Event> events) {
+    for (size_t i = 0; i < events.size(); ++i) {
+      if (events[i].kind != Event::Kind::call) continue;
+      const CallRecord& call = trace_.calls[events[i].id];
+      for (uint32_t k = 0; k < call.inputs; ++k)
+        last_read_[trace_.tensors[call.first_tensor + k].storage] = i;
+    }
+  }
+
+  void pass(const Event& event, size_t at) {
+    if (event.kind == Event::Kind::call) frames_.push_back({false, event.id});
+    if (event.kind == Event::Kind::node) frames_.push_back({true, event.id});
+    if (event.kind == Event::Kind::end && !frames_.empty()) end_frame();
+    if (event.kind == Event::Kind::enter)
+      open_.push_back(
+          {.path = event.id, .first_birth = static_cast<uint32_t>(born_.size()), .alive = {}, .most = {}});
+    if (event.kind == Event::Kind::leave && !open_.empty()) {
+      leave(open_.back(), at);
+      open_.pop_back();
+    }
+    if (!counts(trace_, device_, event)) return;
+    if (event.kind == Event::Kind::alloc)
+      bear(event.id);
+    else
+      let_go(event.id);
+  }
+
+  void end_frame() {
+    const auto [is_node, index] = frames_.back();
+    frames_.pop_back();
+    if (is_node || trace_.calls[index].composite) return;
+    for (OpenForward& open : open_) open.last_call = index + 1;
+  }
+
+  void bear(uint32_t storage) {
+    birth_[storage] = static_cast<uint32_t>(born_.size());
+    born_.push_back(storage);
+    for (OpenForward& open : open_) {
+      open.alive += trace_.storages[storage].bytes;
+      open.most = std::max(open.most, open.alive);
+    }
+  }
+
+  void let_go(uint32_t storage) {
+    const auto birth = birth_.find(storage);
+    if (birth == birth_.end()) return;
+    for (OpenForward& open : open_)
+      if (open.first_birth <= birth->second) open.alive -= trace_.storages[storage].bytes;
+    birth_.erase(birth);
+  }
+
+  void leave(const OpenForward& open, size_t at) {
+    ModuleMemory& memory = result_[trace_.text(open.path)];
+    memory.tmp = std::max(memory.tmp, open.most - open.alive);
+    for (size_t i = open.first_birth; i < born_.size(); ++i)
+      if (birth_.contains(born_[i]) && is_result(born_[i], open, at))
+        memory.out += trace_.storages[born_[i]].bytes;
+  }
+
+  bool is_result(uint32_t storage, const OpenForward& open, size_t at) const {
+    if (trace_.storages[storage].category == Category::cached_copy) return false;
+    const auto read = last_read_.find(storage);
+    if (read != last_read_.end() && read->second > at) return true;
+    if (open.last_call == 0) return false;
+    const CallRecord& call = trace_.calls[open.last_call - 1];
+    for (uint32_t i = 0; i < call.outputs; ++i)
+      if (trace_.tensors[call.first_tensor + call.inputs + i].storage == storage) return true;
+    return false;
+  }
+
+  const Trace& trace_;
+  const DeviceType device_;
+  std::unordered_map<uint32_t, size_t> last_read_;  // storage → index of the last call that reads it
+  std::vector<std::pair<bool, uint32_t>> frames_;   // is a node, index
+  std::vector<OpenForward> open_;
+  std::vector<uint32_t> born_;                    // storages, in order
+  std::unordered_map<uint32_t, uint32_t> birth_;  // of those alive: index into born_
+  MemoryByModule result_;
+};
+
+class BackwardWalk {
+ public:
+  BackwardWalk(const Trace& trace, DeviceType device) : trace_(trace), device_(device) {}
+
+  MemoryByModule walk() {
+    Cursor cursor(trace_);
+    for (const Event& event : first_part(trace_, Phase::backward)) {
+      if (event.kind == Event::Kind::end) {
+        const uint32_t before = cursor.node();
+        cursor.pass(event);
+        if (before != cursor.node()) end_node(before);
+      } else {
+        cursor.pass(event);
+      }
+      if (counts(trace_, device_, event))
+        event.kind == Event::Kind::alloc ? bear(event.id, cursor.node()) : let_go(event.id);
+    }
+    MemoryByModule result;
+    for (const auto& [path, module] : modules_)
+      if (module.ended) result[path] = {.tmp = module.most - module.out, .out = module.out};
+    return result;
+  }
+
+ private:
+  struct Module {
+    Bytes alive, most;  // of those born within
+    Bytes out;          // alive when its last node so far ended
+    bool ended = false;
+  };
+
+  const std::vector<Module*>& around(uint32_t text) {
+    auto [found, is_new] = around_.try_emplace(text);
+    if (is_new)
+      for (const std::string_view path : enclosing_modules(trace_.text(text)))
+        found->second.push_back(&modules_[path]);
+    return found->second;
+  }
+
+  void bear(uint32_t storage, uint32_t node) {
+    if (node == 0) return;
+    const uint32_t module = trace_.nodes[node - 1].module;
+    born_within_[storage] = module;
+    for (Module* around_it : around(module)) {
+      around_it->alive += trace_.storages[storage].bytes;
+      around_it->most = std::max(around_it->most, around_it->alive);
+    }
+  }
+
+  void let_go(uint32_t storage) {
+    const auto born = born_within_.find(storage);
+    if (born == born_within_.end()) return;
+    for (Module* module : around(born->second)) module->alive -= trace_.storages[storage].bytes;
+    born_within_.erase(born);
+  }
+
+  void end_node(uint32_t node) {
+    for (Module* module : around(trace_.nodes[node - 1].module)) {
+      module->out = module->alive;
+      module->ended = true;
+    }
+  }
+
+  const Trace& trace_;
+  const DeviceType device_;
+  std::unordered_map<std::string_view, Module> modules_;
+  std::unordered_map<uint32_t, std::vector<Module*>> around_;  // by text of the path
+  std::unordered_map<uint32_t, uint32_t> born_within_;         // storage → text of the module
+};
+
+}  // namespace
+
+MemoryByModule forward_memory(const Trace& trace, DeviceType device) {
+  return ForwardWalk(trace, device).walk();
+}
+
+MemoryByModule backward_memory(const Trace& trace, DeviceType device) {
+  return BackwardWalk(trace, device).walk();
+}
+
+}  // namespace metaprof

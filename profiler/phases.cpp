@@ -1,0 +1,139 @@
+#include "profiler/phases.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace metaprof {
+namespace {
+
+AllocatorNumber AllocatorNumbers::*const kNumbers[] = {&AllocatorNumbers::allocated_bytes,
+                                                       &AllocatorNumbers::requested_bytes,
+                                                       &AllocatorNumbers::active_bytes,
+                                                       &AllocatorNumbers::reserved_bytes,
+                                                       &AllocatorNumbers::inactive_split_bytes,
+                                                       &AllocatorNumbers::allocation,
+                                                       &AllocatorNumbers::segment};
+
+void add(AllocatorNumber& number, int64_t amount) {
+  number.current += amount;
+  number.peak = std::max(number.peak, number.current);
+}
+
+class Replay {
+ public:
+  Replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator)
+      : trace_(trace), device_(device), allocator_(allocator), cursor_(trace) {}
+
+  Phases run() {
+    for (const Event& event : trace_.events) {
+      if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) begin_part();
+      cursor_.pass(event);
+      if (!feed(event)) {
+        phases_.out_of_memory = {.part = cursor_.part(),
+                                 .op = std::string(cursor_.op()),
+                                 .module = std::string(cursor_.module()),
+                                 .requested = {event.value}};
+        break;
+      }
+    }
+    end_part();
+    return std::move(phases_);
+  }
+
+ private:
+  void begin_part() {
+    if (cursor_.begun()) end_part();
+    allocator_.reset_peaks();
+  }
+
+  void end_part() {
+    if (!cursor_.begun()) return;
+    const PhaseRow& row = phases_.rows.emplace_back(PhaseRow{cursor_.part(), allocator_.numbers()});
+    for (const auto number : kNumbers) {
+      AllocatorNumber& overall = phases_.peak.*number;
+      overall.current = (row.numbers.*number).current;
+      overall.peak = std::max(overall.peak, (row.numbers.*number).peak);
+    }
+  }
+
+  // False: out of memory.
+  bool feed(const Event& event) {
+    if (event.kind == Event::Kind::alloc) return !on_device(event.id) || allocate(event);
+    if (event.kind == Event::Kind::resize) return !on_device(event.id) || resize(event);
+    const auto found = blocks_.find(event.id);
+    if (found == blocks_.end()) return true;
+    if (event.kind == Event::Kind::free) {
+      allocator_.free(found->second);
+      blocks_.erase(found);
+    } else if (event.kind == Event::Kind::record_stream) {
+      allocator_.record_stream(found->second, event.stream);
+    }
+    return true;
+  }
+
+  bool on_device(uint32_t storage) const { return trace_.storages[storage].device.type == device_; }
+
+  bool allocate(const Event& event) {
+    if (event.value == 0) return true;
+    const auto block = allocator_.allocate(event.value, event.stream);
+    if (block) blocks_[event.id] = *block;
+    return block.has_value();
+  }
+
+  // The framework allocates the new memory, copies, and lets the old go.
+  bool resize(const Event& event) {
+    const auto old = blocks_.extract(event.id);
+    if (!allocate(event)) return false;
+    if (old) allocator_.free(old.mapped());
+    return true;
+  }
+
+  const Trace& trace_;
+  const DeviceType device_;
+  DeviceAllocator& allocator_;
+  Cursor cursor_;
+  std::unordered_map<uint32_t, BlockNumber> blocks_;  // by storage
+  Phases phases_;
+};
+
+}  // namespace
+
+std::optional<BlockNumber> ExactAllocator::allocate(int64_t bytes, uint16_t) {
+  bytes_.push_back(bytes);
+  add(live_, bytes);
+  add(blocks_, 1);
+  return static_cast<BlockNumber>(bytes_.size() - 1);
+}
+
+void ExactAllocator::free(BlockNumber block) {
+  add(live_, -bytes_[block]);
+  add(blocks_, -1);
+}
+
+void ExactAllocator::reset_peaks() {
+  live_.peak = live_.current;
+  blocks_.peak = blocks_.current;
+}
+
+AllocatorNumbers ExactAllocator::numbers() const {
+  return {.allocated_bytes = live_,
+          .requested_bytes = live_,
+          .active_bytes = live_,
+          .reserved_bytes = live_,
+          .inactive_split_bytes = {},
+          .allocation = blocks_,
+          .segment = blocks_};
+}
+
+Bytes spare_memory(const Phases& phases, Bytes device_memory) {
+  const Bytes spare = device_memory - Bytes{phases.peak.reserved_bytes.peak};
+  if (!phases.out_of_memory) return spare;
+  // What the failed request wanted is missing beside what is held.
+  return device_memory - Bytes{phases.peak.allocated_bytes.peak} - phases.out_of_memory->requested;
+}
+
+Phases replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator) {
+  return Replay(trace, device, allocator).run();
+}
+
+}  // namespace metaprof

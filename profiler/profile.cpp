@@ -1,0 +1,17 @@
+#include "profiler/profile.h"
+
+namespace metaprof {
+
+MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAllocator& allocator,
+                             size_t largest) {
+  MemoryProfile profile;
+  profile.parameters = parameters_of(trace);
+  profile.saved = saved_by_first_forward(trace, device);
+  profile.phases = replay(trace, device, allocator);
+  profile.peak = peak_moment(trace, device, largest);
+  profile.modules = module_rows(trace, device, profile.saved);
+  profile.unmodelled = unmodelled_rows(trace);
+  return profile;
+}
+
+}  // namespace metaprof

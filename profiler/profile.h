@@ -1,0 +1,26 @@
+#pragma once
+// Everything that is said of the memory of a run: what a trace gives when all of the profiler looks at it.
+
+#include "profiler/modules.h"
+#include "profiler/parameters.h"
+#include "profiler/phases.h"
+#include "profiler/saved.h"
+#include "profiler/timeline.h"
+#include "profiler/unmodelled.h"
+
+namespace metaprof {
+
+struct MemoryProfile {
+  Parameters parameters;
+  Saved saved;
+  Phases phases;
+  PeakMoment peak;  ///< of requested bytes; the allocator's own peaks are in `phases`
+  std::vector<ModuleRow> modules;
+  std::vector<UnmodelledRow> unmodelled;
+};
+
+/// `allocator` must be fresh. `largest`: how many of the storages alive at the peak to list.
+MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAllocator& allocator,
+                             size_t largest = 10);
+
+}  // namespace metaprof

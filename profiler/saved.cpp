@@ -1,0 +1,69 @@
+#include "profiler/saved.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace metaprof {
+namespace {
+
+// Storages that each node holds at the end of the first forward, in the order of saving.
+std::unordered_map<uint32_t, std::vector<uint32_t>> held_after_first_forward(const Trace& trace) {
+  std::unordered_map<uint32_t, std::vector<uint32_t>> held;
+  bool in_forward = false;
+  for (const Event& event : trace.events) {
+    if (event.kind == Event::Kind::phase) {
+      if (in_forward) break;
+      in_forward = static_cast<Phase>(event.detail) == Phase::forward;
+    }
+    if (event.kind == Event::Kind::save) held[static_cast<uint32_t>(event.value)].push_back(event.id);
+    if (event.kind == Event::Kind::release) {
+      auto& storages = held[static_cast<uint32_t>(event.value)];
+      const auto found = std::find(storages.begin(), storages.end(), event.id);
+      if (found != storages.end()) storages.erase(found);
+    }
+  }
+  return held;
+}
+
+}  // namespace
+
+Saved saved_by_first_forward(const Trace& trace, DeviceType device) {
+  Saved saved;
+  if (trace.losses.empty() || trace.losses[0] == 0) return saved;
+  const auto held = held_after_first_forward(trace);
+
+  std::unordered_set<uint32_t> seen;
+  for (const ParameterRecord& parameter : trace.parameters) seen.insert(parameter.storage);
+  std::vector<bool> visited(trace.nodes.size());
+  std::vector<uint32_t> stack{trace.losses[0]};
+  std::map<std::string, SavedByNode> by_node;
+  while (!stack.empty()) {
+    const uint32_t number = stack.back();
+    stack.pop_back();
+    if (number == 0 || visited[number - 1]) continue;
+    visited[number - 1] = true;
+    const NodeRecord& node = trace.nodes[number - 1];
+    if (const auto kept = held.find(number - 1); kept != held.end()) {
+      for (const uint32_t storage : kept->second) {
+        const StorageRecord& record = trace.storages[storage];
+        if (record.device.type != device || record.bytes.count == 0 || !seen.insert(storage).second) continue;
+        saved.storages.push_back({storage, number - 1, record.bytes});
+        SavedByNode& row = by_node[std::string(trace.text(node.name))];
+        ++row.count;
+        row.bytes += record.bytes;
+        ++saved.count;
+        saved.bytes += record.bytes;
+      }
+    }
+    for (uint32_t i = 0; i < node.edge_count; ++i) stack.push_back(trace.edges[node.first_edge + i]);
+  }
+  for (auto& [name, row] : by_node) {
+    row.node = name;
+    saved.by_node.push_back(std::move(row));
+  }
+  return saved;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,41 @@
+#pragma once
+// Live bytes over the events of a trace, and what was alive when they were most. Time is logical: the index
+// of an event. Bytes are as requested, of one device.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/cursor.h"
+#include "profiler/live_storages.h"
+
+namespace metaprof {
+
+/// Live bytes after an event that changed them.
+struct Sample {
+  uint32_t event = 0;
+  BytesByCategory by_category;
+};
+std::vector<Sample> timeline(const Trace& trace, DeviceType device);
+
+struct LargeStorage {
+  Bytes bytes;
+  Category category = Category::activation;
+  std::optional<Sizes> shape;  ///< nothing: no tensor of it was seen, as of a workspace
+  DType dtype = DType::f32;    ///< of that tensor
+  std::string name;            ///< of a parameter, buffer or workspace; may be empty
+  std::string op, module;      ///< that made it; may be empty
+};
+
+/// The moment with the most live bytes; the first of several.
+struct PeakMoment {
+  uint32_t event = 0;
+  StepPart part;
+  std::string op, module;  ///< at work then; may be empty
+  Bytes bytes;
+  BytesByCategory by_category;        ///< sums to `bytes`
+  std::vector<LargeStorage> largest;  ///< alive then, the largest first
+};
+PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages);
+
+}  // namespace metaprof

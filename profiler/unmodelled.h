@@ -1,0 +1,22 @@
+#pragma once
+// Operators that the project does not know: their results are those that the program records, their
+// temporaries and FLOPs are missing from every figure.
+
+#include <string>
+#include <vector>
+
+#include "meta/trace/trace.h"
+
+namespace metaprof {
+
+struct UnmodelledRow {
+  std::string op;
+  std::string module;  ///< of the first call
+  int64_t calls = 0;
+  double share_of_output_bytes = 0;  ///< of the bytes of all operators' results, 0 to 1
+};
+
+/// Of the first step; the largest share first.
+std::vector<UnmodelledRow> unmodelled_rows(const Trace& trace);
+
+}  // namespace metaprof
