@@ -51,6 +51,11 @@ std::string_view Cursor::module() const {
   return modules_.empty() ? "" : trace_.text(modules_.back());
 }
 
+bool Cursor::in_kernel() const {
+  const Frame* frame = at_work();
+  return frame && !frame->is_node;
+}
+
 uint32_t Cursor::node() const {
   for (size_t i = frames_.size(); i-- > 0;)
     if (frames_[i].is_node) return frames_[i].index + 1;

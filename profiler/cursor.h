@@ -36,6 +36,8 @@ class Cursor {
   std::string_view op() const;
   /// The module of that operator or node, else the innermost one whose forward runs.
   std::string_view module() const;
+  /// True inside an operator that is not composite: what is called there is a part of its kernel.
+  bool in_kernel() const;
   /// 1 + index of the innermost node being evaluated; 0: none.
   uint32_t node() const;
 

@@ -125,11 +125,8 @@ AllocatorNumbers ExactAllocator::numbers() const {
           .segment = blocks_};
 }
 
-Bytes spare_memory(const Phases& phases, Bytes device_memory) {
-  const Bytes spare = device_memory - Bytes{phases.peak.reserved_bytes.peak};
-  if (!phases.out_of_memory) return spare;
-  // What the failed request wanted is missing beside what is held.
-  return device_memory - Bytes{phases.peak.allocated_bytes.peak} - phases.out_of_memory->requested;
+bool fits(const Phases& phases, Bytes device_memory) {
+  return !phases.out_of_memory && phases.peak.reserved_bytes.peak <= device_memory.count;
 }
 
 Phases replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator) {

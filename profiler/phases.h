@@ -73,7 +73,8 @@ struct Phases {
 /// Feeds the storages of one device to an allocator.
 Phases replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator);
 
-/// Bytes of a device that stay free at the worst moment; negative: so much is missing.
-Bytes spare_memory(const Phases& phases, Bytes device_memory);
+/// Whether a device with this memory can run it. Without a limit of its own an allocator never fails, so its
+/// largest reservation decides.
+bool fits(const Phases& phases, Bytes device_memory);
 
 }  // namespace metaprof

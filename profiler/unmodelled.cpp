@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <map>
 
+#include "profiler/cursor.h"
+
 namespace metaprof {
 namespace {
 
-int64_t output_bytes(const Trace& trace, const CallRecord& call) {
+// Views and results written in place are nothing new.
+int64_t new_bytes(const Trace& trace, const CallRecord& call) {
   int64_t bytes = 0;
+  const TensorRecord* inputs = trace.tensors.data() + call.first_tensor;
   for (uint32_t i = 0; i < call.outputs; ++i) {
-    const TensorRecord& output = trace.tensors[call.first_tensor + call.inputs + i];
-    if (output.storage != 0 || output.dims != 0)
+    const TensorRecord& output = inputs[call.inputs + i];
+    const bool known = std::any_of(inputs, inputs + call.inputs, [&](const TensorRecord& input) {
+      return input.storage == output.storage;
+    });
+    if (output.storage != 0 && !known)
       bytes += multiply(numel(trace.shape(output)), element_size(output.dtype));
   }
   return bytes;
@@ -21,12 +28,15 @@ int64_t output_bytes(const Trace& trace, const CallRecord& call) {
 std::vector<UnmodelledRow> unmodelled_rows(const Trace& trace) {
   std::map<uint32_t, std::pair<UnmodelledRow, int64_t>> rows;  // by text of the operator, with bytes
   double all_bytes = 0;
+  Cursor cursor(trace);
   for (const Event& event : trace.events) {
     if (event.kind == Event::Kind::phase && event.id > 0) break;
-    if (event.kind != Event::Kind::call) continue;
+    const bool inside_kernel = cursor.in_kernel();
+    cursor.pass(event);
+    if (event.kind != Event::Kind::call || inside_kernel) continue;
     const CallRecord& call = trace.calls[event.id];
     if (call.composite) continue;
-    const int64_t bytes = output_bytes(trace, call);
+    const int64_t bytes = new_bytes(trace, call);
     all_bytes += static_cast<double>(bytes);
     if (!call.unmodelled) continue;
     auto [found, is_new] = rows.try_emplace(call.op);

@@ -13,7 +13,7 @@ struct UnmodelledRow {
   std::string op;
   std::string module;  ///< of the first call
   int64_t calls = 0;
-  double share_of_output_bytes = 0;  ///< of the bytes of all operators' results, 0 to 1
+  double share_of_output_bytes = 0;  ///< of the bytes of all new results, 0 to 1; not of views
 };
 
 /// Of the first step; the largest share first.

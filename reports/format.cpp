@@ -1,0 +1,109 @@
+#include "reports/format.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace metaprof {
+namespace {
+
+constexpr std::array<Unit, 5> kByteUnits = {{{"B", 1, 0},
+                                             {"KiB", 1024., 1},
+                                             {"MiB", 1024. * 1024, 1},
+                                             {"GiB", 1024. * 1024 * 1024, 1},
+                                             {"TiB", 1024. * 1024 * 1024 * 1024, 1}}};
+constexpr std::array<Unit, 6> kFlopUnits = {{{"FLOP", 1, 0},
+                                             {"kFLOP", 1e3, 2},
+                                             {"MFLOP", 1e6, 2},
+                                             {"GFLOP", 1e9, 2},
+                                             {"TFLOP", 1e12, 2},
+                                             {"PFLOP", 1e15, 2}}};
+
+Unit unit_for(std::span<const Unit> units, int64_t largest) {
+  for (const Unit& unit : units)
+    if (std::abs(static_cast<double>(largest)) / unit.size < 99999.5) return unit;
+  return units.back();
+}
+
+// Bytes of the UTF-8 character at the beginning of `text`; 0 if there is none.
+size_t character_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t length = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  // C1 control characters move a terminal's cursor, too.
+  if (length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string human_bytes(int64_t bytes) {
+  const Unit* best = &kByteUnits[0];
+  for (const Unit& unit : kByteUnits)
+    if (std::abs(static_cast<double>(bytes)) >= unit.size) best = &unit;
+  return fmt::format("{:.{}f} {}", static_cast<double>(bytes) / best->size, best->decimals, best->name);
+}
+
+std::string grouped(int64_t number) {
+  const std::string digits = fmt::format("{}", number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-') text += ' ';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string human_seconds(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} us", seconds * 1e6);
+}
+
+Unit unit_for_bytes(int64_t largest) { return unit_for(kByteUnits, largest); }
+Unit unit_for_flops(int64_t largest) { return unit_for(kFlopUnits, largest); }
+
+std::string in_unit(int64_t number, const Unit& unit) {
+  if (number == 0) return "0";
+  return fmt::format("{:.{}f}", static_cast<double>(number) / unit.size, unit.decimals);
+}
+
+std::string shown(std::string_view text, size_t most) {
+  std::vector<std::string> characters;
+  for (size_t i = 0; i < text.size();) {
+    const auto code = static_cast<unsigned char>(text[i]);
+    const size_t length = character_length(text.substr(i));
+    if (length == 0 || code < ' ' || code == 0x7f) {
+      for (const char c : fmt::format("\\x{:02x}", code)) characters.emplace_back(1, c);
+      ++i;
+    } else {
+      characters.emplace_back(text.substr(i, length));
+      i += length;
+    }
+  }
+  std::string result;
+  const size_t head = (most - 1) / 2, tail = most - 1 - head;
+  for (size_t i = 0; i < characters.size(); ++i) {
+    if (characters.size() > most && i == head) {
+      result += "…";
+      i = characters.size() - tail;
+    }
+    result += characters[i];
+  }
+  return result;
+}
+
+size_t width_of(std::string_view text) {
+  size_t width = 0;
+  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return width;
+}
+
+}  // namespace metaprof

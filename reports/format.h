@@ -1,0 +1,37 @@
+#pragma once
+// How reports write numbers and names.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace metaprof {
+
+/// "945981952 B", "902.2 MiB": with the largest binary unit that leaves at least one digit before the point.
+std::string human_bytes(int64_t bytes);
+/// "945 981 952": groups of three digits, to be read by people only.
+std::string grouped(int64_t number);
+/// "1.25 ms": seconds with the unit that leaves one to three digits before the point.
+std::string human_seconds(double seconds);
+
+/// A unit that all numbers of a table's column share.
+struct Unit {
+  std::string_view name;  ///< "MiB"
+  double size = 1;
+  int decimals = 0;
+};
+/// The smallest unit in which the largest of the numbers has at most five digits before the point.
+Unit unit_for_bytes(int64_t largest);
+Unit unit_for_flops(int64_t largest);
+/// A number in that unit; an exact zero is "0".
+std::string in_unit(int64_t number, const Unit& unit);
+
+/// Text from a model's file, fit for one line of a terminal: control characters and bytes that are not UTF-8
+/// become \xHH, and what exceeds `most` characters is cut in the middle with "…".
+std::string shown(std::string_view text, size_t most);
+/// Characters of UTF-8 text.
+size_t width_of(std::string_view text);
+
+}  // namespace metaprof

@@ -1,0 +1,212 @@
+#include <nlohmann/json.hpp>
+
+#include "reports/profile_report.h"
+
+namespace metaprof {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json shape_json(const std::optional<Sizes>& shape) {
+  if (!shape) return nullptr;
+  Json json = Json::array();
+  for (const int64_t size : *shape) json.push_back(size);
+  return json;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json options_json(const ProfileReport& report) {
+  Json json = Json::object();
+  for (const auto& [name, value] : report.options) {
+    json[name] = std::visit(
+        [](const auto& v) -> Json {
+          if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>)
+            return nullptr;
+          else
+            return v;
+        },
+        value);
+  }
+  return json;
+}
+
+Json parameters_json(const Parameters& parameters) {
+  Json by_module = Json::object();
+  for (const auto& [path, count] : parameters.by_module) by_module[path] = count;
+  return {{"count", parameters.all.count},
+          {"bytes", parameters.all.bytes.count},
+          {"trainable_count", parameters.trainable.count},
+          {"trainable_bytes", parameters.trainable.bytes.count},
+          {"tensors", parameters.all.tensors},
+          {"trainable_tensors", parameters.trainable.tensors},
+          {"tied", parameters.tied},
+          {"by_module", by_module}};
+}
+
+template <class Quantity>
+Json by_phase_json(const ByPhase<Quantity>& figures) {
+  return {{"forward", figures.forward.count},
+          {"backward", figures.backward.count},
+          {"recompute", figures.recompute.count},
+          {"optimizer", figures.optimizer.count}};
+}
+
+// Operators that have FLOPs, with those of the phases in which any operator of the table can have some.
+Json flops_json(const Counts& counts, ByPhase<Flops> Cost::*kind) {
+  Json json = by_phase_json(counts.total.*kind);
+  Json by_op = Json::object();
+  for (const OpCost& op : counts.by_op) {
+    const ByPhase<Flops>& flops = op.cost.*kind;
+    if (flops == ByPhase<Flops>{}) continue;
+    Json row = {{"forward", flops.forward.count}, {"backward", flops.backward.count}};
+    if (flops.recompute.count != 0) row["recompute"] = flops.recompute.count;
+    if (flops.optimizer.count != 0) row["optimizer"] = flops.optimizer.count;
+    by_op[op.op] = row;
+  }
+  json["by_op"] = by_op;
+  return json;
+}
+
+Json saved_json(const Saved& saved) {
+  Json by_node = Json::array();
+  for (const SavedByNode& row : saved.by_node)
+    by_node.push_back({{"node", row.node}, {"count", row.count}, {"bytes", row.bytes.count}});
+  return {{"count", saved.count}, {"bytes", saved.bytes.count}, {"by_node", by_node}};
+}
+
+void add_part(Json& json, const StepPart& part) {
+  json["phase"] = to_string(part.phase);
+  if (part.phase != Phase::setup) json["step"] = part.step;
+  if (part.micro >= 0) json["micro"] = part.micro;
+}
+
+Json number_json(const AllocatorNumber& number) {
+  return {{"current", number.current}, {"peak", number.peak}};
+}
+
+Json phases_json(const Phases& phases) {
+  Json rows = Json::array();
+  for (const PhaseRow& row : phases.rows) {
+    Json json;
+    add_part(json, row.part);
+    const AllocatorNumbers& n = row.numbers;
+    json["allocated_bytes"] = number_json(n.allocated_bytes);
+    json["requested_bytes"] = number_json(n.requested_bytes);
+    json["active_bytes"] = number_json(n.active_bytes);
+    json["reserved_bytes"] = number_json(n.reserved_bytes);
+    json["inactive_split_bytes"] = number_json(n.inactive_split_bytes);
+    json["allocation"] = number_json(n.allocation);
+    json["segment"] = number_json(n.segment);
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+Json peak_json(const MemoryProfile& memory) {
+  const PeakMoment& peak = memory.peak;
+  Json json = {{"allocated_bytes", memory.phases.peak.allocated_bytes.peak},
+               {"requested_bytes", memory.phases.peak.requested_bytes.peak},
+               {"reserved_bytes", memory.phases.peak.reserved_bytes.peak}};
+  json["phase"] = to_string(peak.part.phase);
+  json["step"] = peak.part.step;
+  if (peak.part.micro >= 0) json["micro"] = peak.part.micro;
+  json["op"] = text_or_null(peak.op);
+  json["module"] = peak.module;
+  Json by_category = Json::object();
+  for (int i = 0; i < kCategories; ++i)
+    by_category[std::string(to_string(static_cast<Category>(i)))] = peak.by_category[i].count;
+  json["by_category"] = by_category;
+  Json largest = Json::array();
+  for (const LargeStorage& storage : peak.largest) {
+    largest.push_back({{"bytes", storage.bytes.count},
+                       {"category", to_string(storage.category)},
+                       {"shape", shape_json(storage.shape)},
+                       {"dtype", storage.shape ? Json(long_name(storage.dtype)) : Json(nullptr)},
+                       {"name", text_or_null(storage.name)},
+                       {"op", text_or_null(storage.op)},
+                       {"module", storage.module}});
+  }
+  json["largest"] = largest;
+  return json;
+}
+
+Json modules_json(const ProfileReport& report) {
+  Json rows = Json::array();
+  for (const ModuleRow& row : report.memory.modules) {
+    const auto type = report.module_types.find(row.path);
+    const auto cost = report.counts.by_module.find(row.path);
+    const ByPhase<Flops> flops =
+        cost == report.counts.by_module.end() ? ByPhase<Flops>{} : cost->second.counted;
+    rows.push_back({{"path", row.path},
+                    {"type", type == report.module_types.end() ? "" : type->second},
+                    {"depth", row.depth},
+                    {"parameters", row.parameters},
+                    {"saved_bytes", row.saved.count},
+                    {"forward_tmp", row.forward_tmp.count},
+                    {"forward_out", row.forward_out.count},
+                    {"backward_tmp", row.backward_tmp.count},
+                    {"backward_out", row.backward_out.count},
+                    {"flops_forward", flops.forward.count},
+                    {"flops_backward", flops.backward.count}});
+  }
+  return rows;
+}
+
+Json unmodelled_json(const MemoryProfile& memory) {
+  Json rows = Json::array();
+  for (const UnmodelledRow& row : memory.unmodelled)
+    rows.push_back({{"op", row.op},
+                    {"calls", row.calls},
+                    {"module", row.module},
+                    {"share_of_output_bytes", row.share_of_output_bytes}});
+  return rows;
+}
+
+Json out_of_memory_json(const Phases& phases) {
+  if (!phases.out_of_memory) return nullptr;
+  Json json;
+  add_part(json, phases.out_of_memory->part);
+  json["op"] = text_or_null(phases.out_of_memory->op);
+  json["module"] = phases.out_of_memory->module;
+  json["requested"] = phases.out_of_memory->requested.count;
+  return json;
+}
+
+}  // namespace
+
+std::string profile_json(const ProfileReport& report) {
+  const MemoryProfile& memory = report.memory;
+  const PhaseSeconds& roofline = report.counts.roofline;
+  Json json;
+  json["schema"] = "metaprof.profile";
+  json["schema_version"] = 1;
+  json["model"] = report.model;
+  json["device"] = report.device;
+  json["device_memory"] = report.device_memory.count;
+  json["options"] = options_json(report);
+  json["parameters"] = parameters_json(memory.parameters);
+  json["buffers"] = {{"count", memory.parameters.buffers.count},
+                     {"bytes", memory.parameters.buffers.bytes.count},
+                     {"tensors", memory.parameters.buffers.tensors}};
+  json["flops"] = flops_json(report.counts, &Cost::counted);
+  json["flops_all"] = flops_json(report.counts, &Cost::all);
+  json["bytes_moved"] = by_phase_json(report.counts.total.moved);
+  json["roofline_seconds"] = {{"forward", roofline.forward},
+                              {"backward", roofline.backward},
+                              {"recompute", roofline.recompute},
+                              {"optimizer", roofline.optimizer}};
+  json["saved"] = saved_json(memory.saved);
+  json["phases"] = phases_json(memory.phases);
+  json["peak"] = peak_json(memory);
+  json["modules"] = modules_json(report);
+  json["unmodelled"] = unmodelled_json(memory);
+  json["workspaces"] = {{"table", report.workspaces.table},
+                        {"planned", report.workspaces.planned},
+                        {"rule", report.workspaces.rule}};
+  json["fits"] = fits(memory.phases, report.device_memory);
+  json["out_of_memory"] = out_of_memory_json(memory.phases);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace metaprof

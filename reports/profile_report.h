@@ -1,0 +1,53 @@
+#pragma once
+// What `metaprof profile` found, and its forms. Reports are pure functions of this.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "opcount/counts.h"
+#include "profiler/profile.h"
+
+namespace metaprof {
+
+/// An option's value as it was used; monostate: not given.
+using OptionValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
+
+/// Workspaces of libraries, by where their sizes come from: a table of measured ones, plans made by the
+/// library itself, a rule of the framework or library.
+struct WorkspaceSources {
+  int64_t table = 0, planned = 0, rule = 0;
+};
+
+struct ProfileReport {
+  std::string model;
+  std::string device;        ///< "h200"
+  std::string device_title;  ///< "NVIDIA H200"
+  Bytes device_memory;
+  std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown
+  std::map<std::string, std::string> module_types;           ///< by path
+  MemoryProfile memory;
+  Counts counts;
+  WorkspaceSources workspaces;
+};
+
+/// What of the text to show.
+struct TextOptions {
+  int depth = 3;     ///< of the tree of modules; negative: all of it
+  std::string sort;  ///< column by which siblings are sorted, the largest first; empty: as called
+  std::vector<std::string> columns;  ///< in this order; empty: all
+  bool colour = false;
+};
+
+/// Names of the columns, for `sort` and `columns`.
+std::vector<std::string> module_column_names();
+
+/// Errors: an unknown column.
+std::string profile_text(const ProfileReport& report, const TextOptions& options);
+
+/// As docs/profile_json.md and reports/schema/profile.schema.json describe it; ends with a newline.
+std::string profile_json(const ProfileReport& report);
+
+}  // namespace metaprof

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include "reports/format.h"
+#include "reports/module_table.h"
+#include "reports/profile_report.h"
+#include "reports/text_table.h"
+
+namespace metaprof {
+namespace {
+
+constexpr size_t kMostCharacters = 60;
+
+using Align = TextTable::Align;
+
+std::string heading(const std::string& text, bool colour) {
+  return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+}
+
+std::string value_text(const OptionValue& value) {
+  if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "yes" : "no";
+  if (const int64_t* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
+  if (const double* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const std::string* text = std::get_if<std::string>(&value)) return shown(*text, kMostCharacters);
+  return "";
+}
+
+std::string opening(const ProfileReport& report) {
+  std::string options;
+  for (const auto& [name, value] : report.options) {
+    if (std::holds_alternative<std::monostate>(value)) continue;
+    if (const bool* flag = std::get_if<bool>(&value); flag && !*flag) continue;
+    options += fmt::format("{}{} {}", options.empty() ? "" : ", ", name, value_text(value));
+  }
+  return fmt::format("{} on {} ({})\n{}\n", shown(report.model, kMostCharacters), report.device_title,
+                     report.device, options);
+}
+
+std::string place(const StepPart& part) {
+  std::string text(to_string(part.phase));
+  if (part.phase != Phase::setup) text += fmt::format(", step {}", part.step);
+  if (part.micro >= 0) text += fmt::format(", micro-batch {}", part.micro);
+  return text;
+}
+
+// ", in ConvolutionBackward0 of model.layer1"
+std::string culprit(const std::string& op, const std::string& module) {
+  std::string text;
+  if (!op.empty()) text += ", in " + shown(op, kMostCharacters);
+  if (!module.empty()) text += " of " + shown(module, kMostCharacters);
+  return text;
+}
+
+std::string both_units(int64_t bytes) {
+  return bytes < 1024 ? human_bytes(bytes) : fmt::format("{} ({} B)", human_bytes(bytes), grouped(bytes));
+}
+
+std::string totals(const ProfileReport& report) {
+  const Cost& total = report.counts.total;
+  const PhaseSeconds& roofline = report.counts.roofline;
+  const Parameters& parameters = report.memory.parameters;
+  TextTable table;
+  table.column("first step", Align::left);
+  for (const char* phase : {"forward", "backward", "recompute", "optimizer"}) table.column(phase);
+  const auto flops_row = [&](const char* what, const ByPhase<Flops>& flops) {
+    const Unit unit =
+        unit_for_flops(std::max({flops.forward, flops.backward, flops.recompute, flops.optimizer}).count);
+    table.row({fmt::format("{}, {}", what, unit.name), in_unit(flops.forward.count, unit),
+               in_unit(flops.backward.count, unit), in_unit(flops.recompute.count, unit),
+               in_unit(flops.optimizer.count, unit)});
+  };
+  flops_row("matrix products, convolutions, attention", total.counted);
+  flops_row("all operators", total.all);
+  const ByPhase<Bytes>& moved = total.moved;
+  const Unit unit =
+      unit_for_bytes(std::max({moved.forward, moved.backward, moved.recompute, moved.optimizer}).count);
+  table.row({fmt::format("memory traffic at least, {}", unit.name), in_unit(moved.forward.count, unit),
+             in_unit(moved.backward.count, unit), in_unit(moved.recompute.count, unit),
+             in_unit(moved.optimizer.count, unit)});
+  const auto intensity = [](Flops flops, Bytes bytes) {
+    return bytes.count == 0 ? "-" : fmt::format("{:.1f}", arithmetic_intensity(flops, bytes));
+  };
+  table.row({"FLOPs per byte", intensity(total.all.forward, moved.forward),
+             intensity(total.all.backward, moved.backward), intensity(total.all.recompute, moved.recompute),
+             intensity(total.all.optimizer, moved.optimizer)});
+  const auto milliseconds = [](double seconds) { return fmt::format("{:.3f}", seconds * 1e3); };
+  table.row({"time at least, ms", milliseconds(roofline.forward), milliseconds(roofline.backward),
+             milliseconds(roofline.recompute), milliseconds(roofline.optimizer)});
+
+  return table.text() +
+         fmt::format("parameters: {} in {} tensors, {}; trainable: {}\n", grouped(parameters.all.count),
+                     parameters.all.tensors, both_units(parameters.all.bytes.count),
+                     grouped(parameters.trainable.count)) +
+         fmt::format("buffers: {} in {} tensors, {}\n", grouped(parameters.buffers.count),
+                     parameters.buffers.tensors, both_units(parameters.buffers.bytes.count)) +
+         fmt::format("kept for backward: {} storages, {}\n", report.memory.saved.count,
+                     both_units(report.memory.saved.bytes.count));
+}
+
+std::string category_table(const PeakMoment& peak) {
+  TextTable table;
+  const Unit unit = unit_for_bytes(peak.bytes.count);
+  table.column("category", Align::left);
+  table.column(fmt::format("live, {}", unit.name));
+  table.column("share, %");
+  for (int i = 0; i < kCategories; ++i) {
+    const int64_t bytes = peak.by_category[i].count;
+    if (bytes == 0) continue;
+    table.row(
+        {std::string(to_string(static_cast<Category>(i))), in_unit(bytes, unit),
+         fmt::format("{:.1f}", 100.0 * static_cast<double>(bytes) / static_cast<double>(peak.bytes.count))});
+  }
+  table.row({"total", in_unit(peak.bytes.count, unit), "100.0"});
+  return table.text(2);
+}
+
+std::string largest_table(const PeakMoment& peak) {
+  TextTable table;
+  const Unit unit = unit_for_bytes(peak.largest.empty() ? 0 : peak.largest[0].bytes.count);
+  table.column(fmt::format("size, {}", unit.name));
+  table.column("category", Align::left);
+  table.column("tensor", Align::left);
+  table.column("made by", Align::left);
+  for (const LargeStorage& storage : peak.largest) {
+    std::string tensor =
+        storage.shape ? fmt::format("{}{}", short_name(storage.dtype), to_string(SizesView(*storage.shape)))
+                      : std::string("(no tensor)");
+    if (!storage.name.empty()) tensor += " " + shown(storage.name, kMostCharacters);
+    std::string maker = shown(storage.op, kMostCharacters);
+    if (!storage.module.empty())
+      maker += (maker.empty() ? "" : " of ") + shown(storage.module, kMostCharacters);
+    table.row({in_unit(storage.bytes.count, unit), std::string(to_string(storage.category)), tensor, maker});
+  }
+  return table.text(2);
+}
+
+std::string unmodelled_table(const std::vector<UnmodelledRow>& rows) {
+  TextTable table;
+  table.column("operator", Align::left);
+  table.column("calls");
+  table.column("share of output bytes, %");
+  table.column("first called in", Align::left);
+  for (const UnmodelledRow& row : rows)
+    table.row({shown(row.op, kMostCharacters), fmt::format("{}", row.calls),
+               fmt::format("{:.1f}", 100 * row.share_of_output_bytes), shown(row.module, kMostCharacters)});
+  return table.text(2);
+}
+
+std::string peak_lines(const MemoryProfile& memory) {
+  const AllocatorNumbers& numbers = memory.phases.peak;
+  return fmt::format("{} allocated, {} reserved; reached in {}{}\n", both_units(numbers.allocated_bytes.peak),
+                     both_units(numbers.reserved_bytes.peak), place(memory.peak.part),
+                     culprit(memory.peak.op, memory.peak.module));
+}
+
+std::string closing(const ProfileReport& report, bool colour) {
+  const Phases& phases = report.memory.phases;
+  const int64_t memory = report.device_memory.count, reserved = phases.peak.reserved_bytes.peak;
+  std::string text;
+  if (const auto& failed = phases.out_of_memory) {
+    text = fmt::format(
+        "Does not fit on {} ({}): out of memory in {}{}, which asks for {} more while {} are allocated",
+        report.device, human_bytes(memory), place(failed->part), culprit(failed->op, failed->module),
+        human_bytes(failed->requested.count), human_bytes(phases.peak.allocated_bytes.current));
+  } else if (reserved > memory) {
+    text = fmt::format("Does not fit on {} ({}): {} are missing", report.device, human_bytes(memory),
+                       human_bytes(reserved - memory));
+  } else {
+    return fmt::format("\nFits on {} ({}): {} stay free\n", report.device, human_bytes(memory),
+                       human_bytes(memory - reserved));
+  }
+  return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+}
+
+}  // namespace
+
+std::string profile_text(const ProfileReport& report, const TextOptions& options) {
+  const MemoryProfile& memory = report.memory;
+  const auto title = [&](const std::string& text) { return heading(text, options.colour); };
+  std::string text = opening(report);
+  text += title("Modules (with what is inside them; bytes as requested; FLOPs: 2 per multiply-add)");
+  text += module_table(report, options);
+  text += title("Totals (FLOPs: 2 per multiply-add)");
+  text += totals(report);
+  text += title("Peak");
+  text += peak_lines(memory);
+  if (memory.peak.bytes.count > 0) {
+    text += category_table(memory.peak);
+    text += title("Largest tensors alive at the peak");
+    text += largest_table(memory.peak);
+  }
+  if (!memory.unmodelled.empty()) {
+    text += title("Not modelled: results as the program records them, temporaries and FLOPs unknown");
+    text += unmodelled_table(memory.unmodelled);
+  }
+  return text + closing(report, options.colour);
+}
+
+}  // namespace metaprof

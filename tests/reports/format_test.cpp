@@ -1,0 +1,73 @@
+#include "reports/format.h"
+
+#include <gtest/gtest.h>
+
+#include "reports/text_table.h"
+
+namespace metaprof {
+namespace {
+
+TEST(Format, BytesHaveTheLargestUnitWithADigitBeforeThePoint) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(human_bytes(945981952), "902.2 MiB");  // 945981952 / 2^20 = 902.16
+  EXPECT_EQ(human_bytes(150121480192), "139.8 GiB");
+  EXPECT_EQ(human_bytes(int64_t{3} << 42), "12.0 TiB");
+  EXPECT_EQ(human_bytes(-2048), "-2.0 KiB");
+}
+
+TEST(Format, LongNumbersAreGrouped) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1 000");
+  EXPECT_EQ(grouped(945981952), "945 981 952");
+  EXPECT_EQ(grouped(-123456), "-123 456");
+}
+
+TEST(Format, AColumnsUnitFitsItsLargestNumber) {
+  EXPECT_EQ(unit_for_bytes(0).name, "B");
+  EXPECT_EQ(unit_for_bytes(99999).name, "B");
+  EXPECT_EQ(unit_for_bytes(100000).name, "KiB");
+  EXPECT_EQ(unit_for_bytes(709921540).name, "MiB");
+  EXPECT_EQ(unit_for_flops(116100694016).name, "GFLOP");
+  EXPECT_EQ(unit_for_flops(1500).name, "FLOP");
+}
+
+TEST(Format, NumbersInAUnit) {
+  EXPECT_EQ(in_unit(0, unit_for_bytes(709921540)), "0") << "nothing at all";
+  EXPECT_EQ(in_unit(1, unit_for_bytes(709921540)), "0.0") << "little";
+  EXPECT_EQ(in_unit(709921540, unit_for_bytes(709921540)), "677.0");
+  EXPECT_EQ(in_unit(116100694016, unit_for_flops(116100694016)), "116.10");
+}
+
+TEST(Format, NamesCannotHarmTheTerminal) {
+  EXPECT_EQ(shown("model.fc", 60), "model.fc");
+  EXPECT_EQ(shown("a\nb\x1b[31m\x7f", 60), "a\\x0ab\\x1b[31m\\x7f");
+  EXPECT_EQ(shown("größe", 60), "größe");
+  EXPECT_EQ(shown("\xff\xc3", 60), "\\xff\\xc3") << "not UTF-8";
+  EXPECT_EQ(shown("\xc2\x9b[2J", 60), "\\xc2\\x9b[2J") << "CSI as one character";
+}
+
+TEST(Format, LongNamesAreCutInTheMiddle) {
+  EXPECT_EQ(shown("0123456789", 10), "0123456789");
+  EXPECT_EQ(shown("0123456789", 7), "012…789");
+  EXPECT_EQ(shown("ääääääääää", 4), "ä…ää");
+  EXPECT_EQ(width_of(shown(std::string(100000, 'x'), 36)), 36u);
+}
+
+TEST(TextTable, ColumnsLineUp) {
+  TextTable table;
+  table.column("name", TextTable::Align::left);
+  table.column("size, B");
+  table.row({"größe", "12"});
+  table.row({"x", "123456789"});
+  EXPECT_EQ(table.text(2),
+            "  name     size, B\n"
+            "  ----------------\n"
+            "  größe         12\n"
+            "  x      123456789\n");
+}
+
+}  // namespace
+}  // namespace metaprof
