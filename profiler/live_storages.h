@@ -1,6 +1,6 @@
 #pragma once
 // The storages of one device that are alive, with their bytes by category, while a trace is walked event by
-// event. Bytes are as requested.
+// event. Bytes are what was asked for.
 //
 // An activation that no node ever keeps for backward counts as temporary; the other categories are the
 // trace's own.

@@ -1,6 +1,6 @@
 #pragma once
 // What each module of the model keeps and needs. All figures include the modules inside it, and are of the
-// first forward and the first backward of the trace, on one device, in bytes as requested.
+// first forward and the first backward of the trace, on one device, in bytes that were asked for.
 //
 // A storage is born *within* a module's forward if it is allocated between the beginning and the end of that
 // forward. Then, for each forward of the module:

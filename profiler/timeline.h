@@ -1,6 +1,6 @@
 #pragma once
 // Live bytes over the events of a trace, and what was alive when they were most. Time is logical: the index
-// of an event. Bytes are as requested, of one device.
+// of an event. Bytes are what was asked for, of one device.
 
 #include <optional>
 #include <string>

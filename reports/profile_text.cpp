@@ -177,7 +177,7 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   const MemoryProfile& memory = report.memory;
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report);
-  text += title("Modules (with what is inside them; bytes as requested; FLOPs: 2 per multiply-add)");
+  text += title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)");
   text += module_table(report, options);
   text += title("Totals (FLOPs: 2 per multiply-add)");
   text += totals(report);

@@ -195,19 +195,19 @@ void add_factories(std::vector<Op>& ops) {
                  .derivatives = not_differentiable,
                  .flops = free_of_flops,
                  .examples = {"1 5"}});
-  ops.push_back(
-      {.schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
-                 "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-       .summary = "start, start+step, … before the end",
-       .meta =
-           [](Call& c) {
-             arange(c, c.real("start"), c.real("end"), c.real("step"),
-                    is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
-           },
-       .kernels = {},
-       .derivatives = not_differentiable,
-       .flops = free_of_flops,
-       .examples = {"1 9 2"}});
+  ops.push_back({.schema =
+                     "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
+                     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                 .summary = "start, start+step, … before the end",
+                 .meta =
+                     [](Call& c) {
+                       arange(c, c.real("start"), c.real("end"), c.real("step"),
+                              is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
+                     },
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = free_of_flops,
+                 .examples = {"1 9 2"}});
 }
 
 void add_likes(std::vector<Op>& ops) {
