@@ -152,6 +152,7 @@ struct Program {
   SymbolValues symbols;                             ///< the file's hints until bound again (symbols.h)
   std::map<std::string, SymbolRange> ranges;        ///< of symbols
   std::map<std::string, std::string> module_types;  ///< path → type, of all modules of the model
+  std::vector<std::string> modules;                 ///< paths of all modules, in the order of registration
   std::vector<std::vector<std::string>> tied;       ///< groups of parameter names, first-registered first
   std::vector<std::string> warnings;                ///< one clear line each
   bool training = true;

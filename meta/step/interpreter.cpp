@@ -1,0 +1,233 @@
+#include "meta/step/interpreter.h"
+
+#include <fmt/format.h>
+
+#include "meta/autograd/autocast.h"
+#include "meta/core/error.h"
+#include "meta/step/lifetimes.h"
+
+namespace metaprof {
+
+struct Interpreter::Step {
+  const GraphNode* node = nullptr;
+  const Operator* op = nullptr;  // null: higher-order, symbolic or unmodelled
+  std::vector<int> argument;     // per operand: index of the schema's argument
+  bool symbolic = false;         // results are numbers that the program's record has
+  bool higher_order = false;
+  std::vector<ValueId> dropped;  // values that nobody holds after this step
+};
+
+struct Interpreter::Prepared {
+  const Graph* graph;
+  std::vector<Step> steps;
+};
+
+Interpreter::Interpreter(Session& session, const Program& program, bool strict)
+    : session_(session), program_(program), strict_(strict) {
+  for (const auto& stack : program.module_stacks) {
+    auto& paths = module_paths_.emplace_back();
+    for (const ModuleFrame& frame : stack) paths.emplace_back(frame.key, session.trace.intern(frame.path));
+  }
+}
+
+Interpreter::~Interpreter() = default;
+
+const Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
+  auto& prepared = prepared_[&graph];
+  if (prepared) return *prepared;
+  prepared = std::make_unique<Prepared>();
+  prepared->graph = &graph;
+  for (const GraphNode& node : graph.nodes) prepare_step(*prepared, node);
+  const std::vector<int32_t> dropped = value_lifetimes(program_, graph);
+  for (size_t value = 0; value < dropped.size(); ++value)
+    if (dropped[value] >= 0 && size_t(dropped[value]) < prepared->steps.size())
+      prepared->steps[size_t(dropped[value])].dropped.push_back(static_cast<ValueId>(value));
+  return *prepared;
+}
+
+void Interpreter::prepare_step(Prepared& prepared, const GraphNode& node) {
+  Step step;
+  step.node = &node;
+  step.higher_order = node.op.starts_with("higher_order::");
+  bool only_numbers = !node.targets.empty();
+  for (const Target& target : node.targets)
+    for (ValueId value : target.values)
+      only_numbers &= value != kNoValue && prepared.graph->values[size_t(value)].number.has_value();
+  step.symbolic = only_numbers;
+  if (!step.symbolic && !step.higher_order) step.op = session_.registry.find(node.op);
+  for (const Operand& operand : node.operands) {
+    if (operand.kind == Operand::Kind::unknown) step.op = nullptr;
+    if (!step.op) break;
+    const int at = operand.name.empty() ? static_cast<int>(step.argument.size())
+                                        : step.op->schema.find(name_hash(operand.name));
+    if (at < 0 || at >= static_cast<int>(step.op->schema.arguments.size()))
+      fail("{}: {} has no argument '{}'", program_.origin, node.op, operand.name);
+    step.argument.push_back(at);
+  }
+  prepared.steps.push_back(std::move(step));
+}
+
+std::vector<Value> Interpreter::run(const std::vector<Value>& inputs) {
+  std::vector<Value> outputs = run(prepare(program_.graph), inputs);
+  move_to_modules(-1);
+  return outputs;
+}
+
+std::vector<Value> Interpreter::run(const Prepared& prepared, const std::vector<Value>& inputs) {
+  std::vector<Value> values(prepared.graph->values.size());
+  for (size_t i = 0; i < inputs.size() && i < prepared.graph->inputs.size(); ++i)
+    if (prepared.graph->inputs[i] != kNoValue) values[size_t(prepared.graph->inputs[i])] = inputs[i];
+  for (const Step& step : prepared.steps) {
+    if (step.node->modules >= 0) move_to_modules(step.node->modules);
+    run_step(prepared, step, values);
+    for (ValueId value : step.dropped) values[size_t(value)] = Value();
+  }
+  std::vector<Value> outputs;
+  for (const Operand& output : prepared.graph->outputs) outputs.push_back(evaluate(output, values));
+  return outputs;
+}
+
+// Leaves and enters modules so that the stack becomes that of the next call.
+void Interpreter::move_to_modules(int32_t stack) {
+  if (stack == modules_) return;
+  static const std::vector<std::pair<std::string, uint32_t>> kNone;
+  const auto& before = modules_ >= 0 ? module_paths_[size_t(modules_)] : kNone;
+  const auto& after = stack >= 0 ? module_paths_[size_t(stack)] : kNone;
+  size_t common = 0;
+  while (common < before.size() && common < after.size() && before[common].first == after[common].first)
+    ++common;
+  for (size_t i = before.size(); i-- > common;) session_.leave_module(before[i].second);
+  for (size_t i = common; i < after.size(); ++i) session_.enter_module(after[i].second);
+  session_.module = after.empty() ? 0 : after.back().second;
+  modules_ = stack;
+}
+
+Value Interpreter::evaluate(const Operand& operand, const std::vector<Value>& values) const {
+  switch (operand.kind) {
+    case Operand::Kind::constant:
+      if (operand.constant.kind() == Value::Kind::device && operand.constant.device() == kModelDevice)
+        return Value(session_.profile.device());
+      return operand.constant;
+    case Operand::Kind::value: return values[size_t(operand.value)];
+    case Operand::Kind::values: {
+      Value::Tensors tensors;
+      for (ValueId value : operand.values)
+        tensors.push_back(value == kNoValue ? Tensor() : values[size_t(value)].tensor());
+      return Value(std::move(tensors));
+    }
+    case Operand::Kind::integers: {
+      Sizes integers;
+      for (size_t i = 0; i < operand.numbers.size(); ++i)
+        integers.push_back(i < operand.values.size() && operand.values[i] != kNoValue
+                               ? values[size_t(operand.values[i])].integer()
+                               : operand.numbers[i]);
+      return Value(integers);
+    }
+    default: return Value();
+  }
+}
+
+void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vector<Value>& values) {
+  const GraphNode& node = *step.node;
+  if (step.symbolic) {
+    for (const Target& target : node.targets)
+      for (ValueId value : target.values)
+        values[size_t(value)] = Value(*prepared.graph->values[size_t(value)].number);
+    return;
+  }
+  if (step.higher_order) return run_higher_order(prepared, step, values);
+  if (!step.op) return run_unmodelled(prepared, step, values);
+  if (step.op->record.facts.artefact) return;
+  const auto& arguments = step.op->schema.arguments;
+  std::array<Value, 32> given;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].has_default) given[i] = arguments[i].default_value;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const auto at = size_t(step.argument[i]);
+    given[at] = evaluate(node.operands[i], values);
+    // Exporters switch cuDNN off while they trace and write that down; the model runs with it.
+    if (arguments[at].name == "cudnn_enabled" || arguments[at].name == "cudnn_enable")
+      given[at] = Value(true);
+  }
+  store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()), values);
+}
+
+void Interpreter::store(const Step& step, ResultList results, std::vector<Value>& values) {
+  size_t next = 0;
+  for (const Target& target : step.node->targets) {
+    if (next >= results.size()) break;
+    if (target.list) {
+      const Value::Tensors tensors = results[next++].tensors();
+      for (size_t i = 0; i < target.values.size() && i < tensors.size(); ++i)
+        if (target.values[i] != kNoValue) values[size_t(target.values[i])] = Value(tensors[i]);
+    } else {
+      if (!target.values.empty() && target.values[0] != kNoValue)
+        values[size_t(target.values[0])] = std::move(results[next]);
+      ++next;
+    }
+  }
+}
+
+void Interpreter::run_higher_order(const Prepared& prepared, const Step& step, std::vector<Value>& values) {
+  const GraphNode& node = *step.node;
+  const Graph* body = nullptr;
+  std::vector<Value> plain, inputs;
+  for (const Operand& operand : node.operands) {
+    if (operand.kind == Operand::Kind::graph) {
+      if (!body) body = operand.graph.get();
+    } else if (!body) {
+      plain.push_back(evaluate(operand, values));
+    } else if (operand.name.empty()) {
+      const Value value = evaluate(operand, values);
+      if (value.is_tensors()) {
+        for (const Tensor& tensor : value.tensors()) inputs.push_back(Value(tensor));
+      } else {
+        inputs.push_back(value);
+      }
+    }
+  }
+  if (!body) return run_unmodelled(prepared, step, values);
+  std::vector<Value> outputs;
+  if (node.op == "higher_order::wrap_with_set_grad_enabled" && !plain.empty()) {
+    Scoped<bool> grad(session_.modes.grad, plain[0].boolean());
+    outputs = run(prepare(*body), inputs);
+  } else if (node.op == "higher_order::wrap_with_autocast" && plain.size() >= 3) {
+    const bool known = !plain[1].is_none();
+    // The region is written with the cache off, although eager's default is on.
+    AutocastRegion region(session_, plain[2].boolean(),
+                          known ? dtype_numbered(plain[1].integer()).value_or(DType::bf16) : DType::bf16);
+    outputs = run(prepare(*body), inputs);
+  } else if (node.op == "higher_order::tag_activation_checkpoint") {
+    outputs = run(prepare(*body), inputs);
+  } else {
+    return run_unmodelled(prepared, step, values);
+  }
+  ResultList results;
+  for (Value& output : outputs) results.push_back(std::move(output));
+  store(step, std::move(results), values);
+}
+
+void Interpreter::run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values) {
+  const GraphNode& node = *step.node;
+  std::string_view path = session_.trace.text(session_.module);
+  if (strict_)
+    fail("{}: operator {} is not known (module '{}'): leave out --strict to go on with its recorded results",
+         program_.origin, node.op, path);
+  std::vector<Value> arguments;
+  for (const Operand& operand : node.operands)
+    if (operand.kind != Operand::Kind::graph && operand.kind != Operand::Kind::unknown)
+      arguments.push_back(evaluate(operand, values));
+  std::vector<TensorFacts> facts;
+  std::vector<ValueId> targets;
+  for (const Target& target : node.targets) {
+    for (ValueId value : target.values) {
+      if (value == kNoValue || !prepared.graph->values[size_t(value)].tensor) continue;
+      facts.push_back(*prepared.graph->values[size_t(value)].tensor);
+      targets.push_back(value);
+    }
+  }
+  ResultList results = call_unmodelled(session_, node.op, arguments, facts);
+  for (size_t i = 0; i < targets.size(); ++i) values[size_t(targets[i])] = std::move(results[i]);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,46 @@
+#pragma once
+// Runs a program's graph on meta tensors: prepared once, run many times.
+
+#include <map>
+
+#include "meta/op/call.h"
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+class Interpreter {
+ public:
+  /// `strict`: an operator without a record is an Error instead of an unmodelled call.
+  Interpreter(Session& session, const Program& program, bool strict);
+  ~Interpreter();
+
+  /// Runs the graph on these inputs (paired with the graph's inputs). Returns its outputs.
+  std::vector<Value> run(const std::vector<Value>& inputs);
+
+ private:
+  struct Prepared;  // a graph: operators found, arguments placed, lifetimes known
+  struct Step;
+  const Prepared& prepare(const Graph& graph);
+  void prepare_step(Prepared& prepared, const GraphNode& node);
+  std::vector<Value> run(const Prepared& prepared, const std::vector<Value>& inputs);
+  void run_step(const Prepared& prepared, const Step& step, std::vector<Value>& values);
+  void run_higher_order(const Prepared& prepared, const Step& step, std::vector<Value>& values);
+  void run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values);
+  void store(const Step& step, ResultList results, std::vector<Value>& values);
+  void move_to_modules(int32_t stack);
+  Value evaluate(const Operand& operand, const std::vector<Value>& values) const;
+
+  Session& session_;
+  const Program& program_;
+  bool strict_;
+  std::map<const Graph*, std::unique_ptr<Prepared>> prepared_;
+  std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
+  int32_t modules_ = -1;  // the module stack that is entered
+};
+
+/// Calls an operator that has no record: results as the program's own record describes them. It is marked in
+/// the trace, and its gradients have the sizes of its arguments; nothing else is known of it.
+ResultList call_unmodelled(Session& session, std::string_view op, const std::vector<Value>& arguments,
+                           const std::vector<TensorFacts>& results);
+
+}  // namespace metaprof

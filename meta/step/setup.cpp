@@ -1,0 +1,155 @@
+#include "meta/step/setup.h"
+
+#include <map>
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+std::string_view owner_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+// nn.Module._apply: children before the module's own parameters and buffers. Paths in registration order.
+std::vector<std::string> children_first(const std::vector<std::string>& paths) {
+  std::map<std::string_view, std::vector<std::string_view>> children;
+  for (const std::string& path : paths)
+    if (!path.empty()) children[owner_of(path)].push_back(path);
+  std::vector<std::string> order;
+  struct Level {
+    std::string_view path;
+    size_t next;
+  };
+  std::vector<Level> stack{{"", 0}};
+  while (!stack.empty()) {
+    Level& level = stack.back();
+    const auto& mine = children[level.path];
+    if (level.next < mine.size()) {
+      stack.push_back({mine[level.next++], 0});
+    } else {
+      order.emplace_back(level.path);
+      stack.pop_back();
+    }
+  }
+  return order;
+}
+
+class Placement {
+ public:
+  Placement(Session& session, const Program& program, const StepOptions& options)
+      : session_(session), program_(program), options_(options) {
+    placed_.inputs.resize(program.inputs.size());
+  }
+
+  Placed run() {
+    std::map<std::string_view, std::vector<size_t>> owned;  // module path → its parameters, then its buffers
+    for (auto kind : {ProgramInput::Kind::parameter, ProgramInput::Kind::buffer})
+      for (size_t i = 0; i < program_.inputs.size(); ++i)
+        if (program_.inputs[i].kind == kind) owned[owner_of(program_.inputs[i].name)].push_back(i);
+    for (const std::string& path : children_first(program_.modules)) {
+      for (size_t i : owned[path]) place_state(i);
+      owned[path].clear();
+    }
+    // Names outside every module that the file lists.
+    for (size_t i = 0; i < program_.inputs.size(); ++i)
+      if (is_state(i)) place_state(i);
+    for (size_t i = 0; i < program_.inputs.size(); ++i)
+      if (!is_state(i)) place_input(i);
+    list_parameters();
+    return std::move(placed_);
+  }
+
+ private:
+  bool is_state(size_t i) const {
+    const auto kind = program_.inputs[i].kind;
+    return kind == ProgramInput::Kind::parameter || kind == ProgramInput::Kind::buffer;
+  }
+
+  size_t first_name(size_t i) const {
+    const int tied = program_.inputs[i].tied_to;
+    return tied >= 0 ? size_t(tied) : i;
+  }
+
+  DType in_precision(DType dtype) const {
+    if (dtype != DType::f32) return dtype;
+    if (options_.precision == "bf16") return DType::bf16;
+    if (options_.precision == "fp16") return DType::f16;
+    return dtype;
+  }
+
+  Tensor allocate(size_t i, Category category, std::string_view name) {
+    const TensorFacts& facts = *program_.graph.values[size_t(program_.inputs[i].value)].tensor;
+    Scoped<Category> born_as(session_.category, category);
+    const bool last = options_.channels_last && facts.sizes.size() == 4;
+    const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;
+    const Device device = facts.device.value_or(session_.profile.device());
+    Tensor tensor = session_.empty_strided(facts.sizes, strides, in_precision(facts.dtype), device);
+    session_.trace.storages[tensor->storage->id].name = session_.trace.intern(name);
+    return tensor;
+  }
+
+  void place_state(size_t i) {
+    const size_t first = first_name(i);
+    Value& value = placed_.inputs[first];
+    if (value.is_none()) {
+      const ProgramInput& input = program_.inputs[first];
+      if (input.value == kNoValue) return;
+      const bool parameter = input.kind == ProgramInput::Kind::parameter;
+      session_.module = session_.trace.intern(owner_of(input.name));
+      Tensor tensor = allocate(first, parameter ? Category::parameter : Category::buffer, input.name);
+      tensor->is_parameter = true;
+      tensor->requires_grad = parameter && program_.graph.values[size_t(input.value)].tensor->requires_grad;
+      value = Value(std::move(tensor));
+      session_.module = 0;
+    }
+    placed_.inputs[i] = value;
+  }
+
+  void place_input(size_t i) {
+    const ProgramInput& input = program_.inputs[i];
+    if (input.kind == ProgramInput::Kind::constant) {
+      placed_.inputs[i] = input.constant;
+    } else if (input.value != kNoValue) {
+      const ValueFacts& facts = program_.graph.values[size_t(input.value)];
+      if (facts.tensor) placed_.inputs[i] = Value(allocate(i, Category::input, input.name));
+      if (!facts.tensor && facts.number) placed_.inputs[i] = Value(*facts.number);
+    }
+  }
+
+  void list_parameters() {
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      if (!is_state(i) || !placed_.inputs[i].is_tensor()) continue;
+      const ProgramInput& input = program_.inputs[i];
+      const Tensor& tensor = placed_.inputs[i].tensor();
+      if (first_name(i) != i) continue;
+      ParameterRecord record;
+      record.names = {input.name};
+      for (size_t j = 0; j < program_.inputs.size(); ++j)
+        if (j != i && program_.inputs[j].tied_to == int(i)) record.names.push_back(program_.inputs[j].name);
+      record.sizes = tensor.sizes();
+      record.dtype = tensor.dtype();
+      record.requires_grad = tensor->requires_grad;
+      record.buffer = input.kind == ProgramInput::Kind::buffer;
+      record.storage = tensor->storage->id;
+      session_.trace.parameters.push_back(std::move(record));
+      if (input.kind != ProgramInput::Kind::parameter) continue;
+      placed_.parameters.push_back(tensor);
+      if (tensor->requires_grad) placed_.trainable.push_back(tensor);
+    }
+  }
+
+  Session& session_;
+  const Program& program_;
+  const StepOptions& options_;
+  Placed placed_;
+};
+
+}  // namespace
+
+Placed place(Session& session, const Program& program, const StepOptions& options) {
+  return Placement(session, program, options).run();
+}
+
+}  // namespace metaprof

@@ -1,0 +1,103 @@
+#include "meta/step/step.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "meta/autograd/autocast.h"
+#include "meta/autograd/engine.h"
+#include "meta/core/error.h"
+#include "meta/ops/all.h"
+#include "meta/step/interpreter.h"
+#include "meta/step/setup.h"
+
+namespace metaprof {
+namespace {
+
+void check_word(std::string_view option, const std::string& word, const std::vector<std::string>& words) {
+  if (std::find(words.begin(), words.end(), word) == words.end())
+    fail("--{}: '{}' is not one of: {}", option, word, fmt::join(words, ", "));
+}
+
+class StepPlan {
+ public:
+  StepPlan(const Program& program, const DeviceProfile& profile, const StepOptions& options)
+      : program_(program), options_(options), session_(make_session(profile)) {
+    for (size_t i = 0; i < program.outputs.size(); ++i)
+      if (program.outputs[i].operand.kind == Operand::Kind::value &&
+          program.outputs[i].operand.value == program.loss())
+        loss_output_ = i;
+  }
+
+  Trace run() {
+    Session& session = *session_;
+    session.begin_phase(Phase::setup, 0, -1);
+    Placed placed = place(session, program_, options_);
+    session.category = Category::activation;
+    {
+      Interpreter interpreter(session, program_, options_.strict);
+      for (int step = 0; step < options_.steps; ++step) {
+        for (int micro = 0; micro < options_.accumulate; ++micro) {
+          const int number = options_.accumulate > 1 ? micro : -1;
+          forward(interpreter, placed, step, number);
+          if (options_.mode == "train") backward_pass(step, number);
+        }
+      }
+    }
+    loss_ = Tensor();
+    Trace trace = std::move(session.trace);
+    return trace;
+  }
+
+ private:
+  void forward(Interpreter& interpreter, const Placed& placed, int step, int micro) {
+    Session& session = *session_;
+    session.begin_phase(Phase::forward, uint32_t(step), micro);
+    Scoped<Category> born_as(session.category, Category::activation);
+    const bool gradients = options_.mode == "train" || options_.mode == "eval";
+    Scoped<bool> grad(session.modes.grad, gradients);
+    Scoped<bool> inference(session.modes.inference, options_.mode == "inference");
+    std::vector<Value> outputs;
+    if (options_.precision.starts_with("amp-")) {
+      AutocastRegion region(session, true, options_.precision == "amp-bf16" ? DType::bf16 : DType::f16);
+      outputs = interpreter.run(placed.inputs);
+    } else {
+      outputs = interpreter.run(placed.inputs);
+    }
+    // The loss of the step before is let go when the name is bound again.
+    loss_ = loss_output_ < outputs.size() ? outputs[loss_output_].tensor() : Tensor();
+    session.trace.losses.push_back(loss_.defined() && loss_->grad_fn ? grad_fn(loss_)->record + 1 : 0);
+  }
+
+  void backward_pass(int step, int micro) {
+    Session& session = *session_;
+    session.begin_phase(Phase::backward, uint32_t(step), micro);
+    if (!loss_.defined())
+      fail("{}: no output is a loss (a floating tensor without dimensions): export a model that returns one",
+           program_.origin);
+    if (!loss_.requires_grad())
+      fail("{}: the loss does not depend on any parameter that requires grad", program_.origin);
+    const Tensor roots[] = {loss_};
+    metaprof::backward(session, roots);
+  }
+
+  const Program& program_;
+  const StepOptions& options_;
+  std::unique_ptr<Session> session_;
+  size_t loss_output_ = SIZE_MAX;
+  Tensor loss_;
+};
+
+}  // namespace
+
+std::vector<std::string> precision_names() { return {"fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"}; }
+std::vector<std::string> optimizer_names() { return {"none"}; }
+
+Trace run_steps(const Program& program, const DeviceProfile& profile, const StepOptions& options) {
+  check_word("precision", options.precision, precision_names());
+  check_word("optimizer", options.optimizer, optimizer_names());
+  check_word("mode", options.mode, {"train", "eval", "no-grad", "inference"});
+  return StepPlan(program, profile, options).run();
+}
+
+}  // namespace metaprof
