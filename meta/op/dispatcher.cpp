@@ -86,6 +86,7 @@ uint32_t op_text(Session& session, const Operator& op) {
 
 // In-place variants compute their results as the functional operator does, then write them to self.
 void write_to_self(Call& call) {
+  if (call.arguments[0].is_tensors()) return call.results.clear();
   const Tensor& self = call.arguments[0].tensor();
   const Tensor& result = call.results[0].tensor();
   if (result.defined() && result.sizes() != self.sizes())
@@ -149,9 +150,12 @@ void kernel_layer(Call& call) {
     call.allocate_all();
   }
   if (op.writes && !call.session.modes.inference) {
-    for (size_t i = 0; i < op.schema.arguments.size(); ++i)
-      if (op.schema.arguments[i].written && call.arguments[i].is_tensor())
-        ++call.arguments[i].tensor()->storage->version;
+    for (size_t i = 0; i < op.schema.arguments.size(); ++i) {
+      if (!op.schema.arguments[i].written) continue;
+      if (call.arguments[i].is_tensor()) ++call.arguments[i].tensor()->storage->version;
+      if (call.arguments[i].is_tensors())
+        for (const Tensor& tensor : call.arguments[i].tensors()) ++tensor->storage->version;
+    }
   }
 }
 

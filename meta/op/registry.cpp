@@ -35,6 +35,10 @@ Schema in_place_schema(Schema schema) {
   Argument& self = schema.arguments.front();
   self.alias = self.written = true;
   self.alias_set = 'a';
+  if (self.list) {  // "_foreach_add_(Tensor(a!)[] self, …) -> ()"
+    schema.returns.clear();
+    return schema;
+  }
   Argument& result = schema.returns.front();
   result.alias = result.written = true;
   result.alias_set = 'a';

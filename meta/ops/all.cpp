@@ -13,6 +13,9 @@ const Registry& standard_registry() {
              add_pointwise_operators,
              add_reduction_operators,
              add_matmul_operators,
+             add_foreach_operators,
+             add_attention_operators,
+             add_efficient_attention_operators,
          })
       family(all);
     return Registry(std::move(all));

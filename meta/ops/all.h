@@ -18,5 +18,8 @@ void add_creation_operators(std::vector<Op>& ops);
 void add_pointwise_operators(std::vector<Op>& ops);
 void add_reduction_operators(std::vector<Op>& ops);
 void add_matmul_operators(std::vector<Op>& ops);
+void add_foreach_operators(std::vector<Op>& ops);
+void add_attention_operators(std::vector<Op>& ops);
+void add_efficient_attention_operators(std::vector<Op>& ops);
 
 }  // namespace metaprof
