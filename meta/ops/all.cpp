@@ -16,6 +16,10 @@ const Registry& standard_registry() {
              add_foreach_operators,
              add_attention_operators,
              add_efficient_attention_operators,
+             add_softmax_operators,
+             add_class_loss_operators,
+             add_embedding_operators,
+             add_dropout_operators,
          })
       family(all);
     return Registry(std::move(all));

@@ -21,5 +21,9 @@ void add_matmul_operators(std::vector<Op>& ops);
 void add_foreach_operators(std::vector<Op>& ops);
 void add_attention_operators(std::vector<Op>& ops);
 void add_efficient_attention_operators(std::vector<Op>& ops);
+void add_softmax_operators(std::vector<Op>& ops);
+void add_class_loss_operators(std::vector<Op>& ops);
+void add_embedding_operators(std::vector<Op>& ops);
+void add_dropout_operators(std::vector<Op>& ops);
 
 }  // namespace metaprof
