@@ -1,0 +1,266 @@
+#include "evidence/op_replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "evidence/memory_events.h"
+#include "evidence/recorded_calls.h"
+#include "evidence/replay_tensors.h"
+#include "evidence/saved_comparison.h"
+#include "meta/autograd/autocast.h"
+#include "meta/autograd/engine.h"
+#include "meta/core/error.h"
+#include "meta/ops/all.h"
+
+namespace metaprof {
+
+std::string_view to_string(CaseDifference::What what) {
+  static constexpr std::string_view kNames[kWhats] = {"outputs", "saved", "forward_events", "backward_events",
+                                                      "grads"};
+  return kNames[static_cast<int>(what)];
+}
+
+bool CaseResult::equal(CaseDifference::What what) const {
+  return std::none_of(differences.begin(), differences.end(),
+                      [&](const CaseDifference& d) { return d.what == what; });
+}
+
+namespace {
+
+using What = CaseDifference::What;
+
+bool any_tensor(const std::vector<RecordedValue>& values, bool (*test)(const RecordedTensor&)) {
+  bool found = false;
+  for (const RecordedValue& value : values)
+    for_each_tensor(value, [&](const RecordedTensor& tensor) { found |= test(tensor); });
+  return found;
+}
+
+// The recording does not say in which mode a call was made. It was without grad if something that requires
+// grad went in and nothing came out that does although it could, or if a leaf was written.
+bool was_without_grad(const Operator& op, const std::vector<RecordedValue>& inputs,
+                      const std::vector<RecordedValue>& outputs) {
+  const auto requires_grad = [](const RecordedTensor& t) { return t.requires_grad; };
+  const auto is_number = [](const RecordedTensor& t) { return is_differentiable(t.dtype); };
+  if (!any_tensor(inputs, requires_grad)) return false;
+  if (outputs.empty()) return op.writes;
+  return any_tensor(outputs, is_number) && !any_tensor(outputs, requires_grad);
+}
+
+class Replay {
+ public:
+  Replay(const RecordedCase& recorded, CaseResult& result)
+      : case_(recorded),
+        result_(result),
+        steps_(recorded_steps(recorded.forward)),
+        readable_(recorded.forward.size()),
+        session_(make_session(*find_device(recorded.device))),
+        tensors_(recorded, *session_) {
+    if (recorded.reads_device_memory) readable_ = first_reading_line(recorded.forward);
+  }
+
+  void run() {
+    warm_up();
+    tensors_.make_inputs();
+    StorageMap events = tensors_.map();
+    if (!run_forward()) return compare_forward(events);
+    tensors_.release_unused();
+    compare_forward(events);
+    if (reads_in_forward()) return;
+    compare_outputs();
+    if (!case_.has_nodes && !case_.has_backward) return;
+    if (!case_.roots.empty()) compare_saved();
+    if (case_.has_backward) run_backward(events);
+  }
+
+ private:
+  bool reads_in_forward() const { return readable_ < case_.forward.size(); }
+
+  void differ(What what, std::string expected, std::string got) {
+    result_.differences.push_back({what, std::move(expected), std::move(got)});
+  }
+
+  // The recorder made the libraries take their workspaces, on the calling and on the engine's thread.
+  void warm_up() {
+    if (session_->profile.type != DeviceType::cuda) return;
+    const Tensor x = session_->empty(Sizes{16, 16}, DType::f32),
+                 bias = session_->empty(Sizes{16}, DType::f32);
+    for (bool backward_thread : {false, true}) {
+      Scoped<bool> thread(session_->backward_thread, backward_thread);
+      call<"addmm">(*session_, bias, x, x);
+    }
+  }
+
+  // False if the program's operators failed; what came before is compared nevertheless.
+  bool run_forward() {
+    forward_from_ = session_->trace.events.size();
+    const std::optional<DType> lower = autocast_dtype(case_, steps_);
+    std::optional<AutocastRegion> region;
+    if (lower) region.emplace(*session_, true, *lower);
+    for (const RecordedStep& step : steps_) {
+      if (!step.call) {
+        tensors_.release(case_.forward[step.begin].storage);
+        continue;
+      }
+      const bool reading = step.begin <= readable_ && readable_ < step.end;
+      try {
+        run_call(step, lower.has_value());
+      } catch (const Error& error) {
+        forward_to_ = session_->trace.events.size();
+        if (!reading) {
+          const std::string got = fmt::format("{}: {}", case_.forward[step.begin].name, error.what());
+          for (What what :
+               {What::outputs, What::saved, What::forward_events, What::backward_events, What::grads})
+            differ(what, "no error", got);
+          failed_ = true;
+        }
+        return false;
+      }
+      if (reading) break;
+    }
+    region.reset();
+    return true;
+  }
+
+  void run_call(const RecordedStep& step, bool under_autocast) {
+    const RecordedLine& line = case_.forward[step.begin];
+    const Operator& op = *session_->registry.find(line.name);
+    const std::vector<RecordedValue> inputs = parse_values(line.text);
+    const std::vector<RecordedValue> outputs = parse_values(case_.forward[step.end].text);
+    std::vector<Value> arguments = tensors_.arguments(op, inputs);
+    // Operators that autocast would cast, but that were not, ran where it was switched off.
+    const bool casts = op.record.facts.autocast == Autocast::none || step.autocast;
+    Scoped<bool> autocast(session_->modes.autocast, under_autocast && casts);
+    Scoped<bool> grad(session_->modes.grad, !was_without_grad(op, inputs, outputs));
+    Results results = invoke(*session_, op, arguments);
+    arguments.clear();
+    tensors_.bind(results.list(), outputs);
+  }
+
+  void compare_forward(StorageMap& events) {
+    if (failed_ || session_->profile.type != DeviceType::cuda) return;
+    if (forward_to_ == 0) forward_to_ = session_->trace.events.size();
+    const std::span<const RecordedLine> lines = std::span(case_.forward).first(readable_);
+    compare_memory(What::forward_events, lines, forward_from_, forward_to_, events, reads_in_forward());
+  }
+
+  void compare_memory(What what, std::span<const RecordedLine> lines, size_t from, size_t to,
+                      StorageMap& known, bool prefix) {
+    const auto expected = recorded_events(lines);
+    const auto got = traced_events(session_->trace, from, to, tensors_.hidden());
+    if (auto difference = compare_events(expected, got, known, prefix))
+      differ(what, show_event(expected, difference->recorded, lines),
+             show_event(got, difference->ours, session_->trace, from, known));
+  }
+
+  void compare_outputs() {
+    for (const NamedTensor& output : case_.outputs) {
+      if (output.value.kind != RecordedValue::Kind::tensor) continue;
+      const RecordedTensor& expected = output.value.tensor[0];
+      const Tensor got = tensors_.find_output(expected);
+      if (!same_tensor(expected, got, tensors_.map()) || expected.requires_grad != got.requires_grad())
+        differ(What::outputs, output.name + " " + show(expected),
+               output.name + " " + show(got, tensors_.map()));
+    }
+  }
+
+  void compare_saved() {
+    std::vector<Tensor> outputs;
+    for (const NamedTensor& output : case_.outputs)
+      outputs.push_back(output.value.kind == RecordedValue::Kind::tensor
+                            ? tensors_.find_output(output.value.tensor[0])
+                            : Tensor());
+    for (SavedDifference& difference : compare_graphs(case_, outputs, tensors_.map()))
+      differ(What::saved, std::move(difference.expected), std::move(difference.got));
+  }
+
+  void run_backward(StorageMap& events) {
+    std::vector<Tensor> roots, gradients;
+    for (const NamedTensor& incoming : case_.incoming) {
+      const auto output = std::find_if(case_.outputs.begin(), case_.outputs.end(),
+                                       [&](const NamedTensor& o) { return o.name == incoming.name; });
+      if (output == case_.outputs.end() || incoming.value.kind != RecordedValue::Kind::tensor) continue;
+      roots.push_back(tensors_.find_output(output->value.tensor[0]));
+      gradients.push_back(tensors_.make(incoming.value.tensor[0]));
+    }
+    tensors_.map().merge_into(events);
+    const size_t from = session_->trace.events.size();
+    size_t readable = case_.backward.size();
+    if (case_.reads_device_memory) readable = first_reading_line(case_.backward);
+    const bool prefix = readable < case_.backward.size();
+    try {
+      backward(*session_, roots, gradients);
+    } catch (const Error& error) {
+      if (prefix) return;
+      differ(What::backward_events, "no error", error.what());
+      differ(What::grads, "no error", error.what());
+      return;
+    }
+    if (session_->profile.type == DeviceType::cuda)
+      compare_memory(What::backward_events, std::span(case_.backward).first(readable), from,
+                     session_->trace.events.size(), events, prefix);
+    if (!prefix) compare_gradients();
+  }
+
+  void compare_gradients() {
+    for (const NamedTensor& gradient : case_.gradients) {
+      const Tensor got = tensors_.input(gradient.name).grad();
+      const bool expected = gradient.value.kind == RecordedValue::Kind::tensor;
+      if (expected ? same_tensor(gradient.value.tensor[0], got, tensors_.map()) : !got.defined()) continue;
+      differ(What::grads, gradient.name + " " + show(gradient.value),
+             gradient.name + " " + show(got, tensors_.map()));
+    }
+  }
+
+  const RecordedCase& case_;
+  CaseResult& result_;
+  std::vector<RecordedStep> steps_;
+  size_t readable_;  // index of the forward's first line that does not count any more
+  std::unique_ptr<Session> session_;
+  ReplayTensors tensors_;
+  size_t forward_from_ = 0, forward_to_ = 0;
+  bool failed_ = false;
+};
+
+std::string operator_part(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == name.npos) return name;
+  return name.substr(slash + 1, name.find('/', slash + 1) - slash - 1);
+}
+
+void add_missing(CaseResult& result, std::string what) {
+  if (std::find(result.missing.begin(), result.missing.end(), what) == result.missing.end())
+    result.missing.push_back(std::move(what));
+}
+
+// What keeps the case from being replayed: operators without a record, layouts that tensors do not have.
+void find_missing(const RecordedCase& recorded, CaseResult& result) {
+  for (const RecordedStep& step : recorded_steps(recorded.forward)) {
+    if (!step.call) continue;
+    const std::string_view name = recorded.forward[step.begin].name;
+    if (!standard_registry().find(name)) add_missing(result, std::string(name));
+    for (const RecordedValue& value : parse_values(recorded.forward[step.begin].text)) {
+      if (value.kind == RecordedValue::Kind::other) add_missing(result, "value " + value.text);
+      for_each_tensor(value, [&](const RecordedTensor& tensor) {
+        if (!tensor.layout.empty() && tensor.layout != "sparse")
+          add_missing(result, "layout " + tensor.layout);
+      });
+    }
+  }
+}
+
+}  // namespace
+
+CaseResult replay(const RecordedCase& recorded) {
+  CaseResult result;
+  result.name = recorded.name;
+  result.op = operator_part(recorded.name);
+  if (!find_device(recorded.device))
+    fail("{}:{}: there is no device profile '{}'", recorded.file, recorded.line, recorded.device);
+  find_missing(recorded, result);
+  if (result.claimed()) Replay(recorded, result).run();
+  return result;
+}
+
+}  // namespace metaprof

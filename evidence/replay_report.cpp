@@ -1,0 +1,135 @@
+#include "evidence/replay_report.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+
+void ReplayCounts::add(const CaseResult& result) {
+  ++total;
+  if (!result.claimed()) return;
+  ++claimed;
+  for (int what = 0; what < kWhats; ++what)
+    equal[size_t(what)] += result.equal(static_cast<CaseDifference::What>(what));
+}
+
+void ReplayReport::add(CaseResult result) {
+  totals_.add(result);
+  by_op_[result.op].add(result);
+  for (const std::string& name : result.missing) {
+    ++blocked_by_[name];
+    if (result.missing.size() == 1) ++only_blocked_by_[name];
+  }
+  if (!result.differences.empty()) differing_.push_back(std::move(result));
+}
+
+namespace {
+
+std::string row(const std::string& name, const ReplayCounts& counts) {
+  std::string text = fmt::format("{:<44} {:>6} {:>8}", name, counts.total, counts.claimed);
+  for (int64_t equal : counts.equal) text += fmt::format(" {:>8}", equal);
+  return text + "\n";
+}
+
+std::string percent(int64_t part, int64_t whole) {
+  return whole == 0 ? "-" : fmt::format("{:.2f}%", 100.0 * double(part) / double(whole));
+}
+
+int64_t unequal(const ReplayCounts& counts) {
+  int64_t sum = 0;
+  for (int64_t equal : counts.equal) sum += counts.claimed - equal;
+  return sum;
+}
+
+}  // namespace
+
+std::string ReplayReport::text() const {
+  std::vector<std::pair<std::string, ReplayCounts>> rows(by_op_.begin(), by_op_.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(unequal(a.second), a.second.total - a.second.claimed) >
+           std::pair(unequal(b.second), b.second.total - b.second.claimed);
+  });
+  std::string text = fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "operator", "cases",
+                                 "claimed", "outputs", "saved", "forward", "backward", "grads");
+  for (const auto& [name, counts] : rows) text += row(name, counts);
+  if (!blocked_by_.empty()) {
+    text += fmt::format("\n{:<60} {:>8} {:>14}\n", "without a record", "cases", "alone blocking");
+    std::vector<std::pair<std::string, int64_t>> missing(blocked_by_.begin(), blocked_by_.end());
+    std::stable_sort(missing.begin(), missing.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& [name, cases] : missing) {
+      auto alone = only_blocked_by_.find(name);
+      text += fmt::format("{:<60} {:>8} {:>14}\n", name, cases,
+                          alone == only_blocked_by_.end() ? 0 : alone->second);
+    }
+  }
+  text += "\n" + row("all", totals_);
+  text += fmt::format("{:<44} {:>6} {:>8}", "", "", percent(totals_.claimed, totals_.total));
+  for (int64_t equal : totals_.equal) text += fmt::format(" {:>8}", percent(equal, totals_.claimed));
+  return text + "\n";
+}
+
+std::string ReplayReport::differences_text() const {
+  std::string text;
+  for (const CaseResult& result : differing_) {
+    text += result.name + "\n";
+    for (const CaseDifference& d : result.differences)
+      text += fmt::format("  {:<15} expected {}\n  {:<15} got      {}\n", to_string(d.what), d.expected, "",
+                          d.got);
+  }
+  return text;
+}
+
+namespace {
+
+nlohmann::ordered_json counts_json(const ReplayCounts& counts) {
+  nlohmann::ordered_json json;
+  json["total"] = counts.total;
+  json["claimed"] = counts.claimed;
+  for (int what = 0; what < kWhats; ++what)
+    json[std::string(to_string(static_cast<CaseDifference::What>(what))) + "_equal"] =
+        counts.equal[size_t(what)];
+  return json;
+}
+
+}  // namespace
+
+std::string ReplayReport::json() const {
+  nlohmann::ordered_json json;
+  json["schema"] = "metaprof.ops_replay";
+  json.update(counts_json(totals_));
+  json["by_op"] = nlohmann::ordered_json::object();
+  for (const auto& [name, counts] : by_op_) json["by_op"][name] = counts_json(counts);
+  json["differences"] = nlohmann::ordered_json::array();
+  for (const CaseResult& result : differing_)
+    for (const CaseDifference& d : result.differences)
+      json["differences"].push_back(
+          {{"case", result.name}, {"what", to_string(d.what)}, {"expected", d.expected}, {"got", d.got}});
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void replay_logs(const ReplayOptions& options, std::ostream& out) {
+  ReplayReport report;
+  for (const std::string& path : options.logs) {
+    OpLog log(path);
+    RecordedCase recorded;
+    while (log.next(recorded))
+      if (fnmatch(options.only.c_str(), recorded.name.c_str(), 0) == 0) report.add(replay(recorded));
+  }
+  if (report.totals().total == 0) fail("no recorded case is named like '{}'", options.only);
+  if (options.verbose) out << report.differences_text() << "\n";
+  out << report.text();
+  if (options.json.empty()) return;
+  std::ofstream file(options.json);
+  file << report.json();
+  if (!file.flush()) fail("{}: cannot be written", options.json);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,246 @@
+#include "evidence/replay_tensors.h"
+
+#include <algorithm>
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+int64_t key_of(const RecordedTensor& recorded) {
+  return recorded.parts.empty() ? recorded.storage : recorded.parts[1].storage;
+}
+
+bool same_numbers(const RecordedTensor& a, const RecordedTensor& b) {
+  return key_of(a) == key_of(b) && a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides &&
+         a.offset == b.offset && a.layout == b.layout;
+}
+
+// Python numbers arrive at an operator as host tensors of these types.
+bool is_wrapped_number(const RecordedTensor& recorded) {
+  const DType t = recorded.dtype;
+  return recorded.on_host && recorded.sizes.empty() &&
+         (t == DType::i64 || t == DType::f64 || t == DType::b8 || t == DType::c128);
+}
+
+void flatten(const RecordedValue& value, std::vector<const RecordedTensor*>& out) {
+  if (value.kind == RecordedValue::Kind::none) out.push_back(nullptr);
+  for (const RecordedTensor& tensor : value.tensor) out.push_back(&tensor);
+  for (const RecordedValue& element : value.list) flatten(element, out);
+}
+
+}  // namespace
+
+void ReplayTensors::note_span(const RecordedTensor& recorded) {
+  for (const RecordedTensor& part : recorded.parts) note_span(part);
+  if (recorded.storage == 0) return;
+  const int64_t bytes =
+      multiply(recorded.offset + span_of(recorded.sizes, recorded.strides), element_size(recorded.dtype));
+  int64_t& span = spans_[recorded.storage];
+  span = std::max(span, bytes);
+}
+
+Ref<Storage> ReplayTensors::storage_for(const RecordedTensor& recorded) {
+  const Device device = recorded.on_host ? Device{} : session_.profile.device();
+  if (recorded.storage == 0) return session_.allocate(device, 0);
+  Ref<Storage>& storage = made_[recorded.storage];
+  if (!storage) {
+    note_span(recorded);
+    storage = session_.allocate(device, spans_[recorded.storage]);
+    hidden_.insert(storage->id);
+    map_.match(recorded.storage, storage->id);
+  }
+  return storage;
+}
+
+Tensor ReplayTensors::make(const RecordedTensor& recorded) {
+  const Device device = recorded.on_host ? Device{} : session_.profile.device();
+  Tensor tensor(new TensorImpl(recorded.sizes, recorded.strides, recorded.dtype, device));
+  tensor->offset = recorded.offset;
+  tensor->requires_grad = recorded.requires_grad;
+  if (recorded.parts.empty()) {
+    tensor->storage = storage_for(recorded);
+    return tensor;
+  }
+  tensor->layout = Layout::sparse;
+  for (const RecordedTensor& part : recorded.parts) tensor->ensure_extra().parts.push_back(make(part));
+  return tensor;
+}
+
+void ReplayTensors::hold(const RecordedTensor& recorded, const Tensor& tensor, bool input) {
+  held_.push_back({recorded, tensor, input});
+}
+
+void ReplayTensors::make_inputs() {
+  std::unordered_set<int64_t> introduced;
+  for (const RecordedLine& line : case_.forward)
+    if (line.kind == RecordedLine::Kind::allocate) introduced.insert(line.storage);
+  for (const NamedTensor& named : case_.inputs)
+    for_each_tensor(named.value, [&](const RecordedTensor& tensor) { note_span(tensor); });
+
+  // Two inputs with one text are one tensor, unless both have a gradient of their own.
+  auto has_gradient = [&](const std::string& name) {
+    return std::any_of(case_.gradients.begin(), case_.gradients.end(),
+                       [&](const NamedTensor& gradient) { return gradient.name == name; });
+  };
+  for (const NamedTensor& named : case_.inputs) {
+    if (named.value.kind != RecordedValue::Kind::tensor) continue;
+    const RecordedTensor& recorded = named.value.tensor[0];
+    Tensor tensor;
+    if (!(recorded.requires_grad && has_gradient(named.name))) tensor = find(recorded);
+    if (!tensor.defined()) {
+      tensor = make(recorded);
+      hold(recorded, tensor, true);
+    }
+    inputs_.emplace_back(named.name, tensor);
+  }
+  for (const auto& [name, tensor] : inputs_) {
+    if (!name.ends_with(".grad")) continue;
+    const Tensor owner = input(std::string_view(name).substr(0, name.size() - 5));
+    if (owner.defined() && owner.requires_grad()) owner->ensure_extra().grad = tensor;
+  }
+  // What is there without an input line: an optimizer's state, a module's constants.
+  for (const RecordedLine& line : case_.forward) {
+    if (line.kind != RecordedLine::Kind::begin || line.depth > 1) continue;
+    for (const RecordedValue& value : parse_values(line.text))
+      for_each_tensor(value, [&](const RecordedTensor& tensor) {
+        if (tensor.on_host || tensor.storage == 0 || introduced.contains(tensor.storage)) return;
+        if (!tensor.layout.empty() || find(tensor).defined()) return;
+        note_span(tensor);
+      });
+  }
+}
+
+Tensor ReplayTensors::input(std::string_view name) const {
+  for (const auto& [known, tensor] : inputs_)
+    if (known == name) return tensor;
+  return {};
+}
+
+Tensor ReplayTensors::find(const RecordedTensor& recorded) const {
+  Tensor close, closer;
+  for (auto held = held_.rbegin(); held != held_.rend(); ++held) {
+    if (key_of(held->recorded) != key_of(recorded)) continue;
+    if (same_geometry(recorded, held->tensor)) {
+      if (held->tensor.requires_grad() == recorded.requires_grad) return held->tensor;
+      if (!closer.defined()) closer = held->tensor;
+    } else if (same_numbers(recorded, held->recorded) && !close.defined()) {
+      close = held->tensor;
+    }
+  }
+  return closer.defined() ? closer : close;
+}
+
+Tensor ReplayTensors::find_output(const RecordedTensor& recorded) { return find(recorded); }
+
+Tensor ReplayTensors::tensor_argument(const RecordedTensor& recorded) {
+  Tensor found = find(recorded);
+  if (found.defined()) {
+    // Python's requires_grad_() leaves no line.
+    if (recorded.requires_grad && !found.requires_grad()) found->requires_grad = true;
+    return found;
+  }
+  // Another view of a known storage, made without a line (x.data).
+  if (recorded.storage != 0 && recorded.parts.empty()) {
+    for (auto held = held_.rbegin(); held != held_.rend(); ++held) {
+      if (key_of(held->recorded) != recorded.storage || held->tensor.is_sparse()) continue;
+      found = alias(held->tensor, recorded.sizes, recorded.strides, recorded.offset);
+      found->dtype = recorded.dtype;
+      found->requires_grad = recorded.requires_grad;
+      break;
+    }
+  }
+  if (!found.defined()) {
+    found = make(recorded);
+    found->wrapped_number = is_wrapped_number(recorded);
+  }
+  hold(recorded, found, false);
+  return found;
+}
+
+Value ReplayTensors::convert_list(const Argument& argument, const RecordedValue& value) {
+  if (argument.type == Type::tensor) {
+    Value::Tensors tensors;
+    for (const RecordedValue& element : value.list)
+      tensors.push_back(element.tensor.empty() ? Tensor() : tensor_argument(element.tensor[0]));
+    return Value(std::move(tensors));
+  }
+  if (argument.type == Type::boolean) {
+    Value::Booleans booleans;
+    for (const RecordedValue& element : value.list) booleans.push_back(static_cast<char>(element.integer));
+    return Value(std::move(booleans));
+  }
+  const bool real = argument.type == Type::real || argument.type == Type::scalar;
+  if (real) {
+    Value::Reals reals;
+    for (const RecordedValue& element : value.list)
+      reals.push_back(element.kind == RecordedValue::Kind::real ? element.real
+                                                                : static_cast<double>(element.integer));
+    return Value(std::move(reals));
+  }
+  Sizes integers;
+  for (const RecordedValue& element : value.list) integers.push_back(element.integer);
+  return Value(integers);
+}
+
+Value ReplayTensors::convert(const Argument& argument, const RecordedValue& value) {
+  using Kind = RecordedValue::Kind;
+  switch (value.kind) {
+    case Kind::none: return {};
+    case Kind::tensor: return Value(tensor_argument(value.tensor[0]));
+    case Kind::boolean: return Value(value.integer != 0);
+    case Kind::integer: return Value(value.integer);
+    case Kind::real: return Value(value.real);
+    case Kind::complex: return Value::complex(value.real, value.imaginary);
+    case Kind::text: return Value(value.text);
+    case Kind::list: return convert_list(argument, value);
+    case Kind::device: return Value(value.text == "cpu" ? Device{} : session_.profile.device());
+    case Kind::generator: return Value::generator();
+    case Kind::other: break;
+  }
+  fail("'{}' is no value that an operator takes", value.text);
+}
+
+std::vector<Value> ReplayTensors::arguments(const Operator& op, const std::vector<RecordedValue>& inputs) {
+  if (inputs.size() > op.schema.arguments.size())
+    fail("the recording gives {} arguments, the record's schema has {}", inputs.size(),
+         op.schema.arguments.size());
+  std::vector<Value> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(convert(op.schema.arguments[i], inputs[i]));
+  return arguments;
+}
+
+void ReplayTensors::bind(ResultList& results, const std::vector<RecordedValue>& outputs) {
+  std::vector<const RecordedTensor*> recorded;
+  for (const RecordedValue& value : outputs) flatten(value, recorded);
+  std::vector<Tensor> ours;
+  for (const Value& value : results) {
+    if (value.is_tensor() || value.is_none()) ours.push_back(value.tensor());
+    if (value.is_tensors()) ours.insert(ours.end(), value.tensors().begin(), value.tensors().end());
+  }
+  for (size_t i = 0; i < recorded.size() && i < ours.size(); ++i) {
+    if (!recorded[i] || !ours[i].defined()) continue;
+    same_tensor(*recorded[i], ours[i], map_);
+    hold(*recorded[i], ours[i], false);
+  }
+}
+
+void ReplayTensors::release(int64_t storage) {
+  std::erase_if(held_, [&](const Held& held) { return !held.input && key_of(held.recorded) == storage; });
+}
+
+void ReplayTensors::release_unused() {
+  // From the newest to the oldest? The order in which Python's locals die is not recorded; frees that follow
+  // each other are compared as sets.
+  auto is_output = [&](const Held& held) {
+    return std::any_of(case_.outputs.begin(), case_.outputs.end(), [&](const NamedTensor& output) {
+      return output.value.kind == RecordedValue::Kind::tensor && find(output.value.tensor[0]) == held.tensor;
+    });
+  };
+  std::vector<Held> kept;
+  for (const Held& held : held_)
+    if (held.input || is_output(held)) kept.push_back(held);
+  held_ = std::move(kept);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,65 @@
+#pragma once
+// The tensors of a replay: those of the recording and which of ours stand for them.
+
+#include <unordered_set>
+#include <vector>
+
+#include "evidence/op_log.h"
+#include "evidence/storage_map.h"
+#include "meta/op/call.h"
+
+namespace metaprof {
+
+class ReplayTensors {
+ public:
+  ReplayTensors(const RecordedCase& recorded, Session& session) : case_(recorded), session_(session) {}
+
+  /// Makes the inputs, and every other device storage that the recording has without having made it.
+  void make_inputs();
+  /// An input, by the recording's name.
+  Tensor input(std::string_view name) const;
+
+  /// The arguments of a call; a tensor is the latest one with the recorded storage and geometry.
+  std::vector<Value> arguments(const Operator& op, const std::vector<RecordedValue>& inputs);
+  /// What a call returned stands for what it returned in the recording.
+  void bind(ResultList& results, const std::vector<RecordedValue>& outputs);
+  /// The program let go of the tensors over this storage.
+  void release(int64_t storage);
+  /// The program's function has returned: only inputs and outputs are held.
+  void release_unused();
+  /// An output of the case; undefined if there is none like it.
+  Tensor find_output(const RecordedTensor& recorded);
+
+  /// A new tensor with the recorded geometry. Its storage is no event of the replay.
+  Tensor make(const RecordedTensor& recorded);
+
+  StorageMap& map() { return map_; }
+  /// Storages that were made for the replay rather than by an operator.
+  const std::unordered_set<uint32_t>& hidden() const { return hidden_; }
+
+ private:
+  struct Held {
+    RecordedTensor recorded;
+    Tensor tensor;
+    bool input = false;
+  };
+
+  Ref<Storage> storage_for(const RecordedTensor& recorded);
+  Tensor find(const RecordedTensor& recorded) const;
+  Tensor tensor_argument(const RecordedTensor& recorded);
+  Value convert(const Argument& argument, const RecordedValue& value);
+  Value convert_list(const Argument& argument, const RecordedValue& value);
+  void note_span(const RecordedTensor& recorded);
+  void hold(const RecordedTensor& recorded, const Tensor& tensor, bool input);
+
+  const RecordedCase& case_;
+  Session& session_;
+  StorageMap map_;
+  std::vector<Held> held_;
+  std::vector<std::pair<std::string, Tensor>> inputs_;
+  std::unordered_map<int64_t, int64_t> spans_;  // bytes that tensors of a storage reach
+  std::unordered_map<int64_t, Ref<Storage>> made_;
+  std::unordered_set<uint32_t> hidden_;
+};
+
+}  // namespace metaprof
