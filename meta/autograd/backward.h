@@ -10,8 +10,8 @@ struct Backward {
   Session& session;
   OpNode& node;
   Gradients& incoming;
-  std::span<const Tensor> saved;  ///< per entry of Operator::saved
-  std::span<const std::vector<Tensor>> saved_lists;
+  std::span<const Tensor> saved;                     ///< per entry of Operator::saved
+  std::span<const std::vector<Tensor>> saved_lists;  ///< the same for lists; empty if no list is saved
   const RowPlan* row = nullptr;
 
   /// Gradient of result i; may be undefined.

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <queue>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "meta/autograd/input_buffer.h"
 #include "meta/autograd/state.h"
@@ -19,19 +17,26 @@ struct Capture {
   size_t result;
 };
 
-struct ExecutionInfo {
-  bool needed = false;  // run it
-  std::vector<Capture> captures;
+// What a running backward knows of a node.
+struct NodeState {
+  Node* node;
+  uint32_t task_before, index_before;  // of an outer backward that the node belongs to, too
+  int dependencies = 0;
+  bool needed = false;   // run it; only asked where the caller named inputs
+  bool waiting = false;  // it has received gradients
+  std::vector<Capture> captures = {};
+  InputBuffer inputs = InputBuffer(0);
+
   bool wanted() const { return needed || !captures.empty(); }
 };
 
 struct Ready {
-  Ref<Node> node;
-  InputBuffer inputs;
+  uint64_t sequence;
+  uint32_t index;
 };
 
 struct RunsLater {
-  bool operator()(const Ready& a, const Ready& b) const { return a.node->sequence < b.node->sequence; }
+  bool operator()(const Ready& a, const Ready& b) const { return a.sequence < b.sequence; }
 };
 
 }  // namespace
@@ -39,17 +44,32 @@ struct RunsLater {
 struct GraphTask {
   Session& session;
   bool keep_graph;
-  std::unordered_map<const Node*, int> dependencies = {};
-  std::unordered_map<const Node*, InputBuffer> not_ready = {};
-  std::unordered_map<const Node*, ExecutionInfo> execution = {};  // empty: everything runs
+  uint32_t serial;
+  bool everything = true;  // no inputs were named: every node runs
+  std::vector<NodeState> states = {};
   std::priority_queue<Ready, std::vector<Ready>, RunsLater> ready = {};
   Gradients captured = {};
+
+  NodeState* find(const Node& node) { return node.task == serial ? &states[node.task_index] : nullptr; }
+  NodeState& state(Node& node) {
+    if (NodeState* known = find(node)) return *known;
+    states.push_back({.node = &node, .task_before = node.task, .index_before = node.task_index});
+    node.task = serial;
+    node.task_index = static_cast<uint32_t>(states.size() - 1);
+    return states.back();
+  }
+  ~GraphTask() {
+    for (const NodeState& state : states) {
+      state.node->task = state.task_before;
+      state.node->task_index = state.index_before;
+    }
+  }
 };
 
 bool task_wants(const GraphTask* task, const Node& node) {
-  if (!task || task->execution.empty()) return true;
-  auto found = task->execution.find(&node);
-  return found != task->execution.end() && found->second.wanted();
+  if (!task || task->everything) return true;
+  const NodeState* state = const_cast<GraphTask*>(task)->find(node);
+  return state && state->wanted();
 }
 
 Tensor sum_to(Session& session, const Tensor& gradient, SizesView sizes) {
@@ -103,36 +123,33 @@ class Evaluation {
 
   void run() {
     while (!task_.ready.empty()) {
-      // priority_queue hands out const references; the element is moved out just before it is popped.
-      Ready ready = std::move(const_cast<Ready&>(task_.ready.top()));
+      NodeState& state = task_.states[task_.ready.top().index];
       task_.ready.pop();
-      evaluate(*ready.node, std::move(ready.inputs));
+      evaluate(Ref<Node>(state.node), std::move(state.inputs));
     }
   }
 
  private:
-  void evaluate(Node& node, InputBuffer inputs) {
+  void evaluate(Ref<Node> held, InputBuffer inputs) {
+    Node& node = *held;
     session_.trace.add({.kind = Event::Kind::node, .id = node.record});
     Scoped<uint32_t> in_node(session_.node, node.record + 1);
     Scoped<uint32_t> in_module(session_.module, session_.trace.nodes[node.record].module);
     Scoped<uint16_t> on_stream(session_.stream, node.stream);
-    if (!capture(node, inputs)) {
-      session_.trace.add({.kind = Event::Kind::end, .id = node.record});
-      return;
+    if (capture(node, inputs)) {
+      Gradients outgoing = call_node(node, std::move(inputs));
+      if (!task_.keep_graph) node.release_variables();
+      for (size_t i = 0; i < outgoing.size(); ++i) route(node, i, std::move(outgoing[i]));
     }
-    Gradients outgoing = call_node(node, std::move(inputs));
-    if (!task_.keep_graph) node.release_variables();
-    for (size_t i = 0; i < outgoing.size(); ++i) route(node, i, std::move(outgoing[i]));
-    outgoing.clear();
     session_.trace.add({.kind = Event::Kind::end, .id = node.record});
   }
 
   // Takes the gradients that the caller wants; false if the node itself need not run.
   bool capture(const Node& node, const InputBuffer& inputs) {
-    if (task_.execution.empty()) return true;
-    const ExecutionInfo& info = task_.execution[&node];
-    for (const Capture& capture : info.captures) task_.captured[capture.result] = inputs[capture.input_nr];
-    return info.needed;
+    if (task_.everything) return true;
+    const NodeState& state = *task_.find(node);
+    for (const Capture& capture : state.captures) task_.captured[capture.result] = inputs[capture.input_nr];
+    return state.needed;
   }
 
   // The incoming gradients live until the node has run and its gradients are validated.
@@ -150,19 +167,17 @@ class Evaluation {
   void route(const Node& node, size_t index, Tensor gradient) {
     const Edge& edge = node.next[index];
     if (!edge.valid()) return;
-    const Node* target = edge.node.get();
-    auto dependency = task_.dependencies.find(target);
-    const bool complete = --dependency->second == 0;
-    if (!task_wants(&task_, *target)) return;
-    auto waiting = task_.not_ready.find(target);
-    if (waiting == task_.not_ready.end())
-      waiting = task_.not_ready.emplace(target, InputBuffer(target->inputs())).first;
-    waiting->second.add(session_, edge.input_nr, std::move(gradient), {node.device, node.stream},
-                        {target->device, target->stream});
-    if (!complete) return;
-    InputBuffer inputs = std::move(waiting->second);
-    task_.not_ready.erase(waiting);
-    task_.ready.push({edge.node, std::move(inputs)});
+    Node& target = *edge.node;
+    NodeState& state = *task_.find(target);
+    const bool complete = --state.dependencies == 0;
+    if (!task_.everything && !state.wanted()) return;
+    if (!state.waiting) {
+      state.waiting = true;
+      state.inputs = InputBuffer(target.inputs());
+    }
+    state.inputs.add(session_, edge.input_nr, std::move(gradient), {node.device, node.stream},
+                     {target.device, target.stream});
+    if (complete) task_.ready.push({target.sequence, target.task_index});
   }
 
   GraphTask& task_;
@@ -170,17 +185,20 @@ class Evaluation {
 };
 
 void count_dependencies(GraphTask& task, std::span<const Edge> roots) {
-  std::unordered_set<const Node*> seen;
-  std::vector<const Node*> stack;
-  for (const Edge& root : roots)
-    if (seen.insert(root.node.get()).second) stack.push_back(root.node.get());
+  std::vector<Node*> stack;
+  auto visit = [&](Node& node) {
+    if (task.find(node)) return;
+    task.state(node);
+    stack.push_back(&node);
+  };
+  for (const Edge& root : roots) visit(*root.node);
   while (!stack.empty()) {
-    const Node* node = stack.back();
+    Node* node = stack.back();
     stack.pop_back();
     for (const Edge& edge : node->next) {
       if (!edge.valid()) continue;
-      ++task.dependencies[edge.node.get()];
-      if (seen.insert(edge.node.get()).second) stack.push_back(edge.node.get());
+      visit(*edge.node);
+      ++task.find(*edge.node)->dependencies;
     }
   }
 }
@@ -188,39 +206,35 @@ void count_dependencies(GraphTask& task, std::span<const Edge> roots) {
 // A node is needed if some input can be reached from it. Post-order walk without recursion.
 void plan_execution(GraphTask& task, std::span<const Edge> roots, std::span<const Edge> inputs,
                     bool accumulate) {
+  task.everything = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    ExecutionInfo& info = task.execution[inputs[i].node.get()];
+    NodeState& state = task.state(*inputs[i].node);
     if (accumulate) {
-      info.needed = true;
+      state.needed = true;
     } else {
-      info.captures.push_back({inputs[i].input_nr, i});
+      state.captures.push_back({inputs[i].input_nr, i});
     }
   }
-  struct Frame {
-    const Node* node;
+  struct Level {
+    Node* node;
     size_t next;
   };
-  std::unordered_set<const Node*> seen;
-  std::vector<Frame> stack;
-  auto push = [&](const Node* node) {
-    if (seen.insert(node).second) stack.push_back({node, 0});
+  std::vector<char> seen(task.states.size(), 0);
+  std::vector<Level> stack;
+  auto push = [&](Node* node) {
+    if (!std::exchange(seen[node->task_index], 1)) stack.push_back({node, 0});
   };
   for (const Edge& root : roots) {
     push(root.node.get());
     while (!stack.empty()) {
-      Frame& frame = stack.back();
-      if (frame.next < frame.node->next.size()) {
-        const Edge& edge = frame.node->next[frame.next++];
+      Level& level = stack.back();
+      if (level.next < level.node->next.size()) {
+        const Edge& edge = level.node->next[level.next++];
         if (edge.valid()) push(edge.node.get());
         continue;
       }
-      bool needed = false;
-      for (const Edge& edge : frame.node->next) {
-        if (!edge.valid()) continue;
-        auto found = task.execution.find(edge.node.get());
-        needed |= found != task.execution.end() && found->second.wanted();
-      }
-      if (needed) task.execution[frame.node].needed = true;
+      for (const Edge& edge : level.node->next)
+        if (edge.valid() && task.find(*edge.node)->wanted()) task.find(*level.node)->needed = true;
       stack.pop_back();
     }
   }
@@ -248,19 +262,25 @@ class GraphRoot final : public Node {
   Gradients gradients_;
 };
 
-void start(GraphTask& task, std::span<const Edge> roots, const Gradients& gradients) {
+// The node that begins: the root's own, or one that hands out the gradients of several roots. Held by the
+// caller.
+Ref<Node> start(GraphTask& task, std::span<const Edge> roots, const Gradients& gradients) {
   Session& session = task.session;
   if (roots.size() == 1) {
-    InputBuffer inputs(roots[0].node->inputs());
-    const Stream own{roots[0].node->device, roots[0].node->stream};
-    inputs.add(session, roots[0].input_nr, gradients[0], own, own);
-    task.ready.push({roots[0].node, std::move(inputs)});
-    return;
+    Ref<Node> node = roots[0].node;
+    NodeState& state = task.state(*node);
+    state.inputs = InputBuffer(node->inputs());
+    state.waiting = true;
+    const Stream own{node->device, node->stream};
+    state.inputs.add(session, roots[0].input_nr, gradients[0], own, own);
+    task.ready.push({node->sequence, node->task_index});
+    return node;
   }
-  Ref<Node> root = make<GraphRoot>(session, roots, gradients);
-  if (!task.execution.empty()) task.execution[root.get()].needed = true;
-  for (const Edge& edge : roots) ++task.dependencies[edge.node.get()];
-  task.ready.push({root, InputBuffer(0)});
+  Ref<Node> node = make<GraphRoot>(session, roots, gradients);
+  task.state(*node).needed = true;
+  for (const Edge& edge : roots) ++task.find(*edge.node)->dependencies;
+  task.ready.push({node->sequence, node->task_index});
+  return node;
 }
 
 }  // namespace
@@ -279,7 +299,9 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
     if (!input.requires_grad()) fail("backward: an input does not require grad: {}", describe(input));
     input_edges.push_back(gradient_edge(input));
   }
-  GraphTask task{.session = session, .keep_graph = options.retain_graph || options.create_graph};
+  GraphTask task{.session = session,
+                 .keep_graph = options.retain_graph || options.create_graph,
+                 .serial = ++state.tasks};
   task.captured.resize(options.accumulate ? 0 : inputs.size());
   count_dependencies(task, root_edges);
   if (!inputs.empty()) plan_execution(task, root_edges, input_edges, options.accumulate);
@@ -290,7 +312,7 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
   Scoped<GraphTask*> running(state.task, &task);
   Scoped<uint32_t> deeper(state.reentrant_depth, state.reentrant_depth + 1);
   Scoped<uint16_t> depth(session.depth, 0);
-  start(task, root_edges, root_gradients);
+  const Ref<Node> first = start(task, root_edges, root_gradients);
   Evaluation(task).run();
   for (size_t i = 0; i < task.captured.size(); ++i) {
     if (!task.captured[i].defined() && !options.allow_unused)

@@ -6,7 +6,7 @@
 
 namespace metaprof {
 
-Node::Node(Session& session, std::string_view name, uint32_t maker, std::optional<uint64_t> given)
+Node::Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64_t> given)
     : session(session),
       sequence(given ? *given : session.sequence++),
       record(static_cast<uint32_t>(session.trace.nodes.size())),
@@ -14,7 +14,7 @@ Node::Node(Session& session, std::string_view name, uint32_t maker, std::optiona
       stream(session.stream),
       device(session.profile.device()) {
   NodeRecord written;
-  written.name = session.trace.intern(name);
+  written.name = name;
   written.module = session.module;
   written.call = maker;
   written.sequence = sequence;

@@ -28,7 +28,10 @@ class Node : public Counted {
  public:
   /// `maker`: 1 + index of the call that makes it. Takes the session's next sequence number unless one is
   /// given.
-  Node(Session& session, std::string_view name, uint32_t maker, std::optional<uint64_t> sequence = {});
+  Node(Session& session, std::string_view name, uint32_t maker, std::optional<uint64_t> sequence = {})
+      : Node(session, session.trace.intern(name), maker, sequence) {}
+  /// `name`: text of the trace.
+  Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64_t> sequence = {});
 
   Session& session;
   uint64_t sequence;
@@ -40,6 +43,7 @@ class Node : public Counted {
   SmallVector<Geometry, 1>
       metadata;  ///< of the forward's outputs: one per incoming gradient; may be undefined
   std::unique_ptr<NodeHooks> hooks;
+  uint32_t task = 0, task_index = 0;  ///< the running backward that it belongs to, and its place there
 
   std::string_view name() const { return session.trace.text(session.trace.nodes[record].name); }
   size_t inputs() const { return metadata.size(); }

@@ -7,8 +7,22 @@
 #include "meta/core/error.h"
 
 namespace metaprof {
+namespace {
 
-OpNode::OpNode(const Call& call) : Node(call.session, call.op.node_name, call.session.call), op(call.op) {
+// The text of a node's name, looked up once per session and operator.
+uint32_t node_text(Session& session, const Operator& op) {
+  auto& texts = session.node_texts;
+  if (op.id >= texts.size()) texts.resize(op.id + 1, 0);
+  if (texts[op.id] == 0) texts[op.id] = session.trace.intern(op.node_name);
+  return texts[op.id];
+}
+
+const std::vector<Tensor> kNoTensors;
+
+}  // namespace
+
+OpNode::OpNode(const Call& call)
+    : Node(call.session, node_text(call.session, call.op), call.session.call), op(call.op) {
   for (uint8_t argument : op.differentiable) {
     first_edge_.push_back(static_cast<uint16_t>(next.size()));
     const Value& value = call.arguments[argument];
@@ -101,10 +115,12 @@ Gradients OpNode::apply(Gradients& incoming) {
   outgoing.resize(next.size());
   bool any = false;
   for (const Tensor& gradient : incoming) any |= gradient.defined();
-  std::vector<Tensor> saved(saved_.size());
-  std::vector<std::vector<Tensor>> lists(saved_.size());
+  SmallVector<Tensor, 6> saved;
+  std::vector<std::vector<Tensor>> lists;
   for (size_t i = 0; i < saved_.size(); ++i) {
-    saved[i] = saved_[i].one.unpack(*this);
+    saved.push_back(saved_[i].one.unpack(*this));
+    if (saved_[i].many.empty()) continue;
+    lists.resize(saved_.size());
     for (const SavedTensor& one : saved_[i].many) lists[i].push_back(one.unpack(*this));
   }
   if (!any) return outgoing;
@@ -148,7 +164,10 @@ size_t argument_named(const Operator& op, Name name) {
 }  // namespace
 
 const Tensor& Backward::operator()(Name name) const { return saved[declared(*this, name)]; }
-const std::vector<Tensor>& Backward::list(Name name) const { return saved_lists[declared(*this, name)]; }
+const std::vector<Tensor>& Backward::list(Name name) const {
+  const size_t index = declared(*this, name);
+  return index < saved_lists.size() ? saved_lists[index] : kNoTensors;
+}
 const Value& Backward::operator[](Name name) const { return node.values_[argument_named(node.op, name)]; }
 
 bool Backward::given(Name name) const {

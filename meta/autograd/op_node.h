@@ -5,7 +5,7 @@
 
 namespace metaprof {
 
-class OpNode final : public Node {
+class OpNode final : public Node, public Pooled<OpNode> {
  public:
   /// Collects the edges of the call's arguments; saves nothing yet.
   explicit OpNode(const Call& call);
@@ -25,7 +25,7 @@ class OpNode final : public Node {
     SavedTensor one;
     std::vector<SavedTensor> many;
   };
-  std::span<const Slot> slots() const { return saved_; }
+  std::span<const Slot> slots() const { return {saved_.data(), saved_.size()}; }
 
   /// First edge and number of edges of an argument; {0, 0} if it is not differentiable.
   std::pair<size_t, size_t> edges_of(size_t argument) const;
@@ -41,7 +41,7 @@ class OpNode final : public Node {
   SmallVector<Geometry, 4> geometries_;       // arguments that are tensors; undefined for others
   std::vector<std::vector<Geometry>> lists_;  // arguments that are tensor lists, if any: by argument
   SmallVector<uint16_t, 4> first_edge_;       // per entry of op.differentiable, and the end
-  std::vector<Slot> saved_;
+  SmallVector<Slot, 2> saved_;
 };
 
 }  // namespace metaprof

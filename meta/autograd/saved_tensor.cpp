@@ -25,11 +25,12 @@ SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(
   output_nr_ = tensor->output_nr;
   if (!state.saved_tensor_hooks.empty()) {
     kind_ = Kind::packed;
-    hooks_ = state.saved_tensor_hooks.back();
-    leaf_requires_grad_ = tensor->requires_grad && !tensor->grad_fn;
-    if (!output) edge_ = gradient_edge(tensor);
+    packed_ = std::make_unique<Packed>();
+    packed_->hooks = state.saved_tensor_hooks.back();
+    packed_->leaf_requires_grad = tensor->requires_grad && !tensor->grad_fn;
+    if (!output) packed_->edge = gradient_edge(tensor);
     Scoped<bool> no_grad(node.session.modes.grad, false);
-    packed_ = hooks_->pack(tensor->grad_fn ? alias(tensor) : tensor);
+    packed_->object = packed_->hooks->pack(tensor->grad_fn ? alias(tensor) : tensor);
     return;
   }
   if (output && (tensor->grad_fn || !tensor->requires_grad)) {
@@ -55,9 +56,6 @@ SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
   storage_ = std::move(other.storage_);
   geometry_ = std::move(other.geometry_);
   packed_ = std::move(other.packed_);
-  hooks_ = std::move(other.hooks_);
-  edge_ = std::move(other.edge_);
-  leaf_requires_grad_ = other.leaf_requires_grad_;
   return *this;
 }
 
@@ -87,10 +85,10 @@ Tensor SavedTensor::unpack(Node& node) const {
       return tensor;
     }
     case Kind::packed: {
-      Tensor tensor = hooks_->unpack(*packed_);
-      if (edge_.valid() && !leaf_requires_grad_ && !tensor->grad_fn) {
+      Tensor tensor = packed_->hooks->unpack(*packed_->object);
+      if (packed_->edge.valid() && !packed_->leaf_requires_grad && !tensor->grad_fn) {
         tensor = alias(tensor);
-        set_gradient_edge(tensor, edge_);
+        set_gradient_edge(tensor, packed_->edge);
       }
       return tensor;
     }
@@ -112,8 +110,6 @@ void SavedTensor::reset() {
   storage_.reset();
   geometry_ = Geometry();
   packed_.reset();
-  hooks_.reset();
-  edge_ = {};
 }
 
 }  // namespace metaprof

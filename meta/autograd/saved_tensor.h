@@ -32,10 +32,14 @@ class SavedTensor {
   Tensor original_;       // inputs and leaves: the tensor itself
   Ref<Storage> storage_;  // outputs: storage and geometry, without the grad_fn that owns this
   Geometry geometry_;
-  Ref<Counted> packed_;
-  std::shared_ptr<SavedTensorHooks> hooks_;
-  Edge edge_;  // packed: the history of the original
-  bool leaf_requires_grad_ = false;
+  // What user hooks made of it.
+  struct Packed {
+    Ref<Counted> object;
+    std::shared_ptr<SavedTensorHooks> hooks;
+    Edge edge;  // the history of the original
+    bool leaf_requires_grad = false;
+  };
+  std::unique_ptr<Packed> packed_;
 };
 
 }  // namespace metaprof

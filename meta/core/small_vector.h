@@ -19,7 +19,8 @@ class SmallVector {
   using const_iterator = const T*;
 
   SmallVector() = default;
-  explicit SmallVector(size_t count, const T& value = T()) { resize(count, value); }
+  explicit SmallVector(size_t count) { resize(count); }
+  SmallVector(size_t count, const T& value) { resize(count, value); }
   SmallVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
   template <class Iterator>
   SmallVector(Iterator first, Iterator last) {
@@ -68,7 +69,12 @@ class SmallVector {
     return *new (data_ + size_++) T(std::move(value));
   }
   void pop_back() { data_[--size_].~T(); }
-  void resize(size_t count, const T& value = T()) {
+  void resize(size_t count) {
+    while (size_ > count) pop_back();
+    reserve(count);
+    while (size_ < count) new (data_ + size_++) T();
+  }
+  void resize(size_t count, const T& value) {
     while (size_ > count) pop_back();
     reserve(count);
     while (size_ < count) new (data_ + size_++) T(value);

@@ -10,6 +10,20 @@ namespace {
 
 constexpr size_t kMostArguments = 32;
 
+// Room for a call's arguments on the stack, of which only those that exist are made.
+class Frame {
+ public:
+  explicit Frame(size_t count) : count_(count) { std::uninitialized_default_construct_n(begin(), count); }
+  ~Frame() { std::destroy_n(begin(), count_); }
+  Frame(const Frame&) = delete;
+  std::span<Value> values() { return {begin(), count_}; }
+
+ private:
+  Value* begin() { return reinterpret_cast<Value*>(memory_); }
+  size_t count_;
+  alignas(Value) unsigned char memory_[kMostArguments * sizeof(Value)];
+};
+
 // A number stands for a list of the schema's length, or for a wrapped scalar where a tensor is wanted.
 void convert(Session& session, const Argument& argument, Value& value) {
   if (argument.is_tensor() && value.is_number()) value = Value(session.wrapped_number(value));

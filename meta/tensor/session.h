@@ -99,8 +99,8 @@ class Session {
   std::unique_ptr<void, void (*)(void*)> autograd{nullptr, [](void*) {}};
   /// State of autocast (cached casts); owned, opaque here.
   std::unique_ptr<void, void (*)(void*)> autocast{nullptr, [](void*) {}};
-  /// Text indices of operator names, by operator id.
-  std::vector<uint32_t> op_texts;
+  /// Text indices of operator and node names, by operator id.
+  std::vector<uint32_t> op_texts, node_texts;
 };
 
 /// Bytes of a tensor with these sizes and strides.

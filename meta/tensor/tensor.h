@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meta/core/device.h"
+#include "meta/core/pool.h"
 #include "meta/core/reference.h"
 #include "meta/core/shape.h"
 #include "meta/trace/trace.h"
@@ -17,7 +18,7 @@ class Tensor;
 class TensorImpl;
 
 /// A block of memory that tensors look into. `bytes` is what was requested.
-class Storage final : public Counted {
+class Storage final : public Counted, public Pooled<Storage> {
  public:
   Storage(Session& session, uint32_t id, Device device, int64_t bytes)
       : session_(session), bytes(bytes), id(id), device(device) {}
@@ -55,7 +56,7 @@ struct TensorExtra {
 
 /// A tensor. Two counts: owners (Ref<TensorImpl>, Tensor) keep the storage; those who only want its geometry
 /// (Geometry) keep sizes, strides, dtype and device after the owners are gone.
-class TensorImpl {
+class TensorImpl : public Pooled<TensorImpl> {
  public:
   TensorImpl(SizesView sizes, SizesView strides, DType dtype, Device device);
 

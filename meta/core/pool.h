@@ -1,0 +1,60 @@
+#pragma once
+// Fixed-size memory for objects that come and go by the thousand (tensors, storages, nodes): a free list per
+// thread and size. A class opts in by deriving from Pooled.
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace metaprof {
+
+template <size_t size>
+class Pool {
+ public:
+  static void* take() {
+    Block*& head = list().head;
+    if (!head) return ::operator new(size);
+    Block* block = head;
+    head = block->next;
+    return block;
+  }
+  static void give(void* memory) {
+    auto* block = static_cast<Block*>(memory);
+    block->next = list().head;
+    list().head = block;
+  }
+
+ private:
+  static_assert(size >= sizeof(void*));
+  struct Block {
+    Block* next;
+  };
+  struct List {
+    Block* head = nullptr;
+    ~List() {
+      while (head) ::operator delete(std::exchange(head, head->next));
+    }
+  };
+  static List& list() {
+    static thread_local List list;
+    return list;
+  }
+};
+
+/// Base of classes that take their memory from a Pool. Objects of derived classes of another size come from
+/// the heap.
+template <class T>
+struct Pooled {
+  static void* operator new(size_t size) {
+    return size == sizeof(T) ? Pool<sizeof(T)>::take() : ::operator new(size);
+  }
+  static void operator delete(void* memory, size_t size) {
+    if (size == sizeof(T)) {
+      Pool<sizeof(T)>::give(memory);
+    } else {
+      ::operator delete(memory);
+    }
+  }
+};
+
+}  // namespace metaprof
