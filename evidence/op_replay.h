@@ -24,9 +24,11 @@ struct CaseResult {
   std::string op;                    ///< the second part of the name: "nn.functional.conv2d", "layer_norm"
   std::vector<std::string> missing;  ///< operators without a record, once each; empty: the case is claimed
   std::vector<CaseDifference> differences;
+  std::string forward_error, backward_error;  ///< an operator failed: all that comes after it is unequal
 
   bool claimed() const { return missing.empty(); }
   bool equal(CaseDifference::What what) const;
+  bool all_equal() const { return differences.empty() && forward_error.empty() && backward_error.empty(); }
 };
 
 /// Only claimed cases are run. Recordings of the CPU have no memory events, and of a case that reads device

@@ -27,7 +27,7 @@ void ReplayReport::add(CaseResult result) {
     ++blocked_by_[name];
     if (result.missing.size() == 1) ++only_blocked_by_[name];
   }
-  if (!result.differences.empty()) differing_.push_back(std::move(result));
+  if (!result.all_equal()) differing_.push_back(std::move(result));
 }
 
 namespace {
@@ -80,6 +80,8 @@ std::string ReplayReport::differences_text() const {
   std::string text;
   for (const CaseResult& result : differing_) {
     text += result.name + "\n";
+    if (!result.forward_error.empty()) text += "  forward         error    " + result.forward_error + "\n";
+    if (!result.backward_error.empty()) text += "  backward        error    " + result.backward_error + "\n";
     for (const CaseDifference& d : result.differences)
       text += fmt::format("  {:<15} expected {}\n  {:<15} got      {}\n", to_string(d.what), d.expected, "",
                           d.got);
@@ -108,10 +110,15 @@ std::string ReplayReport::json() const {
   json["by_op"] = nlohmann::ordered_json::object();
   for (const auto& [name, counts] : by_op_) json["by_op"][name] = counts_json(counts);
   json["differences"] = nlohmann::ordered_json::array();
-  for (const CaseResult& result : differing_)
-    for (const CaseDifference& d : result.differences)
-      json["differences"].push_back(
-          {{"case", result.name}, {"what", to_string(d.what)}, {"expected", d.expected}, {"got", d.got}});
+  auto add = [&](const std::string& name, std::string_view what, std::string_view expected,
+                 std::string_view got) {
+    json["differences"].push_back({{"case", name}, {"what", what}, {"expected", expected}, {"got", got}});
+  };
+  for (const CaseResult& result : differing_) {
+    if (!result.forward_error.empty()) add(result.name, "forward_error", "none", result.forward_error);
+    if (!result.backward_error.empty()) add(result.name, "backward_error", "none", result.backward_error);
+    for (const CaseDifference& d : result.differences) add(result.name, to_string(d.what), d.expected, d.got);
+  }
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
