@@ -33,6 +33,8 @@ namespace {
 
 using What = CaseDifference::What;
 
+constexpr int kMostChoices = 16;
+
 bool any_tensor(const std::vector<RecordedValue>& values, bool (*test)(const RecordedTensor&)) {
   bool found = false;
   for (const RecordedValue& value : values)
@@ -40,26 +42,40 @@ bool any_tensor(const std::vector<RecordedValue>& values, bool (*test)(const Rec
   return found;
 }
 
-// The recording does not say in which mode a call was made. It was without grad if something that requires
-// grad went in and nothing came out that does although it could, or if a leaf was written.
-bool was_without_grad(const Operator& op, const std::vector<RecordedValue>& inputs,
-                      const std::vector<RecordedValue>& outputs) {
+bool writes_leaf(const Operator& op, const std::vector<Value>& arguments) {
+  const auto is_leaf = [](const Tensor& tensor) {
+    return tensor.defined() && tensor->requires_grad && !tensor->grad_fn;
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!op.schema.arguments[i].written) continue;
+    if (arguments[i].is_tensor() && is_leaf(arguments[i].tensor())) return true;
+    if (arguments[i].is_tensors())
+      for (const Tensor& tensor : arguments[i].tensors())
+        if (is_leaf(tensor)) return true;
+  }
+  return false;
+}
+
+// The recording does not say in which mode a call was made. It was without grad if a leaf was written, or if
+// something that requires grad went in and nothing came out that does although it could.
+bool was_without_grad(const Operator& op, const std::vector<Value>& arguments,
+                      const std::vector<RecordedValue>& inputs, const std::vector<RecordedValue>& outputs) {
+  if (writes_leaf(op, arguments)) return true;
   const auto requires_grad = [](const RecordedTensor& t) { return t.requires_grad; };
   const auto is_number = [](const RecordedTensor& t) { return is_differentiable(t.dtype); };
   if (!any_tensor(inputs, requires_grad)) return false;
-  if (outputs.empty()) return op.writes;
   return any_tensor(outputs, is_number) && !any_tensor(outputs, requires_grad);
 }
 
 class Replay {
  public:
-  Replay(const RecordedCase& recorded, CaseResult& result)
+  Replay(const RecordedCase& recorded, CaseResult& result, int second_choice)
       : case_(recorded),
         result_(result),
         steps_(recorded_steps(recorded.forward)),
         readable_(recorded.forward.size()),
         session_(make_session(*find_device(recorded.device))),
-        tensors_(recorded, *session_) {
+        tensors_(recorded, *session_, second_choice) {
     if (recorded.reads_device_memory) readable_ = first_reading_line(recorded.forward);
   }
 
@@ -76,6 +92,8 @@ class Replay {
     if (!case_.roots.empty()) compare_saved();
     if (case_.has_backward) run_backward(events);
   }
+
+  int ambiguous() const { return tensors_.ambiguous(); }
 
  private:
   bool reads_in_forward() const { return readable_ < case_.forward.size(); }
@@ -128,7 +146,7 @@ class Replay {
     // Operators that autocast would cast, but that were not, ran where it was switched off.
     const bool casts = op.record.facts.autocast == Autocast::none || step.autocast;
     Scoped<bool> autocast(session_->modes.autocast, under_autocast && casts);
-    Scoped<bool> grad(session_->modes.grad, !was_without_grad(op, inputs, outputs));
+    Scoped<bool> grad(session_->modes.grad, !was_without_grad(op, arguments, inputs, outputs));
     Results results = invoke(*session_, op, arguments);
     arguments.clear();
     tensors_.bind(results.list(), outputs);
@@ -252,7 +270,16 @@ CaseResult replay(const RecordedCase& recorded) {
   if (!find_device(recorded.device))
     fail("{}:{}: there is no device profile '{}'", recorded.file, recorded.line, recorded.device);
   find_missing(recorded, result);
-  if (result.claimed()) Replay(recorded, result).run();
+  if (!result.claimed()) return result;
+  Replay first(recorded, result, 0);
+  first.run();
+  // Where an argument can be more than one tensor, the one that gives the recorded graph is meant.
+  for (int choice = 1; choice <= std::min(first.ambiguous(), kMostChoices) && !result.equal(What::saved);
+       ++choice) {
+    CaseResult other{.name = result.name, .op = result.op};
+    Replay(recorded, other, choice).run();
+    if (other.equal(What::saved)) result = std::move(other);
+  }
   return result;
 }
 

@@ -20,11 +20,13 @@ inline constexpr int kWhats = 5;
 std::string_view to_string(CaseDifference::What);
 
 struct CaseResult {
-  std::string name;
-  std::string op;                    ///< the second part of the name: "nn.functional.conv2d", "layer_norm"
-  std::vector<std::string> missing;  ///< operators without a record, once each; empty: the case is claimed
-  std::vector<CaseDifference> differences;
-  std::string forward_error, backward_error;  ///< an operator failed: all that comes after it is unequal
+  std::string name = {};
+  std::string op = {};  ///< the second part of the name: "nn.functional.conv2d", "layer_norm"
+  std::vector<std::string> missing =
+      {};  ///< operators without a record, once each; empty: the case is claimed
+  std::vector<CaseDifference> differences = {};
+  std::string forward_error = {},
+              backward_error = {};  ///< an operator failed: all that comes after it is unequal
 
   bool claimed() const { return missing.empty(); }
   bool equal(CaseDifference::What what) const;

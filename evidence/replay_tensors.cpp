@@ -133,9 +133,20 @@ Tensor ReplayTensors::find(const RecordedTensor& recorded) const {
 
 Tensor ReplayTensors::find_output(const RecordedTensor& recorded) { return find(recorded); }
 
+// The newest tensor of the same text that is not `chosen`; undefined if there is none.
+Tensor ReplayTensors::another(const RecordedTensor& recorded, const Tensor& chosen) const {
+  for (auto held = held_.rbegin(); held != held_.rend(); ++held)
+    if (key_of(held->recorded) == key_of(recorded) && held->tensor != chosen &&
+        same_geometry(recorded, held->tensor) && held->tensor.requires_grad() == recorded.requires_grad)
+      return held->tensor;
+  return {};
+}
+
 Tensor ReplayTensors::tensor_argument(const RecordedTensor& recorded) {
   Tensor found = find(recorded);
   if (found.defined()) {
+    if (const Tensor other = another(recorded, found); other.defined() && ++ambiguous_ == second_choice_)
+      found = other;
     // Python's requires_grad_() leaves no line.
     if (recorded.requires_grad && !found.requires_grad()) found->requires_grad = true;
     return found;
@@ -230,8 +241,9 @@ void ReplayTensors::release(int64_t storage) {
 }
 
 void ReplayTensors::release_unused() {
-  // From the newest to the oldest? The order in which Python's locals die is not recorded; frees that follow
-  // each other are compared as sets.
+  std::unordered_set<int64_t> freed;
+  for (const RecordedLine& line : case_.backward)
+    if (line.kind == RecordedLine::Kind::free) freed.insert(line.storage);
   auto is_output = [&](const Held& held) {
     return std::any_of(case_.outputs.begin(), case_.outputs.end(), [&](const NamedTensor& output) {
       return output.value.kind == RecordedValue::Kind::tensor && find(output.value.tensor[0]) == held.tensor;
@@ -239,7 +251,7 @@ void ReplayTensors::release_unused() {
   };
   std::vector<Held> kept;
   for (const Held& held : held_)
-    if (held.input || is_output(held)) kept.push_back(held);
+    if (held.input || !freed.contains(key_of(held.recorded)) || is_output(held)) kept.push_back(held);
   held_ = std::move(kept);
 }
 

@@ -12,7 +12,14 @@ namespace metaprof {
 
 class ReplayTensors {
  public:
-  ReplayTensors(const RecordedCase& recorded, Session& session) : case_(recorded), session_(session) {}
+  /// A recording does not tell apart tensors of one text (views of a storage with the same geometry, empty
+  /// tensors). The latest one is taken, except for the ambiguous argument number `second_choice` (from 1),
+  /// where the one before it is.
+  ReplayTensors(const RecordedCase& recorded, Session& session, int second_choice)
+      : case_(recorded), session_(session), second_choice_(second_choice) {}
+
+  /// How many arguments so far could have been more than one tensor.
+  int ambiguous() const { return ambiguous_; }
 
   /// Makes the inputs, and every other device storage that the recording has without having made it.
   void make_inputs();
@@ -25,7 +32,7 @@ class ReplayTensors {
   void bind(ResultList& results, const std::vector<RecordedValue>& outputs);
   /// The program let go of the tensors over this storage.
   void release(int64_t storage);
-  /// The program's function has returned: only inputs and outputs are held.
+  /// The program's function has returned: only inputs, outputs and what the recording never frees are held.
   void release_unused();
   /// An output of the case; undefined if there is none like it.
   Tensor find_output(const RecordedTensor& recorded);
@@ -46,6 +53,7 @@ class ReplayTensors {
 
   Ref<Storage> storage_for(const RecordedTensor& recorded);
   Tensor find(const RecordedTensor& recorded) const;
+  Tensor another(const RecordedTensor& recorded, const Tensor& chosen) const;
   Tensor tensor_argument(const RecordedTensor& recorded);
   Value convert(const Argument& argument, const RecordedValue& value);
   Value convert_list(const Argument& argument, const RecordedValue& value);
@@ -55,6 +63,8 @@ class ReplayTensors {
   const RecordedCase& case_;
   Session& session_;
   StorageMap map_;
+  int second_choice_;
+  int ambiguous_ = 0;
   std::vector<Held> held_;
   std::vector<std::pair<std::string, Tensor>> inputs_;
   std::unordered_map<int64_t, int64_t> spans_;  // bytes that tensors of a storage reach
