@@ -14,6 +14,7 @@ const Registry& standard_registry() {
              add_reduction_operators,
              add_matmul_operators,
              add_foreach_operators,
+             add_fused_optimizer_operators,
              add_attention_operators,
              add_efficient_attention_operators,
              add_softmax_operators,

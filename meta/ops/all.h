@@ -19,6 +19,7 @@ void add_pointwise_operators(std::vector<Op>& ops);
 void add_reduction_operators(std::vector<Op>& ops);
 void add_matmul_operators(std::vector<Op>& ops);
 void add_foreach_operators(std::vector<Op>& ops);
+void add_fused_optimizer_operators(std::vector<Op>& ops);
 void add_attention_operators(std::vector<Op>& ops);
 void add_efficient_attention_operators(std::vector<Op>& ops);
 void add_softmax_operators(std::vector<Op>& ops);

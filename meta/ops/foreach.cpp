@@ -285,6 +285,13 @@ void add_whole_lists(std::vector<Op>& ops) {
        .derivatives = not_differentiable,
        .flops = list_flops<2>,
        .examples = {"(f32[2,3] f32[4])"}});
+  ops.push_back({.schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
+                 .summary = "self to the power of each tensor",
+                 .meta = same_dtype,
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = list_flops<1>,
+                 .examples = {"2.0 (f32[2,3] f32[4])"}});
   ops.push_back({.schema = "_foreach_zero_(Tensor(a!)[] self) -> ()",
                  .summary = "self := 0",
                  .meta = [](Call& c) { list_length(c); },

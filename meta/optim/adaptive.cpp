@@ -1,0 +1,274 @@
+// torch/optim/rmsprop.py, adagrad.py, adadelta.py and adamax.py, PyTorch 2.11.
+
+#include "meta/optim/algorithm.h"
+
+namespace metaprof {
+namespace {
+
+constexpr double kEpsilon = 1e-8;
+
+// What all four begin with: gradients, negated or with decay where asked for.
+List with_decay(Session& session, const Settings& set, const Group& g) {
+  List gradients = g.gradients;
+  if (set.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
+  if (set.weight_decay == 0) return gradients;
+  if (set.maximize) {
+    in_place<"_foreach_add_.List">(session, gradients, g.parameters, set.weight_decay);
+    return gradients;
+  }
+  return fresh<"_foreach_add.List">(session, gradients, g.parameters, set.weight_decay);
+}
+
+Tensor with_decay(Session& session, const Settings& set, const Tensor& gradient, const Tensor& parameter) {
+  Tensor out = set.maximize ? Tensor(call<"neg">(session, gradient)) : gradient;
+  if (set.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, set.weight_decay);
+  return out;
+}
+
+// State 0: mean of squares, 1: momentum buffer, 2: mean of gradients (centered).
+class RmsProp final : public Algorithm {
+ public:
+  using Algorithm::Algorithm;
+
+ private:
+  static constexpr double kAlpha = 0.99;
+
+  void make_state(const Tensor& parameter, ParameterState& state) override {
+    state.step = counter(false);
+    state.tensors[0] = kept_zeros(parameter);
+    if (set.momentum > 0) state.tensors[1] = kept_zeros(parameter);
+    if (set.centered) state.tensors[2] = kept_zeros(parameter);
+  }
+
+  void foreach_step(std::vector<Group>& groups) override {
+    List average, gradients;
+    for (Group& g : groups) {
+      count(g);
+      gradients = with_decay(session, set, g);
+      in_place<"_foreach_mul_.Scalar">(session, g.states[0], kAlpha);
+      in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1 - kAlpha);
+      if (set.centered) {
+        in_place<"_foreach_lerp_.Scalar">(session, g.states[2], gradients, 1 - kAlpha);
+        average = fresh<"_foreach_addcmul.Scalar">(session, g.states[0], g.states[2], g.states[2], -1);
+        in_place<"_foreach_sqrt_">(session, average);
+      } else {
+        average = fresh<"_foreach_sqrt">(session, g.states[0]);
+      }
+      in_place<"_foreach_add_.Scalar">(session, average, kEpsilon);
+      if (set.momentum > 0) {
+        in_place<"_foreach_mul_.Scalar">(session, g.states[1], set.momentum);
+        in_place<"_foreach_addcdiv_.Scalar">(session, g.states[1], gradients, average);
+        in_place<"_foreach_add_.List">(session, g.parameters, g.states[1], -set.learning_rate);
+      } else {
+        in_place<"_foreach_addcdiv_.Scalar">(session, g.parameters, gradients, average, -set.learning_rate);
+      }
+    }
+  }
+
+  void for_loop_step(Group& all) override {
+    Tensor average, gradient;
+    for (size_t i = 0; i < all.parameters.size(); ++i) {
+      ParameterState& state = *all.of[i];
+      count(state);
+      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      call<"mul_.Tensor">(session, state.tensors[0], kAlpha);
+      call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kAlpha);
+      if (set.centered) {
+        call<"lerp_.Scalar">(session, state.tensors[2], gradient, 1 - kAlpha);
+        average = call<"addcmul">(session, state.tensors[0], state.tensors[2], state.tensors[2], -1);
+        call<"sqrt_">(session, average);
+      } else {
+        average = call<"sqrt">(session, state.tensors[0]);
+      }
+      call<"add_.Tensor">(session, average, kEpsilon);
+      if (set.momentum > 0) {
+        call<"mul_.Tensor">(session, state.tensors[1], set.momentum);
+        call<"addcdiv_">(session, state.tensors[1], gradient, average);
+        call<"add_.Tensor">(session, all.parameters[i], state.tensors[1], -set.learning_rate);
+      } else {
+        call<"addcdiv_">(session, all.parameters[i], gradient, average, -set.learning_rate);
+      }
+    }
+  }
+};
+
+// State 0: sum of squares; made by the constructor, for every parameter.
+class Adagrad final : public Algorithm {
+ public:
+  Adagrad(Session& session, const std::vector<Tensor>& parameters, Settings settings, Implementation how)
+      : Algorithm(session, parameters, settings, how) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      states[i].step = counter(false);
+      Scoped<Category> born_as(session.category, Category::optimizer_state);
+      states[i].tensors[0] = call<"full_like">(session, parameters[i], 0.0, Value(), Value(), Value(),
+                                               Value(), MemoryFormat::preserve);
+      states[i].made = true;
+    }
+  }
+
+ private:
+  void make_state(const Tensor&, ParameterState&) override {}
+
+  void foreach_step(std::vector<Group>& groups) override {
+    List numerator, deviation, gradients;
+    for (Group& g : groups) {
+      count(g);
+      gradients = with_decay(session, set, g);
+      in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1);
+      deviation = fresh<"_foreach_sqrt">(session, g.states[0]);
+      in_place<"_foreach_add_.Scalar">(session, deviation, kEpsilon);
+      if (set.weight_decay != 0 || set.maximize) {
+        in_place<"_foreach_mul_.ScalarList">(session, gradients, numbers(gradients));
+        numerator = gradients;
+      } else {
+        numerator = fresh<"_foreach_mul.ScalarList">(session, gradients, numbers(gradients));
+      }
+      in_place<"_foreach_addcdiv_.Scalar">(session, g.parameters, numerator, deviation);
+    }
+  }
+
+  void for_loop_step(Group& all) override {
+    Tensor deviation, gradient;
+    for (size_t i = 0; i < all.parameters.size(); ++i) {
+      ParameterState& state = *all.of[i];
+      count(state);
+      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1);
+      deviation = call<"sqrt">(session, state.tensors[0]);
+      call<"add_.Tensor">(session, deviation, kEpsilon);
+      call<"addcdiv_">(session, all.parameters[i], gradient, deviation, -set.learning_rate);
+    }
+  }
+};
+
+// State 0: mean of squares of gradients, 1: of updates.
+class Adadelta final : public Algorithm {
+ public:
+  using Algorithm::Algorithm;
+
+ private:
+  static constexpr double kRho = 0.9;
+
+  void make_state(const Tensor& parameter, ParameterState& state) override {
+    state.step = counter(false);
+    state.tensors[0] = kept_zeros(parameter);
+    state.tensors[1] = kept_zeros(parameter);
+  }
+
+  void foreach_step(std::vector<Group>& groups) override {
+    List updates, deviation, gradients;
+    for (Group& g : groups) {
+      count(g);
+      gradients = with_decay(session, set, g);
+      in_place<"_foreach_mul_.Scalar">(session, g.states[0], kRho);
+      in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1 - kRho);
+      deviation = fresh<"_foreach_add.Scalar">(session, g.states[0], kEpsilon);
+      in_place<"_foreach_sqrt_">(session, deviation);
+      updates = fresh<"_foreach_add.Scalar">(session, g.states[1], kEpsilon);
+      in_place<"_foreach_sqrt_">(session, updates);
+      in_place<"_foreach_div_.List">(session, updates, deviation);
+      in_place<"_foreach_mul_.List">(session, updates, gradients);
+      in_place<"_foreach_mul_.Scalar">(session, g.states[1], kRho);
+      in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], updates, updates, 1 - kRho);
+      in_place<"_foreach_add_.List">(session, g.parameters, updates, -set.learning_rate);
+    }
+  }
+
+  void for_loop_step(Group& all) override {
+    Tensor update, deviation, gradient;
+    for (size_t i = 0; i < all.parameters.size(); ++i) {
+      ParameterState& state = *all.of[i];
+      count(state);
+      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      call<"mul_.Tensor">(session, state.tensors[0], kRho);
+      call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kRho);
+      deviation = call<"add.Tensor">(session, state.tensors[0], kEpsilon);
+      call<"sqrt_">(session, deviation);
+      update = call<"add.Tensor">(session, state.tensors[1], kEpsilon);
+      call<"sqrt_">(session, update);
+      call<"div_.Tensor">(session, update, deviation);
+      call<"mul_.Tensor">(session, update, gradient);
+      call<"mul_.Tensor">(session, state.tensors[1], kRho);
+      call<"addcmul_">(session, state.tensors[1], update, update, 1 - kRho);
+      call<"add_.Tensor">(session, all.parameters[i], update, -set.learning_rate);
+    }
+  }
+};
+
+// State 0: mean of gradients, 1: decayed largest gradient.
+class Adamax final : public Algorithm {
+ public:
+  using Algorithm::Algorithm;
+
+ private:
+  static constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
+
+  void make_state(const Tensor& parameter, ParameterState& state) override {
+    state.step = counter(false);
+    state.tensors[0] = kept_zeros(parameter);
+    state.tensors[1] = kept_zeros(parameter);
+  }
+
+  void foreach_step(std::vector<Group>& groups) override {
+    List gradients;
+    for (Group& g : groups) {
+      count(g);
+      gradients = with_decay(session, set, g);
+      in_place<"_foreach_lerp_.Scalar">(session, g.states[0], gradients, 1 - kBeta1);
+      in_place<"_foreach_mul_.Scalar">(session, g.states[1], kBeta2);
+      if (!set.maximize && set.weight_decay == 0) {
+        gradients = fresh<"_foreach_abs">(session, gradients);
+      } else {
+        in_place<"_foreach_abs_">(session, gradients);
+      }
+      in_place<"_foreach_add_.Scalar">(session, gradients, kEpsilon);
+      in_place<"_foreach_maximum_.List">(session, g.states[1], gradients);
+      in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, g.states[0], g.states[1],
+                                               numbers(g.parameters));
+    }
+  }
+
+  void for_loop_step(Group& all) override {
+    Tensor gradient;
+    for (size_t i = 0; i < all.parameters.size(); ++i) {
+      ParameterState& state = *all.of[i];
+      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      count(state);
+      call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
+      call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
+      {
+        const Tensor magnitude = call<"abs">(session, gradient);
+        call<"add_.Tensor">(session, magnitude, kEpsilon);
+        call<"maximum.out">(session, state.tensors[1], magnitude, state.tensors[1]);
+      }
+      call<"addcdiv_">(session, all.parameters[i], state.tensors[0], state.tensors[1], -set.learning_rate);
+    }
+  }
+};
+
+template <class Kind>
+std::unique_ptr<Algorithm> make_kind(Session& session, const std::vector<Tensor>& parameters,
+                                     Settings settings, Implementation implementation) {
+  return std::make_unique<Kind>(session, parameters, settings, implementation);
+}
+
+}  // namespace
+
+std::unique_ptr<Algorithm> make_rmsprop(Session& s, const std::vector<Tensor>& p, Settings set,
+                                        Implementation how) {
+  return make_kind<RmsProp>(s, p, set, how);
+}
+std::unique_ptr<Algorithm> make_adagrad(Session& s, const std::vector<Tensor>& p, Settings set,
+                                        Implementation how) {
+  return make_kind<Adagrad>(s, p, set, how);
+}
+std::unique_ptr<Algorithm> make_adadelta(Session& s, const std::vector<Tensor>& p, Settings set,
+                                         Implementation how) {
+  return make_kind<Adadelta>(s, p, set, how);
+}
+std::unique_ptr<Algorithm> make_adamax(Session& s, const std::vector<Tensor>& p, Settings set,
+                                       Implementation how) {
+  return make_kind<Adamax>(s, p, set, how);
+}
+
+}  // namespace metaprof

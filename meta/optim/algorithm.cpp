@@ -1,0 +1,61 @@
+#include "meta/optim/algorithm.h"
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+
+void Algorithm::step() {
+  std::vector<Group> groups;
+  Group all;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& parameter = parameters[i];
+    const Tensor gradient = parameter.grad();
+    if (!gradient.defined()) continue;
+    if (gradient.is_sparse()) fail("this optimizer's step over a sparse gradient is not modelled");
+    ParameterState& state = states[i];
+    if (!state.made) make_state(parameter, state);
+    state.made = true;
+    ++state.steps;
+    Group* group = &all;
+    if (implementation != Implementation::for_loop) {
+      group = nullptr;
+      for (Group& g : groups)
+        if (g.parameters[0].dtype() == parameter.dtype()) group = &g;
+      if (!group) group = &groups.emplace_back();
+    }
+    group->parameters.push_back(parameter);
+    group->gradients.push_back(gradient);
+    if (state.step.defined()) group->steps.push_back(state.step);
+    for (size_t k = 0; k < state.tensors.size(); ++k)
+      if (state.tensors[k].defined()) group->states[k].push_back(state.tensors[k]);
+    group->of.push_back(&state);
+  }
+  switch (implementation) {
+    case Implementation::foreach: return foreach_step(groups);
+    case Implementation::for_loop: return for_loop_step(all);
+    case Implementation::fused: return fused_step(groups);
+  }
+}
+
+void Algorithm::fused_step(std::vector<Group>&) { fail("this optimizer has no fused implementation"); }
+
+Tensor Algorithm::counter(bool on_device) {
+  Scoped<Category> born_as(session.category, Category::optimizer_state);
+  if (on_device) return session.empty({}, DType::f32);
+  return session.empty({}, DType::f32, Device{DeviceType::cpu, 0});
+}
+
+Tensor Algorithm::kept_zeros(const Tensor& like) {
+  Scoped<Category> born_as(session.category, Category::optimizer_state);
+  return call<"zeros_like">(session, like, Value(), Value(), Value(), Value(), MemoryFormat::preserve);
+}
+
+void Algorithm::count(const Group& group) {
+  if (group.steps[0].is_cuda()) return in_place<"_foreach_add_.Scalar">(session, group.steps, 1);
+  const Tensor one = session.empty({}, DType::f32, Device{DeviceType::cpu, 0});
+  in_place<"_foreach_add_.Tensor">(session, group.steps, one, 1.0);
+}
+
+void Algorithm::count(ParameterState& state) { call<"add_.Tensor">(session, state.step, 1); }
+
+}  // namespace metaprof

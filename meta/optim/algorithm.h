@@ -1,0 +1,94 @@
+#pragma once
+// What the optimizers share: settings, state per parameter, groups of one dtype.
+
+#include <array>
+#include <memory>
+
+#include "meta/optim/list.h"
+
+namespace metaprof {
+
+enum class Implementation : uint8_t { foreach, for_loop, fused };
+
+/// The arguments that recorded configurations give; others have the framework's defaults.
+struct Settings {
+  double learning_rate = 1e-3;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool nesterov = false;
+  bool amsgrad = false;
+  bool maximize = false;
+  bool capturable = false;  ///< step counters live on the device
+  bool decoupled = false;   ///< weight decay acts on the parameter, not on the gradient
+  bool centered = false;
+};
+
+/// State of one parameter; made at the first step in which it has a gradient.
+struct ParameterState {
+  Tensor step;                    ///< the counter, usually on the host
+  std::array<Tensor, 4> tensors;  ///< what the algorithm keeps, in its own order
+  int64_t steps = 0;
+  bool made = false;
+};
+
+/// Parameters of one device and dtype that have gradients, with their state.
+struct Group {
+  List parameters, gradients, steps;
+  std::array<List, 4> states;
+  std::vector<ParameterState*> of;
+};
+
+class Algorithm {
+ public:
+  Algorithm(Session& session, const std::vector<Tensor>& parameters, Settings settings,
+            Implementation implementation)
+      : session(session), parameters(parameters), set(settings), implementation(implementation) {
+    states.resize(parameters.size());
+  }
+  virtual ~Algorithm() = default;
+
+  /// One step; grad mode is off.
+  void step();
+  bool fused() const { return implementation == Implementation::fused; }
+
+  Tensor grad_scale, found_inf;  ///< for fused kernels under a GradScaler
+
+ protected:
+  /// Makes the state of a parameter that has a gradient, in the order of the framework.
+  virtual void make_state(const Tensor& parameter, ParameterState& state) = 0;
+  virtual void foreach_step(std::vector<Group>& groups) = 0;
+  virtual void for_loop_step(Group& all) = 0;
+  virtual void fused_step(std::vector<Group>& groups);
+
+  /// A counter on the host or, if asked for, on the device.
+  Tensor counter(bool on_device);
+  /// Zeros of the parameter's geometry that stay: torch.zeros_like(p, memory_format=preserve_format).
+  Tensor kept_zeros(const Tensor& like);
+  /// Adds 1 to the counters of a group.
+  void count(const Group& group);
+  /// Adds 1 to one counter.
+  void count(ParameterState& state);
+
+  Session& session;
+  const std::vector<Tensor>& parameters;
+  const Settings set;
+  const Implementation implementation;
+  std::vector<ParameterState> states;
+};
+
+/// The optimizers; each makes what its constructor in the framework makes.
+using Maker = std::unique_ptr<Algorithm> (*)(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_sgd(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_adam(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_rmsprop(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_adagrad(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_adadelta(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_adamax(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_nadam(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_radam(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_rprop(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_asgd(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_adafactor(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_muon(Session&, const std::vector<Tensor>&, Settings, Implementation);
+
+}  // namespace metaprof

@@ -1,0 +1,128 @@
+#include "meta/optim/optimizer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "meta/core/error.h"
+#include "meta/optim/algorithm.h"
+
+namespace metaprof {
+namespace {
+
+struct Known {
+  std::string_view name;
+  Maker make;
+  Settings settings;
+  bool loops_by_default = false;  ///< "default" is the loop even on a GPU
+  bool foreach = true;
+  bool fused = false;
+};
+
+// The words and settings of recorded configurations. RMSprop: centered and decayed where it has momentum.
+const std::vector<Known>& table() {
+  static const std::vector<Known> kTable = {
+      {"sgd", make_sgd, {}, false, true, true},
+      {"sgd-momentum", make_sgd, {.momentum = 0.9}, false, true, true},
+      {"sgd-nesterov",
+       make_sgd,
+       {.weight_decay = 1e-4, .momentum = 0.9, .nesterov = true},
+       false,
+       true,
+       true},
+      {"adam", make_adam, {}, false, true, true},
+      {"adam-amsgrad", make_adam, {.amsgrad = true}, false, true, true},
+      {"adam-wd", make_adam, {.weight_decay = 0.01}, false, true, true},
+      {"adamw", make_adam, {.weight_decay = 0.01, .decoupled = true}, false, true, true},
+      {"adamw-capturable",
+       make_adam,
+       {.weight_decay = 0.01, .capturable = true, .decoupled = true},
+       false,
+       true,
+       true},
+      {"adamw-maximize",
+       make_adam,
+       {.weight_decay = 0.01, .maximize = true, .decoupled = true},
+       false,
+       true,
+       true},
+      {"rmsprop", make_rmsprop, {}},
+      {"rmsprop-momentum", make_rmsprop, {.weight_decay = 0.01, .momentum = 0.9, .centered = true}},
+      {"adagrad", make_adagrad, {}},
+      {"adadelta", make_adadelta, {}},
+      {"adamax", make_adamax, {}},
+      {"nadam", make_nadam, {}},
+      {"radam", make_radam, {}},
+      {"rprop", make_rprop, {}},
+      {"asgd", make_asgd, {}},
+      {"adafactor", make_adafactor, {.weight_decay = 0.01}, true},
+      {"muon", make_muon, {.weight_decay = 0.1, .momentum = 0.95, .nesterov = true}, true, false},
+  };
+  return kTable;
+}
+
+const Known& find(std::string_view name) {
+  for (const Known& known : table())
+    if (known.name == name) return known;
+  fail("unknown optimizer '{}'; known are: {}", name, fmt::join(known_optimizers(), ", "));
+}
+
+Implementation choose(const Known& known, std::string_view word, const Session& session) {
+  const bool cuda = session.profile.type == DeviceType::cuda;
+  if (word == "default")
+    return cuda && !known.loops_by_default ? Implementation::foreach : Implementation::for_loop;
+  if (word == "for-loop") return Implementation::for_loop;
+  if (word == "foreach" && known.foreach) return Implementation::foreach;
+  if (word == "fused" && known.fused) return Implementation::fused;
+  if (word == "foreach" || word == "fused")
+    fail("optimizer '{}' has no implementation '{}' on {}", known.name, word, session.profile.name);
+  fail("unknown optimizer implementation '{}'; known are: {}", word,
+       fmt::join(known_implementations(), ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> known_optimizers() {
+  std::vector<std::string> names;
+  for (const Known& known : table()) names.emplace_back(known.name);
+  return names;
+}
+
+std::vector<std::string> known_implementations() { return {"default", "foreach", "for-loop", "fused"}; }
+
+Optimizer::Optimizer(Session& session, std::string_view name, std::string_view implementation,
+                     std::vector<Tensor> parameters)
+    : session_(session), parameters_(std::move(parameters)) {
+  const Known& known = find(name);
+  algorithm_ = known.make(session_, parameters_, known.settings, choose(known, implementation, session_));
+}
+
+Optimizer::~Optimizer() = default;
+
+void Optimizer::step() {
+  Scoped<bool> no_grad(session_.modes.grad, false);
+  Scoped<Category> born_as(session_.category, Category::temporary);
+  algorithm_->step();
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  Scoped<bool> no_grad(session_.modes.grad, false);
+  for (const Tensor& parameter : parameters_) {
+    if (!parameter->extra || !parameter->extra->grad) continue;
+    if (set_to_none) {
+      parameter->extra->grad.reset();
+    } else {
+      call<"zero_">(session_, parameter.grad());
+    }
+  }
+}
+
+bool Optimizer::takes_grad_scale() const { return algorithm_->fused(); }
+
+void Optimizer::set_grad_scale(Tensor grad_scale, Tensor found_inf) {
+  algorithm_->grad_scale = std::move(grad_scale);
+  algorithm_->found_inf = std::move(found_inf);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,48 @@
+#pragma once
+// Optimizers as programs over operators: what torch.optim (PyTorch 2.11) calls, in its order, with the
+// lifetimes that Python gives to its temporaries. No numbers: only sizes, and when they live.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meta/tensor/session.h"
+
+namespace metaprof {
+
+class Algorithm;
+
+/// The optimizers by the words of recorded configurations ("sgd", "sgd-momentum", "adamw", …).
+std::vector<std::string> known_optimizers();
+/// Which code of an optimizer runs: "default", "foreach", "for-loop", "fused".
+std::vector<std::string> known_implementations();
+
+class Optimizer {
+ public:
+  /// Error: an unknown word; an implementation that this optimizer does not have on this device; a parameter
+  /// that it cannot take. Some constructors allocate (Adagrad). `session` must outlive the optimizer.
+  Optimizer(Session& session, std::string_view name, std::string_view implementation,
+            std::vector<Tensor> parameters);
+  ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+
+  /// One step over the parameters that have a gradient.
+  void step();
+  /// Drops the gradients, or fills them with zeros.
+  void zero_grad(bool set_to_none = true);
+
+  /// Its kernels unscale gradients themselves and skip the step on overflow: the fused ones.
+  bool takes_grad_scale() const;
+  /// For the next step of an optimizer that takes them; undefined: none.
+  void set_grad_scale(Tensor grad_scale, Tensor found_inf);
+
+  const std::vector<Tensor>& parameters() const { return parameters_; }
+
+ private:
+  Session& session_;
+  std::vector<Tensor> parameters_;
+  std::unique_ptr<Algorithm> algorithm_;
+};
+
+}  // namespace metaprof

@@ -1,0 +1,180 @@
+// torch/optim/rprop.py and asgd.py, PyTorch 2.11.
+
+#include "meta/optim/algorithm.h"
+
+namespace metaprof {
+namespace {
+
+// State 0: previous gradient, 1: step size per element.
+class Rprop final : public Algorithm {
+ public:
+  using Algorithm::Algorithm;
+
+ private:
+  static constexpr double kShrink = 0.5, kGrow = 1.2, kSmallest = 1e-6, kLargest = 50;
+
+  void make_state(const Tensor& parameter, ParameterState& state) override {
+    state.step = counter(false);
+    state.tensors[0] = kept_zeros(parameter);
+    Scoped<Category> born_as(session.category, Category::optimizer_state);
+    state.tensors[1] = call<"full_like">(session, parameter.grad(), set.learning_rate);
+  }
+
+  // x[comparison(x)] = number, as Python writes it: the mask lives until the assignment is done.
+  template <FixedString comparison>
+  void assign_where(const Tensor& sign, double number) {
+    const Tensor mask = call<comparison>(session, sign, 0);
+    assign(sign, mask, number);
+  }
+  void assign(const Tensor& self, const Tensor& mask, double number) {
+    call<"masked_fill_.Scalar">(session, self, mask, number);
+  }
+
+  void scale_by_sign(const Tensor& sign) {
+    assign_where<"gt.Scalar">(sign, kGrow);
+    assign_where<"lt.Scalar">(sign, kShrink);
+    assign_where<"eq.Scalar">(sign, 1);
+  }
+
+  void foreach_step(std::vector<Group>& groups) override {
+    List gradient_signs, signs;
+    for (Group& g : groups) {
+      count(g);
+      signs = fresh<"_foreach_mul.List">(session, g.gradients, g.states[0]);
+      in_place<"_foreach_copy_">(session, g.states[0], g.gradients);
+      in_place<"_foreach_sign_">(session, signs);
+      for (const Tensor& sign : signs) scale_by_sign(sign);
+      in_place<"_foreach_mul_.List">(session, g.states[1], signs);
+      for (const Tensor& step_size : g.states[1]) call<"clamp_">(session, step_size, kSmallest, kLargest);
+      for (size_t i = 0; i < signs.size(); ++i) {
+        Tensor mask = call<"eq.Scalar">(session, signs[i], kShrink);
+        const Tensor kept = call<"where.ScalarSelf">(session, mask, 0, g.states[0][i]);
+        mask.reset();
+        call<"copy_">(session, g.states[0][i], kept);
+      }
+      signs.clear();
+      List fresh_signs;
+      for (const Tensor& gradient : g.states[0]) fresh_signs.push_back(call<"sign">(session, gradient));
+      gradient_signs = std::move(fresh_signs);
+      in_place<"_foreach_addcmul_.Scalar">(session, g.parameters, gradient_signs, g.states[1], -1);
+    }
+  }
+
+  void for_loop_step(Group& all) override {
+    Tensor sign, gradient;
+    for (size_t i = 0; i < all.parameters.size(); ++i) {
+      ParameterState& state = *all.of[i];
+      gradient = all.gradients[i];
+      count(state);
+      {
+        Tensor product = call<"mul.Tensor">(session, gradient, state.tensors[0]);
+        Tensor fresh_sign = call<"sign">(session, product);
+        product.reset();
+        sign = std::move(fresh_sign);
+      }
+      scale_by_sign(sign);
+      call<"mul_.Tensor">(session, state.tensors[1], sign);
+      call<"clamp_">(session, state.tensors[1], kSmallest, kLargest);
+      gradient = call<"clone">(session, gradient, MemoryFormat::preserve);
+      {
+        const Tensor mask = call<"eq.Scalar">(session, sign, kShrink);
+        assign(gradient, mask, 0);
+      }
+      {
+        const Tensor direction = call<"sign">(session, gradient);
+        call<"addcmul_">(session, all.parameters[i], direction, state.tensors[1], -1);
+      }
+      call<"copy_">(session, state.tensors[0], gradient);
+    }
+  }
+};
+
+// State 0: average of the parameter, 1: "eta", 2: "mu", both scalars on the device.
+class Asgd final : public Algorithm {
+ public:
+  using Algorithm::Algorithm;
+
+ private:
+  static constexpr double kLambda = 1e-4, kStart = 1e6;
+
+  void make_state(const Tensor& parameter, ParameterState& state) override {
+    state.step = counter(true);
+    {
+      const Tensor made = on_device(set.learning_rate);
+      Scoped<Category> born_as(session.category, Category::optimizer_state);
+      state.tensors[1] = call<"detach">(session, Tensor(call<"clone">(session, made)));
+    }
+    state.tensors[2] = counter(true);
+    state.tensors[0] = kept_zeros(parameter);
+  }
+
+  // torch.as_tensor(number, device=…): made on the host, copied.
+  Tensor on_device(double) {
+    const Tensor host = session.empty({}, DType::f32, Device{DeviceType::cpu, 0});
+    return call<"_to_copy">(session, host, DType::f32, Value(), session.profile.device());
+  }
+
+  void foreach_step(std::vector<Group>& groups) override {
+    List new_rates, new_weights;
+    for (Group& g : groups) {
+      count(g);
+      {
+        const List decayed = fresh<"_foreach_add.List">(session, g.gradients, g.parameters, kLambda);
+        in_place<"_foreach_addcmul_.List">(session, g.parameters, decayed, g.states[1], -1);
+      }
+      {
+        const List distance = fresh<"_foreach_sub.List">(session, g.parameters, g.states[0]);
+        in_place<"_foreach_addcmul_.List">(session, g.states[0], distance, g.states[2]);
+      }
+      List rates, weights;
+      for (const Tensor& step : g.steps) rates.push_back(new_rate(step));
+      new_rates = std::move(rates);
+      for (size_t i = 0; i < g.steps.size(); ++i) weights.push_back(on_device(1));
+      new_weights = std::move(weights);
+      in_place<"_foreach_copy_">(session, g.states[1], new_rates);
+      in_place<"_foreach_copy_">(session, g.states[2], new_weights);
+    }
+  }
+
+  // lr / (1 + λ·lr·step)^α with the step counter on the device: a chain of scalars there.
+  Tensor new_rate(const Tensor& step) {
+    Tensor value = call<"mul.Tensor">(session, step, kLambda * set.learning_rate);
+    value = call<"add.Tensor">(session, value, 1);
+    value = call<"pow.Tensor_Scalar">(session, value, 0.75);
+    value = call<"reciprocal">(session, value);
+    return call<"mul.Tensor">(session, value, set.learning_rate);
+  }
+
+  void for_loop_step(Group& all) override {
+    for (size_t i = 0; i < all.parameters.size(); ++i) {
+      ParameterState& state = *all.of[i];
+      const Tensor &parameter = all.parameters[i], &average = state.tensors[0];
+      count(state);
+      call<"mul_.Tensor">(session, parameter, 1 - kLambda * set.learning_rate);
+      call<"add_.Tensor">(session, parameter, all.gradients[i], -set.learning_rate);
+      // Averaging begins after kStart steps; until then the weight is 1 and the average is the parameter.
+      if (double(state.steps) > kStart) {
+        const Tensor distance = call<"sub.Tensor">(session, parameter, average);
+        call<"mul_.Tensor">(session, distance, state.tensors[2]);
+        call<"add_.Tensor">(session, average, distance);
+      } else {
+        call<"copy_">(session, average, parameter);
+      }
+      for (size_t k : {1, 2})
+        call<"copy_">(session, state.tensors[k], session.empty({}, DType::f32, Device{DeviceType::cpu, 0}));
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Algorithm> make_rprop(Session& session, const std::vector<Tensor>& parameters,
+                                      Settings settings, Implementation implementation) {
+  return std::make_unique<Rprop>(session, parameters, settings, implementation);
+}
+std::unique_ptr<Algorithm> make_asgd(Session& session, const std::vector<Tensor>& parameters,
+                                     Settings settings, Implementation implementation) {
+  return std::make_unique<Asgd>(session, parameters, settings, implementation);
+}
+
+}  // namespace metaprof
