@@ -151,7 +151,9 @@ size_t declared(const Backward& backward, Name name) {
   for (uint8_t index : backward.row->saved) {
     const SavedPlan& plan = op.saved[index];
     const Argument& argument = plan.result ? op.schema.returns[plan.index] : op.schema.arguments[plan.index];
-    if (argument.hash == name.hash) return index;
+    if (argument.hash != name.hash) continue;
+    autograd_state(backward.session).saved_read |= uint64_t{1} << index;
+    return index;
   }
   fail("record of {}: a formula reads '{}' without declaring it", op.name, name.text);
 }

@@ -21,7 +21,8 @@ struct AutogradState {
   GraphTask* task = nullptr;                ///< the backward that is running
   uint32_t tasks = 0;                       ///< how many there were
   uint32_t reentrant_depth = 0;
-  bool trim_rows = true;  ///< tests turn it off to see what trimming saves
+  bool trim_rows = true;    ///< tests turn it off to see what trimming saves
+  uint64_t saved_read = 0;  ///< bit i: a formula has looked at saved tensor i of its node
   bool anomaly = false;
 };
 

@@ -8,6 +8,8 @@
 #include "meta/autograd/engine.h"
 #include "meta/core/error.h"
 #include "meta/ops/all.h"
+#include "meta/optim/clip.h"
+#include "meta/optim/grad_scaler.h"
 #include "meta/step/interpreter.h"
 #include "meta/step/setup.h"
 
@@ -33,7 +35,7 @@ class StepPlan {
     Session& session = *session_;
     session.begin_phase(Phase::setup, 0, -1);
     Placed placed = place(session, program_, options_);
-    session.category = Category::activation;
+    make_optimizer(placed);
     {
       Interpreter interpreter(session, program_, options_.strict);
       for (int step = 0; step < options_.steps; ++step) {
@@ -42,14 +44,44 @@ class StepPlan {
           forward(interpreter, placed, step, number);
           if (options_.mode == "train") backward_pass(step, number);
         }
+        if (optimizer_) update(placed, step);
       }
     }
-    loss_ = Tensor();
     Trace trace = std::move(session.trace);
+    loss_ = Tensor();
     return trace;
   }
 
  private:
+  void make_optimizer(const Placed& placed) {
+    if (options_.mode != "train") return;
+    if (options_.optimizer != "none") {
+      Scoped<Category> born_as(session_->category, Category::optimizer_state);
+      optimizer_ = std::make_unique<Optimizer>(*session_, options_.optimizer, options_.optimizer_impl,
+                                               placed.trainable);
+    }
+    if (options_.precision == "amp-fp16") scaler_ = std::make_unique<GradScaler>(*session_);
+  }
+
+  void update(const Placed& placed, int step) {
+    Session& session = *session_;
+    session.begin_phase(Phase::optimizer, uint32_t(step), -1);
+    {
+      Scoped<Category> born_as(session.category, Category::temporary);
+      if (scaler_ && (options_.clip_norm || options_.clip_value)) scaler_->unscale(*optimizer_);
+      if (options_.clip_norm) clip_gradient_norm(session, placed.parameters, *options_.clip_norm);
+      if (options_.clip_value) clip_gradient_value(session, placed.parameters, *options_.clip_value);
+      if (scaler_) {
+        scaler_->step(*optimizer_);
+        scaler_->update();
+      } else {
+        optimizer_->step();
+      }
+    }
+    session.begin_phase(Phase::zero_grad, uint32_t(step), -1);
+    optimizer_->zero_grad(options_.zero_grad_to_none);
+  }
+
   void forward(Interpreter& interpreter, const Placed& placed, int step, int micro) {
     Session& session = *session_;
     session.begin_phase(Phase::forward, uint32_t(step), micro);
@@ -77,8 +109,14 @@ class StepPlan {
            program_.origin);
     if (!loss_.requires_grad())
       fail("{}: the loss does not depend on any parameter that requires grad", program_.origin);
-    const Tensor roots[] = {loss_};
-    metaprof::backward(session, roots);
+    if (scaler_) {
+      const Tensor scaled = scaler_->scale(loss_);
+      const Tensor roots[] = {scaled};
+      metaprof::backward(session, roots);
+    } else {
+      const Tensor roots[] = {loss_};
+      metaprof::backward(session, roots);
+    }
   }
 
   const Program& program_;
@@ -86,16 +124,23 @@ class StepPlan {
   std::unique_ptr<Session> session_;
   size_t loss_output_ = SIZE_MAX;
   Tensor loss_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<GradScaler> scaler_;
 };
 
 }  // namespace
 
 std::vector<std::string> precision_names() { return {"fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"}; }
-std::vector<std::string> optimizer_names() { return {"none"}; }
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names = known_optimizers();
+  if (std::find(names.begin(), names.end(), "none") == names.end()) names.insert(names.begin(), "none");
+  return names;
+}
 
 Trace run_steps(const Program& program, const DeviceProfile& profile, const StepOptions& options) {
   check_word("precision", options.precision, precision_names());
   check_word("optimizer", options.optimizer, optimizer_names());
+  check_word("optimizer-impl", options.optimizer_impl, known_implementations());
   check_word("mode", options.mode, {"train", "eval", "no-grad", "inference"});
   return StepPlan(program, profile, options).run();
 }

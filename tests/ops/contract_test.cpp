@@ -1,0 +1,161 @@
+// What every record promises, over all records and all their examples.
+
+#include <gtest/gtest.h>
+
+#include "evidence/example.h"
+#include "meta/autograd/engine.h"
+#include "meta/autograd/state.h"
+#include "meta/core/error.h"
+#include "meta/ops/all.h"
+
+namespace metaprof {
+namespace {
+
+struct ExampleRun {
+  std::unique_ptr<Session> session;
+  std::vector<Value> arguments;
+  std::optional<Results> results;
+};
+
+// Runs one example; in-place variants write to a copy of self, since a leaf cannot be written.
+ExampleRun run_example(const Operator& op, std::string_view example, const char* device, bool gradients) {
+  ExampleRun run{make_session(*find_device(device)), {}, std::nullopt};
+  run.arguments = example_arguments(*run.session, op, example, gradients);
+  std::vector<Value> given = run.arguments;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (op.schema.arguments[i].written && given[i].is_tensor() && given[i].tensor().requires_grad())
+      given[i] = Value(Tensor(call<"clone">(*run.session, given[i].tensor(), Value())));
+  run.results.emplace(invoke(*run.session, op, given));
+  return run;
+}
+
+void for_each_example(const std::function<void(const Operator&, std::string_view)>& visit) {
+  for (const auto& op : standard_registry().operators()) {
+    for (std::string_view example : op->record.examples) {
+      SCOPED_TRACE(op->name + "(" + std::string(example) + ")");
+      visit(*op, example);
+    }
+  }
+}
+
+std::vector<Tensor> differentiable_results(const Results& results) {
+  std::vector<Tensor> roots;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Value& value = results.value(i);
+    if (value.is_tensor() && value.tensor().requires_grad()) roots.push_back(value.tensor());
+    if (value.is_tensors())
+      for (const Tensor& tensor : value.tensors())
+        if (tensor.requires_grad()) roots.push_back(tensor);
+  }
+  return roots;
+}
+
+void run_backward(Session& session, const std::vector<Tensor>& roots) {
+  std::vector<Tensor> gradients;
+  for (const Tensor& root : roots)
+    gradients.push_back(
+        session.empty_strided(root.sizes(), contiguous_strides(root.sizes()), root.dtype(), root.device()));
+  backward(session, roots, gradients);
+}
+
+TEST(Contract, EveryRecordHasASummaryAndAnExample) {
+  for (const auto& op : standard_registry().operators()) {
+    EXPECT_FALSE(op->record.summary.empty()) << op->name;
+    EXPECT_FALSE(op->record.examples.empty()) << op->name;
+    EXPECT_EQ(op->record.summary.find('\n'), std::string_view::npos) << op->name;
+  }
+}
+
+TEST(Contract, EveryOperatorThatCodeCallsHasARecord) {
+  for (std::string_view name : slot_names())
+    EXPECT_NE(standard_registry().find("aten::" + std::string(name)), nullptr) << name;
+}
+
+TEST(Contract, ResultsMatchTheSchema) {
+  for (const char* device : {"h200", "cpu"}) {
+    for_each_example([&](const Operator& op, std::string_view example) {
+      try {
+        const ExampleRun run = run_example(op, example, device, false);
+        EXPECT_EQ(run.results->size(), op.schema.returns.size()) << device;
+        for (size_t i = 0; i < run.results->size(); ++i) {
+          const Value& value = run.results->value(i);
+          if (op.schema.returns[i].type == Type::tensor && !value.is_none()) {
+            EXPECT_EQ(value.is_tensors(), op.schema.returns[i].list);
+          }
+          if (value.is_tensor()) {
+            EXPECT_TRUE(value.tensor()->storage) << "result without memory on " << device;
+          }
+        }
+      } catch (const Error& error) {
+        ADD_FAILURE() << device << ": " << error.what();
+      }
+    });
+  }
+}
+
+TEST(Contract, GradientsHaveTheSizesOfTheirInputs) {
+  for_each_example([](const Operator& op, std::string_view example) {
+    try {
+      const ExampleRun run = run_example(op, example, "h200", true);
+      const std::vector<Tensor> roots = differentiable_results(*run.results);
+      if (roots.empty()) return;
+      run_backward(*run.session, roots);
+      auto check = [](const Tensor& input) {
+        if (!input.defined() || !input.grad().defined() || input.grad().is_sparse()) return;
+        EXPECT_EQ(to_string(SizesView(input.grad().sizes())), to_string(SizesView(input.sizes())));
+        EXPECT_EQ(long_name(input.grad().dtype()), long_name(input.dtype()));
+      };
+      for (const Value& value : run.arguments) {
+        if (value.is_tensor()) check(value.tensor());
+        if (value.is_tensors())
+          for (const Tensor& tensor : value.tensors()) check(tensor);
+      }
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+}
+
+TEST(Contract, FormulasReadExactlyWhatTheyDeclare) {
+  // Reading more is an Error (above). Here: a declared tensor that no example's formula ever looks at.
+  for (const auto& op : standard_registry().operators()) {
+    if (!op->has_derivative() || op->in_place || op->saved.empty()) continue;
+    uint64_t read = 0;
+    for (std::string_view example : op->record.examples) {
+      try {
+        const ExampleRun run = run_example(*op, example, "h200", true);
+        const std::vector<Tensor> roots = differentiable_results(*run.results);
+        if (roots.empty()) continue;
+        autograd_state(*run.session).saved_read = 0;
+        run_backward(*run.session, roots);
+        read |= autograd_state(*run.session).saved_read;
+      } catch (const Error&) {
+        // The test above says why.
+      }
+    }
+    for (size_t i = 0; i < op->saved.size(); ++i) {
+      const SavedPlan& plan = op->saved[i];
+      const Argument& argument =
+          plan.result ? op->schema.returns[plan.index] : op->schema.arguments[plan.index];
+      EXPECT_TRUE(read >> i & 1) << op->name << " saves '" << argument.name
+                                 << "', which no formula reads in any example";
+    }
+  }
+}
+
+TEST(Contract, FlopsAreNotNegative) {
+  for_each_example([](const Operator& op, std::string_view example) {
+    try {
+      const ExampleRun run = run_example(op, example, "h200", false);
+      for (const CallRecord& call : run.session->trace.calls) {
+        EXPECT_GE(call.counted.count, 0);
+        EXPECT_GE(call.own.count, 0);
+        EXPECT_TRUE(call.counted.count == 0 || call.own.count == 0) << "counted twice";
+      }
+    } catch (const Error&) {
+    }
+  });
+}
+
+}  // namespace
+}  // namespace metaprof
