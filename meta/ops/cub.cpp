@@ -12,8 +12,13 @@ int64_t aligned(int64_t bytes) { return divide_up(bytes, 256) * 256; }
 constexpr int64_t kSlack = 255;
 
 // Tile states of a decoupled look-back: one descriptor per tile and 32 for padding
-// (cub/agent/single_pass_scan_operators.cuh). A descriptor holds a status word and a value of equal size.
-int64_t tile_states(int64_t tiles, int64_t value_bytes) { return aligned((tiles + 32) * 2 * value_bytes); }
+// (cub/agent/single_pass_scan_operators.cuh). Values of a primitive type share a word with their status,
+// others stand in arrays of their own. They are one allocation within the operator's, with slack of its own.
+int64_t tile_states(int64_t tiles, int64_t value_bytes, bool primitive) {
+  const int64_t states = tiles + 32;
+  if (primitive) return aligned(aligned(states * 2 * value_bytes) + kSlack);
+  return aligned(aligned(states * 4) + 2 * aligned(states * value_bytes) + kSlack);
+}
 
 }  // namespace
 
@@ -35,15 +40,17 @@ int64_t cub_sort_bytes(const DeviceProfile& device, int64_t count, int64_t key_b
          aligned(count * value_bytes) + aligned(4 * passes);
 }
 
-int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes) {
-  // Policy for sizes without a tuned entry: 128 threads of 15 four-byte elements, fewer of larger ones.
+bool cub_is_primitive(DType dtype) { return !is_reduced_floating(dtype) && !is_complex(dtype); }
+
+int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive) {
+  // Sizes without a tuned policy: 128 threads of 15 four-byte elements, fewer of larger ones, at most 30.
   const int64_t items = std::clamp<int64_t>(15 * 4 / accumulator_bytes, 1, 30);
-  return kSlack + tile_states(divide_up(count, 128 * items), accumulator_bytes) + 256;
+  return kSlack + tile_states(divide_up(count, 128 * items), accumulator_bytes, primitive);
 }
 
 int64_t cub_select_bytes(int64_t count) {
   // Recorded: 1279 bytes up to 32 768 elements, that is at most 16 tiles.
-  return kSlack + tile_states(divide_up(count, 2048), 8) + 256;
+  return kSlack + tile_states(divide_up(count, 2048), 8, true);
 }
 
 }  // namespace metaprof

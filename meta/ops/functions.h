@@ -44,6 +44,45 @@ inline Tensor sum(const Tensor& a, SizesView dims, bool keepdim) {
 inline Tensor mm(const Tensor& a, const Tensor& b) { return call<"mm">(session_of(a), a, b); }
 inline Tensor bmm(const Tensor& a, const Tensor& b) { return call<"bmm">(session_of(a), a, b); }
 
+inline Tensor mean(const Tensor& a) { return call<"mean">(session_of(a), a); }
+inline Tensor mean(const Tensor& a, SizesView dims, bool keepdim) {
+  return call<"mean.dim">(session_of(a), a, dims, keepdim);
+}
+
+inline Tensor exp(const Tensor& a) { return call<"exp">(session_of(a), a); }
+inline Tensor log(const Tensor& a) { return call<"log">(session_of(a), a); }
+inline Tensor abs(const Tensor& a) { return call<"abs">(session_of(a), a); }
+inline Tensor sgn(const Tensor& a) { return call<"sgn">(session_of(a), a); }
+inline Tensor isnan(const Tensor& a) { return call<"isnan">(session_of(a), a); }
+inline Tensor mul_number(const Tensor& a, Value b) {
+  return call<"mul.Scalar">(session_of(a), a, std::move(b));
+}
+inline Tensor div_number(const Tensor& a, Value b) {
+  return call<"div.Scalar">(session_of(a), a, std::move(b));
+}
+inline Tensor eq(const Tensor& a, const Tensor& b) { return call<"eq.Tensor">(session_of(a), a, b); }
+inline Tensor eq_number(const Tensor& a, Value b) {
+  return call<"eq.Scalar">(session_of(a), a, std::move(b));
+}
+inline Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  return call<"where.self">(session_of(a), condition, a, b);
+}
+inline Tensor masked_fill_(const Tensor& a, const Tensor& mask, Value value) {
+  return call<"masked_fill_.Scalar">(session_of(a), a, mask, std::move(value));
+}
+inline Tensor squeeze(const Tensor& a, int64_t dim) { return call<"squeeze.dim">(session_of(a), a, dim); }
+inline Tensor flip(const Tensor& a, int64_t dim) { return call<"flip">(session_of(a), a, Sizes{dim}); }
+inline Tensor index_select(const Tensor& a, int64_t dim, const Tensor& index) {
+  return call<"index_select">(session_of(a), a, dim, index);
+}
+inline Tensor gather(const Tensor& a, int64_t dim, const Tensor& index) {
+  return call<"gather">(session_of(a), a, dim, index);
+}
+/// Zeros of this tensor's dtype and device.
+inline Tensor zeros_of(const Tensor& a, SizesView sizes) {
+  return call<"zeros">(session_of(a), sizes, a.dtype(), Value(), a.device());
+}
+
 inline Tensor zeros_like(const Tensor& a) { return call<"zeros_like">(session_of(a), a); }
 inline Tensor copy_(const Tensor& to, const Tensor& from) { return call<"copy_">(session_of(to), to, from); }
 

@@ -19,8 +19,27 @@ struct ReductionKernel {
 
 /// Asks for buffer and semaphores if the reduction is split over several thread blocks, and frees them again:
 /// semaphores first (recorded: rule R1). Operands beyond 2³¹ − 1 bytes are halved, each part with buffers of
-/// its own; 16-bit results are then accumulated in an fp32 copy.
+/// its own; what does not fit the result's elements is then accumulated in a block that outlives the parts.
 void reduction_buffers(Call& call, const Tensor& input, SizesView dims, const Tensor& result,
                        const ReductionKernel& kernel);
+
+/// Bytes of one partial sum or product in a result dtype.
+int64_t accumulator_bytes(DType dtype);
+/// What a sum, mean, product or norm runs over: the input in the result's dtype; 16-bit inputs of fp32
+/// results are converted by the kernel itself (aten/src/ATen/native/ReduceOpsUtils.h,
+/// make_reduction_from_out_ty).
+Tensor reduction_input(Call& call, const Tensor& self, DType result);
+
+/// A sum into result 0: its memory, the copy of integers in the result's dtype, the buffers.
+void sum_into_result(Call& call, const Tensor& input, const Value& dims);
+
+/// Adds a result: `input` reduced over a `dim` and `keepdim` argument as given.
+void reduced_output(Call& call, const Tensor& input, const Value& dims, bool keepdim, DType dtype);
+
+/// A reduced tensor with a dimension of size 1 for each that was reduced: views. `dims` as an operator was
+/// given them; without any the tensor stays as it is.
+Tensor restore_dims(const Tensor& reduced, const Value& dims, int64_t count);
+/// Product of the sizes that were reduced.
+int64_t reduced_count(SizesView sizes, const Value& dims);
 
 }  // namespace metaprof

@@ -1,13 +1,9 @@
-// Sums and means, and the rule for the buffers of all reductions.
-
-#include "meta/ops/reduction.h"
+// The rule for the buffers of all reductions.
 
 #include <bit>
 
-#include "meta/autograd/backward.h"
-#include "meta/ops/all.h"
 #include "meta/ops/functions.h"
-#include "meta/ops/iterator.h"
+#include "meta/ops/reduction.h"
 
 namespace metaprof {
 
@@ -164,127 +160,55 @@ void reduction_buffers(Call& call, const Tensor& input, SizesView reduced, const
   if (!input.is_cuda() || input.numel() == 0) return;
   const int64_t element = element_size(input.dtype());
   const std::vector<IteratorDim> dims = iterator_dims(input, reduced);
-  Tensor accumulated;
-  if (span_of(input.sizes(), input.strides()) * element > INT32_MAX && is_reduced_floating(result.dtype()))
-    accumulated = call.temporary(result.sizes(), DType::f32);
+  // Parts that do not fit the result's elements are collected in a block of their own.
+  Ref<Storage> accumulated;
+  if (span_of(input.sizes(), input.strides()) * element > INT32_MAX &&
+      kernel.accumulator > element_size(result.dtype()))
+    accumulated = call.temporary_bytes(kernel.accumulator * result.numel());
   halve_and_ask(call, dims, input->offset, element, kernel);
 }
 
-namespace {
-
-DType sum_dtype(const Call& c, const Tensor& self) {
-  return c.dtype("dtype", is_integral(self.dtype(), true) ? DType::i64 : self.dtype());
+void reduced_output(Call& c, const Tensor& input, const Value& dims, bool keepdim, DType dtype) {
+  c.output(reduced_sizes(input.sizes(), reduced_dims(c, dims, input.dim()), keepdim), dtype);
 }
 
-void sum_meta(Call& c) { c.output({}, sum_dtype(c, c.tensor("self"))); }
-
-void sum_dims_meta(Call& c) {
-  const Tensor& self = c.tensor("self");
-  c.output(reduced_sizes(self.sizes(), reduced_dims(c, c["dim"], self.dim()), c.boolean("keepdim")),
-           sum_dtype(c, self));
+Tensor reduction_input(Call&, const Tensor& self, DType result) {
+  const bool in_kernel = is_reduced_floating(self.dtype()) && result == DType::f32 && self.is_cuda();
+  return in_kernel ? self : to(self, result);
 }
 
-void sum_kernel(Call& c, const Value& dims, int64_t half_vector) {
-  const Tensor& self = c.tensor("self");
+void sum_into_result(Call& c, const Tensor& self, const Value& dims) {
   c.allocate(0);
   const DType dtype = c.result_tensor().dtype();
-  Tensor input = self;
-  // Sums of booleans and integers run over a copy in the result's dtype (recorded: reduce/f32/amax backward).
-  if (is_integral(self.dtype(), true) && self.dtype() != dtype) input = to(self, dtype);
-  const ReductionKernel kernel = {.accumulator = std::max<int64_t>(4, element_size(dtype)),
-                                  .vector = element_size(input.dtype()) == 2 ? half_vector : 4};
+  const Tensor input = reduction_input(c, self, dtype);
+  const ReductionKernel kernel = {.accumulator = accumulator_bytes(dtype),
+                                  .vector = element_size(input.dtype()) == 2 ? 8 : 4};
   reduction_buffers(c, input, reduced_dims(c, dims, self.dim()), c.result_tensor(), kernel);
 }
 
-// The gradient of a reduction, seen under the input's sizes.
-Tensor expand_back(Backward& b, const Tensor& grad, const Value& given, bool keepdim) {
-  const Sizes& sizes = b.sizes("self");
-  Tensor wide = grad;
-  if (!keepdim && !sizes.empty() && !given.is_none()) {
-    Sizes dims;
-    if (given.kind() == Value::Kind::integer) {
-      dims.push_back(wrap_dim(given.integer(), int64_t(sizes.size())));
-    } else {
-      for (int64_t d : given.integers()) dims.push_back(wrap_dim(d, int64_t(sizes.size())));
-    }
-    std::sort(dims.begin(), dims.end());
-    for (int64_t d : dims) wide = unsqueeze(wide, d);
+int64_t accumulator_bytes(DType dtype) { return std::max<int64_t>(4, element_size(dtype)); }
+
+Tensor restore_dims(const Tensor& reduced, const Value& given, int64_t count) {
+  Sizes dims;
+  if (given.kind() == Value::Kind::integer) {
+    dims.push_back(wrap_dim(given.integer(), count));
+  } else if (!given.is_none()) {
+    for (int64_t d : given.integers()) dims.push_back(wrap_dim(d, count));
   }
-  return expand(wide, sizes);
+  std::sort(dims.begin(), dims.end());
+  Tensor wide = reduced;
+  for (int64_t d : dims) wide = unsqueeze(wide, d);
+  return wide;
 }
 
-int64_t reduced_count(Backward& b, const Value& given) {
-  const Sizes& sizes = b.sizes("self");
-  if (given.is_none() || (given.kind() == Value::Kind::integers && given.integers().empty()))
-    return numel(sizes);
-  if (given.kind() == Value::Kind::integer)
-    return sizes.empty() ? 1 : sizes[size_t(wrap_dim(given.integer(), int64_t(sizes.size())))];
-  int64_t count = 1;
-  for (int64_t d : given.integers())
-    if (!sizes.empty()) count *= sizes[size_t(wrap_dim(d, int64_t(sizes.size())))];
-  return count;
-}
-
-}  // namespace
-
-void add_reduction_operators(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       .summary = "Σ of all elements",
-       .meta = sum_meta,
-       .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, Value(), 8); }}},
-       .derivatives = {{{"self"},
-                        {},
-                        [](Backward& b) -> Gradients { return {expand_back(b, b.grad(), Value(), false)}; }}},
-       .flops = input_flops,
-       .examples = {"f32[2,3]", "i64[4]"},
-       .facts = {.autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
-                           "dtype=None) -> Tensor",
-                 .summary = "Σ along dimensions",
-                 .meta = sum_dims_meta,
-                 .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, c["dim"], 8); }}},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    return {expand_back(b, b.grad(), b["dim"], b.boolean("keepdim"))};
-                                  }}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] (0)", "f32[2,3,4] (0 2) True"},
-                 .facts = {.node = "SumBackward1", .autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-                 .summary = "mean of all elements",
-                 .meta = [](Call& c) { c.output({}, c.dtype("dtype", c.tensor("self").dtype())); },
-                 .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, Value(), 4); }}},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    return {
-                                        div(expand(b.grad(), b.sizes("self")), reduced_count(b, Value()))};
-                                  }}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3]"}});
-  ops.push_back(
-      {.schema =
-           "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-       .summary = "mean along dimensions",
-       .meta =
-           [](Call& c) {
-             const Tensor& self = c.tensor("self");
-             c.output(
-                 reduced_sizes(self.sizes(), reduced_dims(c, c["dim"], self.dim()), c.boolean("keepdim")),
-                 c.dtype("dtype", self.dtype()));
-           },
-       .kernels = {{DeviceType::cuda, [](Call& c) { sum_kernel(c, c["dim"], 4); }}},
-       .derivatives = {{{"self"},
-                        {},
-                        [](Backward& b) -> Gradients {
-                          return {div(expand_back(b, b.grad(), b["dim"], b.boolean("keepdim")),
-                                      reduced_count(b, b["dim"]))};
-                        }}},
-       .flops = input_flops,
-       .examples = {"f32[2,3] (1)", "f32[2,3,4] (1 2) True"},
-       .facts = {.node = "MeanBackward1"}});
+int64_t reduced_count(SizesView sizes, const Value& dims) {
+  if (sizes.empty()) return 1;
+  const auto count = int64_t(sizes.size());
+  if (dims.kind() == Value::Kind::integer) return sizes[size_t(wrap_dim(dims.integer(), count))];
+  if (dims.is_none() || dims.integers().empty()) return numel(sizes);
+  int64_t product = 1;
+  for (int64_t d : dims.integers()) product *= sizes[size_t(wrap_dim(d, count))];
+  return product;
 }
 
 }  // namespace metaprof

@@ -1,0 +1,154 @@
+// Vector norms and distances.
+
+#include "meta/ops/norms.h"
+
+#include <cmath>
+
+#include "meta/ops/all.h"
+#include "meta/ops/functions.h"
+#include "meta/ops/iterator.h"
+#include "meta/ops/reduction.h"
+
+namespace metaprof {
+namespace {
+
+Tensor power_(Session& s, const Tensor& self, double exponent) {
+  return call<"pow_.Scalar">(s, self, exponent);
+}
+
+// Everything is broadcast to self's sizes already.
+Tensor norm_gradient_of(Session& s, const Tensor& grad, const Tensor& self, double p, const Tensor& norm,
+                        const Value& dims) {
+  if (p == 0) return {};
+  if (p == 1) {
+    const Tensor sign = sgn(self);
+    return mul(sign, grad);
+  }
+  if (p == 2) {
+    const Tensor direction = div(self, norm);
+    const Tensor zero = eq_number(norm, 0);
+    masked_fill_(direction, zero, 0);
+    return mul(grad, direction);
+  }
+  if (std::isinf(p)) {
+    const Tensor magnitude = abs(self);
+    Tensor mask;
+    {
+      const Tensor largest = eq(magnitude, norm);
+      const Tensor missing = isnan(magnitude);
+      mask = call<"logical_or">(s, largest, missing);
+    }
+    const Tensor sharing = call<"sum.dim_IntList">(s, mask, dims.is_none() ? Value(Sizes{}) : dims, true);
+    const Tensor share = div(grad, sharing);
+    const Tensor shared = mul(share, mask);
+    const Tensor sign = sgn(self);
+    return mul(sign, shared);
+  }
+  Tensor scaled;
+  if (p < 2) {
+    const Tensor powers = power_(s, abs(self), p - 1);
+    Tensor zero;
+    if (p < 1) {
+      zero = eq_number(self, 0);
+      masked_fill_(powers, zero, 0);
+    }
+    const Tensor sign = sgn(self);
+    scaled = mul(sign, powers);
+  } else {
+    const Tensor powers = power_(s, abs(self), p - 2);
+    scaled = mul(self, powers);
+  }
+  if (p < 1) {
+    const Tensor power = pow(norm, 1 - p);
+    const Tensor product = mul(scaled, grad);
+    return mul(product, power);
+  }
+  Tensor scale;
+  {
+    const Tensor power = pow(norm, p - 1);
+    scale = div(grad, power);
+  }
+  {
+    const Tensor zero = eq_number(norm, 0);
+    masked_fill_(scale, zero, 0);
+  }
+  return mul(scaled, scale);
+}
+
+void vector_norm_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  reduced_output(c, self, c["dim"], c.boolean("keepdim"), c.dtype("dtype", real_type(self.dtype())));
+}
+
+void vector_norm_cuda(Call& c) {
+  c.allocate(0);
+  const DType dtype = c.result_tensor().dtype();
+  const Tensor input = reduction_input(c, c.tensor("self"), dtype);
+  reduction_buffers(c, input, reduced_dims(c, c["dim"], input.dim()), c.result_tensor(),
+                    {.accumulator = accumulator_bytes(dtype)});
+}
+
+// --- dist: the norm of a difference
+
+void dist_meta(Call& c) {
+  const Tensor &a = c.tensor("self"), &b = c.tensor("other");
+  c.output({}, result_type({&a, &b}));
+}
+
+void dist_kernel(Call& c) {
+  const Tensor difference = sub(c.tensor("self"), c.tensor("other"));
+  c.allocate(0);
+  Sizes dims;
+  for (int64_t d = 0; d < difference.dim(); ++d) dims.push_back(d);
+  reduction_buffers(c, difference, dims, c.result_tensor(),
+                    {.accumulator = accumulator_bytes(difference.dtype())});
+}
+
+Tensor dist_gradient(Backward& b) {
+  const Tensor difference = sub(b("self"), b("other"));
+  return norm_gradient(b.session, b.grad(), difference, b.real("p"), b("result"), Value(), true);
+}
+
+}  // namespace
+
+Tensor norm_gradient(Session& s, const Tensor& grad, const Tensor& self, double p, const Tensor& norm,
+                     const Value& dims, bool keepdim) {
+  if (keepdim || self.dim() == 0) return norm_gradient_of(s, grad, self, p, norm, dims);
+  const Tensor wide_grad = restore_dims(grad, dims, self.dim());
+  return norm_gradient_of(s, wide_grad, self, p, restore_dims(norm, dims, self.dim()), dims);
+}
+
+void add_norm_operators(std::vector<Op>& ops) {
+  ops.push_back({.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
+                           "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 .summary = "(Σ |self|^ord)^(1/ord)",
+                 .meta = vector_norm_meta,
+                 .kernels = {{DeviceType::cuda, vector_norm_cuda}},
+                 .derivatives = {{{"self"},
+                                  {"self", "result"},
+                                  [](Backward& b) -> Gradients {
+                                    return {norm_gradient(b.session, b.grad(), b("self"), b.real("ord"),
+                                                          b("result"), b["dim"], b.boolean("keepdim"))};
+                                  }}},
+                 .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
+                 .examples = {"f32[2,3]", "f32[2,3] 1 (1)", "f32[2,3] 3.0 (0) True"},
+                 .facts = {.autocast = Autocast::fp32_set_dtype}});
+  ops.push_back({.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+                 .summary = "p-norm of self − other",
+                 .meta = dist_meta,
+                 .kernels = {{DeviceType::cuda, dist_kernel}},
+                 .derivatives = {{{"other"},
+                                  {"self", "other", "result"},
+                                  [](Backward& b) -> Gradients {
+                                    const Tensor gradient = dist_gradient(b);
+                                    return {gradient.defined() ? neg(gradient) : Tensor()};
+                                  }},
+                                 {{"self"},
+                                  {"self", "other", "result"},
+                                  [](Backward& b) -> Gradients { return {dist_gradient(b)}; }}},
+                 .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
+                 .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[3] 1"},
+                 .facts = {.autocast = Autocast::fp32}});
+}
+
+}  // namespace metaprof

@@ -1,0 +1,327 @@
+// Running sums, products and extrema, and what is built on them.
+
+#include <limits>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/cub.h"
+#include "meta/ops/functions.h"
+#include "meta/ops/iterator.h"
+
+namespace metaprof {
+namespace {
+
+int64_t dim_of(const Call& c) { return wrap_dim(c.integer("dim"), c.tensor("self").dim()); }
+
+void running_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  dim_of(c);
+  c.output(self.sizes(), c.dtype("dtype", is_integral(self.dtype(), true) ? DType::i64 : self.dtype()));
+}
+
+// One contiguous dimension is scanned by CUB; anything else by kernels without temporaries
+// (aten/src/ATen/native/cuda/ScanUtils.cuh, scan_dim).
+void scan(Call& c, const Tensor& given) {
+  if (given.dim() == 0 || given.numel() == 0) return;
+  const Tensor input = c.contiguous(given);
+  const DType dtype = c.result_tensor().dtype();
+  if (input.numel() == input.size(dim_of(c)))
+    c.temporary_bytes(cub_scan_bytes(input.numel(), element_size(dtype), cub_is_primitive(dtype)));
+}
+
+void running_cuda(Call& c) {
+  c.allocate(0);
+  const Tensor& self = c.tensor("self");
+  if (self.dim() == 0) return;
+  const Tensor input = to(self, c.result_tensor().dtype());
+  scan(c, input);
+}
+
+void logcumsumexp_cuda(Call& c) {
+  c.allocate(0);
+  scan(c, c.tensor("self"));
+}
+
+Tensor reversed_cumsum(const Tensor& grad, int64_t dim) {
+  const Tensor flipped = flip(grad, dim);
+  const Tensor running = call<"cumsum">(session_of(grad), flipped, dim);
+  return flip(running, dim);
+}
+
+Gradients cumsum_backward(Backward& b) {
+  const Tensor grad = to(b.grad(), b.dtype("self"));
+  const int64_t dim = b.integer("dim");
+  if (grad.numel() <= 1 || grad.size(dim) == 1) return {grad};
+  return {reversed_cumsum(grad, dim)};
+}
+
+// FunctionsManual.cpp, cumprod_backward, where no element is 0 (it looks).
+void cumprod_backward_body(Call& c) {
+  const Tensor &grad = c.tensor("grad"), &input = c.tensor("input");
+  const int64_t dim = c.integer("dim");
+  if (input.numel() <= 1 || input.size(dim) == 1) return c.result(grad);
+  const Tensor weighted = mul(c.tensor("output"), grad);
+  const Tensor zero = eq_number(input, 0);
+  { const Tensor any = call<"any">(c.session, zero); }
+  const Tensor running = reversed_cumsum(weighted, dim);
+  c.result(div(running, input));
+}
+
+void cummaxmin_backward_body(Call& c) {
+  const Tensor& input = c.tensor("input");
+  if (input.numel() == 0) return c.result(input);
+  const Tensor zeros = zeros_of(input, input.sizes());
+  c.result(Tensor(call<"scatter_add_">(c.session, zeros, c["dim"], c["indices"], c["grad"])));
+}
+
+// log of the reversed running sum, in log space (FunctionsManual.cpp, logcumsumexp_backward).
+Tensor reversed_logcumsumexp(const Tensor& x, int64_t dim) {
+  const Tensor flipped = flip(x, dim);
+  const Tensor running = call<"logcumsumexp">(session_of(x), flipped, dim);
+  return flip(running, dim);
+}
+
+Tensor exponential_part(const Tensor& log_grad, const Tensor& result, const Tensor& self, int64_t dim) {
+  const Tensor difference = sub(log_grad, result);
+  const Tensor running = reversed_logcumsumexp(difference, dim);
+  const Tensor shifted = add(running, self);
+  return exp(shifted);
+}
+
+Tensor masked_log(const Tensor& condition, const Tensor& logarithm, const Tensor& lowest) {
+  return where(condition, logarithm, lowest);
+}
+
+Gradients logcumsumexp_backward(Backward& b) {
+  Session& s = b.session;
+  const Tensor& grad = b.grad();
+  const int64_t dim = b.integer("dim");
+  if (grad.dim() == 0 || grad.numel() == 0) return {grad};
+  const Tensor lowest =
+      call<"scalar_tensor">(s, std::numeric_limits<float>::lowest(), grad.dtype(), Value(), grad.device());
+  Tensor logarithm;
+  {
+    const Tensor magnitude = abs(grad);
+    logarithm = log(magnitude);
+  }
+  const Tensor positive = masked_log(call<"gt.Scalar">(s, grad, 0), logarithm, lowest);
+  const Tensor negative = masked_log(call<"lt.Scalar">(s, grad, 0), logarithm, lowest);
+  const Tensor of_positive = exponential_part(positive, b("result"), b("self"), dim);
+  const Tensor of_negative = exponential_part(negative, b("result"), b("self"), dim);
+  return {sub(of_positive, of_negative)};
+}
+
+void cumulative_extremum_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  dim_of(c);
+  c.output(self.sizes(), self.dtype());
+  c.output(self.sizes(), DType::i64);
+}
+
+Op cumulative_extremum(std::string_view schema, std::string_view summary) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = cumulative_extremum_meta,
+          .kernels = {},
+          .derivatives = {{{"self"},
+                           {"self", "indices"},
+                           [](Backward& b) -> Gradients {
+                             return {Tensor(call<"cummaxmin_backward">(b.session, b.grad(), b("self"),
+                                                                       b("indices"), b["dim"]))};
+                           }}},
+          .flops = input_flops,
+          .examples = {"f32[2,3] 1"},
+          .facts = {.no_gradient_for = 2}};
+}
+
+// --- diff
+
+Tensor narrow(Call& c, const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  return call<"narrow">(c.session, self, dim, start, length);
+}
+
+void diff_body(Call& c) {
+  Session& s = c.session;
+  Tensor previous = c.tensor("self");
+  const int64_t dim = c.integer("dim");
+  int64_t n = c.integer("n");
+  if (c.given("prepend") || c.given("append")) {
+    std::vector<Tensor> parts;
+    if (c.given("prepend")) parts.push_back(c.tensor("prepend"));
+    parts.push_back(previous);
+    if (c.given("append")) parts.push_back(c.tensor("append"));
+    previous = call<"cat">(s, std::move(parts), dim);
+  }
+  if (n == 0) {
+    const Tensor out = zeros_like(previous);
+    return c.result(copy_(out, previous));
+  }
+  const int64_t size = previous.size(dim);
+  n = std::min(n, size);
+  Tensor result = previous;
+  for (int64_t step = 0, length = size - 1; step < n; ++step, --length) {
+    const Tensor lower = narrow(c, previous, dim, 0, length);
+    const Tensor upper = narrow(c, previous, dim, 1, length);
+    result = previous.dtype() == DType::b8 ? Tensor(call<"logical_xor">(s, upper, lower)) : sub(upper, lower);
+    if (length == 0) break;
+    previous = result;
+  }
+  c.result(result);
+}
+
+// --- trapezoid: areas between neighbours, summed or accumulated (aten/src/ATen/native/Integration.cpp)
+
+Tensor slice(const Tensor& self, int64_t dim, int64_t start, Value end) {
+  return call<"slice.Tensor">(session_of(self), self, dim, start, std::move(end));
+}
+
+// x with the dimensions that it lacks for y, as views.
+Tensor under(const Tensor& x, const Tensor& y, int64_t dim) {
+  if (x.dim() == 1) {
+    Sizes sizes(size_t(y.dim()), 1);
+    sizes[size_t(dim)] = x.size(0);
+    return view(x, sizes);
+  }
+  if (x.dim() >= y.dim()) return x;
+  Sizes sizes(size_t(y.dim() - x.dim()), 1);
+  sizes.append(x.sizes().begin(), x.sizes().end());
+  return view(x, sizes);
+}
+
+template <bool cumulative>
+Tensor accumulated(const Tensor& areas, int64_t dim) {
+  if constexpr (cumulative) return call<"cumsum">(session_of(areas), areas, dim);
+  return sum(areas, Sizes{dim}, false);
+}
+
+template <bool cumulative>
+void trapezoid_x_body(Call& c) {
+  const Tensor& y = c.tensor("y");
+  const int64_t dim = wrap_dim(c.integer("dim"), y.dim());
+  if (y.size(dim) == 0) {
+    Sizes sizes = y.sizes();
+    if constexpr (!cumulative) sizes.erase(size_t(dim));
+    return c.result(zeros_of(y, sizes));
+  }
+  const Tensor x = under(c.tensor("x"), y, dim);
+  const Tensor x_left = slice(x, dim, 0, -1), x_right = slice(x, dim, 1, Value());
+  const Tensor dx = sub(x_right, x_left);
+  const Tensor left = slice(y, dim, 0, -1), right = slice(y, dim, 1, Value());
+  const Tensor heights = add(left, right);
+  const Tensor areas = mul(heights, dx);
+  const Tensor total = accumulated<cumulative>(areas, dim);
+  c.result(div_number(total, 2.0));
+}
+
+void trapezoid_dx_body(Call& c) {
+  const Tensor& y = c.tensor("y");
+  const int64_t dim = wrap_dim(c.integer("dim"), y.dim());
+  if (y.size(dim) == 0) {
+    Sizes sizes = y.sizes();
+    sizes.erase(size_t(dim));
+    return c.result(zeros_of(y, sizes));
+  }
+  Session& s = c.session;
+  const Tensor first = call<"select.int">(s, y, dim, 0), last = call<"select.int">(s, y, dim, -1);
+  const Tensor ends = add(first, last);
+  const Tensor half = mul_number(ends, 0.5);
+  const Tensor total = sum(y, Sizes{dim}, false);
+  const Tensor inner = sub(total, half);
+  c.result(mul_number(inner, c.real("dx")));
+}
+
+void cumulative_trapezoid_dx_body(Call& c) {
+  const Tensor& y = c.tensor("y");
+  const int64_t dim = wrap_dim(c.integer("dim"), y.dim());
+  const Tensor left = slice(y, dim, 0, -1), right = slice(y, dim, 1, Value());
+  const Tensor heights = add(left, right);
+  const Tensor areas = mul_number(heights, c.real("dx") / 2);
+  c.result(Tensor(call<"cumsum">(c.session, areas, dim)));
+}
+
+Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
+            std::vector<std::string_view> examples) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = std::move(examples)};
+}
+
+void add_running(std::vector<Op>& ops) {
+  ops.push_back({.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+                 .summary = "running sum",
+                 .meta = running_meta,
+                 .kernels = {{DeviceType::cuda, running_cuda}},
+                 .derivatives = {{{"self"}, {}, cumsum_backward}},
+                 .flops = input_flops,
+                 .examples = {"f32[2,3] 1", "i64[4] 0"},
+                 .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}});
+  ops.push_back({.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+                 .summary = "running product",
+                 .meta = running_meta,
+                 .kernels = {{DeviceType::cuda, running_cuda}},
+                 .derivatives = {{{"self"},
+                                  {"self", "result"},
+                                  [](Backward& b) -> Gradients {
+                                    const Tensor grad = to(b.grad(), b.dtype("self"));
+                                    return {Tensor(call<"cumprod_backward">(b.session, grad, b("self"),
+                                                                            b["dim"], b("result")))};
+                                  }}},
+                 .flops = input_flops,
+                 .examples = {"f32[2,3] 1"},
+                 .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}});
+  ops.push_back({.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
+                 .summary = "log of the running sum of exp(self)",
+                 .meta =
+                     [](Call& c) {
+                       const Tensor& self = c.tensor("self");
+                       c.output(self.sizes(), to_floating(self.dtype()));
+                     },
+                 .kernels = {{DeviceType::cuda, logcumsumexp_cuda}},
+                 .derivatives = {{{"self"}, {"self", "result"}, logcumsumexp_backward}},
+                 .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
+                 .examples = {"f32[2,3] 1"}});
+  ops.push_back(cumulative_extremum("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+                                    "largest so far, and where it was"));
+  ops.push_back(cumulative_extremum("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+                                    "smallest so far, and where it was"));
+  ops.push_back(composed("cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
+                         "gradient of the running product", cumprod_backward_body,
+                         {"f32[2,3] f32[2,3] 1 f32[2,3]"}));
+  ops.push_back(composed("cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
+                         "gradients added up where the running extremum was", cummaxmin_backward_body,
+                         {"f32[2,3] f32[2,3] i64[2,3] 1"}));
+}
+
+}  // namespace
+
+void add_scan_operators(std::vector<Op>& ops) {
+  add_running(ops);
+  ops.push_back(
+      composed("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
+               "-> Tensor",
+               "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}));
+  ops.push_back(composed("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                         "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"}));
+  ops.push_back(composed("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+                         "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}));
+  ops.push_back(
+      composed("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", "integral by trapezoids at places x",
+               [](Call& c) { c.result(Tensor(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"]))); },
+               {"f32[2,3] f32[3]"}));
+  ops.push_back(composed(
+      "trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", "integral by trapezoids of one width",
+      [](Call& c) { c.result(Tensor(call<"trapezoid.dx">(c.session, c["y"], c["dx"], c["dim"]))); },
+      {"f32[2,3]"}));
+  ops.push_back(composed("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                         "running integral by trapezoids at places x", trapezoid_x_body<true>,
+                         {"f32[2,3] f32[3]"}));
+  ops.push_back(composed("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+                         "running integral by trapezoids of one width", cumulative_trapezoid_dx_body,
+                         {"f32[2,3]"}));
+}
+
+}  // namespace metaprof
