@@ -11,6 +11,8 @@ MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAlloca
   profile.peak = peak_moment(trace, device, largest);
   profile.modules = module_rows(trace, device, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
+  for (const StorageRecord& storage : trace.storages)
+    profile.workspaces += storage.category == Category::workspace && storage.device.type == device;
   return profile;
 }
 

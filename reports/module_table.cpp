@@ -93,10 +93,13 @@ std::vector<Figures> sorted(const std::vector<Figures>& rows, const Column& by) 
   return result;
 }
 
-Unit unit_of(const Column& column, const std::vector<Figures>& rows) {
+// Columns of one measure share a unit, so that they can be compared.
+Unit unit_of(Measure measure, const std::vector<const Column*>& columns, const std::vector<Figures>& rows) {
   int64_t largest = 0;
-  for (const Figures& figures : rows) largest = std::max(largest, column.value(figures));
-  switch (column.measure) {
+  for (const Column* column : columns)
+    if (column->measure == measure)
+      for (const Figures& figures : rows) largest = std::max(largest, column->value(figures));
+  switch (measure) {
     case Measure::bytes: return unit_for_bytes(largest);
     case Measure::flops: return unit_for_flops(largest);
     default: return {"", 1, 0};
@@ -146,7 +149,7 @@ std::string module_table(const ProfileReport& report, const TextOptions& options
   if (columns.type) table.column("type", TextTable::Align::left);
   std::vector<Unit> units;
   for (const Column* column : columns.columns) {
-    const Unit unit = units.emplace_back(unit_of(*column, rows));
+    const Unit unit = units.emplace_back(unit_of(column->measure, columns.columns, rows));
     table.column(fmt::format("{}{}{}", column->title, unit.name.empty() ? "" : ", ", unit.name));
   }
   size_t hidden = 0;

@@ -31,8 +31,10 @@ std::string opening(const ProfileReport& report) {
     if (const bool* flag = std::get_if<bool>(&value); flag && !*flag) continue;
     options += fmt::format("{}{} {}", options.empty() ? "" : ", ", name, value_text(value));
   }
-  return fmt::format("{} on {} ({})\n{}\n", shown(report.model, kMostCharacters), report.device_title,
-                     report.device, options);
+  if (!options.empty()) options += '\n';
+  return fmt::format("{} on {} ({})\n{}", shown(report.model, kMostCharacters),
+                     shown(report.device_title, kMostCharacters), shown(report.device, kMostCharacters),
+                     options);
 }
 
 std::string place(const StepPart& part) {

@@ -1,0 +1,34 @@
+#include "cli/console.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "meta/core/error.h"
+
+namespace metaprof {
+
+void message(std::string_view text) { std::cerr << "metaprof: " << text << '\n'; }
+
+bool colour_on_stdout() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+void write_result(const std::string& file, std::string_view text) {
+  if (file == "-") {
+    std::cout << text;
+    return;
+  }
+  errno = 0;
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail("{}: cannot be written ({})", file, std::strerror(errno));
+}
+
+}  // namespace metaprof

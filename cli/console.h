@@ -1,0 +1,18 @@
+#pragma once
+// How commands speak: data to stdout or a file, messages to stderr.
+
+#include <string>
+#include <string_view>
+
+namespace metaprof {
+
+/// One line "metaprof: …" on stderr.
+void message(std::string_view text);
+
+/// Whether stdout takes colours: a terminal, and NO_COLOR is not set (no-color.org).
+bool colour_on_stdout();
+
+/// Writes a result to a file, or to stdout if it is "-". Errors: the file cannot be written.
+void write_result(const std::string& file, std::string_view text);
+
+}  // namespace metaprof

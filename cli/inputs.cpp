@@ -1,0 +1,59 @@
+#include "cli/inputs.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/console.h"
+#include "frontend/device_file.h"
+#include "frontend/pt2.h"
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+constexpr uintmax_t kMostTraceBytes = uintmax_t{1} << 30;
+
+}  // namespace
+
+bool is_trace_file(const std::string& path) { return path.ends_with(".trace"); }
+
+Program load_program(const std::string& model) {
+  std::error_code code;
+  const auto status = std::filesystem::status(model, code);
+  if (std::filesystem::is_directory(status) || model.ends_with(".json"))
+    fail(
+        "{}: Hugging Face configurations cannot be read yet; export the model with torch.export.save and "
+        "give the "
+        ".pt2",
+        model);
+  if (!std::filesystem::exists(status) && model.find_first_of("./") == std::string::npos)
+    fail("{}: no such file; models cannot be named yet: export one with torch.export.save and give the .pt2",
+         model);
+  Program program = read_pt2(model);
+  for (const std::string& warning : program.warnings)
+    message("warning: " + std::string(Error(warning).what()));
+  return program;
+}
+
+DeviceProfile load_device(const std::string& device) {
+  if (device.ends_with(".json")) return read_device_file(device);
+  if (const DeviceProfile* profile = find_device(device)) return *profile;
+  std::string names;
+  for (const DeviceProfile& known : device_profiles()) names += known.name + ", ";
+  fail("--device: there is no device '{}'; there are {}and files FILE.json", device, names);
+}
+
+std::string read_text_file(const std::string& path) {
+  std::error_code code;
+  const auto status = std::filesystem::status(path, code);
+  if (!std::filesystem::exists(status)) fail("{}: no such file", path);
+  if (!std::filesystem::is_regular_file(status)) fail("{}: not a regular file", path);
+  const uintmax_t size = std::filesystem::file_size(path, code);
+  if (code || size > kMostTraceBytes) fail("{}: too large ({} bytes)", path, size);
+  std::ifstream in(path, std::ios::binary);
+  std::string text(size, '\0');
+  if (!in.read(text.data(), static_cast<std::streamsize>(size))) fail("{}: cannot be read", path);
+  return text;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,68 @@
+#include "cli/metaprof.h"
+
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "cli/console.h"
+#include "cli/help.h"
+#include "meta/core/error.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "What one training step costs - bytes, FLOPs, per layer, and who holds the peak - before anyone runs "
+    "it.\n"
+    "\n"
+    "  metaprof profile model.pt2                     a step of AdamW in fp32 on an H200\n"
+    "  metaprof profile model.pt2 --device rtx4090 --precision amp-bf16\n"
+    "  metaprof ops softmax                           what is known of the operators with this word\n"
+    "  metaprof COMMAND --help                        examples and options of a command\n";
+
+// The name of the innermost command that was given, for messages.
+std::string command_of(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) return "metaprof " + command->get_name();
+  return "metaprof";
+}
+
+int run(CLI::App& app, int count, char** words, const int& exit_code) {
+  try {
+    app.parse(count, words);
+  } catch (const CLI::Success& asked) {  // --help
+    app.exit(asked);
+    return kFine;
+  } catch (const CLI::ParseError& error) {
+    message(Error(error.what()).what());
+    message(command_of(app) + " --help shows the options");
+    return kBadInput;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int run_metaprof(int count, char** words) {
+  CLI::App app(kDescription, "metaprof");
+  app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.get_formatter()->column_width(28);
+  int exit_code = kFine;
+  add_profile_command(app, exit_code);
+  add_ops_command(app, exit_code);
+  try {
+    const int status = run(app, count, words, exit_code);
+    std::cout.flush();
+    if (!std::cout) fail("standard output cannot be written");
+    return status;
+  } catch (const Error& error) {
+    message(error.what());
+  } catch (const std::bad_alloc&) {
+    message("out of memory: the model is too large for this machine");
+  } catch (const std::exception& error) {
+    message(std::string("internal error: ") + error.what());
+  }
+  return kBadInput;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,82 @@
+// metaprof profile: runs the steps of a model on a described device and reports what they cost.
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/inputs.h"
+#include "cli/metaprof.h"
+#include "cli/profile_options.h"
+#include "cli/sizes.h"
+#include "meta/trace/text.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "What training steps of a model cost.\n"
+    "\n"
+    "  metaprof profile model.pt2\n"
+    "  metaprof profile model.pt2 --device a100 --precision amp-bf16 --optimizer adamw --steps 3\n"
+    "  metaprof profile model.pt2 --memory 24GiB --depth 2 --sort saved\n"
+    "  metaprof profile model.pt2 --json - | jq .peak\n"
+    "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
+    "\n"
+    "MODEL is a .pt2 that torch.export.save wrote, or the text of a trace (*.trace).\n"
+    "Exit status: 0 it fits, 1 it does not fit, 2 bad usage or input.\n";
+
+Rates rates_of(const DeviceProfile& profile) {
+  return {.bytes_per_second = profile.bandwidth,
+          .flops_f64 = profile.flops_per_second(DType::f64),
+          .flops_f32 = profile.flops_per_second(DType::f32),
+          .flops_f16 = profile.flops_per_second(DType::f16)};
+}
+
+Trace run_model(const CLI::App& command, const ProfileOptions& options, const DeviceProfile& device,
+                ProfileReport& report) {
+  if (is_trace_file(options.model)) {
+    refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+    report.model = std::filesystem::path(options.model).stem().string();
+    return parse_trace(read_text_file(options.model), options.model);
+  }
+  const Program program = load_program(options.model);
+  report.model = program.name;
+  report.module_types = program.module_types;
+  report.options = option_values(options);
+  return run_steps(program, device, options.step);
+}
+
+int profile(const CLI::App& command, ProfileOptions options) {
+  refuse_what_does_not_work_yet(options);
+  DeviceProfile device = load_device(options.device);
+  if (!options.memory.empty()) device.memory = parse_size(options.memory);
+
+  ProfileReport report;
+  report.device = device.name;
+  report.device_title = device.title;
+  report.device_memory = device.memory;
+  const Trace trace = run_model(command, options, device, report);
+  if (!options.write_trace.empty()) write_result(options.write_trace, to_text(trace));
+
+  ExactAllocator allocator;
+  report.memory = profile_memory(trace, device.type, allocator);
+  report.counts = count(trace, rates_of(device));
+  report.workspaces.rule = report.memory.workspaces;
+
+  if (!options.json.empty()) write_result(options.json, profile_json(report));
+  options.text.colour = colour_on_stdout();
+  if (options.json != "-") std::cout << profile_text(report, options.text);
+  return fits(report.memory.phases, device.memory) ? kFine : kFinding;
+}
+
+}  // namespace
+
+void add_profile_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("profile", kDescription);
+  auto options = std::make_shared<ProfileOptions>();
+  add_profile_options(*command, *options);
+  command->callback([command, options, &exit_code] { exit_code = profile(*command, *options); });
+}
+
+}  // namespace metaprof

@@ -1,0 +1,35 @@
+#pragma once
+// The options of `metaprof profile`: the words of recorded configurations, and those of the report.
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meta/step/step.h"
+#include "reports/profile_report.h"
+
+namespace metaprof {
+
+struct ProfileOptions {
+  std::string model;
+  StepOptions step;
+  std::string device = "h200";
+  std::string memory, alloc_conf, workspaces = "auto";
+  std::optional<int> batch;
+  std::vector<std::string> settings;  ///< of --set
+  std::string json, write_trace;
+  TextOptions text;
+};
+
+void add_profile_options(CLI::App& command, ProfileOptions& options);
+
+/// Errors: an option that has no effect yet, as a message that says so.
+void refuse_what_does_not_work_yet(const ProfileOptions& options);
+/// Errors: an option of the step plan was given.
+void refuse_step_options(const CLI::App& command, std::string_view why);
+
+/// The options that decide the result, for the report.
+std::vector<std::pair<std::string, OptionValue>> option_values(const ProfileOptions& options);
+
+}  // namespace metaprof
