@@ -20,22 +20,33 @@ constexpr const char* kDescription =
     "  metaprof ops softmax                           what is known of the operators with this word\n"
     "  metaprof COMMAND --help                        examples and options of a command\n";
 
-// The name of the innermost command that was given, for messages.
+// "metaprof profile" once it is known which command was given.
 std::string command_of(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) return "metaprof " + command->get_name();
   return "metaprof";
 }
 
+void check_command(const CLI::App& app, int count, char** words) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (count > 1 && command->get_name() == words[1]) return;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  if (count < 2) fail("which command? There are {}; metaprof --help shows examples", names);
+  const std::string_view word = words[1];
+  if (!word.starts_with('-')) fail("there is no command '{}'; there are {}", word, names);
+  if (word != "-h" && word != "--help") fail("the command comes before '{}'; there are {}", word, names);
+}
+
 int run(CLI::App& app, int count, char** words, const int& exit_code) {
+  check_command(app, count, words);
   try {
     app.parse(count, words);
   } catch (const CLI::Success& asked) {  // --help
     app.exit(asked);
     return kFine;
   } catch (const CLI::ParseError& error) {
-    message(Error(error.what()).what());
-    message(command_of(app) + " --help shows the options");
-    return kBadInput;
+    fail("{} ('{} --help' shows the options)", error.what(), command_of(app));
   }
   return exit_code;
 }

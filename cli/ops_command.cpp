@@ -7,11 +7,12 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
+#include <sstream>
 
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
+#include "evidence/replay_report.h"
 #include "meta/core/error.h"
 #include "meta/ops/all.h"
 #include "reports/operators_report.h"
@@ -26,12 +27,15 @@ constexpr const char* kDescription =
     "  metaprof ops norm                              those whose name has this word\n"
     "  metaprof ops --json ops.json\n"
     "  metaprof ops --coverage a.pt2 b.pt2            which operators of these models are known\n"
+    "  metaprof ops --replay h200.log.gz --only '*/softmax/*' --verbose\n"
+    "                                                 recorded cases against what is known\n"
     "\n"
-    "Exit status: 0, 2 bad usage or input.\n";
+    "Exit status: 0 fine, 1 recorded cases differ, 2 bad usage or input.\n";
 
 struct OpsOptions {
   std::string word, json;
   std::vector<std::string> coverage;
+  ReplayOptions replay;
 };
 
 std::vector<std::string> facts_of(const Operator& op) {
@@ -139,10 +143,31 @@ Coverage coverage_of(const std::vector<std::string>& models) {
   return coverage;
 }
 
+int replay_cases(const OpsOptions& options) {
+  ReplayOptions replay = options.replay;
+  std::ostringstream text;
+  // With JSON on stdout the text is left out.
+  replay.json = options.json == "-" ? "/dev/stdout" : options.json;
+  const ReplayCounts counts = replay_logs(replay, text);
+  if (options.json != "-") std::cout << text.str();
+  for (const int64_t equal : counts.equal)
+    if (equal != counts.claimed) return kFinding;
+  return kFine;
+}
+
+void check_options(const OpsOptions& options) {
+  const bool replays = !options.replay.logs.empty();
+  if (replays + !options.coverage.empty() + !options.word.empty() > 1)
+    fail("give one of WORD, --coverage and --replay");
+  if (!replays && (options.replay.only != "*" || options.replay.verbose))
+    fail("--only and --verbose belong to --replay");
+}
+
 int ops(const OpsOptions& options) {
+  check_options(options);
+  if (!options.replay.logs.empty()) return replay_cases(options);
   std::string text, json;
   if (!options.coverage.empty()) {
-    if (!options.word.empty()) fail("--coverage takes models, and no word '{}' beside them", options.word);
     const Coverage coverage = coverage_of(options.coverage);
     text = coverage_text(coverage);
     json = coverage_json(coverage);
@@ -166,6 +191,11 @@ void add_ops_command(CLI::App& app, int& exit_code) {
       ->option_text(" ");
   command->add_option("--coverage", options->coverage, "models whose operators to look up")
       ->option_text("MODEL…");
+  command->add_option("--replay", options->replay.logs, "recordings of operator cases to repeat and compare")
+      ->option_text("LOG.gz…");
+  command->add_option("--only", options->replay.only, "of these the cases with such a name, as '*/softmax/*'")
+      ->option_text("GLOB");
+  command->add_flag("--verbose", options->replay.verbose, "show every difference");
   command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
       ->option_text("FILE");
   command->callback([options, &exit_code] { exit_code = ops(*options); });

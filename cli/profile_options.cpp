@@ -68,7 +68,7 @@ void add_device_options(CLI::App& command, ProfileOptions& options) {
 void add_input_options(CLI::App& command, ProfileOptions& options) {
   Group group{command, "The inputs"};
   group.add("--batch", "N", options.batch, "batch size in place of the export's");
-  group.add("--set", "NAME=…", options.settings, "shape or value of an input");
+  group.add("--set", "NAME=TEXT", options.settings, "shape or value of an input");
 }
 
 void add_report_options(CLI::App& command, ProfileOptions& options) {

@@ -122,7 +122,7 @@ std::string ReplayReport::json() const {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void replay_logs(const ReplayOptions& options, std::ostream& out) {
+ReplayCounts replay_logs(const ReplayOptions& options, std::ostream& out) {
   ReplayReport report;
   for (const std::string& path : options.logs) {
     OpLog log(path);
@@ -133,10 +133,11 @@ void replay_logs(const ReplayOptions& options, std::ostream& out) {
   if (report.totals().total == 0) fail("no recorded case is named like '{}'", options.only);
   if (options.verbose) out << report.differences_text() << "\n";
   out << report.text();
-  if (options.json.empty()) return;
+  if (options.json.empty()) return report.totals();
   std::ofstream file(options.json);
   file << report.json();
   if (!file.flush()) fail("{}: cannot be written", options.json);
+  return report.totals();
 }
 
 }  // namespace metaprof

@@ -48,7 +48,7 @@ struct ReplayOptions {
 };
 
 /// The subcommand `metaprof ops --replay`: replays, prints, writes. Errors: a log that cannot be read, a
-/// pattern that matches no case.
-void replay_logs(const ReplayOptions& options, std::ostream& out);
+/// pattern that matches no case. Returns the sums over all cases.
+ReplayCounts replay_logs(const ReplayOptions& options, std::ostream& out);
 
 }  // namespace metaprof

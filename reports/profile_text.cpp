@@ -128,8 +128,7 @@ std::string largest_table(const PeakMoment& peak) {
                       : std::string("(no tensor)");
     if (!storage.name.empty()) tensor += " " + shown(storage.name, kMostCharacters);
     std::string maker = shown(storage.op, kMostCharacters);
-    if (!storage.module.empty())
-      maker += (maker.empty() ? "" : " of ") + shown(storage.module, kMostCharacters);
+    if (!storage.module.empty()) maker += " of " + shown(storage.module, kMostCharacters);
     table.row({in_unit(storage.bytes.count, unit), std::string(to_string(storage.category)), tensor, maker});
   }
   return table.text(2);

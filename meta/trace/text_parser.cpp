@@ -243,6 +243,13 @@ class Parser {
     return on_stream;
   }
 
+  // A node is made, and keeps its inputs, before its operator's line.
+  uint32_t later_call(std::string_view value, size_t at) {
+    const uint32_t number = index32(line_.integer_in(value, at, "the number of a call"), at);
+    call_references_.push_back({number, line_.number});
+    return number;
+  }
+
   uint32_t known_call(std::string_view value, size_t at) {
     const int64_t number = line_.integer_in(value, at, "the number of an earlier call");
     if (number > static_cast<int64_t>(trace_.calls.size()))
@@ -392,9 +399,9 @@ class Parser {
       if (const char* value = value_of(word, "module"))
         node.module = trace_.intern(value);
       else if (const char* value = value_of(word, "call"))
-        node.call = known_call(value, at);
+        node.call = later_call(value, at);
       else if (const char* value = value_of(word, "seq"))
-        node.sequence = static_cast<uint64_t>(line_.integer_in(value, at, "seq= and a number"));
+        node.sequence = line_.unsigned_in(value, at, "seq= and a number");
       else
         line_.expected("module=, call=, seq= or '->'", at);
     }
@@ -461,6 +468,11 @@ class Parser {
       if (reference.number >= trace_.storages.size())
         line_.wrong(fmt::format("storage {} does not exist", reference.number));
     }
+    for (const Reference& reference : call_references_) {
+      line_.number = reference.line;
+      if (reference.number > trace_.calls.size())
+        line_.wrong(fmt::format("call {} does not exist", reference.number));
+    }
     for (const Reference& reference : node_references_) {
       line_.number = reference.line;
       if (reference.number > trace_.nodes.size())
@@ -473,7 +485,7 @@ class Parser {
   TextLine line_;
   std::vector<OpenCall> open_calls_;
   std::vector<bool> alive_;
-  std::vector<Reference> storage_references_, node_references_;
+  std::vector<Reference> storage_references_, call_references_, node_references_;
 };
 
 }  // namespace

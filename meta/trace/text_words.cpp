@@ -84,6 +84,13 @@ int64_t TextLine::integer_in(std::string_view digits, size_t at, std::string_vie
   return value;
 }
 
+uint64_t TextLine::unsigned_in(std::string_view digits, size_t at, std::string_view what) const {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) expected(what, at);
+  return value;
+}
+
 void TextLine::end(size_t at) const {
   if (at < words.size()) expected("the end of the line", at);
 }

@@ -27,6 +27,8 @@ struct TextLine {
   int64_t integer(size_t at, std::string_view what, int64_t least = 0) const;
   /// As above, of a part of the word at `at`.
   int64_t integer_in(std::string_view digits, size_t at, std::string_view what, int64_t least = 0) const;
+  /// Any 64 bits.
+  uint64_t unsigned_in(std::string_view digits, size_t at, std::string_view what) const;
   /// An error if there are words from `at` on.
   void end(size_t at) const;
 };

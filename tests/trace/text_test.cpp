@@ -21,7 +21,7 @@ buffer "odd name" i64[]@2
 > aten::mm f32[8,4]@0 f32[3,4]g@1
 + 4 96 activation
 < f32[8,3]g@4 counted=192 moved=272
-node #1 AccumulateGrad seq=7
+node #1 AccumulateGrad seq=18446744073709551615
 node #2 MmBackward0 call=2 seq=1 -> 0 #1
 save 1 MmBackward0#2
 <
@@ -182,6 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"node #1 A\n> evaluate B#1", "t:2: expected A#1, got 'B#1'"},
         Malformed{"node #2 A", "t:1: expected #1, the number of the next node, got '#2'"},
         Malformed{"node #1 A -> 0 #3\n", "t:1: node #3 does not exist"},
+        Malformed{"node #1 A call=1\n", "t:1: call 1 does not exist"},
         Malformed{"node #1 A => #1", "t:1: expected module=, call=, seq= or '->', got '=>'"},
         Malformed{"+ 1 8 input\nsave 1 3", "t:2: expected a node as NAME#NUMBER, got '3'"},
         Malformed{"# step 3", "t:1: expected phase, enter or leave, got 'step'"},

@@ -1,0 +1,158 @@
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "meta/core/error.h"
+#include "tests/cli/program.h"
+
+namespace metaprof {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kBase = "tests/data/fixtures/base.pt2";  // Linear(4, 3), relu, cross-entropy
+const std::string kTrace = "tests/data/traces/two_layers.trace";
+
+std::string temporary(const std::string& name) {
+  return testing::TempDir() + "metaprof_profile_test_" + name;
+}
+
+TEST(Profile, ShowsATableAndEndsWithWhetherItFits) {
+  const Outcome outcome = run_program("profile " + kBase + " --optimizer none");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("base on NVIDIA H200 (h200)\n")) << outcome.out;
+  EXPECT_NE(outcome.out.find("\n(root) "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("parameters: 15 in 2 tensors, 60 B; trainable: 15\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.rfind("\nFits on h200 (139.8 GiB): "), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << "a file is no terminal";
+}
+
+TEST(Profile, JsonGoesToAFileBesideTheText) {
+  const std::string file = temporary("beside.json");
+  const Outcome outcome = run_program("profile " + kBase + " --optimizer none --json " + file);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(outcome.out.starts_with("base on"));
+  const Json json = Json::parse(read_file(file));
+  EXPECT_EQ(json["schema"], "metaprof.profile");
+  EXPECT_EQ(json["model"], "base");
+  EXPECT_EQ(json["parameters"]["count"], 15);
+  EXPECT_EQ(json["options"]["optimizer"], "none");
+  EXPECT_EQ(json["phases"].size(), 1u + 3 * 2) << "setup, and forward and backward of three steps";
+}
+
+TEST(Profile, JsonOnStdoutIsAllThereIs) {
+  const Outcome outcome = run_program("profile " + kBase + " --optimizer none --steps 1 --json -");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(Json::parse(outcome.out)["phases"].size(), 3u);
+}
+
+TEST(Profile, WhatItWritesFollowsTheSchema) {
+  const std::string file = temporary("schema.json");
+  ASSERT_EQ(run_program("profile " + kBase + " --optimizer none --json " + file).exit_code, 0);
+  const int status = std::system(
+      (METAPROF_PYTHON " tests/validate_json.py reports/schema/profile.schema.json " + file).c_str());
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Profile, ADeviceThatIsTooSmallIsAFinding) {
+  const Outcome outcome = run_program("profile " + kTrace + " --memory 3000B");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.out.find("Does not fit on h200 (2.9 KiB)"), std::string::npos) << outcome.out;
+}
+
+TEST(Profile, ARunCanBeKeptAsATrace) {
+  const std::string trace = temporary("kept.trace");
+  const Outcome run = run_program("profile " + kBase + " --optimizer none --json - --write-trace " + trace);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Outcome again = run_program("profile " + trace + " --json -");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const Json expected = Json::parse(run.out), got = Json::parse(again.out);
+  for (const char* key : {"parameters", "buffers", "flops", "flops_all", "saved", "phases", "peak"})
+    EXPECT_EQ(expected[key], got[key]) << key;
+}
+
+TEST(Profile, OptionsOfTheStepHaveNoEffectOnATrace) {
+  expect_refusal("profile " + kTrace + " --steps 2",
+                 "--steps has no effect on a trace: its steps are those that were run");
+}
+
+TEST(Profile, AnUnknownOperatorHasARow) {
+  const Outcome outcome = run_program("profile tests/data/programs/custom_op.pt2 --optimizer none --json -");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json rows = Json::parse(outcome.out)["unmodelled"];
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [](const Json& r) { return r["op"] == "demo::scaled_gelu"; });
+  ASSERT_NE(row, rows.end()) << rows;
+  EXPECT_EQ((*row)["calls"], 1);
+  EXPECT_GT((*row)["share_of_output_bytes"], 0);
+}
+
+TEST(Profile, StrictlyAnUnknownOperatorIsAnError) {
+  const Outcome outcome = run_program("profile tests/data/programs/custom_op.pt2 --optimizer none --strict");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("demo::scaled_gelu is not known"), std::string::npos) << outcome.err;
+}
+
+TEST(Profile, ModelsThatCannotBeReadAreRefused) {
+  expect_refusal("profile nowhere/model.pt2", "nowhere/model.pt2: no such file");
+  expect_refusal(
+      "profile resnet18",
+      "resnet18: no such file; models cannot be named yet: export one with torch.export.save and give "
+      "the .pt2");
+  expect_refusal("profile tests/data",
+                 "tests/data: Hugging Face configurations cannot be read yet; export the model with "
+                 "torch.export.save and give the .pt2");
+  expect_refusal(
+      "profile tests/data/fixtures/truncated_half.pt2",
+      "tests/data/fixtures/truncated_half.pt2: not a zip archive, or its end is missing (Not a zip "
+      "archive): export again with torch.export.save");
+  expect_refusal(
+      "profile tests/data/fixtures/aoti_only.pt2",
+      "tests/data/fixtures/aoti_only.pt2: an AOTInductor package: it holds compiled code and no graph; "
+      "export the model with torch.export.save instead");
+}
+
+TEST(Profile, JsonThatIsNoExportIsRefused) {
+  const Outcome outcome = run_program("profile tests/data/fixtures/json_syntax.pt2");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("JSON"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+TEST(Profile, ATraceThatCannotBeReadNamesItsLine) {
+  const std::string file = temporary("bad.trace");
+  std::ofstream(file) << "+ 1 8 input\n- 2\n";
+  expect_refusal("profile " + file, file + ":2: storage 2 does not exist yet; the last one is 1");
+}
+
+TEST(Profile, WordsThatAreNoOptionsAreRefused) {
+  const Outcome outcome = run_program("profile " + kBase + " --optimizer adem");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_TRUE(outcome.err.starts_with("metaprof: --optimizer: 'adem' is not one of: none")) << outcome.err;
+  const Outcome precision = run_program("profile " + kBase + " --optimizer none --precision fp8");
+  EXPECT_EQ(precision.exit_code, 2);
+  EXPECT_EQ(precision.err,
+            "metaprof: --precision: 'fp8' is not one of: fp32, bf16, fp16, amp-bf16, amp-fp16\n");
+  expect_refusal(
+      "profile " + kTrace + " --device h900",
+      "--device: there is no device 'h900'; there are h200, h100, a100, l40s, rtx4090, t4, cpu, and files "
+      "FILE.json");
+  expect_refusal(
+      "profile " + kTrace + " --memory 24XB",
+      "'24XB' is not a size; expected a number and a unit, as 40GiB (B, KiB, MiB, GiB, TiB, kB, MB, GB, "
+      "TB)");
+}
+
+TEST(Profile, ResultsThatCannotBeWrittenAreErrors) {
+  const Outcome outcome = run_program("profile " + kTrace + " --json nowhere/x.json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "metaprof: nowhere/x.json: cannot be written (No such file or directory)\n");
+  const Outcome full = run_program("profile " + kTrace + " --json /dev/full");
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_EQ(full.err, "metaprof: /dev/full: cannot be written (No space left on device)\n");
+}
+
+}  // namespace
+}  // namespace metaprof

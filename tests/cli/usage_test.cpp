@@ -1,0 +1,62 @@
+#include "tests/cli/program.h"
+
+namespace metaprof {
+namespace {
+
+TEST(Usage, HelpBeginsWithExamples) {
+  for (const char* words : {"--help", "profile --help", "ops --help"}) {
+    const Outcome outcome = run_program(words);
+    EXPECT_EQ(outcome.exit_code, 0) << words;
+    EXPECT_EQ(outcome.err, "") << words;
+    const size_t example = outcome.out.find("  metaprof "), usage = outcome.out.find("Usage: metaprof");
+    ASSERT_NE(example, std::string::npos) << outcome.out;
+    ASSERT_NE(usage, std::string::npos) << outcome.out;
+    EXPECT_LT(example, usage) << words;
+  }
+}
+
+TEST(Usage, TheListOfCommandsHasALineForEach) {
+  const std::string out = run_program("--help").out;
+  EXPECT_NE(out.find("  profile                   What training steps of a model cost.\n"), std::string::npos)
+      << out;
+}
+
+TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
+  expect_refusal("", "which command? There are profile, ops; metaprof --help shows examples");
+  expect_refusal("frobnicate", "there is no command 'frobnicate'; there are profile, ops");
+}
+
+TEST(Usage, UnknownOptionsAreNamed) {
+  expect_refusal(
+      "profile x.pt2 --colour",
+      "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
+  expect_refusal("--colour profile", "the command comes before '--colour'; there are profile, ops");
+}
+
+TEST(Usage, AMissingModelIsNamed) {
+  expect_refusal("profile", "MODEL is required ('metaprof profile --help' shows the options)");
+}
+
+TEST(Usage, BadValuesSayWhatIsExpected) {
+  expect_refusal("profile x.pt2 --steps abc",
+                 "--steps: Value abc not in range 1 to 1000 ('metaprof profile --help' shows the options)");
+  expect_refusal("profile x.pt2 --steps 0",
+                 "--steps: Value 0 not in range 1 to 1000 ('metaprof profile --help' shows the options)");
+  expect_refusal(
+      "profile x.pt2 --sort size",
+      "--sort: size not in {type,parameters,saved,forward_tmp,forward_out,backward_tmp,backward_out,"
+      "flops_forward,flops_backward} ('metaprof profile --help' shows the options)");
+}
+
+TEST(Usage, OptionsThatDoNotWorkYetSaySo) {
+  expect_refusal("profile x.pt2 --batch 3",
+                 "--batch does not work yet: export the model with the batch size that you want");
+  expect_refusal("profile x.pt2 --set x=3",
+                 "--set does not work yet: export the model with the inputs that you want");
+  expect_refusal(
+      "profile x.pt2 --workspaces none",
+      "--workspaces none does not work yet: workspaces follow the rules of their libraries (auto)");
+}
+
+}  // namespace
+}  // namespace metaprof
