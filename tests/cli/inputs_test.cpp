@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -43,7 +44,7 @@ class DeviceFile : public testing::Test {
     const size_t at = message.find(file_);
     return at == std::string::npos ? message : message.substr(at + file_.size());
   }
-  const std::string file_ = testing::TempDir() + "metaprof_device_test.json";
+  const std::string file_ = testing::TempDir() + "metaprof_device_" + std::to_string(getpid()) + ".json";
 };
 
 TEST_F(DeviceFile, TakesWhatItLeavesOutFromAnotherDevice) {
