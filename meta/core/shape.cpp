@@ -98,6 +98,11 @@ bool suggests_channels_last(SizesView sizes, SizesView strides) {
   return follows(0);
 }
 
+MemoryFormat suggested_format(SizesView sizes, SizesView strides) {
+  if (!suggests_channels_last(sizes, strides)) return MemoryFormat::contiguous;
+  return sizes.size() == 5 ? MemoryFormat::channels_last_3d : MemoryFormat::channels_last;
+}
+
 bool is_non_overlapping_and_dense(SizesView sizes, SizesView strides) {
   if (is_contiguous(sizes, strides)) return true;
   SmallVector<uint32_t, 6> order;

@@ -30,6 +30,8 @@ bool is_contiguous(SizesView sizes, SizesView strides);
 bool is_channels_last(SizesView sizes, SizesView strides);
 /// Looks like channels_last rather than contiguous: the framework's `suggest_memory_format`.
 bool suggests_channels_last(SizesView sizes, SizesView strides);
+/// As above, as a format: channels_last of 4 or 5 dimensions, or contiguous.
+MemoryFormat suggested_format(SizesView sizes, SizesView strides);
 /// Every element has one place and there are no gaps.
 bool is_non_overlapping_and_dense(SizesView sizes, SizesView strides);
 /// Strides for a new dense tensor that keeps the order of dimensions of `strides`

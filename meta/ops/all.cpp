@@ -26,6 +26,11 @@ const Registry& standard_registry() {
              add_class_loss_operators,
              add_embedding_operators,
              add_dropout_operators,
+             add_convolution_operators,
+             add_batch_norm_operators,
+             add_layer_norm_operators,
+             add_pooling_operators,
+             add_adaptive_pooling_operators,
          })
       family(all);
     return Registry(std::move(all));

@@ -31,5 +31,10 @@ void add_softmax_operators(std::vector<Op>& ops);
 void add_class_loss_operators(std::vector<Op>& ops);
 void add_embedding_operators(std::vector<Op>& ops);
 void add_dropout_operators(std::vector<Op>& ops);
+void add_convolution_operators(std::vector<Op>& ops);
+void add_batch_norm_operators(std::vector<Op>& ops);
+void add_layer_norm_operators(std::vector<Op>& ops);
+void add_pooling_operators(std::vector<Op>& ops);
+void add_adaptive_pooling_operators(std::vector<Op>& ops);
 
 }  // namespace metaprof

@@ -138,6 +138,17 @@ void as_strided_meta(Call& c) {
   c.view(self, c.ints("size"), c.ints("stride"), offset);
 }
 
+// Changes the tensor itself: every handle to it sees the new geometry.
+void as_strided_in_place_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  TensorImpl& impl = *self;
+  impl.sizes = c.ints("size");
+  impl.strides = c.ints("stride");
+  if (c.given("storage_offset")) impl.offset = c.integer("storage_offset");
+  impl.refresh();
+  c.result(self);
+}
+
 void slice_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const auto dim = size_t(dim_of(c));
@@ -392,6 +403,21 @@ void add_view_operators(std::vector<Op>& ops) {
                  .flops = free_of_flops,
                  .examples = {"f32[2,6] (2 3) (6 2) 1"},
                  .facts = kView});
+  ops.push_back({.schema = "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
+                           "storage_offset=None) -> Tensor(a!)",
+                 .summary = "self with another geometry over the same storage",
+                 .meta = as_strided_in_place_meta,
+                 .kernels = {},
+                 .derivatives = {{{"self"},
+                                  {},
+                                  [](Backward& b) -> Gradients {
+                                    return {Tensor(call<"as_strided_backward">(
+                                        b.session, b.grad(), b.sizes("self"), b.shape("self")->strides,
+                                        b["size"], b["stride"], b["storage_offset"]))};
+                                  }}},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] (2 3) (3 1)"},
+                 .facts = {.node = "AsStridedBackward1"}});
   ops.push_back({.schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
                            "SymInt step=1) -> Tensor(a)",
                  .summary = "self[start:end:step]",

@@ -162,6 +162,11 @@ inline Tensor alias(const Tensor& tensor) {
 }
 /// A view: as `alias`, and it keeps the tensor that the chain of views began with.
 Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset);
+/// The format that the strides look like (the framework's `suggest_memory_format`).
+inline MemoryFormat suggested_format(const TensorImpl& tensor) {
+  return suggested_format(tensor.sizes, tensor.strides);
+}
+inline MemoryFormat suggested_format(const Tensor& tensor) { return suggested_format(*tensor); }
 /// "f32[2,3]"
 std::string describe(const Tensor& tensor);
 

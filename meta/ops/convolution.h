@@ -1,0 +1,57 @@
+#pragma once
+// Convolutions: geometry, and which library computes one (aten/src/ATen/native/Convolution.cpp, 2.11).
+
+#include "meta/op/call.h"
+
+namespace metaprof {
+
+enum class ConvolutionBackend : uint8_t {
+  empty,         ///< no batch or no channels: nothing is computed
+  cudnn,         ///< also transposed
+  depthwise_2d,  ///< the framework's own kernels, row-major only
+  depthwise_3d,
+  slow_transposed,  ///< columns and a product per image
+  host
+};
+
+/// The plain arguments of one convolution.
+struct ConvolutionArguments {
+  Sizes stride, padding, dilation, output_padding;  ///< one per spatial dimension
+  bool transposed = false;
+  int64_t groups = 1;
+};
+
+/// A convolution with its tensors as the backends see them: 1-D ones as 2-D.
+struct Convolution : ConvolutionArguments {
+  Tensor input, weight;
+};
+
+/// Arguments of `convolution` and `convolution_backward`, lists of one number spread over the spatial
+/// dimensions; wrong ones are an Error.
+ConvolutionArguments convolution_arguments(const Call& call, int64_t spatial_dims);
+/// Sizes of the output; an Error if the kernel does not fit.
+Sizes convolution_output_sizes(const Call& call, const Convolution& convolution);
+
+/// channels_last if the input or the weight looks like it, whatever backend (ConvUtils.h,
+/// cudnn_conv_suggest_memory_format); f64 stays row-major.
+MemoryFormat convolution_format(const Tensor& input, const Tensor& weight);
+ConvolutionBackend convolution_backend(const Call& call, const Convolution& convolution);
+
+/// [N,C,L] as [N,C,1,L] and back, without history.
+Tensor as_2d(const Tensor& tensor);
+Tensor as_1d(const Tensor& tensor);
+
+/// Kernels of `convolution` and `convolution_backward` on CUDA (convolution_cuda.cpp).
+void convolution_cuda(Call& call);
+void convolution_backward_cuda(Call& call);
+
+/// What convolution_backward makes, before any of it has memory.
+struct ConvolutionGradients {
+  ConvolutionBackend backend;
+  MemoryFormat backend_format;  ///< into which the input is brought if the weight's gradient is wanted
+  MemoryFormat input_format, weight_format;  ///< of the results
+};
+ConvolutionGradients plan_gradients(const Call& call, const Convolution& convolution,
+                                    const Tensor& grad_output);
+
+}  // namespace metaprof

@@ -1,0 +1,231 @@
+// Pooling over fixed windows: maxima and means, in one to three dimensions.
+
+#include "meta/ops/pooling.h"
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/functions.h"
+#include "meta/ops/iterator.h"
+
+namespace metaprof {
+
+Sizes spread_over(const Call& c, Name name, size_t dims) {
+  const Sizes& given = c.ints(name);
+  if (given.size() == dims) return given;
+  if (given.size() == 1) return Sizes(dims, given[0]);
+  c.error(fmt::format("'{}' takes 1 or {} numbers, got {}", name.text, dims, to_string(SizesView(given))));
+}
+
+PoolWindow pool_window(const Call& c, size_t dims) {
+  PoolWindow window;
+  window.kernel = spread_over(c, "kernel_size", dims);
+  window.stride = c.ints("stride").empty() ? window.kernel : spread_over(c, "stride", dims);
+  window.padding = spread_over(c, "padding", dims);
+  const bool dilated = c.op.schema.find(Name("dilation").hash) >= 0;
+  window.dilation = dilated ? spread_over(c, "dilation", dims) : Sizes(dims, 1);
+  window.ceil_mode = c.boolean("ceil_mode");
+  for (size_t d = 0; d < dims; ++d) {
+    if (window.kernel[d] < 1 || window.stride[d] < 1 || window.dilation[d] < 1)
+      c.error("kernel, stride and dilation must be positive");
+    if (window.padding[d] < 0 || window.padding[d] > ((window.kernel[d] - 1) * window.dilation[d] + 1) / 2)
+      c.error(fmt::format("padding must lie between 0 and half of the kernel; got {} for a kernel of {}",
+                          window.padding[d], window.kernel[d]));
+  }
+  return window;
+}
+
+Sizes pooled_sizes(const Call& c, const Tensor& input, const PoolWindow& window) {
+  const size_t dims = window.kernel.size(), all = input.sizes().size();
+  if (all != dims + 1 && all != dims + 2)
+    c.error(fmt::format("expects {} or {} dimensions, got {}", dims + 1, dims + 2, describe(input)));
+  Sizes out = input.sizes();
+  for (size_t d = 0; d < dims; ++d) {
+    const size_t at = all - dims + d;
+    const int64_t reach = (window.kernel[d] - 1) * window.dilation[d] + 1, stride = window.stride[d];
+    const int64_t room =
+        input.sizes()[at] + 2 * window.padding[d] - reach + (window.ceil_mode ? stride - 1 : 0);
+    out[at] = room >= 0 ? room / stride + 1 : 0;
+    // The last window begins inside the input or its left padding.
+    if (window.ceil_mode && (out[at] - 1) * stride >= input.sizes()[at] + window.padding[d]) --out[at];
+    if (out[at] < 1)
+      c.error(fmt::format("the window of {} does not fit dimension {} of {}", reach, at, describe(input)));
+  }
+  return out;
+}
+
+Sizes pooled_strides(const Tensor& input, SizesView sizes) {
+  return strides_in(suggested_format(input), sizes);
+}
+
+namespace {
+
+template <size_t dims>
+void max_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes sizes = pooled_sizes(c, self, pool_window(c, dims));
+  c.output(sizes, pooled_strides(self, sizes), self.dtype());
+  c.output(sizes, pooled_strides(self, sizes), DType::i64);
+}
+
+template <size_t dims>
+void mean_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes sizes = pooled_sizes(c, self, pool_window(c, dims));
+  c.output(sizes, pooled_strides(self, sizes), self.dtype());
+}
+
+void gradient_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.output(self.sizes(), pooled_strides(self, self.sizes()), self.dtype());
+}
+
+// Results first, then what the kernel needs in the input's format.
+void results_then_copies(Call& c) {
+  c.allocate_all();
+  if (c.result_tensor().numel() == 0) return;
+  const MemoryFormat format = suggested_format(c.tensor("self"));
+  SmallVector<Tensor, 3> copies;
+  for (const Value& argument : c.arguments)
+    if (argument.is_tensor()) copies.push_back(c.contiguous(argument.tensor(), format));
+  while (!copies.empty()) copies.pop_back();
+}
+
+// Comparisons or additions: one per element of each window.
+template <size_t dims>
+FlopCount window_flops(const Call& c) {
+  return {.own = multiply(c.result_tensor().numel(), numel(spread_over(c, "kernel_size", dims)))};
+}
+
+template <size_t dims>
+FlopCount gradient_flops(const Call& c) {
+  return {.own = c.tensor("grad_output").numel()};
+}
+
+template <FixedString backward>
+Gradients max_gradient(Backward& b) {
+  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["stride"], b["padding"],
+                                b["dilation"], b["ceil_mode"], b("result1")))};
+}
+
+template <FixedString backward>
+Gradients mean_gradient(Backward& b) {
+  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["stride"], b["padding"],
+                                b["ceil_mode"], b["count_include_pad"], b["divisor_override"]))};
+}
+
+template <FixedString with_indices>
+void max_body(Call& c) {
+  Results both = call<with_indices>(c.session, c["self"], c["kernel_size"], c["stride"], c["padding"],
+                                    c["dilation"], c["ceil_mode"]);
+  c.result(both[0]);
+}
+
+constexpr Facts kMaxFacts{.no_gradient_for = 2};
+
+void add_max(std::vector<Op>& ops) {
+  ops.push_back({.schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+                           "int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+                 .summary = "maximum of each window",
+                 .meta = composite(max_body<"max_pool2d_with_indices">),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,3,8,8] 3 2 1"}});
+  ops.push_back({.schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+                           "int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+                 .summary = "maximum of each window",
+                 .meta = composite(max_body<"max_pool3d_with_indices">),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[1,2,4,4,4] 2"}});
+  Op op{.schema =
+            "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+            "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        .summary = "maximum of each window, and where it was",
+        .meta = max_meta<2>,
+        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool2d_with_indices_backward">}},
+        .flops = window_flops<2>,
+        .examples = {"f32[2,3,8,8] 3 2 1"},
+        .facts = kMaxFacts};
+  op.facts.node = "MaxPool2DWithIndicesBackward0";
+  ops.push_back(op);
+  op.schema =
+      "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
+      "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
+  op.meta = max_meta<3>;
+  op.derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool3d_with_indices_backward">}};
+  op.flops = window_flops<3>;
+  op.examples = {"f32[1,2,4,4,4] 2"};
+  op.facts.node = "MaxPool3DWithIndicesBackward0";
+  ops.push_back(op);
+
+  op = {.schema =
+            "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
+            "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        .summary = "the gradient at the maxima, else 0",
+        .meta = gradient_meta,
+        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .derivatives = not_differentiable,
+        .flops = gradient_flops<2>,
+        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"}};
+  ops.push_back(op);
+  op.schema =
+      "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
+      "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor";
+  op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) (1) False i64[1,2,2,2,2]"};
+  ops.push_back(op);
+}
+
+void add_mean(std::vector<Op>& ops) {
+  Op op{.schema =
+            "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
+            "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        .summary = "mean of each window",
+        .meta = mean_meta<2>,
+        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool2d_backward">}},
+        .flops = window_flops<2>,
+        .examples = {"f32[2,3,8,8] 2"},
+        .facts = {.node = "AvgPool2DBackward0"}};
+  ops.push_back(op);
+  op.schema =
+      "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, "
+      "bool count_include_pad=True, int? divisor_override=None) -> Tensor";
+  op.meta = mean_meta<3>;
+  op.derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool3d_backward">}};
+  op.flops = window_flops<3>;
+  op.examples = {"f32[1,2,4,4,4] 2"};
+  op.facts.node = "AvgPool3DBackward0";
+  ops.push_back(op);
+
+  op = {.schema =
+            "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
+            "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        .summary = "the gradient spread over each window",
+        .meta = gradient_meta,
+        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .derivatives = not_differentiable,
+        .flops = window_flops<2>,
+        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) False True None"}};
+  ops.push_back(op);
+  op.schema =
+      "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
+      "padding, "
+      "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
+  op.flops = window_flops<3>;
+  op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) False True None"};
+  ops.push_back(op);
+}
+
+}  // namespace
+
+void add_pooling_operators(std::vector<Op>& ops) {
+  add_max(ops);
+  add_mean(ops);
+}
+
+}  // namespace metaprof

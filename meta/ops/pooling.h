@@ -1,0 +1,26 @@
+#pragma once
+// Pooling: windows and the sizes of what they give (aten/src/ATen/native/Pool.h, 2.11).
+
+#include "meta/op/call.h"
+
+namespace metaprof {
+
+/// One number per spatial dimension.
+struct PoolWindow {
+  Sizes kernel, stride, padding, dilation;
+  bool ceil_mode = false;
+};
+
+/// The call's window; a single number stands for all dimensions, an empty stride for the kernel. An Error if
+/// it cannot be one.
+PoolWindow pool_window(const Call& call, size_t dims);
+/// Sizes of the output of an input with or without a batch dimension; an Error if nothing is left.
+Sizes pooled_sizes(const Call& call, const Tensor& input, const PoolWindow& window);
+
+/// Strides of a result of pooling: the input's format, where the result has as many dimensions.
+Sizes pooled_strides(const Tensor& input, SizesView sizes);
+
+/// A list argument with one number per spatial dimension.
+Sizes spread_over(const Call& call, Name name, size_t dims);
+
+}  // namespace metaprof
