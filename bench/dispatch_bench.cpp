@@ -44,7 +44,8 @@ void dispatched_op(benchmark::State& state) {
     clear_trace(*session);
     state.ResumeTiming();
   }
-  state.counters["per_op"] = benchmark::Counter(double(kChain) * double(state.iterations()), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_op"] = benchmark::Counter(double(kChain) * double(state.iterations()),
+                                                benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(dispatched_op);
 
@@ -59,7 +60,8 @@ void dispatched_op_without_gradient(benchmark::State& state) {
     clear_trace(*session);
     state.ResumeTiming();
   }
-  state.counters["per_op"] = benchmark::Counter(double(kChain) * double(state.iterations()), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_op"] = benchmark::Counter(double(kChain) * double(state.iterations()),
+                                                benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(dispatched_op_without_gradient);
 
@@ -79,7 +81,8 @@ void backward_node(benchmark::State& state) {
     input->extra->grad.reset();
     state.ResumeTiming();
   }
-  state.counters["per_node"] = benchmark::Counter(double(kChain) * double(state.iterations()), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_node"] = benchmark::Counter(double(kChain) * double(state.iterations()),
+                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(backward_node);
 

@@ -310,6 +310,7 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
   Scoped<Category> born_as(session.category, Category::temporary);
   Scoped<bool> thread(session.backward_thread, session.profile.type == DeviceType::cuda);
   Scoped<GraphTask*> running(state.task, &task);
+  Scoped<uint32_t> number(state.running, task.serial);
   Scoped<uint32_t> deeper(state.reentrant_depth, state.reentrant_depth + 1);
   Scoped<uint16_t> depth(session.depth, 0);
   const Ref<Node> first = start(task, root_edges, root_gradients);

@@ -19,6 +19,7 @@ struct AutogradState {
   std::vector<std::shared_ptr<SavedTensorHooks>> saved_tensor_hooks;
   std::string saved_tensor_hooks_disabled;  ///< why; empty: they may be used
   GraphTask* task = nullptr;                ///< the backward that is running
+  uint32_t running = 0;                     ///< number of the backward that is running
   uint32_t tasks = 0;                       ///< how many there were
   uint32_t reentrant_depth = 0;
   bool trim_rows = true;    ///< tests turn it off to see what trimming saves

@@ -98,6 +98,18 @@ uint32_t op_text(Session& session, const Operator& op) {
   return texts[op.id];
 }
 
+// A call ends, whether it returns or not.
+class EndOfCall {
+ public:
+  EndOfCall(Trace& trace, uint32_t index) : trace_(trace), index_(index) {}
+  ~EndOfCall() { trace_.add({.kind = Event::Kind::end, .id = index_}); }
+  EndOfCall(const EndOfCall&) = delete;
+
+ private:
+  Trace& trace_;
+  uint32_t index_;
+};
+
 // In-place variants compute their results as the functional operator does, then write them to self.
 void write_to_self(Call& call) {
   if (call.arguments[0].is_tensors()) return call.results.clear();
@@ -129,6 +141,7 @@ void record_layer(Call& call) {
   record.inputs = add_tensors(trace, call.arguments);
   trace.calls.push_back(record);
   trace.add({.kind = Event::Kind::call, .id = index});
+  const EndOfCall end(trace, index);
   {
     Scoped<uint32_t> inside(session.call, index + 1);
     Scoped<uint16_t> deeper(session.depth, session.depth + 1);
@@ -149,7 +162,6 @@ void record_layer(Call& call) {
     }
     written.moved = bytes_moved(call);
   }
-  trace.add({.kind = Event::Kind::end, .id = index});
 }
 
 void kernel_layer(Call& call) {

@@ -3,24 +3,12 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/autocast.h"
+#include "meta/autograd/checkpoint.h"
 #include "meta/core/error.h"
 #include "meta/step/lifetimes.h"
+#include "meta/step/prepared.h"
 
 namespace metaprof {
-
-struct Interpreter::Step {
-  const GraphNode* node = nullptr;
-  const Operator* op = nullptr;  // null: higher-order, symbolic or unmodelled
-  std::vector<int> argument;     // per operand: index of the schema's argument
-  bool symbolic = false;         // results are numbers that the program's record has
-  bool higher_order = false;
-  std::vector<ValueId> dropped;  // values that nobody holds after this step
-};
-
-struct Interpreter::Prepared {
-  const Graph* graph;
-  std::vector<Step> steps;
-};
 
 Interpreter::Interpreter(Session& session, const Program& program, bool strict)
     : session_(session), program_(program), strict_(strict) {
@@ -32,7 +20,7 @@ Interpreter::Interpreter(Session& session, const Program& program, bool strict)
 
 Interpreter::~Interpreter() = default;
 
-const Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
+Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   auto& prepared = prepared_[&graph];
   if (prepared) return *prepared;
   prepared = std::make_unique<Prepared>();
@@ -68,7 +56,9 @@ void Interpreter::prepare_step(Prepared& prepared, const GraphNode& node) {
 }
 
 std::vector<Value> Interpreter::run(const std::vector<Value>& inputs) {
-  std::vector<Value> outputs = run(prepare(program_.graph), inputs);
+  Prepared& prepared = prepare(program_.graph);
+  if (!options_.checkpoint.empty() && prepared.regions.empty()) prepare_regions(prepared);
+  std::vector<Value> outputs = run(prepared, inputs);
   move_to_modules(-1);
   return outputs;
 }
@@ -77,14 +67,25 @@ std::vector<Value> Interpreter::run(const Prepared& prepared, const std::vector<
   std::vector<Value> values(prepared.graph->values.size());
   for (size_t i = 0; i < inputs.size() && i < prepared.graph->inputs.size(); ++i)
     if (prepared.graph->inputs[i] != kNoValue) values[size_t(prepared.graph->inputs[i])] = inputs[i];
-  for (const Step& step : prepared.steps) {
+  size_t step = 0;
+  for (const Region& region : prepared.regions) {
+    run_steps(prepared, step, region.begin, values);
+    run_region(prepared, region, values);
+    step = region.end;
+  }
+  run_steps(prepared, step, prepared.steps.size(), values);
+  std::vector<Value> outputs;
+  for (const Operand& output : prepared.graph->outputs) outputs.push_back(evaluate(output, values));
+  return outputs;
+}
+
+void Interpreter::run_steps(const Prepared& prepared, size_t begin, size_t end, std::vector<Value>& values) {
+  for (size_t i = begin; i < end; ++i) {
+    const Step& step = prepared.steps[i];
     if (step.node->modules >= 0) move_to_modules(step.node->modules);
     run_step(prepared, step, values);
     for (ValueId value : step.dropped) values[size_t(value)] = Value();
   }
-  std::vector<Value> outputs;
-  for (const Operand& output : prepared.graph->outputs) outputs.push_back(evaluate(output, values));
-  return outputs;
 }
 
 // Leaves and enters modules so that the stack becomes that of the next call.
@@ -198,7 +199,10 @@ void Interpreter::run_higher_order(const Prepared& prepared, const Step& step, s
                           known ? dtype_numbered(plain[1].integer()).value_or(DType::bf16) : DType::bf16);
     outputs = run(prepare(*body), inputs);
   } else if (node.op == "higher_order::tag_activation_checkpoint") {
-    outputs = run(prepare(*body), inputs);
+    const Prepared& region = prepare(*body);
+    outputs = checkpoint(
+        session_, [this, &region](const std::vector<Value>& values_in) { return run(region, values_in); },
+        inputs, false);
   } else {
     return run_unmodelled(prepared, step, values);
   }

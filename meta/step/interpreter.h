@@ -10,17 +10,28 @@ namespace metaprof {
 
 class Interpreter {
  public:
-  /// `strict`: an operator without a record is an Error instead of an unmodelled call.
-  Interpreter(Session& session, const Program& program, bool strict);
+  struct Options {
+    bool strict = false;  ///< an operator without a record is an Error instead of an unmodelled call
+    std::string
+        checkpoint;  ///< modules whose forward is checkpointed: wildcards within the segments of a path
+    bool checkpoint_reentrant = false;
+  };
+  Interpreter(Session& session, const Program& program, Options options);
   ~Interpreter();
 
   /// Runs the graph on these inputs (paired with the graph's inputs). Returns its outputs.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
  private:
+  struct Region;    // consecutive steps that are checkpointed together
   struct Prepared;  // a graph: operators found, arguments placed, lifetimes known
   struct Step;
-  const Prepared& prepare(const Graph& graph);
+  Prepared& prepare(const Graph& graph);
+  void prepare_regions(Prepared& prepared);
+  std::pair<size_t, std::string> region_at(const GraphNode& node) const;
+  void run_steps(const Prepared& prepared, size_t begin, size_t end, std::vector<Value>& values);
+  void run_region(const Prepared& prepared, const Region& region, std::vector<Value>& values);
+  std::vector<Value> run_again(const Prepared& prepared, const Region& region, std::vector<Value> values);
   void prepare_step(Prepared& prepared, const GraphNode& node);
   std::vector<Value> run(const Prepared& prepared, const std::vector<Value>& inputs);
   void run_step(const Prepared& prepared, const Step& step, std::vector<Value>& values);
@@ -32,7 +43,7 @@ class Interpreter {
 
   Session& session_;
   const Program& program_;
-  bool strict_;
+  Options options_;
   std::map<const Graph*, std::unique_ptr<Prepared>> prepared_;
   std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
   int32_t modules_ = -1;  // the module stack that is entered

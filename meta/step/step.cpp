@@ -37,7 +37,10 @@ class StepPlan {
     Placed placed = place(session, program_, options_);
     make_optimizer(placed);
     {
-      Interpreter interpreter(session, program_, options_.strict);
+      Interpreter interpreter(session, program_,
+                              {.strict = options_.strict,
+                               .checkpoint = options_.checkpoint,
+                               .checkpoint_reentrant = options_.checkpoint_reentrant});
       for (int step = 0; step < options_.steps; ++step) {
         for (int micro = 0; micro < options_.accumulate; ++micro) {
           const int number = options_.accumulate > 1 ? micro : -1;

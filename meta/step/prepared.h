@@ -1,0 +1,30 @@
+#pragma once
+// A graph made ready to run: the interpreter's own.
+
+#include "meta/step/interpreter.h"
+
+namespace metaprof {
+
+struct Interpreter::Step {
+  const GraphNode* node = nullptr;
+  const Operator* op = nullptr;  // null: higher-order, symbolic or unmodelled
+  std::vector<int> argument;     // per operand: index of the schema's argument
+  bool symbolic = false;         // results are numbers that the program's record has
+  bool higher_order = false;
+  std::vector<ValueId> dropped;  // values that nobody holds after this step
+};
+
+struct Interpreter::Region {
+  size_t begin, end;             // steps
+  std::vector<ValueId> inputs;   // made outside, passed to the module
+  std::vector<ValueId> state;    // parameters and buffers, which it reaches by itself
+  std::vector<ValueId> outputs;  // made inside, used outside
+};
+
+struct Interpreter::Prepared {
+  const Graph* graph;
+  std::vector<Step> steps;
+  std::vector<Region> regions;
+};
+
+}  // namespace metaprof
