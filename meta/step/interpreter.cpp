@@ -10,8 +10,8 @@
 
 namespace metaprof {
 
-Interpreter::Interpreter(Session& session, const Program& program, bool strict)
-    : session_(session), program_(program), strict_(strict) {
+Interpreter::Interpreter(Session& session, const Program& program, Options options)
+    : session_(session), program_(program), options_(std::move(options)) {
   for (const auto& stack : program.module_stacks) {
     auto& paths = module_paths_.emplace_back();
     for (const ModuleFrame& frame : stack) paths.emplace_back(frame.key, session.trace.intern(frame.path));
@@ -214,7 +214,7 @@ void Interpreter::run_higher_order(const Prepared& prepared, const Step& step, s
 void Interpreter::run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values) {
   const GraphNode& node = *step.node;
   std::string_view path = session_.trace.text(session_.module);
-  if (strict_)
+  if (options_.strict)
     fail("{}: operator {} is not known (module '{}'): leave out --strict to go on with its recorded results",
          program_.origin, node.op, path);
   std::vector<Value> arguments;
