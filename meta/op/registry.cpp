@@ -94,7 +94,7 @@ void plan_derivatives(Operator& op) {
   std::vector<uint8_t> differentiable;
   for (const Derivative* row : rows) {
     RowPlan plan;
-    plan.formula = row->formula;
+    plan.formula = row->formula.run;
     for (Name name : row->of) {
       const int index = op.schema.find(name.hash);
       if (index < 0) fail("record of {}: a derivative of '{}', which is no argument", op.name, name.text);

@@ -10,7 +10,12 @@ const Registry& standard_registry() {
     for (auto family : {
              add_view_operators,
              add_creation_operators,
-             add_pointwise_operators,
+             add_unary_operators,
+             add_binary_operators,
+             add_choice_operators,
+             add_comparison_operators,
+             add_activation_operators,
+             add_gated_activation_operators,
              add_sum_operators,
              add_extremum_operators,
              add_selection_operators,
