@@ -21,6 +21,8 @@ void add_choice_operators(std::vector<Op>& ops);
 void add_comparison_operators(std::vector<Op>& ops);
 void add_activation_operators(std::vector<Op>& ops);
 void add_gated_activation_operators(std::vector<Op>& ops);
+void add_power_operators(std::vector<Op>& ops);
+void add_special_operators(std::vector<Op>& ops);
 void add_sum_operators(std::vector<Op>& ops);
 void add_extremum_operators(std::vector<Op>& ops);
 void add_selection_operators(std::vector<Op>& ops);
