@@ -36,9 +36,8 @@ void set_history(const Tensor& tensor, const Ref<Node>& node, bool differentiabl
 
 void set_histories(Call& call, const Ref<Node>& node) {
   if (call.op.writes) {
-    for (size_t i = 0; i < call.arguments.size(); ++i)
-      if (call.op.schema.arguments[i].written && call.arguments[i].is_tensor())
-        return rebase_history(call.arguments[i].tensor(), node);
+    for (uint8_t i : call.op.rewritten)
+      if (call.arguments[i].is_tensor()) return rebase_history(call.arguments[i].tensor(), node);
   }
   for (size_t i = 0; i < call.results.size(); ++i) {
     const bool differentiable = !(call.op.record.facts.no_gradient_for >> i & 1);
@@ -51,9 +50,8 @@ void set_histories(Call& call, const Ref<Node>& node) {
 }
 
 void check_writes(const Call& call) {
-  for (size_t i = 0; i < call.arguments.size(); ++i)
-    if (call.op.schema.arguments[i].written && call.arguments[i].is_tensor())
-      check_in_place(call, call.arguments[i].tensor());
+  for (uint8_t i : call.op.rewritten)
+    if (call.arguments[i].is_tensor()) check_in_place(call, call.arguments[i].tensor());
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void OpNode::save_arguments(const Call& call) {
     Tensor tensor = value.tensor();
     if (!tensor.defined()) continue;
     // An in-place operator whose formula reads self keeps a copy of what it was (recorded: inplace/f32/silu).
-    if (op.in_place && plan.index == 0) {
+    if (plan.index == 0 && op.schema.arguments[0].written) {
       BelowAutograd below(session);
       tensor = metaprof::call<"clone">(session, tensor, Value());
     }

@@ -67,6 +67,9 @@ struct Call {
   void allocate(size_t i, std::optional<int64_t> bytes = {});
   /// Memory for all results that have none yet, in order.
   void allocate_all();
+  /// Result i is what calls inside the kernel made: it takes that tensor's memory. An in-place operator's
+  /// result has its memory already and is copied to.
+  void adopt(size_t i, const Tensor& made);
   /// A tensor that lives as long as its handle.
   Tensor temporary(SizesView sizes, DType dtype);
   Tensor temporary(SizesView sizes, SizesView strides, DType dtype);

@@ -176,8 +176,7 @@ void kernel_layer(Call& call) {
     call.allocate_all();
   }
   if (op.writes && !call.session.modes.inference) {
-    for (size_t i = 0; i < op.schema.arguments.size(); ++i) {
-      if (!op.schema.arguments[i].written) continue;
+    for (uint8_t i : op.rewritten) {
       if (call.arguments[i].is_tensor()) ++call.arguments[i].tensor()->storage->version;
       if (call.arguments[i].is_tensors())
         for (const Tensor& tensor : call.arguments[i].tensors()) ++tensor->storage->version;

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "meta/op/schema.h"
@@ -41,12 +42,23 @@ struct Kernel {
   void (*run)(Call&);
 };
 
+/// A derivative formula: a function that gives all gradients of its row, or a lambda that gives the only one.
+struct Formula {
+  using Function = Gradients (*)(Backward&);
+  template <std::convertible_to<Function> F>
+  Formula(F formula) : run(formula) {}
+  template <class F>
+  requires std::is_empty_v<F> && std::invocable<F, Backward&> &&(!std::convertible_to<F, Function>)Formula(F)
+      : run([](Backward& backward) -> Gradients { return {Tensor(F{}(backward))}; }) {}
+  Function run;
+};
+
 /// One row of the derivative table: gradients `of` these arguments by a formula that `reads` the data of
 /// these arguments and results. Geometry and plain values are free to read.
 struct Derivative {
   std::vector<Name> of;
   std::vector<Name> reads;
-  Gradients (*formula)(Backward&);
+  Formula formula;
 };
 
 struct NotDifferentiable {};

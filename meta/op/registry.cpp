@@ -13,8 +13,8 @@ std::vector<std::string_view>& slots() {
   return names;
 }
 
-// "native_layer_norm" → "NativeLayerNorm", "_log_softmax" → "LogSoftmax", "add_" → "Add": the framework's
-// names.
+// "native_layer_norm" → "NativeLayerNorm", "_log_softmax" → "LogSoftmax", "add_" → "Add", "log1p" → "Log1P":
+// the framework's names.
 std::string camel_case(std::string_view name) {
   std::string out;
   bool upper = true;
@@ -23,7 +23,7 @@ std::string camel_case(std::string_view name) {
       upper = true;
     } else {
       out += upper ? static_cast<char>(std::toupper(c)) : c;
-      upper = false;
+      upper = !std::isalpha(c);
     }
   }
   return out;
@@ -68,6 +68,19 @@ int8_t guard_for(const Operator& op, int argument) {
   return static_cast<int8_t>(schema.find(reader->of[0].hash));
 }
 
+// Written tensors that are returned, and lists that are written (those operators return nothing).
+SmallVector<uint8_t, 4> rewritten_arguments(const Schema& schema) {
+  SmallVector<uint8_t, 4> indices;
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Argument& argument = schema.arguments[i];
+    if (!argument.written) continue;
+    bool returned = argument.list || schema.returns.empty();
+    for (const Argument& result : schema.returns) returned |= result.alias_set == argument.alias_set;
+    if (returned) indices.push_back(static_cast<uint8_t>(i));
+  }
+  return indices;
+}
+
 size_t plan_saved(Operator& op, Name name) {
   SavedPlan plan;
   int index = op.schema.find(name.hash);
@@ -94,7 +107,7 @@ void plan_derivatives(Operator& op) {
   std::vector<uint8_t> differentiable;
   for (const Derivative* row : rows) {
     RowPlan plan;
-    plan.formula = row->formula;
+    plan.formula = row->formula.run;
     for (Name name : row->of) {
       const int index = op.schema.find(name.hash);
       if (index < 0) fail("record of {}: a derivative of '{}', which is no argument", op.name, name.text);
@@ -140,6 +153,7 @@ void Registry::add(Op record, bool in_place) {
   op->node_name =
       op->record.facts.node.empty() ? camel_case(base) + "Backward0" : std::string(op->record.facts.node);
   for (const Argument& argument : op->schema.arguments) op->writes |= argument.written;
+  op->rewritten = rewritten_arguments(op->schema);
   for (const Kernel& kernel : op->record.kernels) op->kernel[static_cast<int>(kernel.device)] = kernel.run;
   plan_derivatives(*op);
   operators_.push_back(std::move(op));

@@ -34,8 +34,12 @@ struct Operator {
   std::string name;       ///< "aten::add.Tensor"
   std::string node_name;  ///< "AddBackward0"
   uint32_t id = 0;
-  bool in_place = false;                          ///< the in-place variant of a functional record
-  bool writes = false;                            ///< some argument is written
+  bool in_place = false;  ///< the in-place variant of a functional record
+  bool writes = false;    ///< some argument is written
+  /// Tensor arguments that are written and returned. Only these get a new history and a new version: what an
+  /// operator writes on the side (noise, running statistics) keeps its own (gen_variable_type.py,
+  /// emit_increment_version).
+  SmallVector<uint8_t, 4> rewritten;
   void (*kernel[2])(Call&) = {nullptr, nullptr};  ///< by DeviceType; null: results are allocated in order
   std::vector<SavedPlan> saved;
   std::vector<RowPlan> rows;               ///< in the order in which formulas run: by target name

@@ -8,9 +8,19 @@ const Registry& standard_registry() {
   static const Registry registry = [] {
     std::vector<Op> all;
     for (auto family : {
+             add_view_operators,       add_creation_operators,         add_unary_operators,
+             add_binary_operators,     add_selection_operators,        add_comparison_operators,
+             add_activation_operators, add_gated_activation_operators, add_power_operators,
+             add_foreach_operators,    add_attention_operators,        add_efficient_attention_operators,
+             add_softmax_operators,    add_class_loss_operators,       add_embedding_operators,
              add_view_operators,
              add_creation_operators,
-             add_pointwise_operators,
+             add_unary_operators,
+             add_binary_operators,
+             add_choice_operators,
+             add_comparison_operators,
+             add_activation_operators,
+             add_gated_activation_operators,
              add_sum_operators,
              add_extremum_operators,
              add_selection_operators,

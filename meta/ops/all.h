@@ -15,7 +15,14 @@ std::unique_ptr<Session> make_session(const DeviceProfile& profile);
 // The families.
 void add_view_operators(std::vector<Op>& ops);
 void add_creation_operators(std::vector<Op>& ops);
-void add_pointwise_operators(std::vector<Op>& ops);
+void add_unary_operators(std::vector<Op>& ops);
+void add_binary_operators(std::vector<Op>& ops);
+void add_choice_operators(std::vector<Op>& ops);
+void add_comparison_operators(std::vector<Op>& ops);
+void add_activation_operators(std::vector<Op>& ops);
+void add_gated_activation_operators(std::vector<Op>& ops);
+void add_power_operators(std::vector<Op>& ops);
+void add_special_operators(std::vector<Op>& ops);
 void add_sum_operators(std::vector<Op>& ops);
 void add_extremum_operators(std::vector<Op>& ops);
 void add_selection_operators(std::vector<Op>& ops);

@@ -83,6 +83,7 @@ inline Tensor zeros_of(const Tensor& a, SizesView sizes) {
   return call<"zeros">(session_of(a), sizes, a.dtype(), Value(), a.device());
 }
 
+inline Tensor empty_like(const Tensor& a) { return call<"empty_like">(session_of(a), a); }
 inline Tensor zeros_like(const Tensor& a) { return call<"zeros_like">(session_of(a), a); }
 inline Tensor copy_(const Tensor& to, const Tensor& from) { return call<"copy_">(session_of(to), to, from); }
 

@@ -22,6 +22,16 @@ struct PromotionState {
     if (tensor->wrapped_number) return add_number(tensor.dtype());
     merge(tensor.dim() > 0 ? dimensioned : scalar, tensor.dtype());
   }
+  void add(const Value& value) {
+    switch (value.kind()) {
+      case Value::Kind::tensor: return add(value.tensor());
+      case Value::Kind::real: return add_number(DType::f64);
+      case Value::Kind::integer: return add_number(DType::i64);
+      case Value::Kind::boolean: return add_number(DType::b8);
+      case Value::Kind::complex: return add_number(DType::c128);
+      default: return;
+    }
+  }
   static std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower) {
     if (!higher || !lower) return higher ? higher : lower;
     if (is_complex(*higher)) return higher;
@@ -76,16 +86,22 @@ DType result_type(std::span<const Tensor> operands) {
   return state.result();
 }
 
+DType result_type(std::span<const Tensor* const> operands) {
+  PromotionState state;
+  for (const Tensor* operand : operands) state.add(*operand);
+  return state.result();
+}
+
+DType result_type(std::span<const Value> operands) {
+  PromotionState state;
+  for (const Value& operand : operands) state.add(operand);
+  return state.result();
+}
+
 DType result_type(const Tensor& tensor, const Value& number) {
   PromotionState state;
   state.add(tensor);
-  switch (number.kind()) {
-    case Value::Kind::real: state.add_number(DType::f64); break;
-    case Value::Kind::boolean: state.add_number(DType::b8); break;
-    case Value::Kind::complex: state.add_number(DType::c128); break;
-    case Value::Kind::none: break;
-    default: state.add_number(DType::i64);
-  }
+  state.add(number);
   return state.result();
 }
 

@@ -10,6 +10,9 @@ namespace metaprof {
 /// numbers.
 DType result_type(std::initializer_list<const Tensor*> operands);
 DType result_type(std::span<const Tensor> operands);
+DType result_type(std::span<const Tensor* const> operands);
+/// As above for all tensors and plain numbers among these values.
+DType result_type(std::span<const Value> operands);
 /// As above for a tensor and a plain number.
 DType result_type(const Tensor& tensor, const Value& number);
 /// Integers and booleans become the default floating type; others stay.

@@ -1,0 +1,206 @@
+// Activations with a weight, a gate, noise or a second result.
+
+#include <fmt/format.h>
+
+#include "meta/ops/all.h"
+#include "meta/ops/pointwise.h"
+
+namespace metaprof {
+namespace {
+
+// --- prelu
+
+void prelu_body(Call& c) {
+  const Tensor &self = c.tensor("self"), &weight = c.tensor("weight");
+  const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
+  if (weight.numel() != 1 && weight.numel() != channels)
+    c.error(fmt::format("needs one weight or {}, got {}", channels, describe(weight)));
+  Tensor broadcast = weight;
+  if (self.dim() != weight.dim()) {
+    Sizes sizes(size_t(self.dim()), 1);
+    if (self.dim() > 1) sizes[1] = weight.numel();
+    broadcast = reshape(weight, sizes);
+  }
+  c.result(Tensor(call<"_prelu_kernel">(c.session, self, broadcast)));
+}
+
+void add_prelu(std::vector<Op>& ops) {
+  ops.push_back(composite_of("prelu(Tensor self, Tensor weight) -> Tensor",
+                             "self where self > 0, else weight · self", prelu_body,
+                             {"f32[2,3] f32[3]", "f32[2,3] f32[1]", "f32[4] f32[]"}));
+  ops.back().facts.autocast = Autocast::lower_precision;
+  ops.push_back(only_functional(function_of_two(
+      "_prelu_kernel(Tensor self, Tensor weight) -> Tensor", "self where self > 0, else weight · self",
+      [](Call& c) { c.output_like(c.tensor("self")); },
+      {{{"self", "weight"},
+        {"self", "weight"},
+        [](Backward& b) -> Gradients {
+          auto gradients = call<"_prelu_kernel_backward">(b.session, b.grad(), b("self"), b("weight"));
+          return {gradients[0], gradients[1]};
+        }}},
+      {"f32[2,3] f32[1,3]"})));
+  ops.push_back({.schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> "
+                           "(Tensor, Tensor)",
+                 .summary = "gradients of prelu; that of the weight for each element",
+                 .meta =
+                     [](Call& c) {
+                       promoted_meta(c);
+                       promoted_meta(c);
+                     },
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<2>,
+                 .examples = {"f32[2,3] f32[2,3] f32[1,3]"}});
+}
+
+// --- glu
+
+Sizes half_of(const Call& c) {
+  const Tensor& self = c.tensor("self");
+  Sizes sizes = self.sizes();
+  int64_t& size = sizes[size_t(wrap_dim(c.integer("dim"), self.dim()))];
+  if (size % 2 != 0) c.error(fmt::format("halves a dimension of even size; got {}", describe(self)));
+  size /= 2;
+  return sizes;
+}
+
+void add_glu(std::vector<Op>& ops) {
+  ops.push_back({.schema = "glu(Tensor self, int dim=-1) -> Tensor",
+                 .summary = "first half · sigmoid(second half)",
+                 .meta =
+                     [](Call& c) {
+                       const Tensor& self = c.tensor("self");
+                       // The halves are views; the result has their order of dimensions.
+                       const Tensor half = alias(self, half_of(c), self.strides(), self->offset);
+                       elementwise(c, {&half, &half}, self.dtype());
+                     },
+                 .kernels = {},
+                 .derivatives = {{{"self"},
+                                  {"self"},
+                                  [](Backward& b) {
+                                    return call<"glu_backward">(b.session, b.grad(), b("self"), b["dim"]);
+                                  }}},
+                 .flops = elementwise_flops<2>,
+                 .examples = {"f32[2,6]", "f32[4,3] 0"}});
+  ops.push_back({.schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+                 .summary = "gradient of glu",
+                 .meta =
+                     [](Call& c) {
+                       const Tensor& self = c.tensor("self");
+                       c.output(self.sizes(), self.dtype());
+                     },
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<4>,
+                 .examples = {"f32[2,3] f32[2,6] -1"}});
+}
+
+// --- rrelu
+
+template <bool is_result>
+Tensor rrelu_gradient(Backward& b) {
+  return call<"rrelu_with_noise_backward">(b.session, b.grad(), b(is_result ? Name("result") : Name("self")),
+                                           b("noise"), b["lower"], b["upper"], b["training"], is_result);
+}
+
+Tensor contiguous_noise(const Call& c) {
+  return call<"empty_like">(c.session, c.tensor("self"), Value(), Value(), Value(), Value(),
+                            MemoryFormat::contiguous);
+}
+
+void add_rrelu(std::vector<Op>& ops) {
+  ops.push_back(composite_of(
+      "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+      "Generator? generator=None) -> Tensor",
+      "leaky_relu with random slopes",
+      [](Call& c) {
+        c.result(Tensor(call<"rrelu_with_noise">(c.session, c.tensor("self"), contiguous_noise(c), c["lower"],
+                                                 c["upper"], c["training"], c["generator"])));
+      },
+      {"f32[2,3]"}));
+  ops.push_back(composite_of(
+      "rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+      "Generator? generator=None) -> Tensor(a!)",
+      "self := rrelu(self)",
+      [](Call& c) {
+        c.result(Tensor(call<"rrelu_with_noise_">(c.session, c.tensor("self"), contiguous_noise(c),
+                                                  c["lower"], c["upper"], c["training"], c["generator"])));
+      },
+      {"f32[2,3]"}));
+  ops.push_back(
+      {.schema = "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
+                 "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
+       .summary = "leaky_relu with the slopes in noise",
+       .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+       .kernels = {},
+       .derivatives = {{{"self"}, {"noise", "self"}, [](Backward& b) { return rrelu_gradient<false>(b); }}},
+       .flops = elementwise_flops<1>,
+       .examples = {"f32[2,3] f32[2,3]"},
+       .facts = {.random = true}});
+  ops.push_back(
+      {.schema = "rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
+                 "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)",
+       .summary = "self := leaky_relu(self) with the slopes in noise",
+       .meta = self_meta,
+       .kernels = {},
+       .derivatives = {{{"self"}, {"noise", "result"}, [](Backward& b) { return rrelu_gradient<true>(b); }}},
+       .flops = elementwise_flops<1>,
+       .examples = {"f32[2,3] f32[2,3]"},
+       .facts = {.node = "RreluWithNoiseBackward1", .random = true}});
+  ops.push_back({.schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar "
+                           "lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
+                 .summary = "grad · slope",
+                 .meta = promoted_meta,
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<1>,
+                 .examples = {"f32[2,3] f32[2,3] f32[2,3] 0.1 0.3 False False"}});
+}
+
+// --- log_sigmoid
+
+void add_log_sigmoid(std::vector<Op>& ops) {
+  ops.push_back(composite_of(
+      "log_sigmoid(Tensor self) -> Tensor", "ln sigmoid(self)",
+      [](Call& c) { c.result(call<"log_sigmoid_forward">(c.session, c.tensor("self"))[0]); }, {"f32[2,3]"}));
+  ops.push_back({.schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+                 .summary = "ln sigmoid(self), and e^−|self| on the host, nothing on CUDA",
+                 .meta =
+                     [](Call& c) {
+                       const Tensor& self = c.tensor("self");
+                       c.output_like(self);
+                       if (c.on_cuda()) {
+                         c.output(Sizes{0}, self.dtype());
+                       } else {
+                         c.output(self.sizes(), self.dtype());
+                       }
+                     },
+                 .kernels = {},
+                 .derivatives = {{{"self"},
+                                  {"self", "buffer"},
+                                  [](Backward& b) {
+                                    return call<"log_sigmoid_backward">(b.session, b.grad(), b("self"),
+                                                                        b("buffer"));
+                                  }}},
+                 .flops = elementwise_flops<1>,
+                 .examples = {"f32[2,3]"},
+                 .facts = {.node = "LogSigmoidBackward0", .no_gradient_for = 0b10}});
+  ops.push_back({.schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+                 .summary = "grad · (1 − sigmoid(self))",
+                 .meta = [](Call& c) { c.output_like(c.tensor("grad_output")); },
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<1>,
+                 .examples = {"f32[2,3] f32[2,3] f32[0]"}});
+}
+
+}  // namespace
+
+void add_gated_activation_operators(std::vector<Op>& ops) {
+  add_prelu(ops);
+  add_glu(ops);
+  add_rrelu(ops);
+  add_log_sigmoid(ops);
+}
+
+}  // namespace metaprof
