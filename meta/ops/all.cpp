@@ -41,6 +41,16 @@ const Registry& standard_registry() {
              add_layer_norm_operators,
              add_pooling_operators,
              add_adaptive_pooling_operators,
+             add_view_operators,       add_creation_operators,
+             add_pointwise_operators,  add_sum_operators,
+             add_extremum_operators,   add_selection_operators,
+             add_statistics_operators, add_norm_operators,
+             add_scan_operators,       add_matmul_operators,
+             add_foreach_operators,    add_fused_optimizer_operators,
+             add_attention_operators,  add_efficient_attention_operators,
+             add_softmax_operators,    add_class_loss_operators,
+             add_loss_operators,       add_margin_loss_operators,
+             add_embedding_operators,  add_dropout_operators,
          })
       family(all);
     return Registry(std::move(all));

@@ -36,6 +36,8 @@ void add_attention_operators(std::vector<Op>& ops);
 void add_efficient_attention_operators(std::vector<Op>& ops);
 void add_softmax_operators(std::vector<Op>& ops);
 void add_class_loss_operators(std::vector<Op>& ops);
+void add_loss_operators(std::vector<Op>& ops);
+void add_margin_loss_operators(std::vector<Op>& ops);
 void add_embedding_operators(std::vector<Op>& ops);
 void add_dropout_operators(std::vector<Op>& ops);
 void add_convolution_operators(std::vector<Op>& ops);

@@ -1,6 +1,7 @@
 #pragma once
 // What losses share.
 
+#include "meta/autograd/backward.h"
 #include "meta/op/call.h"
 
 namespace metaprof {
@@ -9,6 +10,20 @@ namespace metaprof {
 enum class Reduction : int64_t { none = 0, mean = 1, sum = 2 };
 
 inline Reduction reduction(const Call& call) { return static_cast<Reduction>(call.integer("reduction")); }
+inline Reduction reduction(const Backward& b) { return static_cast<Reduction>(b.integer("reduction")); }
+
+/// mean, sum or itself, as dispatched calls (at::Reduction, apply_loss_reduction).
+Tensor apply_reduction(const Tensor& elements, Reduction reduction);
+
+/// In a kernel: the blocks of a mean or sum of `elements` into result 0, which has memory already.
+void reduce_into_result(Call& call, const Tensor& elements);
+
+/// A Python number minus a tensor as C++ writes it: memory like the tensor's, filled, then subtracted from.
+Tensor number_minus(double number, const Tensor& tensor);
+
+/// A composite loss.
+Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                  std::vector<std::string_view> examples);
 
 /// Contiguous copies of these tensor arguments where they are not contiguous, made in this order and alive
 /// together until all are made.

@@ -88,6 +88,111 @@ void vector_norm_cuda(Call& c) {
                     {.accumulator = accumulator_bytes(dtype)});
 }
 
+// --- norm: the older overloads, dims as a list, dtype at the end
+
+template <bool has_dims, bool has_dtype>
+void norm_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const DType dtype = has_dtype ? c.dtype("dtype", self.dtype()) : real_type(self.dtype());
+  if constexpr (has_dims) {
+    reduced_output(c, self, c["dim"], c.boolean("keepdim"), dtype);
+  } else {
+    c.output({}, dtype);
+  }
+}
+
+template <bool has_dims>
+void norm_cuda(Call& c) {
+  c.allocate(0);
+  const DType dtype = c.result_tensor().dtype();
+  const Tensor input = reduction_input(c, c.tensor("self"), dtype);
+  const Value dims = has_dims ? c["dim"] : Value();
+  reduction_buffers(c, input, reduced_dims(c, dims, input.dim()), c.result_tensor(),
+                    {.accumulator = accumulator_bytes(dtype)});
+}
+
+template <bool has_dims, bool has_dtype>
+Gradients old_norm_backward(Backward& b) {
+  const double p = b.given("p") ? b.real("p") : 2;
+  const Tensor self = has_dtype ? to(b("self"), b.grad().dtype()) : b("self");
+  if constexpr (has_dims)
+    return {norm_gradient(b.session, b.grad(), self, p, b("result"), b["dim"], b.boolean("keepdim"))};
+  return {norm_gradient(b.session, b.grad(), self, p, b("result"), Value(), true)};
+}
+
+template <bool has_dims, bool has_dtype>
+Op norm(std::string_view schema, std::string_view node, std::string_view example) {
+  return {.schema = schema,
+          .summary = "p-norm",
+          .meta = norm_meta<has_dims, has_dtype>,
+          .kernels = {{DeviceType::cuda, norm_cuda<has_dims>}},
+          .derivatives = {{{"self"}, {"self", "result"}, old_norm_backward<has_dims, has_dtype>}},
+          .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
+          .examples = {example},
+          .facts = {.node = node}};
+}
+
+void pairwise_distance_body(Call& c) {
+  const Tensor &x = c.tensor("x1"), &y = c.tensor("x2");
+  const Tensor difference = sub(x, y);
+  const Tensor shifted = call<"add.Scalar">(c.session, difference, c["eps"]);
+  const int64_t innermost = std::max(x.dim(), y.dim()) - 1;
+  c.result(Tensor(call<"norm.ScalarOpt_dim">(c.session, shifted, c["p"], Sizes{innermost}, c["keepdim"])));
+}
+
+// Norms are cloned before they are clamped, so that norm's own result stays what it was.
+Tensor clamped_norm(Call& c, const Tensor& x) {
+  const Tensor length = call<"linalg_vector_norm">(c.session, x, 2, Sizes{c.integer("dim")}, true);
+  return clone(length);
+}
+
+void cosine_similarity_body(Call& c) {
+  Session& s = c.session;
+  const Tensor &given_x = c.tensor("x1"), &given_y = c.tensor("x2");
+  const DType dtype = result_type({&given_x, &given_y});
+  Tensor x = to(given_x, dtype), y = to(given_y, dtype);
+  const Sizes sizes = broadcast(x.sizes(), y.sizes());
+  if (x.sizes() != sizes) x = expand(x, sizes);
+  if (y.sizes() != sizes) y = expand(y, sizes);
+  const Tensor x_length = clamped_norm(c, x), y_length = clamped_norm(c, y);
+  const Tensor eps = call<"scalar_tensor">(s, c["eps"], dtype, Value(), x.device());
+  {
+    Scoped<bool> no_grad(s.modes.grad, false);
+    call<"clamp_min_.Tensor">(s, x_length, eps);
+    call<"clamp_min_.Tensor">(s, y_length, eps);
+  }
+  const Tensor y_direction = div(y, y_length);
+  const Tensor x_direction = div(x, x_length);
+  const Tensor product = mul(x_direction, y_direction);
+  c.result(sum(product, Sizes{c.integer("dim")}, false));
+}
+
+Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&), Facts facts) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = {"f32[2,3] f32[2,3]"},
+          .facts = facts};
+}
+
+void add_old_norms(std::vector<Op>& ops) {
+  ops.push_back(
+      norm<false, false>("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", "NormBackward0", "f32[3]"));
+  ops.push_back(norm<true, false>(
+      "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", "NormBackward1",
+      "f32[2,3] 2 (1)"));
+  ops.push_back(
+      norm<false, true>("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+                        "NormBackward2", "f32[3] 2 6"));
+  ops.push_back(
+      norm<true, true>("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
+                       "*, ScalarType dtype) -> Tensor",
+                       "NormBackward3", "f32[2,3] 2 (1) False 6"));
+}
+
 // --- dist: the norm of a difference
 
 void dist_meta(Call& c) {
@@ -133,6 +238,13 @@ void add_norm_operators(std::vector<Op>& ops) {
                  .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
                  .examples = {"f32[2,3]", "f32[2,3] 1 (1)", "f32[2,3] 3.0 (0) True"},
                  .facts = {.autocast = Autocast::fp32_set_dtype}});
+  add_old_norms(ops);
+  ops.push_back(
+      composed("pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
+               "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
+               "p-norm of x1 − x2 + eps along the last dimension", pairwise_distance_body, {}));
+  ops.push_back(composed("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+                         "x1 · x2 / (|x1| · |x2|)", cosine_similarity_body, {.autocast = Autocast::fp32}));
   ops.push_back({.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
                  .summary = "p-norm of self − other",
                  .meta = dist_meta,

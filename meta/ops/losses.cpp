@@ -1,0 +1,367 @@
+// Losses over elements: squared, absolute and logistic differences.
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/functions.h"
+#include "meta/ops/iterator.h"
+#include "meta/ops/loss.h"
+#include "meta/ops/reduction.h"
+
+namespace metaprof {
+
+Tensor apply_reduction(const Tensor& elements, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::none: return elements;
+    case Reduction::mean: return mean(elements);
+    case Reduction::sum: return sum(elements);
+  }
+  return elements;
+}
+
+void reduce_into_result(Call& c, const Tensor& elements) {
+  const DType dtype = elements.dtype();
+  const bool sums = reduction(c) == Reduction::sum;
+  const ReductionKernel kernel = {.accumulator = accumulator_bytes(dtype),
+                                  .vector = sums && element_size(dtype) == 2 ? 8 : 4};
+  reduction_buffers(c, elements, reduced_dims(c, Value(), elements.dim()), c.result_tensor(), kernel);
+}
+
+Tensor number_minus(double number, const Tensor& tensor) {
+  Session& s = session_of(tensor);
+  const Tensor out =
+      call<"empty_like">(s, tensor, Value(), Value(), Value(), Value(), MemoryFormat::preserve);
+  call<"fill_.Scalar">(s, out, number);
+  return call<"sub_.Tensor">(s, out, tensor);
+}
+
+Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                  std::vector<std::string_view> examples) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = std::move(examples),
+          .facts = {.autocast = Autocast::fp32}};
+}
+
+namespace {
+
+// --- Losses whose kernel is one elementwise pass, then a mean or sum.
+
+Tensor broadcast_elements(Call& c) {
+  const Tensor &self = c.tensor("self"), &target = c.tensor("target");
+  const Tensor* operands[] = {&self, &target};
+  const Sizes sizes = broadcast_all(c, operands);
+  return c.temporary(sizes, result_strides(sizes, operands), result_type({&self, &target}));
+}
+
+void difference_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &target = c.tensor("target");
+  const DType dtype = result_type({&self, &target});
+  if (reduction(c) == Reduction::none) {
+    elementwise(c, {&self, &target}, dtype);
+  } else {
+    c.output({}, dtype);
+  }
+}
+
+// Structured kernels make the result in the iterator's full size and shrink it to a number afterwards: the
+// block stays (recorded: loss/f32/mse_loss).
+void keeps_full_block_cuda(Call& c) {
+  if (reduction(c) == Reduction::none) return c.allocate(0);
+  const Tensor* operands[] = {&c.tensor("self"), &c.tensor("target")};
+  c.allocate(0, numel(broadcast_all(c, operands)) * element_size(c.result_tensor().dtype()));
+  reduce_into_result(c, broadcast_elements(c));
+}
+
+void huber_cuda(Call& c) {
+  if (reduction(c) == Reduction::none) return c.allocate(0);
+  const Tensor elements = broadcast_elements(c);
+  c.allocate(0);
+  reduce_into_result(c, elements);
+}
+
+void gradient_of_self_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.output(self.sizes(), self.dtype());
+}
+
+Tensor mse_gradient(Backward& b, const Tensor& of, const Tensor& other) {
+  return call<"mse_loss_backward">(b.session, b.grad(), of, other, b["reduction"]);
+}
+Tensor smooth_l1_gradient(Backward& b, const Tensor& of, const Tensor& other) {
+  return call<"smooth_l1_loss_backward">(b.session, b.grad(), of, other, b["reduction"], b["beta"]);
+}
+Tensor huber_gradient(Backward& b, const Tensor& of, const Tensor& other) {
+  return call<"huber_loss_backward">(b.session, b.grad(), of, other, b["reduction"], b["delta"]);
+}
+
+// The target's gradient is self's with the two exchanged.
+template <Tensor (*gradient)(Backward&, const Tensor&, const Tensor&)>
+Derivatives of_both() {
+  return {{{"self"},
+           {"self", "target"},
+           [](Backward& b) -> Gradients { return {gradient(b, b("self"), b("target"))}; }},
+          {{"target"}, {"self", "target"}, [](Backward& b) -> Gradients {
+             return {gradient(b, b("target"), b("self"))};
+           }}};
+}
+
+Op elementwise_loss(std::string_view schema, std::string_view summary, void (*kernel)(Call&),
+                    Derivatives derivatives) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = difference_meta,
+          .kernels = {{DeviceType::cuda, kernel}},
+          .derivatives = std::move(derivatives),
+          .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
+          .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0", "f32[2,3] f32[2,3] 2"},
+          .facts = {.autocast = Autocast::fp32}};
+}
+
+Op loss_gradient(std::string_view schema, std::string_view summary, std::string_view example) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = gradient_of_self_meta,
+          .kernels = {},
+          .derivatives = not_differentiable,
+          .flops = elementwise_flops<3>,
+          .examples = {example}};
+}
+
+void add_difference_losses(std::vector<Op>& ops) {
+  ops.push_back(elementwise_loss("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+                                 "(self − target)²", keeps_full_block_cuda, of_both<mse_gradient>()));
+  ops.push_back(elementwise_loss(
+      "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
+      "|self − target|, squared near 0", keeps_full_block_cuda, of_both<smooth_l1_gradient>()));
+  ops.push_back(
+      elementwise_loss("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
+                       "squared near 0, linear beyond delta", huber_cuda, of_both<huber_gradient>()));
+  ops.push_back(loss_gradient(
+      "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+      "2 · grad · (self − target)", "f32[] f32[2,3] f32[2,3] 1"));
+  ops.push_back(
+      loss_gradient("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+                    "reduction, float beta) -> Tensor",
+                    "grad · the slope", "f32[] f32[2,3] f32[2,3] 1 1.0"));
+  ops.push_back(
+      loss_gradient("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+                    "reduction, float delta) -> Tensor",
+                    "grad · the slope", "f32[] f32[2,3] f32[2,3] 1 1.0"));
+  ops.push_back(composite_loss("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+                               "|self − target|",
+                               [](Call& c) {
+                                 const Tensor difference = sub(c.tensor("self"), c.tensor("target"));
+                                 const Tensor elements = abs(difference);
+                                 c.result(apply_reduction(elements, reduction(c)));
+                               },
+                               {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"}));
+}
+
+// --- soft margin: log(1 + exp(−target · self))
+
+void soft_margin_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (reduction(c) == Reduction::none) return c.allocate(0);
+  c.allocate(0, self.numel() * element_size(self.dtype()));
+  const Tensor total = c.temporary({}, self.dtype());
+  reduce_into_result(c, self);
+}
+
+void soft_margin_backward_cuda(Call& c) {
+  Tensor power;
+  {
+    const Tensor negative = neg(c.tensor("target"));
+    const Tensor product = mul(negative, c.tensor("self"));
+    power = exp(product);
+  }
+  c.allocate(0);
+}
+
+void add_soft_margin(std::vector<Op>& ops) {
+  ops.push_back({.schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+                 .summary = "log(1 + exp(−target · self))",
+                 .meta = difference_meta,
+                 .kernels = {{DeviceType::cuda, soft_margin_cuda}},
+                 .derivatives = {{{"self"},
+                                  {"self", "target"},
+                                  [](Backward& b) -> Gradients {
+                                    return {Tensor(call<"soft_margin_loss_backward">(
+                                        b.session, b.grad(), b("self"), b("target"), b["reduction"]))};
+                                  }}},
+                 .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
+                 .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"},
+                 .facts = {.autocast = Autocast::fp32}});
+  ops.push_back({.schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+                           "reduction) -> Tensor",
+                 .summary = "−target · grad / (1 + exp(target · self))",
+                 .meta = gradient_of_self_meta,
+                 .kernels = {{DeviceType::cuda, soft_margin_backward_cuda}},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<5>,
+                 .examples = {"f32[] f32[2,3] f32[2,3] 1"}});
+}
+
+// --- binary cross entropy
+
+void bce_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &target = c.tensor("target");
+  if (self.sizes() != target.sizes())
+    c.error("self and target must have the same sizes; got " + describe(self) + " and " + describe(target));
+  if (reduction(c) == Reduction::none) {
+    c.output_like(self);
+  } else {
+    c.output({}, self.dtype());
+  }
+}
+
+// aten/src/ATen/native/cuda/Loss.cu: elements are written to the result's block, which then is the number's.
+void bce_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (reduction(c) == Reduction::none) return c.allocate(0);
+  c.allocate(0, self.numel() * element_size(self.dtype()));
+  const Tensor total = c.temporary({}, self.dtype());
+  reduce_into_result(c, self);
+}
+
+void bce_backward_meta(Call& c) { c.output_like(c.tensor("self")); }
+
+// FunctionsManual.cpp, binary_cross_entropy_target_backward: log(1 − self) − log(self).
+Gradients bce_target_backward(Backward& b) {
+  const Tensor difference = number_minus(1, b("self"));
+  call<"log_">(b.session, difference);
+  {
+    const Tensor logarithm = log(b("self"));
+    call<"sub_.Tensor">(b.session, difference, logarithm);
+  }
+  call<"mul_.Tensor">(b.session, difference, b.grad());
+  if (b("weight").defined()) call<"mul_.Tensor">(b.session, difference, b("weight"));
+  if (reduction(b) == Reduction::mean) call<"div_.Scalar">(b.session, difference, numel(b.sizes("target")));
+  return {difference};
+}
+
+void add_bce(std::vector<Op>& ops) {
+  ops.push_back(
+      {.schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
+                 "reduction=1) -> Tensor",
+       .summary = "−target · log self − (1 − target) · log(1 − self)",
+       .meta = bce_meta,
+       .kernels = {{DeviceType::cuda, bce_cuda}},
+       .derivatives = {{{"self"},
+                        {"self", "target", "weight"},
+                        [](Backward& b) -> Gradients {
+                          return {Tensor(call<"binary_cross_entropy_backward">(
+                              b.session, b.grad(), b("self"), b("target"), b("weight"), b["reduction"]))};
+                        }},
+                       {{"target"}, {"self", "target", "weight"}, bce_target_backward}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("self").numel()}; },
+       .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 0"},
+       .facts = {.autocast = Autocast::banned}});
+  ops.push_back({.schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
+                           "Tensor? weight=None, int reduction=1) -> Tensor",
+                 .summary = "grad · (self − target) / (self · (1 − self))",
+                 .meta = bce_backward_meta,
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<5>,
+                 .examples = {"f32[] f32[2,3] f32[2,3] None 1"}});
+}
+
+// --- binary cross entropy of logits
+
+void bce_logits_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &target = c.tensor("target");
+  const DType dtype = result_type({&self, &target});
+  if (reduction(c) == Reduction::none) {
+    c.output_like(target, dtype);
+  } else {
+    c.output({}, dtype);
+  }
+}
+
+void bce_logits_kernel(Call& c) {
+  const Tensor &self = c.tensor("self"), &target = c.tensor("target"), &pos_weight = c.tensor("pos_weight");
+  const DType dtype = c.result_tensor().dtype();
+  const Tensor log_sigmoid = c.temporary(self.sizes(), self.strides(), self.dtype());
+  if (pos_weight.defined()) {
+    Tensor log_weight;
+    {
+      const Tensor less_one = call<"sub.Scalar">(c.session, pos_weight, 1);
+      log_weight = mul(less_one, target);
+    }
+  }
+  if (reduction(c) == Reduction::none) return c.allocate(0);
+  const Tensor elements = c.temporary(target.sizes(), dtype);
+  c.allocate(0);
+  reduce_into_result(c, elements);
+}
+
+// FunctionsManual.cpp, binary_cross_entropy_with_logits_backward.
+Gradients bce_logits_backward(Backward& b) {
+  Session& s = b.session;
+  const Tensor &self = b("self"), &target = b("target"), &weight = b("weight"), &pos_weight = b("pos_weight");
+  Tensor gradient;
+  if (pos_weight.defined()) {
+    const Tensor weighted = mul(pos_weight, target);
+    gradient = call<"add.Scalar">(s, weighted, 1);
+    call<"sub_.Tensor">(s, gradient, target);
+    const Tensor sigmoid = call<"sigmoid">(s, self);
+    call<"mul_.Tensor">(s, gradient, sigmoid);
+    call<"sub_.Tensor">(s, gradient, weighted);
+  } else {
+    gradient = call<"sigmoid">(s, self);
+    call<"sub_.Tensor">(s, gradient, target);
+  }
+  call<"mul_.Tensor">(s, gradient, b.grad());
+  if (weight.defined()) call<"mul_.Tensor">(s, gradient, weight);
+  if (reduction(b) == Reduction::mean) call<"div_.Scalar">(s, gradient, self.numel());
+  return {gradient};
+}
+
+Gradients bce_logits_target_backward(Backward& b) {
+  Session& s = b.session;
+  const Tensor &self = b("self"), &weight = b("weight"), &pos_weight = b("pos_weight");
+  Tensor gradient;
+  if (pos_weight.defined()) {
+    const Tensor negative = neg(self);
+    gradient = call<"log_sigmoid">(s, negative);
+    const Tensor positive = call<"log_sigmoid">(s, self);
+    const Tensor weighted = mul(pos_weight, positive);
+    call<"sub_.Tensor">(s, gradient, weighted);
+    call<"mul_.Tensor">(s, gradient, b.grad());
+  } else {
+    const Tensor negative = neg(b.grad());
+    gradient = mul(self, negative);
+  }
+  if (weight.defined()) call<"mul_.Tensor">(s, gradient, weight);
+  if (reduction(b) == Reduction::mean) call<"div_.Scalar">(s, gradient, numel(b.sizes("target")));
+  return {gradient};
+}
+
+void add_bce_logits(std::vector<Op>& ops) {
+  ops.push_back(
+      {.schema = "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
+                 "pos_weight=None, int reduction=1) -> Tensor",
+       .summary = "(1 − target) · self − log sigmoid(self)",
+       .meta = bce_logits_meta,
+       .kernels = {{DeviceType::cuda, bce_logits_kernel}},
+       .derivatives = {{{"self"}, {"self", "target", "weight", "pos_weight"}, bce_logits_backward},
+                       {{"target"}, {"self", "target", "weight", "pos_weight"}, bce_logits_target_backward}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.tensor("self").numel()}; },
+       .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] f32[3] 0"},
+       .facts = {.autocast = Autocast::fp32}});
+}
+
+}  // namespace
+
+void add_loss_operators(std::vector<Op>& ops) {
+  add_difference_losses(ops);
+  add_soft_margin(ops);
+  add_bce(ops);
+  add_bce_logits(ops);
+}
+
+}  // namespace metaprof
