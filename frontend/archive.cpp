@@ -48,9 +48,9 @@ Archive::Archive(const std::string& path) : path_(path) {
   zip_t* handle = zip_open(path.c_str(), ZIP_RDONLY, &code);
   if (!handle && (code == ZIP_ER_OPEN || code == ZIP_ER_READ))
     fail("{}: cannot be read ({})", path, message_of(code));
-  if (!handle)
-    fail("{}: not a zip archive, or its end is missing ({}): export again with torch.export.save", path,
-         message_of(code));
+  if (code == ZIP_ER_NOZIP)
+    fail("{}: not a zip archive (no end record): export again with torch.export.save", path);
+  if (!handle) fail("{}: a damaged zip archive ({}): copy it or export it again", path, message_of(code));
   zip_ = std::make_unique<Zip>(handle);
 
   const zip_int64_t count = zip_get_num_entries(handle, 0);

@@ -38,7 +38,7 @@ JsonScanner::JsonScanner(JsonDocument& document, std::string_view text, int fold
 void JsonScanner::scan() {
   bool complete = false;
   skip_blanks();
-  if (at_ == end_) syntax_error("a value; the text is empty");
+  if (at_ == end_) fail("{}: the JSON text is empty", document_.origin_);
   while (!complete) {
     complete = value();
     // After a value: as many closing brackets as there are, then a comma, or the end.
@@ -167,7 +167,7 @@ void JsonScanner::string() {
   bool escaped = false;
   for (;;) {
     while (end_ - at_ >= 8 && is_plain(at_)) at_ += 8;
-    if (at_ == end_) syntax_error("the end of a string");
+    if (at_ == end_) syntax_error("a closing quote");
     const auto code = static_cast<unsigned char>(*at_);
     if (code == '"') break;
     if (code < 0x20) syntax_error("no control character in a string");
@@ -186,7 +186,7 @@ void JsonScanner::string() {
 
 void JsonScanner::escape() {
   ++at_;
-  if (at_ == end_) syntax_error("the end of a string");
+  if (at_ == end_) syntax_error("a closing quote");
   if (*at_ == 'u') {
     ++at_;
     for (int i = 0; i < 4; ++i, ++at_)
@@ -222,7 +222,7 @@ void JsonScanner::utf8_sequence() {
 }
 
 void JsonScanner::syntax_error(std::string_view expected) const {
-  const std::string found = at_ == end_ ? "the end" : std::string("'") + *at_ + "'";
+  const std::string found = at_ == end_ ? "the end of the text" : std::string("'") + *at_ + "'";
   fail("{}: JSON syntax error at byte {} of {}: expected {}, got {}", document_.origin_, at_ - begin_,
        end_ - begin_, expected, found);
 }

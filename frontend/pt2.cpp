@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "frontend/archive.h"
+#include "frontend/pt2_advice.h"
 #include "frontend/pt2_context.h"
 #include "frontend/pt2_graph.h"
 #include "frontend/pt2_layout.h"
@@ -88,6 +89,7 @@ void read_program(Json root, Json weights_config, const Pt2Layout& layout, Json 
   find_ties({weights_config ? weights_config.find("config") : Json(), layout.nonempty_weights, notes},
             context);
   context.program.training = is_in_training_mode(context.program, notes);
+  warn_of_traps(context);
 }
 
 }  // namespace

@@ -135,8 +135,12 @@ int32_t Pt2Context::expression(Json symbolic) {
   return entry->second;
 }
 
-void Pt2Context::warn(std::string message) {
-  program.warnings.push_back(Error(program.origin + ": " + message).what());
+void Pt2Context::warn(const std::string& message) {
+  program.warnings.push_back(Error(program.origin + ": " + message).what());  // on one line
+}
+
+void Pt2Context::warn_once(const std::string& subject, const std::string& message) {
+  if (warned_.insert(subject).second) warn(message);
 }
 
 }  // namespace metaprof

@@ -4,6 +4,7 @@
 //
 // Keys are views into the JSON text, escapes included, so the text must outlive the context.
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,10 +30,13 @@ class Pt2Context {
   /// Index into Program::expressions of {"expr_str": …, "hint": …}.
   int32_t expression(Json symbolic);
 
-  void warn(std::string message);
+  void warn(const std::string& message);
+  /// Only the first warning of a subject is kept.
+  void warn_once(const std::string& subject, const std::string& message);
 
  private:
   std::unordered_map<std::string_view, std::string> ops_;
+  std::set<std::string> warned_;
   std::unordered_map<std::string_view, int32_t> module_stacks_, source_stacks_, expressions_;
 };
 

@@ -72,9 +72,11 @@ class GraphReader {
       operand.graph = std::make_shared<Graph>(GraphReader(context_, depth_ + 1, node.modules).read(graph));
       return operand;
     }
-    context_.warn(fmt::format(
-        "{}: the argument '{}' of {} is of the unknown kind {}: the call is treated as an unknown operator",
-        json.path(), operand.name, node.op, operand.text));
+    context_.warn_once(
+        node.op + ' ' + operand.text,
+        fmt::format("{}: the argument '{}' of {} is of the unknown kind {}: its calls are treated as "
+                    "those of an unknown operator",
+                    json.path(), operand.name, node.op, operand.text));
     return operand;
   }
 

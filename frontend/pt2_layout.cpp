@@ -51,6 +51,8 @@ const Candidate& choose(const Archive& archive, const std::vector<Candidate>& ca
   const Candidate* chosen = nullptr;
   for (const Candidate& candidate : candidates) {
     if (!wanted.empty() && candidate.name != wanted) continue;
+    if (chosen && candidate.entry->name == chosen->entry->name)
+      fail("{}: the archive holds {} twice: export again", archive.path(), candidate.entry->name);
     if (chosen && candidate.name == chosen->name)
       fail("{}: two programs are called model '{}': {} and {}", archive.path(), candidate.name,
            chosen->entry->name, candidate.entry->name);

@@ -58,18 +58,20 @@ bool needs_value(const Program& program, const std::string& symbol) {
   return false;
 }
 
+// The names of symbols that stand for data-dependent sizes begin with u (torch's symbolic_shapes).
 void take_bound(const std::string& symbol, Pt2Context& context) {
   Program& program = context.program;
   const auto range = program.ranges.find(symbol);
-  // The names of symbols that stand for data-dependent sizes begin with u (torch's symbolic_shapes).
-  if (symbol.starts_with('u') && range != program.ranges.end() && range->second.most) {
-    program.symbols.emplace(symbol, *range->second.most);
-    context.warn(
-        fmt::format("the size {} depends on data: its largest value {} is taken; give another with {}=VALUE",
-                    symbol, *range->second.most, symbol));
+  if (symbol.starts_with('u') && range != program.ranges.end()) {
+    const auto [least, most] = range->second;
+    const int64_t value = most.value_or(std::max<int64_t>(least.value_or(1), 1));
+    program.symbols.emplace(symbol, value);
+    context.warn(fmt::format("the size {} depends on data: {} {} is taken; give another with --set {}=VALUE",
+                             symbol, most ? "its largest value" : "nothing bounds it, and its smallest value",
+                             value, symbol));
     return;
   }
-  fail("{}: the symbol {} has no value in the file: no input defines it; give one with {}=VALUE",
+  fail("{}: the symbol {} has no value in the file: no input defines it; give one with --set {}=VALUE",
        program.origin, symbol, symbol);
 }
 
