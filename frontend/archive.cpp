@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 // The largest text that is read at all, and the size from which on a text must not be compressed more than
 // kMaxRatio times: graphs as the framework writes them deflate by 15 to 60.
-constexpr uint64_t kMaxSize = 1024 * kMiB, kSuspiciousSize = 64 * kMiB, kMaxRatio = 200;
+constexpr uint64_t kMaxSize = 256 * kMiB, kSuspiciousSize = 64 * kMiB, kMaxRatio = 200;
 
 std::string message_of(int code) {
   zip_error_t error;
@@ -22,14 +22,17 @@ std::string message_of(int code) {
   return text;
 }
 
-void check_is_a_file(const std::string& path) {
+// Its size in bytes.
+uint64_t check_is_a_file(const std::string& path) {
   std::error_code code;
   const auto status = std::filesystem::status(path, code);
   if (!std::filesystem::exists(status)) fail("{}: no such file", path);
   if (std::filesystem::is_directory(status)) fail("{}: is a folder, expected a .pt2 archive", path);
   if (!std::filesystem::is_regular_file(status)) fail("{}: not a regular file", path);
-  if (std::filesystem::file_size(path, code) == 0 && !code)
-    fail("{}: the file is empty: export again with torch.export.save", path);
+  const uint64_t size = std::filesystem::file_size(path, code);
+  if (code) fail("{}: cannot be read ({})", path, code.message());
+  if (size == 0) fail("{}: the file is empty: export again with torch.export.save", path);
+  return size;
 }
 
 }  // namespace
@@ -43,7 +46,7 @@ struct Archive::Zip {
 };
 
 Archive::Archive(const std::string& path) : path_(path) {
-  check_is_a_file(path);
+  file_size_ = check_is_a_file(path);
   int code = 0;
   zip_t* handle = zip_open(path.c_str(), ZIP_RDONLY, &code);
   if (!handle && (code == ZIP_ER_OPEN || code == ZIP_ER_READ))
@@ -85,6 +88,11 @@ void Archive::check_readable(const Entry& entry) const {
     fail(
         "{}: {} uses compression method {}; only stored and deflated entries can be read: repack it with zip",
         path_, entry.name, stat.comp_method);
+  if (entry.compressed_size > file_size_)
+    fail(
+        "{}: the size of {} in the directory, {} bytes, is more than the file holds: copy it or export it "
+        "again",
+        path_, entry.name, entry.compressed_size);
   if (entry.size > kMaxSize ||
       (entry.size > kSuspiciousSize && entry.size / kMaxRatio > entry.compressed_size))
     fail(

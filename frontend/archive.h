@@ -39,6 +39,7 @@ class Archive {
   void check_readable(const Entry& entry) const;
 
   std::string path_;
+  uint64_t file_size_ = 0;
   std::unique_ptr<Zip> zip_;
   std::vector<Entry> entries_;
 };

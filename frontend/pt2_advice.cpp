@@ -61,7 +61,7 @@ void warn_of_lost_gradients(Pt2Context& context) {
   }
   if (count)
     context.warn(
-        fmt::format("{} parameters that require gradients are used only where gradients are disabled: {}{}",
+        fmt::format("parameters that require gradients are used only where gradients are disabled ({}): {}{}",
                     count, first, count > 1 ? ", …" : ""));
 }
 

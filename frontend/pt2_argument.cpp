@@ -59,7 +59,7 @@ Value device(Json json, const Pt2Context& context) {
 // {"as_name": "sym_size"}, or {"as_int": 3} and its like for what turned out to be constant.
 Operand symbolic(Json json, const Pt2Scope& scope) {
   const auto [kind, value] = json.only_member();
-  if (kind == "as_name") return one_value(scope.use(value));
+  if (kind == "as_name") return one_value(scope.use_number(value));
   if (kind == "as_int") return constant(value.integer());
   if (kind == "as_bool") return constant(value.boolean());
   if (kind == "as_float") return constant(value.real());
@@ -79,7 +79,7 @@ Operand symbolic_integers(Json list, const Pt2Scope& scope) {
 
 Operand tensors(Json list, const Pt2Scope& scope) {
   Operand operand = list_of(Operand::Kind::values);
-  list.for_each([&](Json element) { operand.values.push_back(scope.use(element.at("name"))); });
+  list.for_each([&](Json element) { operand.values.push_back(scope.use_tensor(element.at("name"))); });
   return operand;
 }
 
@@ -88,7 +88,7 @@ ValueId optional_tensor(Json json, const Pt2Scope& scope) {
   const auto [kind, value] = json.only_member();
   if (kind == "as_none") return kNoValue;
   if (kind != "as_tensor") json.reject(fmt::format("expected a tensor or none, got {}", kind));
-  return scope.use(value.at("name"));
+  return scope.use_tensor(value.at("name"));
 }
 
 Operand optional_tensors(Json list, const Pt2Scope& scope) {
@@ -113,17 +113,20 @@ ValueId Pt2Scope::find(std::string_view raw_name) const {
   return found == ids_.end() ? kNoValue : found->second;
 }
 
-ValueId Pt2Scope::use(Json name) const {
+ValueId Pt2Scope::use(Json name, bool is_tensor) const {
   const ValueId id = find(name.raw_string());
   if (id == kNoValue)
     name.reject(fmt::format("the value '{}' is used, but no input and no earlier call defines it",
                             name.raw_string()));
+  if (this->is_tensor(id) != is_tensor)
+    name.reject(fmt::format("the value '{}' is {} here, but was defined as {}", name.raw_string(),
+                            is_tensor ? "a tensor" : "a number", is_tensor ? "a number" : "a tensor"));
   return id;
 }
 
 Operand read_operand(Json argument, const Pt2Scope& scope, const Pt2Context& context) {
   const auto [kind, value] = argument.only_member();
-  if (kind == "as_tensor") return one_value(scope.use(value.at("name")));
+  if (kind == "as_tensor") return one_value(scope.use_tensor(value.at("name")));
   if (kind == "as_int") return constant(value.integer());
   if (kind == "as_ints") return constant(list_of_integers(value));
   if (kind == "as_float") return constant(value.real());

@@ -17,14 +17,17 @@ class Pt2Scope {
 
   /// A new value, named by a JSON string; an Error if the name is taken.
   ValueId define(Json name, bool is_tensor);
-  /// The value of that name; an Error if nothing defined it before.
-  ValueId use(Json name) const;
+  /// The value of that name; an Error if nothing defined it before, or if it is not of the kind asked for.
+  ValueId use_tensor(Json name) const { return use(name, true); }
+  ValueId use_number(Json name) const { return use(name, false); }
   /// The same; kNoValue if there is none.
   ValueId find(std::string_view raw_name) const;
   /// Whether `tensor_values` must say something of it.
   bool is_tensor(ValueId value) const { return is_tensor_[static_cast<size_t>(value)]; }
 
  private:
+  ValueId use(Json name, bool is_tensor) const;
+
   Graph& graph_;
   std::unordered_map<std::string_view, ValueId> ids_;
   std::vector<char> is_tensor_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "meta/core/error.h"
 #include "meta/program/symbols.h"
@@ -36,26 +37,15 @@ void take_hints(Program& program) {
   }
 }
 
-std::vector<std::string> symbols_in(const Program& program) {
-  SymbolValues all;
-  for (const SymbolicInteger& symbolic : program.expressions) {
-    for (std::string& symbol : symbols_of(*symbolic.expression)) all.emplace(std::move(symbol), 0);
-    if (all.size() > kMaxSymbols) fail("{}: more than {} symbols", program.origin, kMaxSymbols);
-  }
-  std::vector<std::string> names;
-  for (auto& [name, ignored] : all) names.push_back(name);
-  return names;
-}
-
-// A symbol with no hint, in an expression that has one of its own, needs no value unless another
-// expression does.
-bool needs_value(const Program& program, const std::string& symbol) {
+// The symbols of all expressions that will be evaluated: one with an unknown function has its exported value.
+std::set<std::string> needed_symbols(const Program& program) {
+  std::set<std::string> names;
   for (const auto& [expression, hint] : program.expressions) {
-    const auto symbols = symbols_of(*expression);
-    const bool evaluated = !hint || unknown_function_of(*expression).empty();
-    if (evaluated && std::find(symbols.begin(), symbols.end(), symbol) != symbols.end()) return true;
+    if (hint && !unknown_function_of(*expression).empty()) continue;
+    for (std::string& symbol : symbols_of(*expression)) names.insert(std::move(symbol));
+    if (names.size() > kMaxSymbols) fail("{}: more than {} symbols", program.origin, kMaxSymbols);
   }
-  return false;
+  return names;
 }
 
 // The names of symbols that stand for data-dependent sizes begin with u (torch's symbolic_shapes).
@@ -94,7 +84,7 @@ void warn_of_unknown_functions(Pt2Context& context) {
 void resolve_symbols(Json range_constraints, const SymbolValues& wanted, Pt2Context& context) {
   Program& program = context.program;
   if (range_constraints) read_ranges(range_constraints, program);
-  const auto symbols = symbols_in(program);
+  const auto symbols = needed_symbols(program);
   warn_of_unknown_functions(context);
   try {
     take_hints(program);
@@ -102,7 +92,7 @@ void resolve_symbols(Json range_constraints, const SymbolValues& wanted, Pt2Cont
     fail("{}: {}", program.origin, error.what());
   }
   for (const std::string& symbol : symbols) {
-    if (program.symbols.count(symbol) || !needs_value(program, symbol)) continue;
+    if (program.symbols.count(symbol)) continue;
     if (const auto given = wanted.find(symbol); given != wanted.end()) {
       program.symbols.emplace(symbol, given->second);
     } else {

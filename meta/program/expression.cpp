@@ -329,14 +329,17 @@ std::string unknown_function_of(const Expression& expression) {
 
 std::optional<Solution> solve(const Expression& expression, const SymbolValues& known, int64_t wanted) {
   std::string missing;
+  SymbolValues values;
   for (const std::string& symbol : symbols_of(expression)) {
-    if (known.count(symbol)) continue;
+    if (const auto found = known.find(symbol); found != known.end()) {
+      values.insert(*found);
+      continue;
+    }
     if (!missing.empty()) return std::nullopt;
     missing = symbol;
   }
   if (missing.empty() || !is_linear(expression, missing)) return std::nullopt;
 
-  SymbolValues values = known;
   const auto at = [&](int64_t value) {
     values[missing] = value;
     return evaluate(expression, values);

@@ -1,5 +1,7 @@
 #include "meta/program/symbols.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "meta/core/error.h"
@@ -76,6 +78,28 @@ void check_computable(const Program& program, const std::string& symbol) {
   }
 }
 
+// A user input by name; nullptr if there is none, or if it is a constant.
+const ValueFacts* find_input(const Program& program, const std::string& name) {
+  for (const ProgramInput& input : program.inputs)
+    if (input.kind == ProgramInput::Kind::user && input.name == name && input.value != kNoValue)
+      return &program.graph.values[static_cast<size_t>(input.value)];
+  return nullptr;
+}
+
+// Adds the symbol for which the expression is `wanted`; if it has no free symbol, it must have that value.
+void add_solution(const Program& program, int32_t index, int64_t wanted, const std::string& what,
+                  SymbolValues& solved) {
+  const Expression& expression = *program.expressions[static_cast<size_t>(index)].expression;
+  if (const auto solution = solve(expression, solved, wanted)) {
+    solved.emplace(solution->symbol, solution->value);
+    return;
+  }
+  SymbolValues all = solved;
+  all.insert(program.symbols.begin(), program.symbols.end());
+  if (evaluate(expression, all) != wanted)
+    fail("{}: {} is {} and cannot be {}", program.origin, what, to_string(expression), wanted);
+}
+
 }  // namespace
 
 void check_sizes(const ValueFacts& value) {
@@ -129,14 +153,9 @@ void bind_symbols(Program& program, const SymbolValues& values) {
 }
 
 SymbolValues symbols_for(const Program& program, const std::string& input, SizesView sizes) {
-  const auto found =
-      std::find_if(program.inputs.begin(), program.inputs.end(), [&](const ProgramInput& candidate) {
-        return candidate.kind == ProgramInput::Kind::user && candidate.name == input;
-      });
-  if (found == program.inputs.end() || found->value == kNoValue ||
-      !program.graph.values[static_cast<size_t>(found->value)].tensor)
-    fail("{}: the program has no tensor input {}", program.origin, input);
-  const TensorFacts& facts = *program.graph.values[static_cast<size_t>(found->value)].tensor;
+  const ValueFacts* value = find_input(program, input);
+  if (!value || !value->tensor) fail("{}: the program has no tensor input {}", program.origin, input);
+  const TensorFacts& facts = *value->tensor;
   if (facts.sizes.size() != sizes.size())
     fail("{}: {} has {} dimensions, {}; got {}", program.origin, input, facts.sizes.size(),
          to_string(facts.sizes), to_string(sizes));
@@ -144,22 +163,25 @@ SymbolValues symbols_for(const Program& program, const std::string& input, Sizes
   SymbolValues solved;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int32_t index = facts.size_expressions.empty() ? -1 : facts.size_expressions[i];
-    if (index < 0) {
-      if (facts.sizes[i] != sizes[i])
-        fail("{}: dimension {} of {} is fixed at {} in the file, got {}: export it with dynamic_shapes",
-             program.origin, i, input, facts.sizes[i], sizes[i]);
-      continue;
+    if (index >= 0) {
+      add_solution(program, index, sizes[i], fmt::format("dimension {} of {}", i, input), solved);
+    } else if (facts.sizes[i] != sizes[i]) {
+      fail("{}: dimension {} of {} is fixed at {} in the file, got {}: export it with dynamic_shapes",
+           program.origin, i, input, facts.sizes[i], sizes[i]);
     }
-    const Expression& expression = *program.expressions[static_cast<size_t>(index)].expression;
-    if (const auto solution = solve(expression, solved, sizes[i])) {
-      solved.emplace(solution->symbol, solution->value);
-      continue;
-    }
-    SymbolValues all = program.symbols;
-    for (const auto& [symbol, value] : solved) all[symbol] = value;
-    if (evaluate(expression, all) != sizes[i])
-      fail("{}: dimension {} of {} is {} and cannot be {}", program.origin, i, input, to_string(expression),
-           sizes[i]);
+  }
+  return solved;
+}
+
+SymbolValues symbols_for_number(const Program& program, const std::string& input, int64_t number) {
+  const ValueFacts* value = find_input(program, input);
+  if (!value || value->tensor || !value->number)
+    fail("{}: the program has no input {} that is a number and not fixed in the file", program.origin, input);
+  SymbolValues solved;
+  if (value->number_expression >= 0) {
+    add_solution(program, value->number_expression, number, input, solved);
+  } else if (*value->number != number) {
+    fail("{}: {} is fixed at {} in the file, got {}", program.origin, input, *value->number, number);
   }
   return solved;
 }

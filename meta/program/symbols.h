@@ -15,6 +15,8 @@ void bind_symbols(Program& program, const SymbolValues& values);
 /// The symbols' values for which an input of the program has the given sizes. Errors: no such input, another
 /// number of dimensions, a dimension that is fixed in the file, or that no integer value gives.
 SymbolValues symbols_for(const Program& program, const std::string& input, SizesView sizes);
+/// The same for an input that is a number. Errors: no such input, or its value is fixed in the file.
+SymbolValues symbols_for_number(const Program& program, const std::string& input, int64_t number);
 
 /// Errors: a size, stride or offset is negative; the number of elements or the bytes exceed 64 bits.
 void check_sizes(const ValueFacts& value);
