@@ -79,7 +79,7 @@ void warn_of_disabled_autocast(Pt2Context& context) {
 bool casts_silently(const GraphNode& node, const Graph& graph) {
   if (!node.op.starts_with("aten::")) return false;
   for (const Operand& operand : node.operands)
-    if (operand.name == "dtype" || operand.name == "other") return false;
+    if (operand.name == "dtype") return false;
   const auto dtype_of = [&](ValueId value) -> std::optional<DType> {
     const auto& tensor = graph.values[static_cast<size_t>(value)].tensor;
     return tensor ? std::optional(tensor->dtype) : std::nullopt;
