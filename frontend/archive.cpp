@@ -53,7 +53,8 @@ Archive::Archive(const std::string& path) : path_(path) {
     fail("{}: cannot be read ({})", path, message_of(code));
   if (code == ZIP_ER_NOZIP)
     fail("{}: not a zip archive (no end record): export again with torch.export.save", path);
-  if (!handle) fail("{}: a damaged zip archive ({}): copy it or export it again", path, message_of(code));
+  if (!handle)
+    fail("{}: a damaged zip archive ({}): copy the archive or export it again", path, message_of(code));
   zip_ = std::make_unique<Zip>(handle);
 
   const zip_int64_t count = zip_get_num_entries(handle, 0);
@@ -88,11 +89,13 @@ void Archive::check_readable(const Entry& entry) const {
     fail(
         "{}: {} uses compression method {}; only stored and deflated entries can be read: repack it with zip",
         path_, entry.name, stat.comp_method);
-  if (entry.compressed_size > file_size_)
+  // Stored bytes are as many as they were, and deflate makes at most 1032 of one.
+  const uint64_t most_from_one = stat.comp_method == ZIP_CM_STORE ? 1 : 1032;
+  if (entry.compressed_size > file_size_ || entry.size > entry.compressed_size * most_from_one)
     fail(
-        "{}: the size of {} in the directory, {} bytes, is more than the file holds: copy it or export it "
-        "again",
-        path_, entry.name, entry.compressed_size);
+        "{}: the size of {} in the directory is wrong, {} bytes from {} in a file of {}: copy the archive or "
+        "export it again",
+        path_, entry.name, entry.size, entry.compressed_size, file_size_);
   if (entry.size > kMaxSize ||
       (entry.size > kSuspiciousSize && entry.size / kMaxRatio > entry.compressed_size))
     fail(
@@ -104,14 +107,12 @@ void Archive::check_readable(const Entry& entry) const {
 
 void Archive::damaged(const Entry& entry, int code) const {
   if (code == ZIP_ER_CRC)
-    fail("{}: {} does not match its checksum: the archive is damaged; copy or export it again", path_,
-         entry.name);
+    fail("{}: {} does not match its checksum: copy the archive or export it again", path_, entry.name);
   if (code == ZIP_ER_ZLIB || code == ZIP_ER_COMPRESSED_DATA)
     fail("{}: the compressed data of {} are damaged: copy or export it again", path_, entry.name);
   fail(
-      "{}: {} cannot be read, its size or offset in the directory is wrong ({}): the archive is damaged; "
-      "copy "
-      "or export it again",
+      "{}: {} cannot be read, its size or offset in the directory is wrong ({}): copy the archive or export "
+      "it again",
       path_, entry.name, message_of(code));
 }
 

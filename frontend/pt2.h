@@ -9,8 +9,8 @@
 namespace metaprof {
 
 struct Pt2Options {
-  std::string program;   ///< which program, if the archive holds several; empty: the only one
-  SymbolValues symbols;  ///< values for symbolic sizes, in place of those of the export
+  std::string program = {};   ///< which program, if the archive holds several; empty: the only one
+  SymbolValues symbols = {};  ///< values for symbolic sizes, in place of those of the export
 };
 
 /// Reads a program. What can be told with a doubt is in `Program::warnings`; what cannot is an Error of one

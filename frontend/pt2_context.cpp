@@ -48,18 +48,26 @@ std::string without_export_root(std::string path) {
   return path;
 }
 
-// Paths may hold commas (keys of a ModuleDict), so a frame is split at its first and its last comma.
+// Paths are keys that a user may have chosen (ModuleDict). They may hold commas, so a frame is split at its
+// first and its last comma; and semicolons, so what has no two commas goes on behind the semicolon.
 std::vector<ModuleFrame> parse_module_stack(std::string_view text) {
   std::vector<ModuleFrame> frames;
-  split(text, ';', [&](std::string_view part) {
-    const size_t first = part.find(','), last = part.rfind(',');
-    if (first == std::string_view::npos || first == last) return;
+  size_t begin = 0, first = 0, last = 0, commas = 0;
+  for (size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] == ',') {
+      if (commas++ == 0) first = at;
+      last = at;
+    }
+    const bool ends = at == text.size() || text[at] == ';';
+    if (!ends || commas < 2) continue;
     ModuleFrame frame;
-    frame.key = part.substr(0, first);
-    frame.path = without_export_root(std::string(part.substr(first + 1, last - first - 1)));
-    frame.type = part.substr(last + 1);
+    frame.key = text.substr(begin, first - begin);
+    frame.path = without_export_root(std::string(text.substr(first + 1, last - first - 1)));
+    frame.type = text.substr(last + 1, at - last - 1);
     frames.push_back(std::move(frame));
-  });
+    begin = at + 1;
+    commas = 0;
+  }
   return frames;
 }
 
