@@ -7,12 +7,8 @@ namespace metaprof {
 const Registry& standard_registry() {
   static const Registry registry = [] {
     std::vector<Op> all;
+    // clang-format off
     for (auto family : {
-             add_view_operators,       add_creation_operators,         add_unary_operators,
-             add_binary_operators,     add_selection_operators,        add_comparison_operators,
-             add_activation_operators, add_gated_activation_operators, add_power_operators,
-             add_foreach_operators,    add_attention_operators,        add_efficient_attention_operators,
-             add_softmax_operators,    add_class_loss_operators,       add_embedding_operators,
              add_view_operators,
              add_creation_operators,
              add_unary_operators,
@@ -21,6 +17,8 @@ const Registry& standard_registry() {
              add_comparison_operators,
              add_activation_operators,
              add_gated_activation_operators,
+             add_power_operators,
+             add_special_operators,
              add_sum_operators,
              add_extremum_operators,
              add_selection_operators,
@@ -34,6 +32,8 @@ const Registry& standard_registry() {
              add_efficient_attention_operators,
              add_softmax_operators,
              add_class_loss_operators,
+             add_loss_operators,
+             add_margin_loss_operators,
              add_embedding_operators,
              add_dropout_operators,
              add_convolution_operators,
@@ -41,18 +41,9 @@ const Registry& standard_registry() {
              add_layer_norm_operators,
              add_pooling_operators,
              add_adaptive_pooling_operators,
-             add_view_operators,       add_creation_operators,
-             add_pointwise_operators,  add_sum_operators,
-             add_extremum_operators,   add_selection_operators,
-             add_statistics_operators, add_norm_operators,
-             add_scan_operators,       add_matmul_operators,
-             add_foreach_operators,    add_fused_optimizer_operators,
-             add_attention_operators,  add_efficient_attention_operators,
-             add_softmax_operators,    add_class_loss_operators,
-             add_loss_operators,       add_margin_loss_operators,
-             add_embedding_operators,  add_dropout_operators,
          })
       family(all);
+    // clang-format on
     return Registry(std::move(all));
   }();
   return registry;
