@@ -1,5 +1,6 @@
 #pragma once
-// What `metaprof profile` found, and its forms. Reports are pure functions of this.
+// What `metaprof profile` found, and its forms. Reports are pure functions of this. docs/profile_report.md
+// explains the figures to users.
 
 #include <map>
 #include <string>
@@ -47,7 +48,7 @@ std::vector<std::string> module_column_names();
 /// Errors: an unknown column.
 std::string profile_text(const ProfileReport& report, const TextOptions& options);
 
-/// As docs/profile_json.md and reports/schema/profile.schema.json describe it; ends with a newline.
+/// As docs/profile_report.md and reports/schema/profile.schema.json describe it; ends with a newline.
 std::string profile_json(const ProfileReport& report);
 
 }  // namespace metaprof
