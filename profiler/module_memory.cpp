@@ -106,20 +106,30 @@ class ForwardWalk {
   void leave(const OpenForward& open, size_t at) {
     ModuleMemory& memory = result_[trace_.text(open.path)];
     memory.tmp = std::max(memory.tmp, open.most - open.alive);
+    Bytes read_later;
     for (size_t i = open.first_birth; i < born_.size(); ++i)
-      if (birth_.contains(born_[i]) && is_result(born_[i], open, at))
-        memory.out += trace_.storages[born_[i]].bytes;
+      if (stays(born_[i]) && is_read_after(born_[i], at)) read_later += trace_.storages[born_[i]].bytes;
+    memory.out += read_later.count > 0 ? read_later : last_result(open);
   }
 
-  bool is_result(uint32_t storage, const OpenForward& open, size_t at) const {
-    if (trace_.storages[storage].category == Category::cached_copy) return false;
+  bool stays(uint32_t storage) const {
+    return birth_.contains(storage) && trace_.storages[storage].category != Category::cached_copy;
+  }
+
+  bool is_read_after(uint32_t storage, size_t at) const {
     const auto read = last_read_.find(storage);
-    if (read != last_read_.end() && read->second > at) return true;
-    if (open.last_call == 0) return false;
+    return read != last_read_.end() && read->second > at;
+  }
+
+  // The first result of the last operator, if it was born within.
+  Bytes last_result(const OpenForward& open) const {
+    if (open.last_call == 0) return {};
     const CallRecord& call = trace_.calls[open.last_call - 1];
-    for (uint32_t i = 0; i < call.outputs; ++i)
-      if (trace_.tensors[call.first_tensor + call.inputs + i].storage == storage) return true;
-    return false;
+    if (call.outputs == 0) return {};
+    const uint32_t storage = trace_.tensors[call.first_tensor + call.inputs].storage;
+    const auto birth = birth_.find(storage);
+    const bool within = birth != birth_.end() && birth->second >= open.first_birth;
+    return within ? trace_.storages[storage].bytes : Bytes{};
   }
 
   const Trace& trace_;

@@ -5,10 +5,10 @@
 // A storage is born *within* a module's forward if it is allocated between the beginning and the end of that
 // forward. Then, for each forward of the module:
 //
-//   forward_out   storages born within it, alive at its end, that are its results: those of its last
-//   operator,
-//                 and those that a later operator of the same forward pass reads. Casts that autocast keeps
-//                 are not among them.
+//   forward_out   storages born within it, alive at its end, that are its results: those that a later
+//   operator
+//                 of the same forward pass reads; where there is none, the first result of its last operator.
+//                 Casts that autocast keeps are not among them.
 //   forward_tmp   what it needs for a while: the most bytes born within it that were alive together, less
 //                 those still alive at its end. So the most a forward adds is forward_tmp plus what stays.
 //

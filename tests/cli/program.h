@@ -2,9 +2,12 @@
 // Runs the program as a user would.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "tests/read_file.h"
 
@@ -36,6 +39,16 @@ inline void expect_refusal(const std::string& words, const std::string& message)
   EXPECT_EQ(outcome.exit_code, 2) << words;
   EXPECT_EQ(outcome.err, "metaprof: " + message + "\n") << words;
   EXPECT_EQ(outcome.out, "") << words;
+}
+
+/// The same, of a message that belongs to a reader and has a test there: it holds these words.
+inline void expect_refusal_with(const std::string& words, const std::vector<std::string>& parts) {
+  const Outcome outcome = run_program(words);
+  EXPECT_EQ(outcome.exit_code, 2) << words;
+  EXPECT_EQ(outcome.out, "") << words;
+  EXPECT_TRUE(outcome.err.starts_with("metaprof: ")) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  for (const std::string& part : parts) EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
 }
 
 }  // namespace metaprof

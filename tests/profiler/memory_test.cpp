@@ -215,6 +215,19 @@ TEST(MemoryProfile, CastsThatAutocastKeepsAreNoResults) {
   EXPECT_EQ(profile.modules[1].forward_out.count, 4);
 }
 
+// Max pooling makes indices beside its result; only the result is read by the next operator.
+TEST(MemoryProfile, ResultsAreWhatLaterOperatorsRead) {
+  const MemoryProfile profile = profile_of(
+      "# phase forward step 0\n# enter\n# enter pool\n> aten::max_pool2d_with_indices\n+ 1 8 activation\n"
+      "+ 2 16 activation\n< f32[2]@1 i64[2]@2\n# leave pool\n> aten::sum f32[2]@1\n+ 3 4 activation\n< "
+      "f32[]@3\n"
+      "# leave\n");
+  EXPECT_EQ(profile.modules[1].path, "pool");
+  EXPECT_EQ(profile.modules[1].forward_out.count, 8);
+  EXPECT_EQ(profile.modules[0].forward_out.count, 4)
+      << "the root: nobody reads the sum, which is its last result";
+}
+
 TEST(MemoryProfile, AModuleThatIsCalledTwiceSumsItsResults) {
   const MemoryProfile profile = profile_of(
       "# phase forward step 0\n"
