@@ -169,10 +169,11 @@ class Replay {
   }
 
   void compare_outputs() {
-    for (const NamedTensor& output : case_.outputs) {
+    for (size_t i = 0; i < case_.outputs.size(); ++i) {
+      const NamedTensor& output = case_.outputs[i];
       if (output.value.kind != RecordedValue::Kind::tensor) continue;
       const RecordedTensor& expected = output.value.tensor[0];
-      const Tensor got = tensors_.find_output(expected);
+      const Tensor& got = tensors_.outputs()[i];
       if (!same_tensor(expected, got, tensors_.map()) || expected.requires_grad != got.requires_grad())
         differ(What::outputs, output.name + " " + show(expected),
                output.name + " " + show(got, tensors_.map()));
@@ -180,12 +181,7 @@ class Replay {
   }
 
   void compare_saved() {
-    std::vector<Tensor> outputs;
-    for (const NamedTensor& output : case_.outputs)
-      outputs.push_back(output.value.kind == RecordedValue::Kind::tensor
-                            ? tensors_.find_output(output.value.tensor[0])
-                            : Tensor());
-    for (SavedDifference& difference : compare_graphs(case_, outputs, tensors_.map()))
+    for (SavedDifference& difference : compare_graphs(case_, tensors_.outputs(), tensors_.map()))
       differ(What::saved, std::move(difference.expected), std::move(difference.got));
   }
 
@@ -195,7 +191,7 @@ class Replay {
       const auto output = std::find_if(case_.outputs.begin(), case_.outputs.end(),
                                        [&](const NamedTensor& o) { return o.name == incoming.name; });
       if (output == case_.outputs.end() || incoming.value.kind != RecordedValue::Kind::tensor) continue;
-      roots.push_back(tensors_.find_output(output->value.tensor[0]));
+      roots.push_back(tensors_.outputs()[size_t(output - case_.outputs.begin())]);
       gradients.push_back(tensors_.make(incoming.value.tensor[0]));
     }
     tensors_.map().merge_into(events);

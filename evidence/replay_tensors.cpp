@@ -131,7 +131,33 @@ Tensor ReplayTensors::find(const RecordedTensor& recorded) const {
   return closer.defined() ? closer : close;
 }
 
-Tensor ReplayTensors::find_output(const RecordedTensor& recorded) { return find(recorded); }
+void ReplayTensors::find_outputs() {
+  outputs_.clear();
+  for (size_t i = 0; i < case_.outputs.size(); ++i) {
+    const RecordedValue& value = case_.outputs[i].value;
+    if (value.kind != RecordedValue::Kind::tensor) {
+      outputs_.emplace_back();
+      continue;
+    }
+    const RecordedTensor& wanted = value.tensor[0];
+    // Outputs of one text are different tensors in the order in which they were made, as far as there are so
+    // many.
+    std::vector<Tensor> candidates;
+    for (const Held& held : held_)
+      if (same_numbers(wanted, held.recorded) && same_geometry(wanted, held.tensor) &&
+          std::find(candidates.begin(), candidates.end(), held.tensor) == candidates.end())
+        candidates.push_back(held.tensor);
+    size_t before = 0, all = 0;
+    for (size_t k = 0; k < case_.outputs.size(); ++k) {
+      const RecordedValue& other = case_.outputs[k].value;
+      if (other.tensor.empty() || !same_numbers(wanted, other.tensor[0])) continue;
+      ++all;
+      before += k < i;
+    }
+    const bool many = all > 1 && candidates.size() >= all;
+    outputs_.push_back(many ? candidates[candidates.size() - all + before] : find(wanted));
+  }
+}
 
 // The newest tensor of the same text that is not `chosen`; undefined if there is none.
 Tensor ReplayTensors::another(const RecordedTensor& recorded, const Tensor& chosen) const {
@@ -244,10 +270,9 @@ void ReplayTensors::release_unused() {
   std::unordered_set<int64_t> freed;
   for (const RecordedLine& line : case_.backward)
     if (line.kind == RecordedLine::Kind::free) freed.insert(line.storage);
+  find_outputs();
   auto is_output = [&](const Held& held) {
-    return std::any_of(case_.outputs.begin(), case_.outputs.end(), [&](const NamedTensor& output) {
-      return output.value.kind == RecordedValue::Kind::tensor && find(output.value.tensor[0]) == held.tensor;
-    });
+    return std::find(outputs_.begin(), outputs_.end(), held.tensor) != outputs_.end();
   };
   std::vector<Held> kept;
   for (const Held& held : held_)

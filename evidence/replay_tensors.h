@@ -34,8 +34,9 @@ class ReplayTensors {
   void release(int64_t storage);
   /// The program's function has returned: only inputs, outputs and what the recording never frees are held.
   void release_unused();
-  /// An output of the case; undefined if there is none like it.
-  Tensor find_output(const RecordedTensor& recorded);
+  /// What the case returned, one per recorded output; undefined where there is nothing like it. Known after
+  /// `release_unused`.
+  const std::vector<Tensor>& outputs() const { return outputs_; }
 
   /// A new tensor with the recorded geometry. Its storage is no event of the replay.
   Tensor make(const RecordedTensor& recorded);
@@ -57,6 +58,7 @@ class ReplayTensors {
   Tensor tensor_argument(const RecordedTensor& recorded);
   Value convert(const Argument& argument, const RecordedValue& value);
   Value convert_list(const Argument& argument, const RecordedValue& value);
+  void find_outputs();
   void note_span(const RecordedTensor& recorded);
   void hold(const RecordedTensor& recorded, const Tensor& tensor, bool input);
 
@@ -67,6 +69,7 @@ class ReplayTensors {
   int ambiguous_ = 0;
   std::vector<Held> held_;
   std::vector<std::pair<std::string, Tensor>> inputs_;
+  std::vector<Tensor> outputs_;
   std::unordered_map<int64_t, int64_t> spans_;  // bytes that tensors of a storage reach
   std::unordered_map<int64_t, Ref<Storage>> made_;
   std::unordered_set<uint32_t> hidden_;

@@ -21,6 +21,8 @@ Tensor cached_cast(Session& session, const Tensor& tensor, DType to) {
   auto& cache = state_of(session).cache;
   auto found = cache.find(tensor.get());
   if (found != cache.end()) return found->second.cast;
+  // The cast is used outside of a no_grad region, too, so it always has a history.
+  Scoped<bool> grad(session.modes.grad, true);
   Tensor cast = call<"to.dtype">(session, tensor, to);
   session.categorise(*cast->storage, Category::cached_copy);
   cache.emplace(tensor.get(), AutocastState::Cached{tensor, cast});

@@ -42,7 +42,11 @@ void OpNode::keep_arguments(const Call& call) {
     const Value& value = call.arguments[i];
     const bool is_tensor = value.is_tensor(), is_list = value.is_tensors();
     values_.push_back(is_tensor || is_list ? Value() : value);
-    geometries_.push_back(is_tensor ? Geometry(value.tensor()) : Geometry());
+    // An argument that is written may get another geometry: the node keeps the one it had.
+    const bool written = is_tensor && op.schema.arguments[i].written;
+    geometries_.push_back(written     ? Geometry(alias(value.tensor()))
+                          : is_tensor ? Geometry(value.tensor())
+                                      : Geometry());
     if (is_list) {
       lists_.resize(call.arguments.size());
       for (const Tensor& tensor : value.tensors()) lists_[i].emplace_back(tensor);

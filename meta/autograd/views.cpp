@@ -89,4 +89,12 @@ void refresh_view_history(const Tensor& view) {
   view->output_nr = again->output_nr;
 }
 
+void change_geometry(const Tensor& self, SizesView sizes, SizesView strides, int64_t offset) {
+  if (self->grad_fn) grad_fn(self)->metadata[self->output_nr] = Geometry(alias(self));
+  self->sizes = Sizes(sizes);
+  self->strides = Sizes(strides);
+  self->offset = offset;
+  self->refresh();
+}
+
 }  // namespace metaprof

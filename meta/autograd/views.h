@@ -15,6 +15,9 @@ void rebase_history(const Tensor& self, Ref<Node> node);
 /// Gives a view a new grad_fn if its base was written in place since the view was made.
 void refresh_view_history(const Tensor& view);
 
+/// Gives a tensor other sizes and strides in place. Nodes that were made before go on seeing the old ones.
+void change_geometry(const Tensor& self, SizesView sizes, SizesView strides, int64_t offset);
+
 /// Backward of a write through a view: splits the gradient of the base into that of the written part, which
 /// goes through the write's own node, and that of the rest.
 class CopySlices final : public Node {

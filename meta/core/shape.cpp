@@ -56,9 +56,9 @@ Sizes strides_in(MemoryFormat format, SizesView sizes) {
 bool is_contiguous(SizesView sizes, SizesView strides) {
   int64_t step = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == 0) return true;
     if (sizes[d] == 1) continue;
-    if (strides[d] != step) return false;
+    // Without elements every tensor is contiguous.
+    if (strides[d] != step) return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
     step *= sizes[d];
   }
   return true;

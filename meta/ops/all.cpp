@@ -10,6 +10,9 @@ const Registry& standard_registry() {
     // clang-format off
     for (auto family : {
              add_view_operators,
+             add_view_part_operators,
+             add_view_composite_operators,
+             add_view_copy_operators,
              add_creation_operators,
              add_unary_operators,
              add_binary_operators,

@@ -14,6 +14,9 @@ std::unique_ptr<Session> make_session(const DeviceProfile& profile);
 
 // The families.
 void add_view_operators(std::vector<Op>& ops);
+void add_view_part_operators(std::vector<Op>& ops);
+void add_view_composite_operators(std::vector<Op>& ops);
+void add_view_copy_operators(std::vector<Op>& ops);
 void add_creation_operators(std::vector<Op>& ops);
 void add_unary_operators(std::vector<Op>& ops);
 void add_binary_operators(std::vector<Op>& ops);

@@ -51,18 +51,26 @@ void full_meta(Call& c) {
   c.output(sizes, contiguous_strides(sizes), c.dtype("dtype", dtype), device_or_session(c));
 }
 
+// Numbers from start to before end. 64-bit integers are counted with integers, all else with doubles
+// (native/cuda/RangeFactories.cu).
 void arange(Call& c, double start, double end, double step, bool integers) {
+  const DType dtype = c.dtype("dtype", integers ? DType::i64 : kDefaultDType);
+  if (dtype == DType::i64) {
+    start = std::trunc(start);
+    end = std::trunc(end);
+    step = std::trunc(step);
+  }
   if (step == 0 || (end - start) / step < 0) c.error("the step leads away from the end");
   const int64_t count = static_cast<int64_t>(std::ceil((end - start) / step));
-  c.output(Sizes{count}, contiguous_strides(Sizes{count}),
-           c.dtype("dtype", integers ? DType::i64 : kDefaultDType), device_or_session(c));
+  c.output(Sizes{count}, contiguous_strides(Sizes{count}), dtype, device_or_session(c));
 }
 
 bool is_integer(const Value& value) { return value.kind() == Value::Kind::integer; }
 
 void new_empty_strided_meta(Call& c) {
   const Tensor& self = c.tensor("self");
-  c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", self.dtype()), self.device());
+  const Device device = c.given("device") ? c["device"].device() : self.device();
+  c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", self.dtype()), device);
 }
 
 void clone_meta(Call& c) {
@@ -93,9 +101,22 @@ void to_copy_meta(Call& c) {
            device);
 }
 
+// FunctionsManual.cpp, _to_copy_backward: of a real tensor only the real part of the gradient counts.
 Gradients to_copy_backward(Backward& b) {
-  if (b.grad().dtype() == b.dtype("self") && b.grad().device() == b.shape("self")->device) return {b.grad()};
-  return {Tensor(call<"_to_copy">(b.session, b.grad(), b.dtype("self"), Value(), b.shape("self")->device))};
+  Tensor gradient = b.grad();
+  if (is_complex(gradient.dtype()) && !is_complex(b.dtype("self")))
+    gradient = call<"real">(b.session, gradient);
+  return {Tensor(
+      call<"to.dtype_layout">(b.session, gradient, b.dtype("self"), Value(), b.shape("self")->device))};
+}
+
+// No format is asked for, or the one that the tensor's strides suggest.
+bool has_format(const Call& c, const Tensor& self) {
+  if (!c.given("memory_format")) return true;
+  const auto format = static_cast<MemoryFormat>(c.integer("memory_format"));
+  if (format == MemoryFormat::preserve) return true;
+  if (!suggests_channels_last(self.sizes(), self.strides())) return format == MemoryFormat::contiguous;
+  return format == (self.dim() == 5 ? MemoryFormat::channels_last_3d : MemoryFormat::channels_last);
 }
 
 // to.*: itself if nothing changes, else a copy.
@@ -104,9 +125,7 @@ void to_body(Call& c, Value dtype, Value device) {
   const bool copy = c.boolean("copy");
   const bool same = (dtype.is_none() || dtype.integer() == static_cast<int64_t>(self.dtype())) &&
                     (device.is_none() || device.device().type == self.device().type);
-  const auto format = c.given("memory_format") ? static_cast<MemoryFormat>(c.integer("memory_format"))
-                                               : MemoryFormat::preserve;
-  if (same && !copy && format == MemoryFormat::preserve) return c.result(self);
+  if (same && !copy && has_format(c, self)) return c.result(self);
   c.result(Tensor(call<"_to_copy">(c.session, self, dtype, Value(), device, Value(), c["non_blocking"],
                                    c["memory_format"])));
 }
@@ -302,7 +321,7 @@ void add_copies(std::vector<Op>& ops) {
                  .derivatives = {{{"self"}, {}, no_gradient_for_value}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] 1"},
-                 .facts = {.node = "FillBackward0"}});
+                 .facts = {.node = "FillBackward2"}});
   ops.push_back(
       {.schema =
            "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "

@@ -95,7 +95,7 @@ void linear_body(Call& c) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight"), &bias = c.tensor("bias");
   Session& s = c.session;
   if (input.dim() == 2 && bias.defined()) return c.result(Tensor(call<"addmm">(s, bias, input, t(weight))));
-  if (bias.defined() && input->contiguous && input.dim() > 2) {
+  if (bias.defined() && input->contiguous) {
     Sizes folded{-1, input.size(-1)}, sizes = input.sizes();
     sizes.back() = weight.size(0);
     const Tensor rows = view(input, folded);
@@ -158,23 +158,31 @@ void batched_product(Call& c, const Tensor& a, const Tensor& b) {
   Sizes out = batch;
   if (a.dim() > 1) out.push_back(n);
   if (b.dim() > 1) out.push_back(p);
-  c.result(Tensor(call<"_unsafe_view">(c.session, bmm(left, right), out)));
+  Tensor product = bmm(left, right);
+  if (b.dim() == 1) product = call<"squeeze.dim">(c.session, product, -1);
+  c.result(Tensor(call<"_unsafe_view">(c.session, product, out)));
 }
 
-void matmul_body(Call& c) {
-  const Tensor &a = c.tensor("self"), &b = c.tensor("other");
+void matmul(Call& c, const Tensor& a, const Tensor& b) {
   Session& s = c.session;
   const int64_t x = a.dim(), y = b.dim();
   if (x == 0 || y == 0)
     c.error(fmt::format("both operands need a dimension; got {} and {}", describe(a), describe(b)));
   if (x == 1 && y == 1) return c.result(Tensor(call<"dot">(s, a, b)));
   if (x == 2 && y == 1) return c.result(Tensor(call<"mv">(s, a, b)));
-  if (x == 1 && y == 2) return c.result(Tensor(call<"squeeze.dim">(s, mm(unsqueeze(a, 0), b), 0)));
+  if (x == 1 && y == 2) return c.result(Tensor(call<"squeeze_.dim">(s, mm(unsqueeze(a, 0), b), 0)));
   if (x == 2 && y == 2) return c.result(mm(a, b));
   const bool matrix_first = x <= 2;
   if ((x <= 2 || y <= 2) && should_fold(a, b, matrix_first)) return folded_product(c, a, b, matrix_first);
+  if (x == 3 && y == 3 && a.size(0) != b.size(0)) {
+    // A batch of one that needs a gradient is not blown up: it goes the way of a matrix.
+    if (a.size(0) == 1 && a.requires_grad()) return matmul(c, Tensor(call<"squeeze.dim">(s, a, 0)), b);
+    if (b.size(0) == 1 && b.requires_grad()) return matmul(c, a, Tensor(call<"squeeze.dim">(s, b, 0)));
+  }
   batched_product(c, a, b);
 }
+
+void matmul_body(Call& c) { matmul(c, c.tensor("self"), c.tensor("other")); }
 
 void bmm_meta(Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("mat2");
