@@ -42,6 +42,10 @@ const Registry& standard_registry() {
              add_layer_norm_operators,
              add_pooling_operators,
              add_adaptive_pooling_operators,
+             add_unpooling_operators,
+             add_upsampling_operators,
+             add_group_norm_operators,
+             add_rms_norm_operators,
          })
       family(all);
     // clang-format on
