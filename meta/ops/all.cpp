@@ -46,6 +46,8 @@ const Registry& standard_registry() {
              add_upsampling_operators,
              add_group_norm_operators,
              add_rms_norm_operators,
+             add_grid_sampling_operators,
+             add_image_layout_operators,
          })
       family(all);
     // clang-format on
