@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
@@ -26,68 +25,206 @@ Sizes adaptive_sizes(const Call& c) {
   return sizes;
 }
 
+// In two dimensions channels_last is kept; in three everything is row-major (AdaptiveAveragePooling3d.cu,
+// AdaptiveMaxPooling3d.cu).
+template <size_t dims>
+Sizes strides_of(const Tensor& input, SizesView sizes) {
+  return dims == 2 ? pooled_strides(input, sizes) : contiguous_strides(sizes);
+}
+
 template <size_t dims>
 void mean_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = adaptive_sizes<dims>(c);
-  c.output(sizes, pooled_strides(self, sizes), self.dtype());
+  c.output(sizes, strides_of<dims>(self, sizes), self.dtype());
 }
 
+template <size_t dims>
+void max_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes sizes = adaptive_sizes<dims>(c);
+  c.output(sizes, strides_of<dims>(self, sizes), self.dtype());
+  c.output(sizes, strides_of<dims>(self, sizes), DType::i64);
+}
+
+template <size_t dims>
 void gradient_meta(Call& c) {
   const Tensor& self = c.tensor("self");
-  c.output(self.sizes(), pooled_strides(self, self.sizes()), self.dtype());
+  c.output(self.sizes(), strides_of<dims>(self, self.sizes()), self.dtype());
 }
 
-void gradient_cuda(Call& c) {
+void mean_gradient_cuda(Call& c) {
   c.allocate(0);
-  const Tensor grad = c.contiguous(c.tensor("grad_output"), suggested_format(c.tensor("self")));
+  const MemoryFormat format = suggested_format(c.result_tensor());
+  const Tensor grad = c.contiguous(c.tensor("grad_output"), format);
+}
+
+void max_cuda(Call& c) {
+  c.allocate_all();
+  const Tensor input = c.contiguous(c.tensor("self"));
+}
+
+void max_gradient_cuda(Call& c) {
+  c.allocate(0);
+  const Tensor grad = c.contiguous(c.tensor("grad_output"));
 }
 
 // To a single position it is a mean; channels_last strides are put on that by hand
 // (AdaptiveAveragePooling.cpp).
-void mean_2d_body(Call& c) {
+template <size_t dims, FixedString general>
+void mean_body(Call& c) {
   const Tensor& self = c.tensor("self");
-  const Sizes size = spread_over(c, "output_size", 2);
-  if (size[0] != 1 || size[1] != 1)
-    return c.result(Tensor(call<"_adaptive_avg_pool2d">(c.session, self, size)));
-  adaptive_sizes<2>(c);
-  const Tensor out = call<"mean.dim">(c.session, self, Sizes{-1, -2}, true);
+  const Sizes sizes = adaptive_sizes<dims>(c), wanted = spread_over(c, "output_size", dims);
+  if (wanted != Sizes(dims, 1)) return c.result(Tensor(call<general>(c.session, self, wanted)));
+  Sizes last;
+  for (int64_t d = 1; d <= int64_t(dims); ++d) last.push_back(-d);
+  const Tensor out = call<"mean.dim">(c.session, self, last, true);
   if (!suggests_channels_last(self.sizes(), self.strides())) return c.result(out);
-  const int64_t n = self.size(0), channels = self.size(1);
-  c.result(Tensor(
-      call<"as_strided_">(c.session, out, Sizes{n, channels, 1, 1}, Sizes{channels, 1, channels, channels})));
+  Sizes strides(dims + 2, self.size(1));
+  strides[1] = 1;
+  c.result(Tensor(call<"as_strided_">(c.session, out, sizes, strides)));
+}
+
+Tensor squeezed(Call& c, const Tensor& t) { return call<"squeeze.dim">(c.session, t, -2); }
+
+void mean_1d_body(Call& c) {
+  adaptive_sizes<1>(c);
+  const Sizes size{1, c.ints("output_size")[0]};
+  c.result(squeezed(c, call<"adaptive_avg_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), size)));
+}
+
+void max_1d_body(Call& c) {
+  adaptive_sizes<1>(c);
+  const Sizes size{1, c.ints("output_size")[0]};
+  Results both = call<"adaptive_max_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), size);
+  const Tensor indices = squeezed(c, both[1]);
+  c.result(squeezed(c, both[0]));
+  c.result(indices);
+}
+
+// Where the output is 1 per dimension and what each element is compared with: the input once.
+template <FixedString backward>
+Gradients mean_gradient(Backward& b) {
+  return {Tensor(call<backward>(b.session, b.grad(), b("self")))};
+}
+template <FixedString backward>
+Gradients max_gradient(Backward& b) {
+  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b("result1")))};
+}
+template <FixedString forward, size_t dims>
+Gradients mean_gradient_gradient(Backward& b) {
+  const Sizes& sizes = b.sizes("grad_output");
+  return {Tensor(call<forward>(b.session, b.grad(), Sizes(sizes.end() - int64_t(dims), sizes.end())))};
+}
+template <size_t dims>
+Gradients max_gradient_gradient(Backward& b) {
+  return {gather_at(b.grad(), b("indices"), dims)};
+}
+Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
+
+Op wrapper(std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = {example}};
+}
+
+void add_wrappers(std::vector<Op>& ops) {
+  const std::string_view mean = "means over windows that cover the input evenly";
+  ops.push_back(wrapper("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean, mean_1d_body,
+                        "f32[2,3,8] 3"));
+  ops.push_back(wrapper("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", mean,
+                        mean_body<2, "_adaptive_avg_pool2d">, "f32[2,3,8,8] (3 2)"));
+  ops.push_back(wrapper("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", mean,
+                        mean_body<3, "_adaptive_avg_pool3d">, "f32[1,2,4,4,4] 1"));
+  ops.push_back(wrapper("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+                        "maxima over windows that cover the input evenly", max_1d_body, "f32[2,3,8] 3"));
+}
+
+template <size_t dims>
+Op mean_operator(std::string_view schema, std::string_view example, std::string_view node,
+                 Gradients (*gradient)(Backward&)) {
+  return {.schema = schema,
+          .summary = "adaptive mean to more than one position",
+          .meta = mean_meta<dims>,
+          .kernels = {},
+          .derivatives = {{{"self"}, {"self"}, gradient}},
+          .flops = input_flops,
+          .examples = {example},
+          .facts = {.node = node}};
+}
+
+template <size_t dims>
+Op mean_gradient_operator(std::string_view schema, std::string_view example, std::string_view node,
+                          Gradients (*gradient)(Backward&)) {
+  return {.schema = schema,
+          .summary = "the gradient spread over each window",
+          .meta = gradient_meta<dims>,
+          .kernels = {{DeviceType::cuda, mean_gradient_cuda}},
+          .derivatives = {{{"grad_output"}, {}, gradient}, {{"self"}, {}, zeros_for_self}},
+          .flops = elementwise_flops<1>,
+          .examples = {example},
+          .facts = {.node = node}};
+}
+
+template <size_t dims>
+Op max_operator(std::string_view schema, std::string_view example, std::string_view node,
+                Gradients (*gradient)(Backward&)) {
+  return {.schema = schema,
+          .summary = "maxima over windows that cover the input evenly, and where they were",
+          .meta = max_meta<dims>,
+          .kernels = {{DeviceType::cuda, max_cuda}},
+          .derivatives = {{{"self"}, {"self", "result1"}, gradient}},
+          .flops = input_flops,
+          .examples = {example},
+          .facts = {.node = node, .no_gradient_for = 2}};
+}
+
+template <size_t dims>
+Op max_gradient_operator(std::string_view schema, std::string_view example, std::string_view node) {
+  return {.schema = schema,
+          .summary = "the gradient at the maxima, else 0",
+          .meta = gradient_meta<dims>,
+          .kernels = {{DeviceType::cuda, max_gradient_cuda}},
+          .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<dims>},
+                          {{"self"}, {}, zeros_for_self}},
+          .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
+          .examples = {example},
+          .facts = {.node = node}};
 }
 
 }  // namespace
 
 void add_adaptive_pooling_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-                 .summary = "means over windows that cover the input evenly",
-                 .meta = composite(mean_2d_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,8,8] 1", "f32[2,3,8,8] (3 2)"}});
-  ops.push_back({.schema = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-                 .summary = "adaptive_avg_pool2d to more than one position",
-                 .meta = mean_meta<2>,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"self"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"_adaptive_avg_pool2d_backward">(b.session, b.grad(),
-                                                                                         b("self")))};
-                                  }}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3,8,8] (3 2)"},
-                 .facts = {.node = "AdaptiveAvgPool2DBackward0"}});
-  ops.push_back({.schema = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
-                 .summary = "the gradient spread over each window",
-                 .meta = gradient_meta,
-                 .kernels = {{DeviceType::cuda, gradient_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3,2,2] f32[2,3,8,8]"}});
+  add_wrappers(ops);
+  ops.push_back(mean_operator<2>("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+                                 "f32[2,3,8,8] (3 2)", "AdaptiveAvgPool2DBackward0",
+                                 mean_gradient<"_adaptive_avg_pool2d_backward">));
+  ops.push_back(mean_operator<3>("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+                                 "f32[1,2,4,4,4] 2", "AdaptiveAvgPool3DBackward0",
+                                 mean_gradient<"_adaptive_avg_pool3d_backward">));
+  ops.push_back(mean_gradient_operator<2>(
+      "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor", "f32[2,3,2,2] f32[2,3,8,8]",
+      "AdaptiveAvgPool2DBackwardBackward0", mean_gradient_gradient<"_adaptive_avg_pool2d", 2>));
+  ops.push_back(
+      mean_gradient_operator<3>("_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
+                                "f32[1,2,2,2,2] f32[1,2,4,4,4]", "AdaptiveAvgPool3DBackwardBackward0",
+                                mean_gradient_gradient<"_adaptive_avg_pool3d", 3>));
+  ops.push_back(max_operator<2>("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+                                "f32[2,3,8,8] (3 2)", "AdaptiveMaxPool2DBackward0",
+                                max_gradient<"adaptive_max_pool2d_backward">));
+  ops.push_back(max_operator<3>("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+                                "f32[1,2,4,4,4] 2", "AdaptiveMaxPool3DBackward0",
+                                max_gradient<"adaptive_max_pool3d_backward">));
+  ops.push_back(max_gradient_operator<2>(
+      "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+      "f32[2,3,2,2] f32[2,3,8,8] i64[2,3,2,2]", "AdaptiveMaxPool2DBackwardBackward0"));
+  ops.push_back(max_gradient_operator<3>(
+      "adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+      "f32[1,2,2,2,2] f32[1,2,4,4,4] i64[1,2,2,2,2]", "AdaptiveMaxPool3DBackwardBackward0"));
 }
 
 }  // namespace metaprof

@@ -45,6 +45,12 @@ const Registry& standard_registry() {
              add_layer_norm_operators,
              add_pooling_operators,
              add_adaptive_pooling_operators,
+             add_unpooling_operators,
+             add_upsampling_operators,
+             add_group_norm_operators,
+             add_rms_norm_operators,
+             add_grid_sampling_operators,
+             add_image_layout_operators,
          })
       family(all);
     // clang-format on

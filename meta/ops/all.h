@@ -49,5 +49,11 @@ void add_batch_norm_operators(std::vector<Op>& ops);
 void add_layer_norm_operators(std::vector<Op>& ops);
 void add_pooling_operators(std::vector<Op>& ops);
 void add_adaptive_pooling_operators(std::vector<Op>& ops);
+void add_unpooling_operators(std::vector<Op>& ops);
+void add_upsampling_operators(std::vector<Op>& ops);
+void add_group_norm_operators(std::vector<Op>& ops);
+void add_rms_norm_operators(std::vector<Op>& ops);
+void add_grid_sampling_operators(std::vector<Op>& ops);
+void add_image_layout_operators(std::vector<Op>& ops);
 
 }  // namespace metaprof

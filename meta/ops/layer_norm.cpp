@@ -136,7 +136,7 @@ void add_layer_norm_operators(std::vector<Op>& ops) {
                                   layer_norm_gradients}},
                  .flops = elementwise_flops<8>,
                  .examples = {"f32[2,3,4] (4) f32[4] f32[4] 1e-5"},
-                 .facts = {.autocast = Autocast::fp32}});
+                 .facts = {.autocast = Autocast::fp32, .no_gradient_for = ~uint32_t{1}}});
   ops.push_back({.schema =
                      "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
                      "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> "

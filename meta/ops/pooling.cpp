@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
@@ -57,6 +56,18 @@ Sizes pooled_sizes(const Call& c, const Tensor& input, const PoolWindow& window)
 
 Sizes pooled_strides(const Tensor& input, SizesView sizes) {
   return strides_in(suggested_format(input), sizes);
+}
+
+Tensor gather_at(const Tensor& grad, const Tensor& indices, size_t dims) {
+  Sizes flat(indices.sizes().begin(), indices.sizes().end() - int64_t(dims));
+  flat.push_back(-1);
+  const Tensor places = view(indices, flat);
+  const Tensor values = view(contiguous(grad, suggested_format(indices)), flat);
+  return view(call<"gather">(session_of(grad), values, -1, places), indices.sizes());
+}
+
+Tensor zeros_for(Backward& b, Name argument) {
+  return call<"zeros">(b.session, b.sizes(argument), b.dtype(argument), Value(), b.shape(argument)->device);
 }
 
 namespace {
@@ -115,11 +126,99 @@ Gradients mean_gradient(Backward& b) {
                                 b["ceil_mode"], b["count_include_pad"], b["divisor_override"]))};
 }
 
+// Gradients of the gradients: both are linear in the incoming one.
+template <size_t dims>
+Gradients max_gradient_gradient(Backward& b) {
+  return {gather_at(b.grad(), b("indices"), dims)};
+}
+template <FixedString forward>
+Gradients mean_gradient_gradient(Backward& b) {
+  return {Tensor(call<forward>(b.session, b.grad(), b["kernel_size"], b["stride"], b["padding"],
+                               b["ceil_mode"], b["count_include_pad"], b["divisor_override"]))};
+}
+Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
+
 template <FixedString with_indices>
 void max_body(Call& c) {
   Results both = call<with_indices>(c.session, c["self"], c["kernel_size"], c["stride"], c["padding"],
                                     c["dilation"], c["ceil_mode"]);
   c.result(both[0]);
+}
+
+// One spatial dimension is two, the first of size 1.
+Sizes behind(int64_t first, const Sizes& list) {
+  if (list.empty()) return {};
+  return {first, list[0]};
+}
+
+// A window of one dimension; the stride is the kernel where none is given.
+struct Window1d {
+  Sizes kernel, stride, padding;
+};
+Window1d window_1d(const Call& c) {
+  const PoolWindow window = pool_window(c, 1);
+  return {behind(1, window.kernel), behind(1, window.stride), behind(0, window.padding)};
+}
+
+Tensor squeezed(Call& c, const Tensor& t) { return call<"squeeze.dim">(c.session, t, -2); }
+
+void max_1d_with_indices_body(Call& c) {
+  pooled_sizes(c, c.tensor("self"), pool_window(c, 1));
+  const Window1d w = window_1d(c);
+  Results both =
+      call<"max_pool2d_with_indices">(c.session, unsqueeze(c.tensor("self"), -2), w.kernel, w.stride,
+                                      w.padding, behind(1, c.ints("dilation")), c["ceil_mode"]);
+  c.result(squeezed(c, both[0]));
+  c.result(squeezed(c, both[1]));
+}
+
+// Indices are for the gradient and for CUDA; the host does without (MaxPooling.cpp).
+void max_1d_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes sizes = pooled_sizes(c, self, pool_window(c, 1));
+  if (self.is_cuda() || (c.session.modes.grad && self.requires_grad())) {
+    Results both = call<"max_pool1d_with_indices">(c.session, self, c["kernel_size"], c["stride"],
+                                                   c["padding"], c["dilation"], c["ceil_mode"]);
+    return c.result(both[0]);
+  }
+  c.result(c.session.empty(sizes, self.dtype(), self.device()));
+}
+
+void mean_1d_body(Call& c) {
+  pooled_sizes(c, c.tensor("self"), pool_window(c, 1));
+  const Window1d w = window_1d(c);
+  const Tensor out = call<"avg_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), w.kernel, w.stride,
+                                        w.padding, c["ceil_mode"], c["count_include_pad"]);
+  c.result(squeezed(c, out));
+}
+
+void add_1d(std::vector<Op>& ops) {
+  ops.push_back({.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+                           "int[1] dilation=1, bool ceil_mode=False) -> Tensor",
+                 .summary = "maximum of each window",
+                 .meta = composite(max_1d_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,3,8] 3 2 1"}});
+  ops.push_back({.schema =
+                     "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
+                     "padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+                 .summary = "maximum of each window, and where it was",
+                 .meta = composite(max_1d_with_indices_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,3,8] 3 2 1"}});
+  ops.push_back({.schema =
+                     "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
+                     "ceil_mode=False, bool count_include_pad=True) -> Tensor",
+                 .summary = "mean of each window",
+                 .meta = composite(mean_1d_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,3,8] 3 2 1"}});
 }
 
 constexpr Facts kMaxFacts{.no_gradient_for = 2};
@@ -169,14 +268,18 @@ void add_max(std::vector<Op>& ops) {
         .summary = "the gradient at the maxima, else 0",
         .meta = gradient_meta,
         .kernels = {{DeviceType::cuda, results_then_copies}},
-        .derivatives = not_differentiable,
+        .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<2>},
+                        {{"self"}, {}, zeros_for_self}},
         .flops = gradient_flops<2>,
-        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"}};
+        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"},
+        .facts = {.node = "MaxPool2DWithIndicesBackwardBackward0"}};
   ops.push_back(op);
   op.schema =
       "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
       "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor";
+  op.derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<3>}, {{"self"}, {}, zeros_for_self}};
   op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) (1) False i64[1,2,2,2,2]"};
+  op.facts.node = "MaxPool3DWithIndicesBackwardBackward0";
   ops.push_back(op);
 }
 
@@ -208,22 +311,28 @@ void add_mean(std::vector<Op>& ops) {
         .summary = "the gradient spread over each window",
         .meta = gradient_meta,
         .kernels = {{DeviceType::cuda, results_then_copies}},
-        .derivatives = not_differentiable,
+        .derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool2d">},
+                        {{"self"}, {}, zeros_for_self}},
         .flops = window_flops<2>,
-        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) False True None"}};
+        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) False True None"},
+        .facts = {.node = "AvgPool2DBackwardBackward0"}};
   ops.push_back(op);
   op.schema =
       "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
       "padding, "
       "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
+  op.derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool3d">},
+                    {{"self"}, {}, zeros_for_self}};
   op.flops = window_flops<3>;
   op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) False True None"};
+  op.facts.node = "AvgPool3DBackwardBackward0";
   ops.push_back(op);
 }
 
 }  // namespace
 
 void add_pooling_operators(std::vector<Op>& ops) {
+  add_1d(ops);
   add_max(ops);
   add_mean(ops);
 }

@@ -1,7 +1,7 @@
 #pragma once
 // Pooling: windows and the sizes of what they give (aten/src/ATen/native/Pool.h, 2.11).
 
-#include "meta/op/call.h"
+#include "meta/autograd/backward.h"
 
 namespace metaprof {
 
@@ -19,6 +19,12 @@ Sizes pooled_sizes(const Call& call, const Tensor& input, const PoolWindow& wind
 
 /// Strides of a result of pooling: the input's format, where the result has as many dimensions.
 Sizes pooled_strides(const Tensor& input, SizesView sizes);
+
+/// Gathers a gradient at the places that a pooling kept: the gradient of putting values there.
+Tensor gather_at(const Tensor& grad, const Tensor& indices, size_t dims);
+
+/// Zeros in the geometry of an argument, for gradients of gradients that do not depend on it.
+Tensor zeros_for(Backward& b, Name argument);
 
 /// A list argument with one number per spatial dimension.
 Sizes spread_over(const Call& call, Name name, size_t dims);

@@ -1,0 +1,147 @@
+// Group normalisation.
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/functions.h"
+#include "meta/ops/iterator.h"
+#include "meta/ops/normalization.h"
+
+namespace metaprof {
+namespace {
+
+void check(const Call& c, const Tensor& input, int64_t groups) {
+  if (input.dim() < 2 || groups < 1 || input.size(1) % groups != 0)
+    c.error(fmt::format("the channels of {} do not divide into {} groups", describe(input), groups));
+  for (Name name : {Name("weight"), Name("bias")})
+    if (c.given(name) && (c.tensor(name).dim() != 1 || c.tensor(name).numel() != input.size(1)))
+      c.error(fmt::format("'{}' should have one element per channel of {}; got {}", name.text,
+                          describe(input), describe(c.tensor(name))));
+}
+
+// On CUDA the input is made row-major here, outside of the differentiable operator: the copy is what is
+// saved.
+void group_norm_body(Call& c) {
+  const Tensor& input = c.tensor("input");
+  const int64_t groups = c.integer("num_groups");
+  check(c, input, groups);
+  const Tensor ready =
+      contiguous(input, input.is_cuda() ? MemoryFormat::contiguous : suggested_format(input));
+  const Tensor weight = c.given("weight") ? contiguous(c.tensor("weight")) : Tensor();
+  const Tensor bias = c.given("bias") ? contiguous(c.tensor("bias")) : Tensor();
+  const int64_t images = input.size(0), channels = input.size(1);
+  int64_t positions = 1;
+  for (int64_t d = 2; d < input.dim(); ++d) positions = multiply(positions, input.size(d));
+  Results out = call<"native_group_norm">(c.session, ready, weight, bias, images, channels, positions, groups,
+                                          c["eps"]);
+  c.result(out[0]);
+}
+
+// Statistics have the input's dtype, or fp32 if the parameters have another (mixed_data_type.h).
+DType statistics_type(const Call& c, const Tensor& input) {
+  for (Name name : {Name("weight"), Name("bias")})
+    if (c.op.schema.find(name.hash) >= 0 && c.given(name) && c.tensor(name).dtype() != input.dtype())
+      return DType::f32;
+  return input.dtype();
+}
+
+Sizes strides_of(const Tensor& input) {
+  return strides_in(input.is_cuda() ? MemoryFormat::contiguous : suggested_format(input), input.sizes());
+}
+
+void native_meta(Call& c) {
+  const Tensor& input = c.tensor("input");
+  check(c, input, c.integer("group"));
+  const Sizes statistics{c.integer("N"), c.integer("group")};
+  c.output(input.sizes(), strides_of(input), input.dtype());
+  c.output(statistics, statistics_type(c, input));
+  c.output(statistics, statistics_type(c, input));
+}
+
+// Scale and shift per image and channel (recorded: rule R10).
+void native_cuda(Call& c) {
+  c.allocate_all();
+  const bool affine = c.given("weight") || c.given("bias");
+  if (!affine || c.integer("HxW") <= 1 || c.result_tensor().numel() == 0) return;
+  const DType accumulated = accumulate_type(c.tensor("input").dtype());
+  const Sizes channels{c.integer("N"), c.integer("C")};
+  const Tensor scale = c.temporary(channels, accumulated), shift = c.temporary(channels, accumulated);
+}
+
+void native_backward_meta(Call& c) {
+  const Tensor &input = c.tensor("input"), &weight = c.tensor("weight");
+  const auto& wants = c["output_mask"].booleans();
+  const DType parameters = weight.defined() ? weight.dtype() : input.dtype();
+  if (wants[0]) {
+    c.output(input.sizes(), strides_of(input), input.dtype());
+  } else {
+    c.no_output();
+  }
+  output_if(c, wants[1], Sizes{c.integer("C")}, parameters);
+  output_if(c, wants[2], Sizes{c.integer("C")}, parameters);
+}
+
+// aten/src/ATen/native/cuda/group_norm_kernel.cu: sums per channel, then three factors of the input's
+// gradient; the factor with the weight has its memory last.
+void native_backward_cuda(Call& c) {
+  c.allocate_all();
+  if (c.tensor("input").numel() == 0) return;
+  const DType accumulated = accumulate_type(c.tensor("input").dtype());
+  const Sizes channels{c.integer("N"), c.integer("C")}, groups{c.integer("N"), c.integer("group")};
+  const Tensor grad_input_sums = c.temporary(channels, accumulated),
+               grad_sums = c.temporary(channels, accumulated);
+  if (!c["output_mask"].booleans()[0]) return;
+  Tensor first;
+  const Tensor second = c.temporary(groups, accumulated), third = c.temporary(groups, accumulated);
+  if (c.given("weight") && c.integer("HxW") > 1) first = c.temporary(channels, accumulated);
+}
+
+Gradients group_norm_gradients(Backward& b) {
+  const TensorImpl& input = *b.shape("input");
+  const MemoryFormat format = input.device.is_cuda() ? MemoryFormat::contiguous : suggested_format(input);
+  const Tensor grad = contiguous(b.grad(), format), ready = contiguous(b("input"), format);
+  const Value::Booleans wants{b.wants("input"), b.wants("weight"), b.wants("bias")};
+  Results gradients =
+      call<"native_group_norm_backward">(b.session, grad, ready, b("result1"), b("result2"), b("weight"),
+                                         b["N"], b["C"], b["HxW"], b["group"], wants);
+  return {gradients[0], gradients[1], gradients[2]};
+}
+
+}  // namespace
+
+void add_group_norm_operators(std::vector<Op>& ops) {
+  ops.push_back({.schema =
+                     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+                     "eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+                 .summary = "(input − mean) / deviation · weight + bias, per group of channels",
+                 .meta = composite(group_norm_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,6,4,4] 3 f32[6] f32[6]", "f32[2,6] 3"},
+                 .facts = {.autocast = Autocast::fp32}});
+  ops.push_back({.schema =
+                     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
+                     "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+                 .summary = "group_norm: output, mean, inverse deviation",
+                 .meta = native_meta,
+                 .kernels = {{DeviceType::cuda, native_cuda}},
+                 .derivatives = {{{"input", "weight", "bias"},
+                                  {"input", "weight", "result1", "result2"},
+                                  group_norm_gradients}},
+                 .flops = elementwise_flops<8>,
+                 .examples = {"f32[2,6,4,4] f32[6] f32[6] 2 6 16 3 1e-5"}});
+  ops.push_back(
+      {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+                 "Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> "
+                 "(Tensor, Tensor, Tensor)",
+       .summary = "gradients of group_norm",
+       .meta = native_backward_meta,
+       .kernels = {{DeviceType::cuda, native_backward_cuda}},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
+       .examples = {"f32[2,6,4,4] f32[2,6,4,4] f32[2,3] f32[2,3] f32[6] 2 6 16 3 (True True True)"}});
+}
+
+}  // namespace metaprof
