@@ -106,8 +106,8 @@ TEST(Profile, ModelsThatCannotBeReadAreRefused) {
                  "torch.export.save and give the .pt2");
   expect_refusal(
       "profile tests/data/fixtures/truncated_half.pt2",
-      "tests/data/fixtures/truncated_half.pt2: not a zip archive, or its end is missing (Not a zip "
-      "archive): export again with torch.export.save");
+      "tests/data/fixtures/truncated_half.pt2: not a zip archive (no end record): export again with "
+      "torch.export.save");
   expect_refusal(
       "profile tests/data/fixtures/aoti_only.pt2",
       "tests/data/fixtures/aoti_only.pt2: an AOTInductor package: it holds compiled code and no graph; "
