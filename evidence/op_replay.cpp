@@ -76,6 +76,7 @@ class Replay {
         readable_(recorded.forward.size()),
         session_(make_session(*find_device(recorded.device))),
         tensors_(recorded, *session_, second_choice) {
+    allow_attention_named();
     if (recorded.reads_device_memory) readable_ = first_reading_line(recorded.forward);
   }
 
@@ -100,6 +101,18 @@ class Replay {
 
   void differ(What what, std::string expected, std::string got) {
     result_.differences.push_back({what, std::move(expected), std::move(got)});
+  }
+
+  // "…-backendflash": recorded within torch.nn.attention.sdpa_kernel, which allows one implementation.
+  void allow_attention_named() {
+    const size_t at = case_.name.find("-backend");
+    if (at == std::string::npos) return;
+    const std::string_view only = std::string_view(case_.name).substr(at + 8);
+    Modes& modes = session_->modes;
+    modes.flash_attention = only.starts_with("flash");
+    modes.efficient_attention = only.starts_with("efficient");
+    modes.math_attention = only.starts_with("math");
+    modes.cudnn_attention = only.starts_with("cudnn");
   }
 
   // The recorder made the libraries take their workspaces, on the calling and on the engine's thread.

@@ -43,8 +43,10 @@ void set_histories(Call& call, const Ref<Node>& node) {
     const bool differentiable = !(call.op.record.facts.no_gradient_for >> i & 1);
     if (call.results[i].is_tensors()) {
       for (const Tensor& tensor : call.results[i].tensors()) set_history(tensor, node, differentiable);
-    } else {
+    } else if (call.results[i].is_tensor()) {
       set_history(call.results[i].tensor(), node, differentiable);
+    } else {  // undefined, or a number
+      node->add_undefined_output();
     }
   }
 }

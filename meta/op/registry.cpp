@@ -98,7 +98,19 @@ size_t plan_saved(Operator& op, Name name) {
   return op.saved.size() - 1;
 }
 
+// What a node saves is let go of in the order of its C++ members: arguments by name, then results by name
+// (recorded: rule R14).
+void plan_all_saved(Operator& op) {
+  std::vector<Name> reads;
+  for (const Derivative& row : op.record.derivatives.rows)
+    reads.insert(reads.end(), row.reads.begin(), row.reads.end());
+  auto key = [&](Name name) { return std::pair(op.schema.find(name.hash) < 0, name.text); };
+  std::sort(reads.begin(), reads.end(), [&](Name a, Name b) { return key(a) < key(b); });
+  for (Name name : reads) plan_saved(op, name);
+}
+
 void plan_derivatives(Operator& op) {
+  plan_all_saved(op);
   std::vector<const Derivative*> rows;
   for (const Derivative& row : op.record.derivatives.rows) rows.push_back(&row);
   // Formulas run by the (first) target's name, in alphabetical order.

@@ -34,6 +34,8 @@ const Registry& standard_registry() {
              add_fused_optimizer_operators,
              add_attention_operators,
              add_efficient_attention_operators,
+             add_flash_attention_operators,
+             add_cudnn_attention_operators,
              add_softmax_operators,
              add_class_loss_operators,
              add_loss_operators,

@@ -38,6 +38,8 @@ void add_foreach_operators(std::vector<Op>& ops);
 void add_fused_optimizer_operators(std::vector<Op>& ops);
 void add_attention_operators(std::vector<Op>& ops);
 void add_efficient_attention_operators(std::vector<Op>& ops);
+void add_flash_attention_operators(std::vector<Op>& ops);
+void add_cudnn_attention_operators(std::vector<Op>& ops);
 void add_softmax_operators(std::vector<Op>& ops);
 void add_class_loss_operators(std::vector<Op>& ops);
 void add_loss_operators(std::vector<Op>& ops);

@@ -120,11 +120,11 @@ class Asgd final : public Algorithm {
       count(g);
       {
         const List decayed = fresh<"_foreach_add.List">(session, g.gradients, g.parameters, kLambda);
-        in_place<"_foreach_addcmul_.List">(session, g.parameters, decayed, g.states[1], -1);
+        in_place<"_foreach_addcmul_.Scalar">(session, g.parameters, decayed, g.states[1], -1);
       }
       {
         const List distance = fresh<"_foreach_sub.List">(session, g.parameters, g.states[0]);
-        in_place<"_foreach_addcmul_.List">(session, g.states[0], distance, g.states[2]);
+        in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], distance, g.states[2]);
       }
       List rates, weights;
       for (const Tensor& step : g.steps) rates.push_back(new_rate(step));

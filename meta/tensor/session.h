@@ -24,6 +24,8 @@ struct Modes {
   bool autocast_cache = true;
   DType autocast_dtype = DType::bf16;
   bool deterministic = false;
+  /// Implementations of attention that may be chosen (torch.nn.attention.sdpa_kernel).
+  bool flash_attention = true, efficient_attention = true, math_attention = true, cudnn_attention = true;
 };
 
 /// Sets a variable for the time of a scope.
