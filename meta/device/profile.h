@@ -24,7 +24,9 @@ struct DeviceProfile {
   Bytes memory;                         ///< what the device reports as total
   int cudnn = 91900;                    ///< 9.19.0
   int cuda = 13000;
-  double bandwidth = 0;                                                ///< bytes per second of device memory
+  std::optional<int64_t> cublas_workspace = {},
+                         cublas_lt_workspace = {};  ///< bytes, where the environment says so
+  double bandwidth = 0;                             ///< bytes per second of device memory
   double flops_f32 = 0, flops_tf32 = 0, flops_f16 = 0, flops_f64 = 0;  ///< FLOPs per second, dense
 
   Device device() const { return {type, 0}; }

@@ -29,6 +29,7 @@ const Registry& standard_registry() {
              add_norm_operators,
              add_scan_operators,
              add_joining_operators,
+             add_rearranging_operators,
              add_matmul_operators,
              add_foreach_operators,
              add_fused_optimizer_operators,

@@ -33,6 +33,7 @@ void add_statistics_operators(std::vector<Op>& ops);
 void add_norm_operators(std::vector<Op>& ops);
 void add_scan_operators(std::vector<Op>& ops);
 void add_joining_operators(std::vector<Op>& ops);
+void add_rearranging_operators(std::vector<Op>& ops);
 void add_matmul_operators(std::vector<Op>& ops);
 void add_foreach_operators(std::vector<Op>& ops);
 void add_fused_optimizer_operators(std::vector<Op>& ops);

@@ -20,13 +20,15 @@ void ensure_workspace(Call& call, Library library, int64_t bytes, std::string_vi
 
 void blas_workspace(Call& call) {
   // aten/src/ATen/cuda/CublasHandlePool.cpp, 2.11: 32 MiB on compute capability 9.0, else 2·4 MiB + 8·16 KiB.
-  const int64_t bytes = call.profile().sm == 90 ? 33554432 : 8519680;
-  ensure_workspace(call, Library::cublas, bytes, "cuBLAS workspace");
+  const int64_t usual = call.profile().sm == 90 ? 33554432 : 8519680;
+  ensure_workspace(call, Library::cublas, call.profile().cublas_workspace.value_or(usual),
+                   "cuBLAS workspace");
 }
 
 void lt_workspace(Call& call) {
   // 1 MiB per handle and stream, persistent since 2.9 (recorded: the first addmm of every model).
-  ensure_workspace(call, Library::cublas_lt, 1048576, "cuBLASLt workspace");
+  const int64_t bytes = call.profile().cublas_lt_workspace.value_or(1048576);
+  ensure_workspace(call, Library::cublas_lt, bytes, "cuBLASLt workspace");
 }
 
 }  // namespace metaprof

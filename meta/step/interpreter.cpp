@@ -145,12 +145,32 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     if (arguments[i].has_default) given[i] = arguments[i].default_value;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     const auto at = size_t(step.argument[i]);
-    given[at] = evaluate(node.operands[i], values);
-    // Exporters switch cuDNN off while they trace and write that down; the model runs with it.
-    if (arguments[at].name == "cudnn_enabled" || arguments[at].name == "cudnn_enable")
-      given[at] = Value(true);
+    given[at] = adapt(arguments[at], node, evaluate(node.operands[i], values));
   }
   store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()), values);
+}
+
+// What was written down while exporting, but is decided by how the model is run.
+Value Interpreter::adapt(const Argument& argument, const GraphNode& node, Value value) const {
+  // Exporters switch cuDNN off while they trace; the model runs with it.
+  if (argument.name == "cudnn_enabled" || argument.name == "cudnn_enable") return Value(true);
+  if (!options_.training) {
+    if (argument.name == "train" || argument.name == "training") return Value(false);
+    if (argument.name == "dropout_p") return Value(0.0);
+  }
+  // In a model of 16 bits, a dtype that the source does not spell out follows the tensors it was taken from.
+  if (options_.dtype != DType::f32 && argument.type == Type::dtype && !value.is_none() &&
+      value.integer() == static_cast<int64_t>(DType::f32) && !names_float32(node))
+    return Value(options_.dtype);
+  return value;
+}
+
+bool Interpreter::names_float32(const GraphNode& node) const {
+  if (node.source < 0) return false;
+  const auto& frames = program_.source_stacks[size_t(node.source)];
+  if (frames.empty()) return false;
+  const std::string& code = frames.back().code;
+  return code.find("float32") != std::string::npos || code.find(".float()") != std::string::npos;
 }
 
 void Interpreter::store(const Step& step, ResultList results, std::vector<Value>& values) {

@@ -15,6 +15,8 @@ class Interpreter {
     std::string
         checkpoint;  ///< modules whose forward is checkpointed: wildcards within the segments of a path
     bool checkpoint_reentrant = false;
+    bool training = true;      ///< false: dropout and batch norm as in eval mode, whatever the export says
+    DType dtype = DType::f32;  ///< of the parameters, where the export has f32
   };
   Interpreter(Session& session, const Program& program, Options options);
   ~Interpreter();
@@ -37,6 +39,8 @@ class Interpreter {
   void run_step(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   void run_higher_order(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   void run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values);
+  Value adapt(const Argument& argument, const GraphNode& node, Value value) const;
+  bool names_float32(const GraphNode& node) const;
   void store(const Step& step, ResultList results, std::vector<Value>& values);
   void move_to_modules(int32_t stack);
   Value evaluate(const Operand& operand, const std::vector<Value>& values) const;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
@@ -21,10 +22,52 @@ void check_word(std::string_view option, const std::string& word, const std::vec
     fail("--{}: '{}' is not one of: {}", option, word, fmt::join(words, ", "));
 }
 
+DType state_dtype(const std::string& precision) {
+  if (precision == "bf16") return DType::bf16;
+  return precision == "fp16" ? DType::f16 : DType::f32;
+}
+
+// CUBLAS_WORKSPACE_CONFIG: ":KiB:count" pairs, summed (CublasHandlePool.cpp, 2.11).
+int64_t blas_workspace_of(const std::string& text) {
+  int64_t bytes = 0;
+  size_t at = 0;
+  while (at < text.size()) {
+    int64_t size = 0, count = 0;
+    int used = 0;
+    if (std::sscanf(text.c_str() + at, ":%ld:%ld%n", &size, &count, &used) < 2 || size < 0 || count < 0)
+      fail("CUBLAS_WORKSPACE_CONFIG: '{}' is no list of :KiB:count", text);
+    bytes += multiply(multiply(size, 1024), count);
+    at += size_t(used);
+  }
+  return bytes;
+}
+
+// Environment variables that change how much memory libraries take.
+DeviceProfile with_environment(DeviceProfile profile, const std::map<std::string, std::string>& environment) {
+  for (const auto& [name, value] : environment) {
+    if (name == "CUBLAS_WORKSPACE_CONFIG") {
+      profile.cublas_workspace = blas_workspace_of(value);
+    } else if (name == "CUBLASLT_WORKSPACE_SIZE") {
+      int64_t kibibytes = 0;
+      if (std::sscanf(value.c_str(), "%ld", &kibibytes) != 1 || kibibytes < 0)
+        fail("CUBLASLT_WORKSPACE_SIZE: '{}' is no number of KiB", value);
+      profile.cublas_lt_workspace = kibibytes * 1024;
+    } else {
+      fail(
+          "the environment variable {} is not modelled; known: CUBLAS_WORKSPACE_CONFIG, "
+          "CUBLASLT_WORKSPACE_SIZE",
+          name);
+    }
+  }
+  return profile;
+}
+
 class StepPlan {
  public:
   StepPlan(const Program& program, const DeviceProfile& profile, const StepOptions& options)
-      : program_(program), options_(options), session_(make_session(profile)) {
+      : program_(program),
+        options_(options),
+        session_(make_session(with_environment(profile, options.environment))) {
     for (size_t i = 0; i < program.outputs.size(); ++i)
       if (program.outputs[i].operand.kind == Operand::Kind::value &&
           program.outputs[i].operand.value == program.loss())
@@ -40,7 +83,9 @@ class StepPlan {
       Interpreter interpreter(session, program_,
                               {.strict = options_.strict,
                                .checkpoint = options_.checkpoint,
-                               .checkpoint_reentrant = options_.checkpoint_reentrant});
+                               .checkpoint_reentrant = options_.checkpoint_reentrant,
+                               .training = options_.mode == "train",
+                               .dtype = state_dtype(options_.precision)});
       for (int step = 0; step < options_.steps; ++step) {
         for (int micro = 0; micro < options_.accumulate; ++micro) {
           const int number = options_.accumulate > 1 ? micro : -1;

@@ -1,6 +1,7 @@
 #pragma once
 // A training step of a Program on a described device: what is run, and the Trace that comes of it.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct StepOptions {
   bool checkpoint_reentrant = false;
   std::string mode = "train";  ///< train, eval, no-grad, inference
   bool strict = false;         ///< an unknown operator is an error
+  std::map<std::string, std::string>
+      environment;  ///< of the process: CUBLAS_WORKSPACE_CONFIG, CUBLASLT_WORKSPACE_SIZE
 };
 
 /// Runs the step plan. Errors: bad option words; an operator's arguments do not fit (names operator and
