@@ -1,5 +1,7 @@
 // Matrix products and what is made of them.
 
+#include "meta/ops/matmul.h"
+
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
@@ -9,6 +11,29 @@
 #include "meta/ops/library.h"
 
 namespace metaprof {
+
+// cuBLAS takes a matrix if one stride is 1 and the other spans at least the rows; anything else is copied
+// first.
+Tensor blas_operand(Call& c, const Tensor& m) {
+  const int64_t rows = m.size(0), columns = m.size(1);
+  const int64_t s0 = m.strides()[0], s1 = m.strides()[1];
+  if (s0 == 1 && s1 >= std::max<int64_t>(1, rows)) return m;
+  if (s1 == 1 && s0 >= std::max<int64_t>(1, columns)) return m;
+  return c.contiguous(m);
+}
+
+// A batch of matrices is copied unless one matrix stride is 1 with a valid leading dimension.
+Tensor batched_operand(Call& c, const Tensor& m) {
+  const int64_t rows = m.size(1), columns = m.size(2), s1 = m.strides()[1], s2 = m.strides()[2];
+  if (s2 == 1 && s1 >= std::max<int64_t>(1, columns)) return m;
+  if (s1 == 1 && s2 >= std::max<int64_t>(1, rows)) return m;
+  return c.contiguous(m);
+}
+
+Tensor times(const Tensor& gradient, const Value& factor) {
+  return factor.kind() != Value::Kind::complex && factor.real() == 1 ? gradient : mul(gradient, factor);
+}
+
 namespace {
 
 void mm_meta(Call& c) {
@@ -23,16 +48,6 @@ void mm_meta(Call& c) {
 FlopCount mm_flops(const Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("mat2");
   return {.counted = 2 * a.size(0) * a.size(1) * b.size(1)};
-}
-
-// cuBLAS takes a matrix if one stride is 1 and the other spans at least the rows; anything else is copied
-// first.
-Tensor blas_operand(Call& c, const Tensor& m) {
-  const int64_t rows = m.size(0), columns = m.size(1);
-  const int64_t s0 = m.strides()[0], s1 = m.strides()[1];
-  if (s0 == 1 && s1 >= std::max<int64_t>(1, rows)) return m;
-  if (s1 == 1 && s0 >= std::max<int64_t>(1, columns)) return m;
-  return c.contiguous(m);
 }
 
 void mm_cuda(Call& c) {
@@ -83,13 +98,11 @@ void addmm_cuda(Call& c) {
 bool is_column_major(const TensorImpl& m) { return m.strides[0] == 1 && m.strides[1] == m.sizes[0]; }
 
 Tensor mat1_gradient(Backward& b, const Tensor& mat2, const TensorImpl& mat1, const Value& alpha) {
-  Tensor gradient = is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2));
-  return alpha.real() == 1 ? gradient : mul(gradient, alpha);
+  return times(is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2)), alpha);
 }
 
 Tensor mat2_gradient(Backward& b, const Tensor& mat1, const TensorImpl& mat2, const Value& alpha) {
-  Tensor gradient = is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad());
-  return alpha.real() == 1 ? gradient : mul(gradient, alpha);
+  return times(is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
 }
 
 void linear_body(Call& c) {
@@ -199,14 +212,6 @@ FlopCount bmm_flops(const Call& c) {
   return {.counted = 2 * a.size(0) * a.size(1) * a.size(2) * b.size(2)};
 }
 
-// A batch of matrices is copied unless one matrix stride is 1 with a valid leading dimension.
-Tensor batched_operand(Call& c, const Tensor& m) {
-  const int64_t rows = m.size(1), columns = m.size(2), s1 = m.strides()[1], s2 = m.strides()[2];
-  if (s2 == 1 && s1 >= std::max<int64_t>(1, columns)) return m;
-  if (s1 == 1 && s2 >= std::max<int64_t>(1, rows)) return m;
-  return c.contiguous(m);
-}
-
 void bmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
@@ -247,14 +252,10 @@ void add_products(std::vector<Op>& ops) {
                         [](Backward& b) -> Gradients {
                           return {mat2_gradient(b, b("mat1"), *b.shape("mat2"), b["alpha"])};
                         }},
-                       {{"self"},
-                        {},
-                        [](Backward& b) -> Gradients {
-                          return {b.real("beta") == 1 ? b.grad() : mul(b.grad(), b["beta"])};
-                        }}},
+                       {{"self"}, {}, [](Backward& b) -> Gradients { return {times(b.grad(), b["beta"])}; }}},
        .flops = addmm_flops,
        .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
-       .facts = {.autocast = Autocast::lower_precision}});
+       .facts = {.in_place_too = true, .autocast = Autocast::lower_precision}});
   ops.push_back(
       {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
        .summary = "self[i] · mat2[i]",

@@ -17,7 +17,9 @@ void reshape_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = infer_size(c.ints("shape"), self.numel());
   Sizes strides;
-  if (view_strides(self.sizes(), self.strides(), sizes, strides)) return c.result(view(self, sizes));
+  if (self->contiguous) return c.result(view(self, sizes));
+  if (view_strides(self.sizes(), self.strides(), sizes, strides))
+    return c.result(Tensor(call<"_reshape_alias">(c.session, self, sizes, strides)));
   c.result(Tensor(call<"_unsafe_view">(c.session, clone(self, MemoryFormat::contiguous), sizes)));
 }
 
