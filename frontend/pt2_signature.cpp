@@ -154,7 +154,8 @@ std::string_view find_typical_input(Json signature) {
 void read_module_paths(Json module_call_graph, Program& program) {
   module_call_graph.for_each([&](Json entry) {
     const std::string path = without_export_root(entry.at("fqn").string());
-    if (program.module_types.try_emplace(path).second) program.modules.push_back(path);
+    program.module_types.try_emplace(path);
+    program.modules.push_back(path);
   });
 }
 

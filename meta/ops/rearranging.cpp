@@ -74,6 +74,17 @@ Gradients repeat_backward(Backward& b) {
   return {sum(reshape(gradient, split), summed, false)};
 }
 
+void repeat_interleave_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Tensor input = c.given("dim") ? self : Tensor(call<"flatten.using_ints">(c.session, self));
+  const int64_t dim = wrap_dim(c.given("dim") ? c.integer("dim") : 0, input.dim());
+  const Tensor wide = unsqueeze(input, dim + 1);
+  Sizes sizes = wide.sizes();
+  sizes[size_t(dim + 1)] = c.integer("repeats");
+  const Tensor copy = clone(expand(wide, sizes), MemoryFormat::contiguous);
+  c.result(Tensor(call<"flatten.using_ints">(c.session, copy, dim, dim + 1)));
+}
+
 // --- padding with a constant
 
 Sizes padded_sizes(const Call& c, const Tensor& self, const Sizes& pad) {
@@ -175,6 +186,13 @@ void add_rearranging_operators(std::vector<Op>& ops) {
                  .derivatives = {{{"self"}, {}, repeat_backward}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] (2 1)", "f32[3] (4 2)"}});
+  ops.push_back({.schema = "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+                 .summary = "every element several times in a row",
+                 .meta = composite(repeat_interleave_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,3] 2 1", "f32[2] 3"}});
   ops.push_back({.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
                  .summary = "a margin of one number; a negative one cuts",
                  .meta = constant_pad_meta,
