@@ -65,15 +65,16 @@ bool needs_statistics(const Session& s, const AttentionCall& a) { return s.modes
 
 void efficient(Call& c, const AttentionCall& a, Tensor& mask) {
   if (mask.defined()) mask = aligned_mask(c.session, a, mask);
-  Results all = call<"_scaled_dot_product_efficient_attention">(
-      c.session, a.query, a.key, a.value, mask, needs_statistics(c.session, a), a.dropout, a.causal, c["scale"]);
+  Results all = call<"_scaled_dot_product_efficient_attention">(c.session, a.query, a.key, a.value, mask,
+                                                                needs_statistics(c.session, a), a.dropout,
+                                                                a.causal, c["scale"]);
   c.result(std::move(all.list()[0]));
 }
 
 void cudnn(Call& c, const AttentionCall& a, const Tensor& mask) {
   Results all = call<"_scaled_dot_product_cudnn_attention">(c.session, a.query, a.key, a.value, mask,
-                                                            needs_statistics(c.session, a), a.dropout, a.causal,
-                                                            false, c["scale"]);
+                                                            needs_statistics(c.session, a), a.dropout,
+                                                            a.causal, false, c["scale"]);
   c.result(std::move(all.list()[0]));
 }
 
@@ -94,19 +95,19 @@ void flash(Call& c, const AttentionCall& a) {
 }
 
 void flash_for_cpu(Call& c, const AttentionCall& a, const Tensor& mask) {
-  Results all = call<"_scaled_dot_product_flash_attention_for_cpu">(c.session, a.query, a.key, a.value, a.dropout,
-                                                                    a.causal, mask, c["scale"]);
+  Results all = call<"_scaled_dot_product_flash_attention_for_cpu">(c.session, a.query, a.key, a.value,
+                                                                    a.dropout, a.causal, mask, c["scale"]);
   c.result(std::move(all.list()[0]));
 }
 
 void math(Call& c, const AttentionCall& a, const Tensor& mask) {
-  Results all = call<"_scaled_dot_product_attention_math">(c.session, a.query, a.key, a.value, mask, a.dropout,
-                                                           a.causal, Value(), c["scale"], a.grouped_heads);
+  Results all = call<"_scaled_dot_product_attention_math">(
+      c.session, a.query, a.key, a.value, mask, a.dropout, a.causal, Value(), c["scale"], a.grouped_heads);
   c.result(std::move(all.list()[0]));
 }
 
 AttentionCall arguments_of(const Call& c) {
-  return {c.tensor("query"),     c.tensor("key"),         c.tensor("value"),        c.tensor("attn_mask"),
+  return {c.tensor("query"),   c.tensor("key"),        c.tensor("value"),      c.tensor("attn_mask"),
           c.real("dropout_p"), c.boolean("is_causal"), c.boolean("enable_gqa")};
 }
 
@@ -174,9 +175,10 @@ void add_attention_operators(std::vector<Op>& ops) {
                  .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
                               "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
                  .facts = {.autocast = Autocast::lower_precision}});
-  ops.push_back({.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
-                           "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
-                           "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+  ops.push_back({.schema =
+                     "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
+                     "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
+                     "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
                  .summary = "attention as products and a softmax; also returns the weights",
                  .meta = composite(math_body),
                  .kernels = {},

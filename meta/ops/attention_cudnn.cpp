@@ -88,11 +88,12 @@ Gradients gradients(Backward& b) {
 
 void add_cudnn_attention_operators(std::vector<Op>& ops) {
   ops.push_back(
-      {.schema = "_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, "
-                 "bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool "
-                 "return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor "
-                 "cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor "
-                 "philox_offset, Tensor debug_attn_mask)",
+      {.schema =
+           "_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, "
+           "bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool "
+           "return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor "
+           "cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor "
+           "philox_offset, Tensor debug_attn_mask)",
        .summary = "softmax(scale · query · keyᵀ + bias) · value in one cuDNN plan, 16-bit",
        .meta = forward_meta,
        .kernels = {{DeviceType::cuda, forward_cuda}},
@@ -104,17 +105,19 @@ void add_cudnn_attention_operators(std::vector<Op>& ops) {
        .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] None True"},
        .facts = {.random = true, .no_gradient_for = 0b111111110}});
   ops.push_back(
-      {.schema = "_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
-                 "value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor "
-                 "attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, "
-                 "bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)",
+      {.schema =
+           "_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
+           "value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor "
+           "attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, "
+           "bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)",
        .summary = "gradients of query, key and value",
        .meta = backward_meta,
        .kernels = {{DeviceType::cuda, backward_cuda}},
        .derivatives = not_differentiable,
        .flops = attention_backward_flops,
-       .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "
-                    "i64[] None None None 4 5 0.0 False"}});
+       .examples = {
+           "bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "
+           "i64[] None None None 4 5 0.0 False"}});
 }
 
 }  // namespace metaprof

@@ -22,9 +22,7 @@ int64_t key_splits(const DeviceProfile& device, int64_t rows, int64_t blocks) {
   const int64_t slots = 2 * device.multiprocessors;  // a thread block has 128 threads
   if (double(rows) >= 0.8 * double(slots)) return 1;
   const int64_t most = std::min({int64_t{128}, slots, blocks});
-  auto is_eligible = [&](int64_t n) {
-    return n == 1 || divide_up(blocks, n) != divide_up(blocks, n - 1);
-  };
+  auto is_eligible = [&](int64_t n) { return n == 1 || divide_up(blocks, n) != divide_up(blocks, n - 1); };
   auto efficiency = [&](int64_t n) {
     const float waves = float(rows * n) / float(slots);
     return waves / std::ceil(waves);
@@ -143,10 +141,11 @@ FlopCount uncounted(const Call& c) {
 
 void add_flash_attention_operators(std::vector<Op>& ops) {
   ops.push_back(
-      {.schema = "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
-                 "dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> "
-                 "(Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
-                 "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
+      {.schema =
+           "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
+           "dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> "
+           "(Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
+           "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
        .summary = "softmax(scale · query · keyᵀ) · value, tile by tile, 16-bit",
        .meta = forward_meta,
        .kernels = {{DeviceType::cuda, forward_cuda}},
@@ -157,21 +156,23 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
        .flops = attention_flops,
        .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
        .facts = {.random = true, .no_gradient_for = 0b111111110}});
-  ops.push_back({.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
-                           "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
-                           "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, "
-                           "Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
-                           "Tensor grad_value)",
-                 .summary = "gradients of query, key and value",
-                 .meta = backward_meta,
-                 .kernels = {{DeviceType::cuda, backward_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = attention_backward_flops,
-                 .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
-                              "None None 4 5 0.0 False u64[2] u64[]"}});
-  ops.push_back({.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
-                           "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
-                           "scale=None) -> (Tensor output, Tensor logsumexp)",
+  ops.push_back(
+      {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
+                 "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
+                 "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, "
+                 "Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
+                 "Tensor grad_value)",
+       .summary = "gradients of query, key and value",
+       .meta = backward_meta,
+       .kernels = {{DeviceType::cuda, backward_cuda}},
+       .derivatives = not_differentiable,
+       .flops = attention_backward_flops,
+       .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
+                    "None None 4 5 0.0 False u64[2] u64[]"}});
+  ops.push_back({.schema =
+                     "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
+                     "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
+                     "scale=None) -> (Tensor output, Tensor logsumexp)",
                  .summary = "softmax(scale · query · keyᵀ + mask) · value, tile by tile, on the CPU",
                  .meta = cpu_meta,
                  .kernels = {},
@@ -181,17 +182,18 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
                  .flops = uncounted<attention_flops>,
                  .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
                  .facts = {.no_gradient_for = 0b10}});
-  ops.push_back({.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
-                           "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
-                           "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
-                           "Tensor grad_key, Tensor grad_value)",
-                 .summary = "gradients of query, key and value",
-                 .meta = cpu_backward_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = uncounted<attention_backward_flops>,
-                 .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
-                              "False"}});
+  ops.push_back(
+      {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
+                 "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
+                 "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
+                 "Tensor grad_key, Tensor grad_value)",
+       .summary = "gradients of query, key and value",
+       .meta = cpu_backward_meta,
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = uncounted<attention_backward_flops>,
+       .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
+                    "False"}});
 }
 
 }  // namespace metaprof

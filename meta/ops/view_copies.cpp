@@ -119,7 +119,8 @@ void add_in_place(std::vector<Op>& ops) {
   ops.push_back(in_place_operator("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", "UnsqueezeBackward1",
                                   in_place<unsqueeze_geometry>, unsqueeze_backward, {"f32[2,3] 1"}));
   ops.push_back(in_place_operator(
-      "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
+      "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+      "Tensor(a!)",
       "AsStridedBackward1", in_place<as_strided_geometry>, as_strided_gradient, {"f32[2,3] (3 2) (1 3)"}));
   ops.push_back(in_place_operator("t_(Tensor(a!) self) -> Tensor(a!)", "TBackward1", in_place<t_geometry>,
                                   t_backward, {"f32[2,3]"}));

@@ -1,6 +1,6 @@
-// Models against facts that were measured on PyTorch 2.11's real dispatch (tests/data/models/*.json, written by
-// running the module): parameters, buffers, ties, FLOPs by the framework's counter, unique saved storages. Equal to
-// the byte, also by operator and by autograd node.
+// Models against facts that were measured on PyTorch 2.11's real dispatch (tests/data/models/*.json, written
+// by running the module): parameters, buffers, ties, FLOPs by the framework's counter, unique saved storages.
+// Equal to the byte, also by operator and by autograd node.
 
 #include <gtest/gtest.h>
 
@@ -37,15 +37,16 @@ TEST_P(MeasuredFacts, AreReproduced) {
   const std::string path = "tests/data/models/" + GetParam().model;
   const json facts = read(path + ".json");
   const json& measured = facts["measure"][GetParam().precision];
-  const Outcome outcome =
-      run_program("profile " + path + ".pt2 --optimizer none --steps 1 --json - --precision " + GetParam().precision);
+  const Outcome outcome = run_program(
+      "profile " + path + ".pt2 --optimizer none --steps 1 --json - --precision " + GetParam().precision);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
 
   if (GetParam().precision == "fp32") {
     for (const char* key : {"count", "bytes", "trainable_count", "trainable_bytes", "tied"})
       EXPECT_EQ(report["parameters"][key], facts["parameters"][key]) << key;
-    for (const char* key : {"count", "bytes"}) EXPECT_EQ(report["buffers"][key], facts["buffers"][key]) << key;
+    for (const char* key : {"count", "bytes"})
+      EXPECT_EQ(report["buffers"][key], facts["buffers"][key]) << key;
   }
   EXPECT_EQ(report["flops"]["forward"], measured["flops_forward"]);
   EXPECT_EQ(report["flops"]["backward"], measured["flops_backward"]);
@@ -65,8 +66,8 @@ TEST_P(MeasuredFacts, AreReproduced) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, MeasuredFacts,
-                         testing::Values(Case{"resnet18", "fp32"}, Case{"resnet18", "amp-bf16"}, Case{"gpt2", "fp32"},
-                                         Case{"gpt2", "amp-bf16"}));
+                         testing::Values(Case{"resnet18", "fp32"}, Case{"resnet18", "amp-bf16"},
+                                         Case{"gpt2", "fp32"}, Case{"gpt2", "amp-bf16"}));
 
 }  // namespace
 }  // namespace metaprof
