@@ -47,12 +47,14 @@ void forward_cuda(Call& c) {
     accumulated = c.temporary(Sizes{query.size(0), query.size(2), query.size(1), head_size}, DType::f32);
 }
 
-/// A compiled backward kernel: tile of queries × keys, the largest head that it takes.
+/// A compiled backward kernel: its tile of queries × keys, the largest head that it takes, the shared memory
+/// that it needs in bytes (sizeof its SharedStorage, CUTLASS 3.9).
 struct BackwardKernel {
   int queries, keys;
   int64_t largest_head;
   bool dropout;
-  int64_t shared_memory = 0;  ///< bytes
+  int64_t shared_memory;
+  bool small_devices_only = false;  ///< compute capability 8.6 and 8.9
 
   bool outputs_in_registers(bool half) const { return half && largest_head <= queries; }
 };
@@ -61,25 +63,41 @@ constexpr int64_t kAnyHead = 65536;
 
 // In the order in which they are tried (mem_eff_attention/kernels/cutlassB.h). Variants for aligned sizes
 // have the tiles of their neighbours and are left out.
-constexpr BackwardKernel kHalfKernels[] = {
-    {64, 64, 32, false},       {64, 64, 64, false},  {128, 64, 96, false},
-    {128, 128, 128, false},    {64, 64, 128, false}, {128, 64, kAnyHead, false},
-    {64, 64, kAnyHead, false}, {64, 64, 32, true},   {64, 64, 64, true},
-    {128, 128, 128, true},     {64, 64, 128, true},  {128, 64, kAnyHead, true},
-    {64, 64, kAnyHead, true},
+constexpr BackwardKernel kHalf80[] = {
+    {64, 64, 32, false, 40192},       {64, 64, 64, false, 44288},  {128, 64, 96, false, 91648, true},
+    {128, 128, 128, false, 154112},   {64, 64, 128, false, 34048}, {128, 64, kAnyHead, false, 60928},
+    {64, 64, kAnyHead, false, 34048}, {64, 64, 32, true, 40192},   {64, 64, 64, true, 52480},
+    {128, 128, 128, true, 162304},    {64, 64, 128, true, 34048},  {128, 64, kAnyHead, true, 60928},
+    {64, 64, kAnyHead, true, 34048},
 };
-constexpr BackwardKernel kFloatKernels[] = {
-    {64, 64, 32, false},  {64, 64, 64, false},        {128, 64, 128, false},
-    {64, 64, 128, false}, {128, 64, kAnyHead, false}, {64, 64, kAnyHead, false},
-    {64, 64, 32, true},   {64, 64, 64, true},         {128, 64, 128, true},
-    {64, 64, 128, true},  {128, 64, kAnyHead, true},  {64, 64, kAnyHead, true},
+constexpr BackwardKernel kFloat80[] = {
+    {64, 64, 32, false, 53504},  {64, 64, 64, false, 53504},         {128, 64, 128, false, 121344},
+    {64, 64, 128, false, 67840}, {128, 64, kAnyHead, false, 121344}, {64, 64, kAnyHead, false, 67840},
+    {64, 64, 32, true, 53504},   {64, 64, 64, true, 53504},          {128, 64, 128, true, 121344},
+    {64, 64, 128, true, 67840},  {128, 64, kAnyHead, true, 121344},  {64, 64, kAnyHead, true, 67840},
+};
+constexpr BackwardKernel kHalf75[] = {
+    {64, 64, 32, false, 27904},  {64, 64, 64, false, 27904},        {128, 64, 128, false, 54784},
+    {64, 64, 128, false, 27904}, {128, 64, kAnyHead, false, 54784}, {64, 64, kAnyHead, false, 27904},
+    {64, 64, 32, true, 27904},   {64, 64, 64, true, 27904},         {128, 64, 128, true, 54784},
+    {64, 64, 128, true, 27904},  {128, 64, kAnyHead, true, 54784},  {64, 64, kAnyHead, true, 27904},
+};
+constexpr BackwardKernel kFloat75[] = {
+    {64, 64, 32, false, 37120},       {64, 64, 64, false, 37120},      {64, 64, 128, false, 37120},
+    {64, 64, kAnyHead, false, 37120}, {64, 64, 32, true, 37120},       {64, 64, 64, true, 37120},
+    {64, 64, 128, true, 37120},       {64, 64, kAnyHead, true, 37120},
 };
 
+std::span<const BackwardKernel> kernels_of(int sm, bool half) {
+  if (sm >= 80) return half ? std::span<const BackwardKernel>(kHalf80) : kFloat80;
+  return half ? std::span<const BackwardKernel>(kHalf75) : kFloat75;
+}
+
 const BackwardKernel& backward_kernel(const Call& c, int64_t head, bool half, bool dropout) {
-  const std::span<const BackwardKernel> kernels =
-      half ? std::span<const BackwardKernel>(kHalfKernels) : std::span<const BackwardKernel>(kFloatKernels);
-  for (const BackwardKernel& kernel : kernels) {
+  const int sm = c.profile().sm;
+  for (const BackwardKernel& kernel : kernels_of(sm, half)) {
     if (kernel.largest_head < head || (dropout && !kernel.dropout)) continue;
+    if (kernel.small_devices_only && sm != 86 && sm != 89) continue;
     if (kernel.shared_memory > c.profile().shared_memory_per_block) continue;
     return kernel;
   }

@@ -65,15 +65,20 @@ Gradients softmax_double_backward(Backward& b) {
   return {sub(sub(first, second), third)};
 }
 
-// softmax whose rows of −∞ alone give zeros instead of NaN (aten/src/ATen/native/SoftMax.cpp).
-void safe_softmax_body(Call& c) {
+void safe_softmax_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  elementwise(c, {&self}, c.dtype("dtype", self.dtype()));
+}
+
+// softmax whose rows of −∞ alone give zeros instead of NaN, written in place
+// (aten/src/ATen/native/SoftMax.cpp).
+void safe_softmax_kernel(Call& c) {
   Session& s = c.session;
   const Tensor& self = c.tensor("self");
-  const Tensor out = call<"softmax.int">(s, self, c["dim"], c["dtype"]);
-  const Tensor masked = call<"eq.Scalar">(s, self, -std::numeric_limits<double>::infinity());
+  c.results[0] = Value(Tensor(call<"softmax.int">(s, self, c["dim"], c["dtype"])));
+  const Tensor masked = call<"isneginf">(s, self);
   const Tensor masked_rows = call<"all.dim">(s, masked, c["dim"], true);
-  const Tensor zero = call<"scalar_tensor">(s, 0.0, out.dtype(), Value(), out.device());
-  c.result(Tensor(call<"where.self">(s, masked_rows, zero, out)));
+  const Tensor zero = call<"scalar_tensor">(s, 0.0, c.result_tensor().dtype(), Value(), self.device());
 }
 
 }  // namespace
@@ -158,10 +163,15 @@ void add_softmax_operators(std::vector<Op>& ops) {
        .examples = {"f32[2,3] f32[2,3] 1 6"}});
   ops.push_back({.schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
                  .summary = "softmax, and 0 where a row holds −∞ alone",
-                 .meta = composite(safe_softmax_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
+                 .meta = safe_softmax_meta,
+                 .kernels = {{DeviceType::cuda, safe_softmax_kernel}, {DeviceType::cpu, safe_softmax_kernel}},
+                 .derivatives = {{{"self"},
+                                  {"result"},
+                                  [](Backward& b) -> Gradients {
+                                    return {Tensor(call<"_softmax_backward_data">(
+                                        b.session, b.grad(), b("result"), b["dim"], b.dtype("self")))};
+                                  }}},
+                 .flops = elementwise_flops<6>,
                  .examples = {"f32[2,3] 1"}});
 }
 
