@@ -12,18 +12,20 @@ namespace {
 
 void check(const Call& c, const Tensor& input, const Tensor& grid, int64_t dims) {
   if (input.dim() != dims || grid.dim() != dims || grid.size(0) != input.size(0) || grid.size(-1) != dims - 2)
-    c.error(fmt::format("expects an image of {} dimensions and a grid [N, …, {}]; got {} and {}", dims, dims - 2,
-                        describe(input), describe(grid)));
+    c.error(fmt::format("expects an image of {} dimensions and a grid [N, …, {}]; got {} and {}", dims,
+                        dims - 2, describe(input), describe(grid)));
 }
 
 // cuDNN samples bilinearly with zeros around and corners aligned (GridSampler.h, cond_cudnn_grid_sampler).
 bool uses_cudnn(const Call& c, const Tensor& input, const Tensor& grid) {
   auto takes = [](const Tensor& t) {
-    return t.is_cuda() && t.numel() > 0 && (t.dtype() == DType::f32 || t.dtype() == DType::f16 || t.dtype() == DType::f64) &&
+    return t.is_cuda() && t.numel() > 0 &&
+           (t.dtype() == DType::f32 || t.dtype() == DType::f16 || t.dtype() == DType::f64) &&
            span_of(t.sizes(), t.strides()) <= INT32_MAX;
   };
-  return c.integer("interpolation_mode") == 0 && c.integer("padding_mode") == 0 && c.boolean("align_corners") &&
-         input.dim() == 4 && input.size(1) <= 1024 && takes(input) && takes(grid);
+  return c.integer("interpolation_mode") == 0 && c.integer("padding_mode") == 0 &&
+         c.boolean("align_corners") && input.dim() == 4 && input.size(1) <= 1024 && takes(input) &&
+         takes(grid);
 }
 
 void grid_sampler_body(Call& c) {
@@ -165,8 +167,9 @@ void add_affine(std::vector<Op>& ops) {
                  .flops = free_of_flops,  // the product inside counts
                  .examples = {"f32[2,2,3] (2 3 4 5) False"},
                  .facts = {.autocast = Autocast::none}});
-  ops.push_back({.schema = "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
-                           "Tensor",
+  ops.push_back({.schema =
+                     "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
+                     "Tensor",
                  .summary = "gradient of an affine map",
                  .meta = affine_backward_meta,
                  .kernels = {{DeviceType::cuda, affine_backward_cuda}},
@@ -189,14 +192,15 @@ void add_cudnn(std::vector<Op>& ops) {
                                   }}},
                  .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.result_tensor().numel()}; },
                  .examples = {"f32[2,3,4,4] f32[2,5,6,2]"}});
-  ops.push_back({.schema = "cudnn_grid_sampler_backward(Tensor self, Tensor grid, Tensor grad_output) -> (Tensor "
-                           "grad_self, Tensor grad_grid)",
-                 .summary = "gradients of cudnn_grid_sampler",
-                 .meta = cudnn_backward_meta,
-                 .kernels = {{DeviceType::cuda, cudnn_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 16 * c.tensor("grad_output").numel()}; },
-                 .examples = {"f32[2,3,4,4] f32[2,5,6,2] f32[2,3,5,6]"}});
+  ops.push_back(
+      {.schema = "cudnn_grid_sampler_backward(Tensor self, Tensor grid, Tensor grad_output) -> (Tensor "
+                 "grad_self, Tensor grad_grid)",
+       .summary = "gradients of cudnn_grid_sampler",
+       .meta = cudnn_backward_meta,
+       .kernels = {{DeviceType::cuda, cudnn_cuda}},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount { return {.own = 16 * c.tensor("grad_output").numel()}; },
+       .examples = {"f32[2,3,4,4] f32[2,5,6,2] f32[2,3,5,6]"}});
 }
 
 Op sampler(std::string_view schema, void (*meta)(Call&), Gradients (*gradients)(Backward&),
@@ -224,8 +228,9 @@ Op sampler_backward(std::string_view schema, FlopCount (*flops)(const Call&), st
 }  // namespace
 
 void add_grid_sampling_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
-                           "align_corners) -> Tensor",
+  ops.push_back({.schema =
+                     "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+                     "align_corners) -> Tensor",
                  .summary = "the image at the points of a grid",
                  .meta = composite(grid_sampler_body),
                  .kernels = {},
@@ -233,24 +238,26 @@ void add_grid_sampling_operators(std::vector<Op>& ops) {
                  .flops = by_body,
                  .examples = {"f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "f32[2,3,4,4] f32[2,5,6,2] 0 0 True"},
                  .facts = {.autocast = Autocast::promote}});
-  ops.push_back(sampler("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
-                        "align_corners) -> Tensor",
-                        sampler_meta<4>, sampler_gradients<"grid_sampler_2d_backward">, corner_flops<4>,
-                        "f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "GridSampler2DBackward0"));
-  ops.push_back(sampler("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
-                        "align_corners) -> Tensor",
-                        sampler_meta<5>, sampler_gradients<"grid_sampler_3d_backward">, corner_flops<8>,
-                        "f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False", "GridSampler3DBackward0"));
-  ops.push_back(sampler_backward("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
-                                 "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
-                                 "(Tensor, Tensor)",
-                                 corner_flops<8>,
-                                 "f32[2,3,5,6] f32[2,3,4,4] f32[2,5,6,2] 0 0 False (True True)"));
-  ops.push_back(sampler_backward("grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
-                                 "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
-                                 "(Tensor, Tensor)",
-                                 corner_flops<16>,
-                                 "f32[1,2,2,2,2] f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False (True True)"));
+  ops.push_back(
+      sampler("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+              "align_corners) -> Tensor",
+              sampler_meta<4>, sampler_gradients<"grid_sampler_2d_backward">, corner_flops<4>,
+              "f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "GridSampler2DBackward0"));
+  ops.push_back(
+      sampler("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+              "align_corners) -> Tensor",
+              sampler_meta<5>, sampler_gradients<"grid_sampler_3d_backward">, corner_flops<8>,
+              "f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False", "GridSampler3DBackward0"));
+  ops.push_back(
+      sampler_backward("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
+                       "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
+                       "(Tensor, Tensor)",
+                       corner_flops<8>, "f32[2,3,5,6] f32[2,3,4,4] f32[2,5,6,2] 0 0 False (True True)"));
+  ops.push_back(sampler_backward(
+      "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
+      "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
+      "(Tensor, Tensor)",
+      corner_flops<16>, "f32[1,2,2,2,2] f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False (True True)"));
   add_affine(ops);
   add_cudnn(ops);
 }

@@ -1,4 +1,5 @@
-// Images cut into blocks and put together again, and channels in another order: no arithmetic but col2im's sums.
+// Images cut into blocks and put together again, and channels in another order: no arithmetic but col2im's
+// sums.
 
 #include <fmt/format.h>
 
@@ -89,8 +90,8 @@ Gradients col2im_gradient(Backward& b) {
 Gradients im2col_gradient(Backward& b) {
   const Sizes& sizes = b.sizes("self");
   const Sizes image{sizes[sizes.size() - 2], sizes[sizes.size() - 1]};
-  return {Tensor(
-      call<"col2im">(b.session, b.grad(), image, b["kernel_size"], b["dilation"], b["padding"], b["stride"]))};
+  return {Tensor(call<"col2im">(b.session, b.grad(), image, b["kernel_size"], b["dilation"], b["padding"],
+                                b["stride"]))};
 }
 
 // --- Pixels to channels and back.
@@ -158,7 +159,8 @@ void channel_shuffle_meta(Call& c) {
   const int64_t groups = c.integer("groups");
   if (self.dim() < 3 || groups < 1 || self.size(1) % groups != 0)
     c.error(fmt::format("the channels of {} do not divide into {} groups", describe(self), groups));
-  c.output(self.sizes(), self.is_cuda() ? contiguous_strides(self.sizes()) : pooled_strides(self, self.sizes()),
+  c.output(self.sizes(),
+           self.is_cuda() ? contiguous_strides(self.sizes()) : pooled_strides(self, self.sizes()),
            self.dtype());
 }
 
@@ -188,36 +190,41 @@ Op moving(std::string_view schema, std::string_view summary, void (*meta)(Call&)
 }  // namespace
 
 void add_image_layout_operators(std::vector<Op>& ops) {
-  ops.push_back(moving("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
-                       "Tensor",
-                       "windows of an image as columns", im2col_meta, resized_result_cuda, im2col_gradient,
-                       "f32[2,3,6,6] 3 1 1 2"));
+  ops.push_back(
+      moving("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
+             "Tensor",
+             "windows of an image as columns", im2col_meta, resized_result_cuda, im2col_gradient,
+             "f32[2,3,6,6] 3 1 1 2"));
   ops.back().facts.node = "Im2ColBackward0";
-  ops.push_back(moving("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
-                       "padding, int[2] stride) -> Tensor",
-                       "columns added back to where they were cut from", col2im_meta, resized_result_cuda,
-                       col2im_gradient, "f32[2,27,9] 6 3 1 1 2"));
+  ops.push_back(
+      moving("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
+             "padding, int[2] stride) -> Tensor",
+             "columns added back to where they were cut from", col2im_meta, resized_result_cuda,
+             col2im_gradient, "f32[2,27,9] 6 3 1 1 2"));
   ops.back().facts.node = "Col2ImBackward0";
   ops.back().flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("self").numel()}; };
-  ops.push_back(moving("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-                       "channels as pixels of a larger image", pixel_shuffle_meta, pixel_shuffle_cuda,
-                       [](Backward& b) -> Gradients {
-                         return {Tensor(call<"pixel_unshuffle">(b.session, b.grad(), b["upscale_factor"]))};
-                       },
-                       "f32[2,8,3,3] 2"));
-  ops.push_back(moving("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
-                       "pixels as channels of a smaller image", pixel_unshuffle_meta, pixel_unshuffle_cuda,
-                       [](Backward& b) -> Gradients {
-                         return {Tensor(call<"pixel_shuffle">(b.session, b.grad(), b["downscale_factor"]))};
-                       },
-                       "f32[2,2,4,4] 2"));
-  ops.push_back(moving("channel_shuffle(Tensor self, SymInt groups) -> Tensor", "channels of all groups interleaved",
-                       channel_shuffle_meta, channel_shuffle_cuda,
-                       [](Backward& b) -> Gradients {
-                         const int64_t groups = b.sizes("self")[1] / b.integer("groups");
-                         return {Tensor(call<"channel_shuffle">(b.session, b.grad(), groups))};
-                       },
-                       "f32[2,6,3,3] 2"));
+  ops.push_back(moving(
+      "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "channels as pixels of a larger image",
+      pixel_shuffle_meta, pixel_shuffle_cuda,
+      [](Backward& b) -> Gradients {
+        return {Tensor(call<"pixel_unshuffle">(b.session, b.grad(), b["upscale_factor"]))};
+      },
+      "f32[2,8,3,3] 2"));
+  ops.push_back(moving(
+      "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", "pixels as channels of a smaller image",
+      pixel_unshuffle_meta, pixel_unshuffle_cuda,
+      [](Backward& b) -> Gradients {
+        return {Tensor(call<"pixel_shuffle">(b.session, b.grad(), b["downscale_factor"]))};
+      },
+      "f32[2,2,4,4] 2"));
+  ops.push_back(moving(
+      "channel_shuffle(Tensor self, SymInt groups) -> Tensor", "channels of all groups interleaved",
+      channel_shuffle_meta, channel_shuffle_cuda,
+      [](Backward& b) -> Gradients {
+        const int64_t groups = b.sizes("self")[1] / b.integer("groups");
+        return {Tensor(call<"channel_shuffle">(b.session, b.grad(), groups))};
+      },
+      "f32[2,6,3,3] 2"));
 }
 
 }  // namespace metaprof

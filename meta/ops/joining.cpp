@@ -37,7 +37,7 @@ void cat_meta(Call& c) {
     along += tensor.sizes()[dim];
   }
   sizes[dim] = along;
-  const MemoryFormat format = !channels_last    ? MemoryFormat::contiguous
+  const MemoryFormat format = !channels_last      ? MemoryFormat::contiguous
                               : sizes.size() == 4 ? MemoryFormat::channels_last
                                                   : MemoryFormat::channels_last_3d;
   c.output(sizes, strides_in(format, sizes), result_type(std::span<const Tensor>(tensors)));
@@ -55,8 +55,9 @@ Gradients cat_backward(Backward& b) {
     }
     const int64_t dim = wrap_dim(b.integer("dim"), int64_t(shapes[i]->sizes.size()));
     const int64_t size = shapes[i]->sizes[size_t(dim)];
-    gradients.push_back(b.wants("tensors", i) ? Tensor(call<"slice.Tensor">(b.session, b.grad(), dim, at, at + size))
-                                              : Tensor());
+    gradients.push_back(b.wants("tensors", i)
+                            ? Tensor(call<"slice.Tensor">(b.session, b.grad(), dim, at, at + size))
+                            : Tensor());
     at += size;
   }
   return gradients;
@@ -68,7 +69,8 @@ void stack_meta(Call& c) {
   if (tensors.empty()) c.error("expects at least one tensor");
   for (const Tensor& tensor : tensors)
     if (tensor.sizes() != tensors[0].sizes())
-      c.error(fmt::format("expects tensors of equal sizes; got {} and {}", describe(tensors[0]), describe(tensor)));
+      c.error(fmt::format("expects tensors of equal sizes; got {} and {}", describe(tensors[0]),
+                          describe(tensor)));
   Sizes sizes = tensors[0].sizes();
   sizes.insert(size_t(wrap_dim(c.integer("dim"), tensors[0].dim() + 1)), int64_t(tensors.size()));
   c.output(sizes, result_type(std::span<const Tensor>(tensors)));
@@ -77,8 +79,9 @@ void stack_meta(Call& c) {
 Gradients stack_backward(Backward& b) {
   Gradients gradients;
   for (size_t i = 0; i < b.shapes("tensors").size(); ++i)
-    gradients.push_back(b.wants("tensors", i) ? Tensor(call<"select.int">(b.session, b.grad(), b.integer("dim"), i))
-                                              : Tensor());
+    gradients.push_back(b.wants("tensors", i)
+                            ? Tensor(call<"select.int">(b.session, b.grad(), b.integer("dim"), i))
+                            : Tensor());
   return gradients;
 }
 
