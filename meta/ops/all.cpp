@@ -48,6 +48,7 @@ const Registry& standard_registry() {
              add_dropout_operators,
              add_convolution_operators,
              add_batch_norm_operators,
+             add_batch_norm_variants,
              add_layer_norm_operators,
              add_pooling_operators,
              add_adaptive_pooling_operators,

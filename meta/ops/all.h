@@ -52,6 +52,7 @@ void add_embedding_operators(std::vector<Op>& ops);
 void add_dropout_operators(std::vector<Op>& ops);
 void add_convolution_operators(std::vector<Op>& ops);
 void add_batch_norm_operators(std::vector<Op>& ops);
+void add_batch_norm_variants(std::vector<Op>& ops);
 void add_layer_norm_operators(std::vector<Op>& ops);
 void add_pooling_operators(std::vector<Op>& ops);
 void add_adaptive_pooling_operators(std::vector<Op>& ops);

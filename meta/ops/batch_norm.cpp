@@ -10,28 +10,30 @@
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
-namespace {
-
-void check_input(const Call& c, const Tensor& input) {
-  if (input.dim() < 2) c.error(fmt::format("expects at least 2 dimensions, got {}", describe(input)));
-  for (Name name : {Name("weight"), Name("bias"), Name("running_mean"), Name("running_var")})
-    if (c.given(name) && c.tensor(name).numel() != input.size(1))
-      c.error(fmt::format("'{}' should have {} elements, one per channel of {}; got {}", name.text,
-                          input.size(1), describe(input), describe(c.tensor(name))));
-}
 
 // aten/src/ATen/native/Normalization.cpp, _select_batch_norm_backend, 2.11.
-bool uses_cudnn(const Call& c) {
+bool batch_norm_uses_cudnn(const Call& c, bool training, double epsilon) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight");
-  const bool training = c.boolean("training");
-  if (!input.is_cuda() || !c.boolean("cudnn_enabled") || !weight.defined() || !c.given("bias")) return false;
+  if (!input.is_cuda() || !weight.defined()) return false;
   if (input.dtype() == DType::bf16 || weight.dtype() == DType::bf16) return false;
   if (input.dtype() == DType::f16 && weight.dtype() != DType::f32) return false;
   const bool mean = c.given("running_mean"), variance = c.given("running_var");
   if (!(mean && variance) && !(!mean && !variance && training)) return false;
   constexpr double least_epsilon = 1e-5;  // CUDNN_BN_MIN_EPSILON as the framework states it
-  return input.dim() >= 3 && input.size(0) <= (training ? 880801 : 65535) && c.real("eps") >= least_epsilon &&
+  return input.dim() >= 3 && input.size(0) <= (training ? 880801 : 65535) && epsilon >= least_epsilon &&
          input.numel() < INT32_MAX;
+}
+
+namespace {
+
+bool has(const Call& c, Name name) { return c.op.schema.find(name.hash) >= 0 && c.given(name); }
+
+void check_input(const Call& c, const Tensor& input) {
+  if (input.dim() < 2) c.error(fmt::format("expects at least 2 dimensions, got {}", describe(input)));
+  for (Name name : {Name("weight"), Name("bias"), Name("running_mean"), Name("running_var")})
+    if (has(c, name) && c.tensor(name).numel() != input.size(1))
+      c.error(fmt::format("'{}' should have {} elements, one per channel of {}; got {}", name.text,
+                          input.size(1), describe(input), describe(c.tensor(name))));
 }
 
 // An empty input is scaled as a whole, so that its gradient is connected.
@@ -67,7 +69,8 @@ void impl_index_body(Call& c) {
     c.result(c.session.empty(Sizes{0}, DType::u8, input.device()));
     return c.result(Value(0));
   }
-  if (uses_cudnn(c)) {
+  if (c.boolean("cudnn_enabled") && c.given("bias") &&
+      batch_norm_uses_cudnn(c, c.boolean("training"), c.real("eps"))) {
     const Tensor ready = contiguous(input, suggested_format(input));
     const Tensor weight = contiguous(c.tensor("weight")), bias = contiguous(c.tensor("bias"));
     const Tensor mean = contiguous_or_none(c.tensor("running_mean"));
@@ -93,15 +96,18 @@ void impl_index_body(Call& c) {
 // bit mask when an activation is fused, which the framework never asks for.
 int64_t reserve_bytes() { return 0; }
 
-void cudnn_meta(Call& c) {
+}  // namespace
+
+void cudnn_batch_norm_results(Call& c, bool training) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight");
-  const bool training = c.boolean("training");
   const Sizes statistics{training ? input.size(1) : 0};
   c.output(input.sizes(), strides_in(suggested_format(input), input.sizes()), input.dtype());
   c.output(statistics, weight.dtype());
   c.output(statistics, weight.dtype());
   c.output(Sizes{training ? reserve_bytes() : 0}, DType::u8);
 }
+
+namespace {
 
 void cudnn_backward_meta(Call& c) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight");
@@ -136,9 +142,11 @@ Gradients cudnn_gradients(Backward& b) {
 
 // --- The framework's own
 
+}  // namespace
+
 // On the host the statistics have the input's dtype unless parameters are of another, and none are kept in
 // eval mode.
-void native_results(Call& c, bool training) {
+void native_batch_norm_results(Call& c, bool training) {
   const Tensor& input = c.tensor("input");
   check_input(c, input);
   const bool cuda = input.is_cuda();
@@ -158,12 +166,10 @@ void native_results(Call& c, bool training) {
   c.output(channels, statistics);
 }
 
-void native_meta(Call& c) { native_results(c, c.boolean("training")); }
-
-void native_backward_meta(Call& c) {
+void native_batch_norm_backward_results(Call& c, bool train) {
   const Tensor &grad = c.tensor("grad_out"), &input = c.tensor("input"), &weight = c.tensor("weight");
   const auto& wants = c["output_mask"].booleans();
-  const bool train = c.boolean("train"), reduces = train || wants[1] || wants[2];
+  const bool reduces = train || wants[1] || wants[2];
   const DType parameters = weight.defined() ? weight.dtype() : accumulate_type(input.dtype());
   if (!wants[0]) {
     c.no_output();
@@ -187,6 +193,8 @@ void native_backward_meta(Call& c) {
     }
   }
 }
+
+namespace {
 
 Gradients own_gradients(Backward& b) {
   return native_gradients(b, b("running_mean"), b("running_var"), b.boolean("training"), "eps");
@@ -264,7 +272,7 @@ void add_cudnn(std::vector<Op>& ops) {
            "running_var, bool training, float exponential_average_factor, float epsilon) -> (Tensor, Tensor, "
            "Tensor, Tensor)",
        .summary = "batch_norm by cuDNN: output, mean, inverse deviation, reserve",
-       .meta = cudnn_meta,
+       .meta = [](Call& c) { cudnn_batch_norm_results(c, c.boolean("training")); },
        .kernels = {},
        .derivatives = {{{"input", "weight", "bias"},
                         {"input", "running_mean", "running_var", "weight", "result1", "result2", "result3"},
@@ -285,32 +293,33 @@ void add_cudnn(std::vector<Op>& ops) {
 }
 
 void add_own(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-                     "Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
-                     "Tensor)",
-                 .summary = "batch_norm by the framework: output, mean, inverse deviation",
-                 .meta = native_meta,
-                 .kernels = {{DeviceType::cuda, native_batch_norm_cuda}},
-                 .derivatives = {{{"input", "weight", "bias"},
-                                  {"input", "running_mean", "running_var", "weight", "result1", "result2"},
-                                  own_gradients}},
-                 .flops = elementwise_flops<8>,
-                 .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
-                              "f32[4,3] None None None None True 0.1 1e-5"},
-                 .facts = {.no_gradient_for = kOnlyFirst}});
+  ops.push_back(
+      {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+                 "Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+                 "Tensor)",
+       .summary = "batch_norm by the framework: output, mean, inverse deviation",
+       .meta = [](Call& c) { native_batch_norm_results(c, c.boolean("training")); },
+       .kernels = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, c.boolean("training")); }}},
+       .derivatives = {{{"input", "weight", "bias"},
+                        {"input", "running_mean", "running_var", "weight", "result1", "result2"},
+                        own_gradients}},
+       .flops = elementwise_flops<8>,
+       .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
+                    "f32[4,3] None None None None True 0.1 1e-5"},
+       .facts = {.no_gradient_for = kOnlyFirst}});
   ops.push_back(
       {.schema =
            "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
            "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
            "output_mask) -> (Tensor, Tensor, Tensor)",
        .summary = "gradients of native_batch_norm",
-       .meta = native_backward_meta,
-       .kernels = {{DeviceType::cuda, native_batch_norm_backward_cuda}},
+       .meta = [](Call& c) { native_batch_norm_backward_results(c, c.boolean("train")); },
+       .kernels = {{DeviceType::cuda,
+                    [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
        .derivatives = not_differentiable,
        .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
-       .examples = {
-           "f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"}});
+       .examples =
+           {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"}});
 }
 
 }  // namespace

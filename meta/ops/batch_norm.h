@@ -11,7 +11,17 @@ BatchNormLayout batch_norm_layout(const Tensor& input);
 /// One kernel makes all gradients.
 bool batch_norm_backward_is_fused(const Tensor& grad, const Tensor& input, bool reduces, bool wants_input);
 
-void native_batch_norm_cuda(Call& call);
-void native_batch_norm_backward_cuda(Call& call);
+/// The decision between cuDNN and the framework's own kernels, and what a call of either gives: arguments
+/// "input", "weight", "bias", "running_mean", "running_var" as far as the operator has them.
+bool batch_norm_uses_cudnn(const Call& call, bool training, double epsilon);
+void cudnn_batch_norm_results(Call& call, bool training);
+void native_batch_norm_results(Call& call, bool training);
+
+/// Memory for the first three results and the statistics' scratch memory.
+void native_batch_norm_memory(Call& call, bool training);
+/// Memory for the gradients of "input", "weight" and "bias" from "grad_out".
+void native_batch_norm_backward_memory(Call& call, bool training);
+/// The geometry of those gradients.
+void native_batch_norm_backward_results(Call& call, bool training);
 
 }  // namespace metaprof

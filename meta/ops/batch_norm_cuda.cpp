@@ -79,10 +79,10 @@ bool batch_norm_backward_is_fused(const Tensor& grad, const Tensor& input, bool 
   return reduces && wants_input && !for_channels_last(input) && fits_32_bits(input) && fits_32_bits(grad);
 }
 
-void native_batch_norm_cuda(Call& c) {
+void native_batch_norm_memory(Call& c, bool training) {
   const Tensor& input = c.tensor("input");
-  c.allocate_all();
-  if (c.boolean("training")) statistics(c, input);
+  for (size_t i = 0; i < 3; ++i) c.allocate(i);
+  if (training) statistics(c, input);
   const BatchNormLayout layout = batch_norm_layout(input);
   if (layout == BatchNormLayout::contiguous) as_rows(c, input);
   if (layout == BatchNormLayout::general) {  // scale 1 and shift 0 where there are none
@@ -131,10 +131,10 @@ ChannelSums reduce(Call& c, const Tensor& grad, const Tensor& input, DType accum
 
 }  // namespace
 
-void native_batch_norm_backward_cuda(Call& c) {
+void native_batch_norm_backward_memory(Call& c, bool train) {
   const Tensor &grad = c.tensor("grad_out"), &input = c.tensor("input");
   const auto& wants = c["output_mask"].booleans();
-  const bool train = c.boolean("train"), reduces = train || wants[1] || wants[2];
+  const bool reduces = train || wants[1] || wants[2];
   if (batch_norm_backward_is_fused(grad, input, reduces, wants[0])) return fused_backward(c, grad, input);
 
   // In eval mode cuDNN's forward leaves no statistics: they come from the running ones.
@@ -143,7 +143,7 @@ void native_batch_norm_backward_cuda(Call& c) {
   const Tensor &save_mean = c.tensor("save_mean"), &running_mean = c.tensor("running_mean");
   if (save_mean.defined() && save_mean.numel() == 0 && reduces && running_mean.dtype() != accumulated)
     mean = to(running_mean, accumulated);
-  const Tensor& saved = c.tensor("save_invstd");
+  const Tensor& saved = c.arguments[6].tensor();  // "save_invstd", or "save_var"
   if (saved.defined() && saved.numel() == 0)
     inverse_deviation = c.temporary(Sizes{input.size(1)}, accumulated);
 

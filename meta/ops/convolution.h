@@ -41,6 +41,13 @@ ConvolutionBackend convolution_backend(const Call& call, const Convolution& conv
 Tensor as_2d(const Tensor& tensor);
 Tensor as_1d(const Tensor& tensor);
 
+/// A result as the backends see it.
+inline Tensor seen_as_2d(const Tensor& result) { return result.dim() == 3 ? as_2d(result) : result; }
+
+/// Kernels of the backend `slow_transposed` (convolution_slow_cuda.cpp).
+void slow_transposed_forward(Call& call, const Convolution& convolution);
+void slow_transposed_backward(Call& call, const Convolution& convolution, const Tensor& grad_output);
+
 /// Kernels of `convolution` and `convolution_backward` on CUDA (convolution_cuda.cpp).
 void convolution_cuda(Call& call);
 void convolution_backward_cuda(Call& call);

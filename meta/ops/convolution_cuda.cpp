@@ -43,9 +43,6 @@ Ref<Storage> convolution_workspace(Call& c, PlannedOp op, const Convolution& v, 
   return bytes > 0 ? c.temporary_bytes(bytes, Category::workspace) : Ref<Storage>();
 }
 
-// A result as a 2-D convolution sees it.
-Tensor seen_as_2d(const Tensor& result) { return result.dim() == 3 ? as_2d(result) : result; }
-
 void cudnn_forward(Call& c, const Convolution& v) {
   const MemoryFormat format = convolution_format(v.input, v.weight);
   const Tensor input = c.contiguous(v.input, format);
@@ -118,8 +115,6 @@ void depthwise_3d_backward(Call& c, const Convolution& v, const Tensor& incoming
   if (wants[1]) c.allocate(1);
 }
 
-void empty_backward(Call& c) { c.allocate_all(); }
-
 }  // namespace
 
 void convolution_cuda(Call& c) {
@@ -128,6 +123,7 @@ void convolution_cuda(Call& c) {
     case ConvolutionBackend::cudnn: return cudnn_forward(c, v);
     case ConvolutionBackend::depthwise_2d:
     case ConvolutionBackend::depthwise_3d: return depthwise_forward(c, v);
+    case ConvolutionBackend::slow_transposed: return slow_transposed_forward(c, v);
     default: return c.allocate_all();
   }
 }
@@ -141,7 +137,8 @@ void convolution_backward_cuda(Call& c) {
     case ConvolutionBackend::cudnn: cudnn_backward(c, v, grad); break;
     case ConvolutionBackend::depthwise_2d: depthwise_2d_backward(c, v, grad); break;
     case ConvolutionBackend::depthwise_3d: depthwise_3d_backward(c, v, grad); break;
-    default: return empty_backward(c);
+    case ConvolutionBackend::slow_transposed: return slow_transposed_backward(c, v, grad);
+    default: return c.allocate_all();
   }
   if (!c["output_mask"].booleans()[2]) return;
   Sizes all_but_channels{0};
