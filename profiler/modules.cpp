@@ -1,6 +1,7 @@
 #include "profiler/modules.h"
 
-#include <memory>
+#include <algorithm>
+#include <map>
 
 #include "meta/trace/module_path.h"
 #include "profiler/module_memory.h"
@@ -59,6 +60,22 @@ auto value_at(const Map& map, std::string_view path) {
   return found == map.end() ? typename Map::mapped_type{} : found->second;
 }
 
+// Rows are in preorder, so going backwards the children of a row come before it.
+void add_up_lists(std::vector<ModuleRow>& rows, const MemoryByModule& forward) {
+  std::map<std::string_view, ModuleMemory> inside;  // by path of the parent
+  for (size_t i = rows.size(); i-- > 0;) {
+    ModuleRow& row = rows[i];
+    if (!forward.contains(row.path)) {
+      row.forward_tmp = inside[row.path].tmp;
+      row.forward_out = inside[row.path].out;
+    }
+    if (row.path.empty()) continue;
+    ModuleMemory& around = inside[parent_path(row.path)];
+    around.tmp = std::max(around.tmp, row.forward_tmp);
+    around.out += row.forward_out;
+  }
+}
+
 }  // namespace
 
 std::vector<ModuleRow> module_rows(const Trace& trace, DeviceType device, const Saved& saved) {
@@ -84,6 +101,7 @@ std::vector<ModuleRow> module_rows(const Trace& trace, DeviceType device, const 
     row.backward_tmp = in_backward.tmp;
     row.backward_out = in_backward.out;
   }
+  add_up_lists(rows, forward);
   return rows;
 }
 

@@ -19,7 +19,8 @@
 //                 parameters.
 //   backward_tmp  the most bytes born within it that were alive together, less backward_out.
 //
-// A module that is called several times has the sum of the results and the maximum of the temporaries.
+// A module that is called several times has the sum of the results and the maximum of the temporaries. One
+// that is never called (a list of modules) has those of the modules directly inside it.
 // saved_bytes is its share of profiler/saved.h: of the storages of nodes that its forward made. Storages are
 // attributed once, so the root's figure is the total.
 

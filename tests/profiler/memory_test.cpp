@@ -237,6 +237,18 @@ TEST(MemoryProfile, AModuleThatIsCalledTwiceSumsItsResults) {
   EXPECT_EQ(profile.modules[1].forward_tmp.count, 8 - 4) << "the first: 8 at most, 4 at its end";
 }
 
+TEST(MemoryProfile, AListThatIsNeverCalledHasTheFiguresOfItsModules) {
+  const MemoryProfile profile = profile_of(
+      "# phase forward step 0\n# enter\n"
+      "# enter layers.0\n> aten::x\n+ 1 8 temporary\n- 1\n+ 2 4 activation\n< f32[1]@2\n# leave layers.0\n"
+      "# enter layers.1\n> aten::x f32[1]@2\n+ 3 6 temporary\n- 3\n+ 4 4 activation\n< f32[1]@4\n# leave "
+      "layers.1\n"
+      "# leave\n");
+  EXPECT_EQ(profile.modules[1].path, "layers");
+  EXPECT_EQ(profile.modules[1].forward_out.count, 4 + 4);
+  EXPECT_EQ(profile.modules[1].forward_tmp.count, 8 - 4);
+}
+
 TEST(MemoryProfile, WithoutALossNothingIsKept) {
   EXPECT_EQ(profile_of("+ 1 8 input\nnode #1 A\nsave 1 A#1\nloss 0\n").saved.count, 0);
 }
