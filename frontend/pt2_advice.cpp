@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <vector>
 
 namespace metaprof {
 namespace {
@@ -38,11 +38,12 @@ void for_each_value(const std::vector<Operand>& operands, Function function) {
 void warn_of_lost_gradients(Pt2Context& context) {
   const Program& program = context.program;
   const ValueId loss = program.loss();
-  std::set<ValueId> with_gradients, without_gradients;
+  std::vector<char> with_gradients(program.graph.values.size()), without_gradients = with_gradients;
   for (const GraphNode& node : program.graph.nodes) {
     const bool disabled = disables_gradients(node);
-    for_each_value(node.operands,
-                   [&](ValueId value) { (disabled ? without_gradients : with_gradients).insert(value); });
+    for_each_value(node.operands, [&](ValueId value) {
+      (disabled ? without_gradients : with_gradients)[static_cast<size_t>(value)] = true;
+    });
     if (!disabled || loss == kNoValue) continue;
     for (const Target& target : node.targets)
       if (std::find(target.values.begin(), target.values.end(), loss) != target.values.end())
@@ -55,8 +56,9 @@ void warn_of_lost_gradients(Pt2Context& context) {
   std::string first;
   for (const ProgramInput& input : program.inputs) {
     if (input.kind != ProgramInput::Kind::parameter) continue;
-    if (!without_gradients.count(input.value) || with_gradients.count(input.value)) continue;
-    if (!program.graph.values[static_cast<size_t>(input.value)].tensor->requires_grad) continue;
+    const auto value = static_cast<size_t>(input.value);
+    if (!without_gradients[value] || with_gradients[value]) continue;
+    if (!program.graph.values[value].tensor->requires_grad) continue;
     if (count++ == 0) first = input.name;
   }
   if (count)

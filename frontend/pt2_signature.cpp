@@ -89,6 +89,9 @@ void read_inputs(Json specs, Pt2Context& context) {
     if (name && (input.value == kNoValue ||
                  program.graph.values[static_cast<size_t>(input.value)].name != name.string()))
       name.reject(fmt::format("'{}' is not the input of the graph at this place", name.raw_string()));
+    const bool may_be_number = input.kind == InputKind::user || input.kind == InputKind::constant;
+    if (!may_be_number && !program.graph.values[static_cast<size_t>(input.value)].tensor)
+      json.reject(fmt::format("'{}' is a number in the graph, expected a tensor", input.name));
     program.inputs.push_back(std::move(input));
   });
 }

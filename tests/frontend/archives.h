@@ -20,7 +20,7 @@ namespace metaprof {
 inline std::string stored_archive(const std::vector<std::pair<std::string, std::string>>& entries) {
   const auto number = [](uint64_t value, int bytes) {
     std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
+    for (; bytes > 0; --bytes, value >>= 8) text += static_cast<char>(value);
     return text;
   };
   std::string files, directory;

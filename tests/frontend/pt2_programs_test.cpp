@@ -336,6 +336,54 @@ TEST(Pt2, SizesThatDependOnDataTakeTheirLargestValue) {
   expect_words(read("while_loop").warnings.at(0), "nothing bounds it, and its smallest value 1 is taken");
 }
 
+// Malformed programs beyond the fixtures.
+
+// The Error of base.pt2 with a part of its text replaced.
+std::string error_with(const std::string& from, const std::string& to) {
+  std::string text = program_text("tests/data/fixtures/base.pt2");
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  const TemporaryFile file("changed.pt2");
+  file.write_archive({{"changed/models/model.json", text}});
+  return error_of([&] { read_pt2(file.path()); });
+}
+
+TEST(Pt2, AParameterIsATensor) {
+  expect_words(
+      error_with(R"({"as_tensor": {"name": "p_fc_bias"}})", R"({"as_sym_int": {"as_name": "p_fc_bias"}})"),
+      "'p_fc_bias' is a tensor here, but was defined as a number");
+  const std::string path = "tests/data/programs/symint_input.pt2";
+  std::string text = program_text(path);
+  const std::string from = R"({"user_input": {"arg": {"as_sym_int": {"as_name": "n"}}}})";
+  ASSERT_NE(text.find(from), std::string::npos);
+  text.replace(text.find(from), from.size(),
+               R"({"parameter": {"arg": {"name": "n"}, "parameter_name": "n"}})");
+  const TemporaryFile file("number.pt2");
+  file.write_archive({{"models/model.json", text}});
+  expect_words(error_of([&] { read_pt2(file.path()); }), "'n' is a number in the graph, expected a tensor");
+}
+
+TEST(Pt2, MessagesNameThePlace) {
+  const std::string where = "changed/models/model.json: graph_module.";
+  expect_words(error_with(R"("name": "x"}}, {"as_tensor": {"name": "labels")",
+                          R"("name": "x"}}, {"as_tensor": {"name": "x")"),
+               where + "graph.inputs[3].as_tensor.name: the value 'x' is defined twice");
+  expect_words(error_with(R"({"user_output": )", R"({"as_ghost": )"),
+               where + "signature.output_specs[0]: unknown kind of output, as_ghost");
+  expect_words(error_with(R"("parameter_name": "fc.weight")", R"("nothing": 0)"),
+               where + "signature.input_specs[0].parameter: parameter_name is missing");
+  expect_words(error_with(R"({"parameter": {"arg": {"name": "p_fc_weight"})",
+                          R"({"parameter": {"arg": {"name": "p_fc_bias"})"),
+               "'p_fc_bias' is not the input of the graph at this place");
+  expect_words(error_with(R"("p_fc_bias": {"dtype")", R"("p_fc_weight": {"dtype")"),
+               where + "graph.tensor_values.p_fc_weight: the value occurs twice in tensor_values");
+  expect_words(error_with(R"("sizes": [{"as_int": 3})", R"("sizes": [{"as_ghost": 3})"),
+               where + "graph.tensor_values.p_fc_weight.sizes[0]: unknown kind of size, as_ghost");
+  expect_words(error_with(R"("layout": 7)", R"("layout": 77)"), "unknown layout 77");
+  expect_words(error_with(R"("index": null)", R"("index": 1000)"), "a device index of 1000 is out of range");
+}
+
 // Traps of exporting.
 
 TEST(Pt2, WarnsWhenGradientsAreLost) {
