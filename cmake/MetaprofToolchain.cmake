@@ -13,6 +13,10 @@ set(CMAKE_EXE_LINKER_FLAGS_COVERAGE "--coverage")
 option(METAPROF_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 
 add_compile_options(-Wall -Wextra -Werror -fdiagnostics-color=auto)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 does not see that a small vector reads only the elements it has (SmallVector::inline_).
+  add_compile_options(-Wno-maybe-uninitialized)
+endif()
 # No path of the build machine in binaries; also lets ccache share results between checkouts.
 add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 
