@@ -12,7 +12,9 @@ struct Statement {
   int line;
   int last_node;
   std::vector<std::string> names;
-  std::vector<std::string> modules;  // called from this statement so far
+  std::vector<std::string> modules;  // keys of modules called from this statement so far
+  std::vector<std::string> called;   // and their names
+  std::string code;                  // the lines of it that were seen
 };
 
 struct Frame {
@@ -36,10 +38,49 @@ bool contains_word(std::string_view code, std::string_view word) {
   return false;
 }
 
+bool begins_statement(const std::string& code) { return code.starts_with("return") || !bound_names(code).empty(); }
+
+int open_brackets(const std::string& code) {
+  int depth = 0;
+  for (char c : code) {
+    depth += c == '(' || c == '[' || c == '{';
+    depth -= c == ')' || c == ']' || c == '}';
+  }
+  return depth;
+}
+
+// The first line of the statement that a line belongs to: a line without an assignment after one that leaves a bracket
+// open goes on with it.
+class StatementLines {
+ public:
+  explicit StatementLines(const Program& program) {
+    for (const auto& stack : program.source_stacks)
+      for (const SourceFrame& frame : stack) lines_[{frame.file, frame.function}].emplace(frame.line, Line{frame.line, &frame.code});
+    for (auto& [function, lines] : lines_) {
+      const Line* open = nullptr;
+      for (auto& [number, line] : lines) {
+        if (begins_statement(*line.code)) {
+          open = open_brackets(*line.code) > 0 ? &line : nullptr;
+        } else if (open) {
+          line = *open;
+        }
+      }
+    }
+  }
+  struct Line {
+    int first;
+    const std::string* code;  // of the first line
+  };
+  const Line& of(const SourceFrame& frame) const { return lines_.at({frame.file, frame.function}).at(frame.line); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::map<int, Line>> lines_;
+};
+
 // Follows the nodes in order and tells the frames and statements they run in apart.
 class Unwinder {
  public:
-  Unwinder(const Program& program, const Graph& graph) : program_(program), graph_(graph) {}
+  Unwinder(const Program& program, const Graph& graph) : program_(program), graph_(graph), lines_(program) {}
 
   std::vector<Frame> frames;
   std::vector<Statement> statements;
@@ -83,7 +124,7 @@ class Unwinder {
       Level& at = stack_[level];
       const ModuleFrame* callee = level + 1 < sources.size() ? module_of[level + 1] : nullptr;
       const bool goes_on =
-          at.statement >= 0 && continues(statements[size_t(at.statement)], sources[level], callee, level);
+          at.statement >= 0 && continues(statements[size_t(at.statement)], sources[level], callee);
       if (!goes_on) {
         begin_statement(at, sources[level], node);
         stack_.resize(level + 1);
@@ -91,8 +132,11 @@ class Unwinder {
       }
       at.source = &sources[level];
       Statement& statement = statements[size_t(at.statement)];
-      if (callee && (statement.modules.empty() || statement.modules.back() != callee->key))
+      if (callee && (statement.modules.empty() || statement.modules.back() != callee->key)) {
         statement.modules.push_back(callee->key);
+        statement.called.push_back(last_part(callee->path));
+      }
+      if (statement.code.find(sources[level].code) == std::string::npos) statement.code += sources[level].code;
       statement.last_node = node;
       frames[size_t(at.frame)].last_node = node;
       here.frames.push_back(at.frame);
@@ -102,27 +146,44 @@ class Unwinder {
     places.push_back(std::move(here));
   }
 
-  // Another module called from the same line: part of one expression if the line names it, else the next
-  // round of a loop.
-  bool continues(const Statement& statement, const SourceFrame& source, const ModuleFrame* callee,
-                 size_t) const {
-    if (statement.line != source.line) return false;
-    if (!callee || (!statement.modules.empty() && statement.modules.back() == callee->key)) return true;
-    if (statement.modules.empty()) return true;
-    if (std::find(statement.modules.begin(), statement.modules.end(), callee->key) != statement.modules.end())
-      return false;
-    const std::string& path = callee->path;
-    return contains_word(source.code, path.substr(path.rfind('.') + 1));
+  // Another module called from the same statement. It is part of one expression if the text names it, or if the text
+  // calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)` leave none. Else a loop
+  // has gone round: `for layer in self.layers: x = layer(x)`.
+  bool continues(const Statement& statement, const SourceFrame& source, const ModuleFrame* callee) const {
+    if (statement.line != lines_.of(source).first) return false;
+    if (!callee || statement.modules.empty() || statement.modules.back() == callee->key) return true;
+    const std::string name = last_part(callee->path);
+    const std::string code = statement.code + source.code;
+    const bool called_before =
+        std::find(statement.modules.begin(), statement.modules.end(), callee->key) != statement.modules.end();
+    if (contains_word(code, name)) return !called_before;
+    return calls_helper(code, statement, name);
+  }
+
+  static std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+  // "self.NAME(" where NAME is none of the modules that were called.
+  static bool calls_helper(const std::string& code, const Statement& statement, const std::string& name) {
+    for (size_t at = code.find("self."); at != std::string::npos; at = code.find("self.", at + 1)) {
+      size_t end = at + 5;
+      while (end < code.size() && (std::isalnum(static_cast<unsigned char>(code[end])) || code[end] == '_')) ++end;
+      const std::string method = code.substr(at + 5, end - at - 5);
+      if (end >= code.size() || code[end] != '(' || method == name) continue;
+      if (std::find(statement.called.begin(), statement.called.end(), method) == statement.called.end()) return true;
+    }
+    return false;
   }
 
   void begin_statement(Level& at, const SourceFrame& source, int node) {
     at.statement = static_cast<int>(statements.size());
-    statements.push_back({at.frame, source.line, node, bound_names(source.code), {}});
+    const StatementLines::Line& first = lines_.of(source);
+    statements.push_back({at.frame, first.first, node, bound_names(*first.code), {}, {}, *first.code});
     frames[size_t(at.frame)].statements.push_back(at.statement);
   }
 
   const Program& program_;
   const Graph& graph_;
+  StatementLines lines_;
   std::vector<Level> stack_;
 };
 
