@@ -3,9 +3,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiler/allocator/allocator.h"
+#include "profiler/allocator/device_allocator.h"
 
 namespace metaprof {
+
+inline constexpr BlockNumber kNoBlock = ~BlockNumber{0};
+
+// Streams are numbered in the order of their handles; 0 is the default stream.
+using StreamId = std::uint16_t;
 
 // Index of a BlockPool within the caching allocator.
 using PoolIndex = std::uint32_t;
@@ -20,8 +25,8 @@ struct Block {
   std::uint64_t size = 0;
   std::uint64_t requested = 0;   // bytes that the program asked for
   std::uint64_t lookups_at_insertion = 0;  // of its pool, when the block became free; its age follows from it
-  BlockId previous = kNoBlock;
-  BlockId next = kNoBlock;
+  BlockNumber previous = kNoBlock;
+  BlockNumber next = kNoBlock;
   PoolIndex pool = 0;
   StreamId stream = 0;           // on which it may be used without waiting
   ExpandableIndex expandable = kNoExpandable;
@@ -40,13 +45,13 @@ struct Block {
 // Owns the blocks and hands out their numbers. References are valid until the next make().
 class BlockTable {
  public:
-  Block& operator[](BlockId id) { return blocks_[id]; }
-  const Block& operator[](BlockId id) const { return blocks_[id]; }
+  Block& operator[](BlockNumber id) { return blocks_[id]; }
+  const Block& operator[](BlockNumber id) const { return blocks_[id]; }
 
-  BlockId make() {
-    BlockId id = first_unused_;
+  BlockNumber make() {
+    BlockNumber id = first_unused_;
     if (id == kNoBlock) {
-      id = static_cast<BlockId>(blocks_.size());
+      id = static_cast<BlockNumber>(blocks_.size());
       blocks_.emplace_back();
     } else {
       first_unused_ = blocks_[id].next;
@@ -56,18 +61,18 @@ class BlockTable {
     return id;
   }
 
-  void remove(BlockId id) {
+  void remove(BlockNumber id) {
     blocks_[id].exists = false;
     blocks_[id].next = first_unused_;
     first_unused_ = id;
   }
 
   // Numbers below this may exist.
-  BlockId end() const { return static_cast<BlockId>(blocks_.size()); }
+  BlockNumber end() const { return static_cast<BlockNumber>(blocks_.size()); }
 
  private:
   std::vector<Block> blocks_;
-  BlockId first_unused_ = kNoBlock;
+  BlockNumber first_unused_ = kNoBlock;
 };
 
 }  // namespace metaprof

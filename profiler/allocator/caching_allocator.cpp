@@ -28,35 +28,41 @@ void CachingAllocator::set_memory_fraction(double fraction) {
   if (fraction < 1) allowed_ = static_cast<std::uint64_t>(fraction * static_cast<double>(device_.capacity()));
 }
 
-MemoryUse CachingAllocator::current() const {
-  return {.requested = statistics_.requested_bytes.all.current,
-          .allocated = statistics_.allocated_bytes.all.current,
-          .reserved = statistics_.reserved_bytes.all.current};
-}
-
-MemoryUse CachingAllocator::peak() const {
-  return {.requested = statistics_.requested_bytes.all.peak,
-          .allocated = statistics_.allocated_bytes.all.peak,
-          .reserved = statistics_.reserved_bytes.all.peak};
+AllocatorNumbers CachingAllocator::numbers() const {
+  const auto number = [](const PooledStatistic& statistic) {
+    return AllocatorNumber{.current = static_cast<std::int64_t>(statistic.all.current),
+                           .peak = static_cast<std::int64_t>(statistic.all.peak)};
+  };
+  return {.allocated_bytes = number(statistics_.allocated_bytes),
+          .requested_bytes = number(statistics_.requested_bytes),
+          .active_bytes = number(statistics_.active_bytes),
+          .reserved_bytes = number(statistics_.reserved_bytes),
+          .inactive_split_bytes = number(statistics_.inactive_split_bytes),
+          .allocation = number(statistics_.allocation),
+          .segment = number(statistics_.segment)};
 }
 
 // ---- requests
 
-BlockId CachingAllocator::malloc(std::uint64_t bytes, StreamId stream) {
-  if (bytes == 0) return kEmptyBlock;
-  if (bytes >= kLargestRequest) {
-    out_of_memory_ = {.requested = bytes, .above_limit = true};
-    return kNoBlock;
+std::optional<BlockNumber> CachingAllocator::allocate(std::int64_t bytes, StreamId stream) {
+  assert(bytes > 0);
+  const auto requested = static_cast<std::uint64_t>(bytes);
+  if (requested >= kLargestRequest) {
+    failed_request_ = {.requested = requested, .above_limit = true};
+    return std::nullopt;
   }
   if (captures_.empty()) process_events();
-  const std::uint64_t size = round_size(bytes, options_.conf);
+  const std::uint64_t size = round_size(requested, options_.conf);
   Request request{.size = size,
                   .segment = segment_size(size, options_.conf),
                   .stream = stream,
                   .pool = pool_for(size, stream),
                   .expandable = options_.conf.expandable_segments};
-  if (!find_free_block(request) && !find_any_block(request)) return fail_request(request);
-  return hand_out(request, bytes);
+  if (!find_free_block(request) && !find_any_block(request)) {
+    note_failure(request);
+    return std::nullopt;
+  }
+  return hand_out(request, requested);
 }
 
 // No cached block fits. The order of the attempts is the framework's.
@@ -68,9 +74,9 @@ bool CachingAllocator::find_any_block(Request& request) {
   return captures_.empty() && release_cache(PoolId{}) && allocate_segment(request, /*retry=*/true);
 }
 
-BlockId CachingAllocator::fail_request(const Request& request) {
+void CachingAllocator::note_failure(const Request& request) {
   ++statistics_.num_ooms;
-  out_of_memory_ = {.requested = request.size,
+  failed_request_ = {.requested = request.size,
                     .segment = request.segment,
                     .capacity = device_.capacity(),
                     .unused = device_.unused(),
@@ -78,8 +84,7 @@ BlockId CachingAllocator::fail_request(const Request& request) {
                     .allocated = statistics_.allocated_bytes.all.current,
                     .cached_in_private_pools = free_bytes_in_private_pools(),
                     .reserved = statistics_.reserved_bytes.all.current,
-                    .device_index = options_.device_index};
-  return kNoBlock;
+                     .device_index = options_.device_index};
 }
 
 // Best fit: the smallest free block of the stream that is large enough, of equal ones the lowest address.
@@ -87,42 +92,37 @@ bool CachingAllocator::find_free_block(Request& request) {
   BlockPool& pool = pools_[request.pool];
   if (garbage_collection()) ++pool.lookups;
   FreeBlocks::Position at = pool.free.lower_bound(request.stream, request.size);
-  const auto ours = [&](FreeBlocks::Position p) {
-    return p != pool.free.end() && pool.free[p].stream == request.stream;
-  };
+  const auto ours = [&](FreeBlocks::Position p) { return p != pool.free.end() && pool.free.stream(p) == request.stream; };
   if (!ours(at)) return false;
-  BlockId block = pool.free[at].block;
-  if (blocks_[block].is_expandable()) {
+  if (blocks_[pool.free.block(at)].is_expandable()) {
     if (request.expandable) {
-      block = best_expandable(request, at);
+      at = best_expandable(pool.free, at);
     } else {  // made before expandable segments were switched off
-      while (ours(at) && blocks_[pool.free[at].block].is_expandable()) at = pool.free.next(at);
+      while (ours(at) && blocks_[pool.free.block(at)].is_expandable()) at = pool.free.next(at);
       if (!ours(at)) return false;
-      block = pool.free[at].block;
     }
   }
+  const std::uint64_t size = pool.free.size(at);
   const std::uint64_t limit = options_.conf.max_split_size;
-  if (request.size < limit && blocks_[block].size >= limit) return false;
-  if (request.size >= limit && blocks_[block].size >= request.size + options_.conf.max_non_split_rounding) return false;
-  erase_free(block);
-  request.block = block;
+  if (request.size < limit && size >= limit) return false;
+  if (request.size >= limit && size >= request.size + options_.conf.max_non_split_rounding) return false;
+  request.block = pool.free.block(at);
+  pool.free.erase(at);
   return true;
 }
 
 // A block at the edge of the mapped range counts as large as it could grow, so that it is spared while
-// another block fits.
-BlockId CachingAllocator::best_expandable(const Request& request, FreeBlocks::Position at) const {
-  const FreeBlocks& free = pools_[request.pool].free;
-  const auto could_grow_to = [&](BlockId id) {
-    const Block& block = blocks_[id];
+// another block of the stream fits.
+FreeBlocks::Position CachingAllocator::best_expandable(const FreeBlocks& free, FreeBlocks::Position best) const {
+  const auto could_grow_to = [&](FreeBlocks::Position p) {
+    const Block& block = blocks_[free.block(p)];
     const bool at_edge = block.next != kNoBlock && !blocks_[block.next].mapped;
     return block.size + (at_edge ? blocks_[block.next].size : 0);
   };
-  BlockId best = free[at].block;
-  for (FreeBlocks::Position p = free.next(at); p != free.end() && free[p].stream == request.stream; p = free.next(p)) {
-    const BlockId candidate = free[p].block;
-    if (!blocks_[best].is_expandable() || could_grow_to(candidate) >= could_grow_to(best)) break;
-    best = candidate;
+  const StreamId stream = free.stream(best);
+  for (auto p = free.next(best); p != free.end() && free.stream(p) == stream; p = free.next(p)) {
+    if (!blocks_[free.block(best)].is_expandable() || could_grow_to(p) >= could_grow_to(best)) break;
+    best = p;
   }
   return best;
 }
@@ -137,10 +137,10 @@ bool CachingAllocator::should_split(const Request& request) const {
 }
 
 // The found block, or its front part, becomes the program's.
-BlockId CachingAllocator::hand_out(const Request& request, std::uint64_t bytes) {
+BlockNumber CachingAllocator::hand_out(const Request& request, std::uint64_t bytes) {
   const bool split = should_split(request);
   const bool was_split = blocks_[request.block].is_split();
-  const BlockId id = split ? split_front(request.block, request.size) : request.block;
+  const BlockNumber id = split ? split_front(request.block, request.size) : request.block;
   Block& block = blocks_[id];
   block.allocated = true;
   block.requested = bytes;
@@ -168,8 +168,8 @@ BlockId CachingAllocator::hand_out(const Request& request, std::uint64_t bytes) 
 }
 
 // Cuts `size` bytes off the front of a block that is in no free list; what remains goes into one.
-BlockId CachingAllocator::split_front(BlockId rest, std::uint64_t size) {
-  const BlockId front = make_block(blocks_[rest].stream, blocks_[rest].pool, blocks_[rest].address, size);
+BlockNumber CachingAllocator::split_front(BlockNumber rest, std::uint64_t size) {
+  const BlockNumber front = make_block(blocks_[rest].stream, blocks_[rest].pool, blocks_[rest].address, size);
   blocks_[front].expandable = blocks_[rest].expandable;
   link_between(front, blocks_[rest].previous, rest);
   blocks_[rest].address += size;
@@ -180,8 +180,7 @@ BlockId CachingAllocator::split_front(BlockId rest, std::uint64_t size) {
 
 // ---- frees
 
-void CachingAllocator::free(BlockId id) {
-  if (id == kEmptyBlock) return;
+void CachingAllocator::free(BlockNumber id) {
   Block& block = blocks_[id];
   assert(block.exists && block.allocated);
   block.allocated = false;
@@ -200,7 +199,7 @@ void CachingAllocator::free(BlockId id) {
 }
 
 // Nobody uses the block any more: it is merged with its free neighbours and cached.
-void CachingAllocator::free_block(BlockId id) {
+void CachingAllocator::free_block(BlockNumber id) {
   Block& block = blocks_[id];
   assert(block.is_available());
   const bool small = pools_[block.pool].small;
@@ -224,7 +223,7 @@ void CachingAllocator::free_block(BlockId id) {
 }
 
 // Bytes of `other` if it was available and has become part of `into`, else 0.
-std::uint64_t CachingAllocator::merge(BlockId into, BlockId other) {
+std::uint64_t CachingAllocator::merge(BlockNumber into, BlockNumber other) {
   if (other == kNoBlock) return 0;
   Block& block = blocks_[into];
   const Block& neighbour = blocks_[other];
@@ -250,8 +249,8 @@ std::uint64_t CachingAllocator::merge(BlockId into, BlockId other) {
 
 // ---- blocks and free lists
 
-BlockId CachingAllocator::make_block(StreamId stream, PoolIndex pool, std::uint64_t address, std::uint64_t size) {
-  const BlockId id = blocks_.make();
+BlockNumber CachingAllocator::make_block(StreamId stream, PoolIndex pool, std::uint64_t address, std::uint64_t size) {
+  const BlockNumber id = blocks_.make();
   Block& block = blocks_[id];
   block.stream = stream;
   block.pool = pool;
@@ -260,24 +259,23 @@ BlockId CachingAllocator::make_block(StreamId stream, PoolIndex pool, std::uint6
   return id;
 }
 
-void CachingAllocator::link_between(BlockId id, BlockId before, BlockId after) {
+void CachingAllocator::link_between(BlockNumber id, BlockNumber before, BlockNumber after) {
   blocks_[id].previous = before;
   blocks_[id].next = after;
   if (before != kNoBlock) blocks_[before].next = id;
   if (after != kNoBlock) blocks_[after].previous = id;
 }
 
-FreeBlocks::Entry CachingAllocator::free_entry(BlockId id) const {
+void CachingAllocator::insert_free(BlockNumber id) {
+  Block& block = blocks_[id];
+  BlockPool& pool = pools_[block.pool];
+  block.lookups_at_insertion = pool.lookups;
+  pool.free.insert(block.stream, block.size, block.address, id);
+}
+
+void CachingAllocator::erase_free(BlockNumber id) {
   const Block& block = blocks_[id];
-  return {.size = block.size, .address = block.address, .stream = block.stream, .block = id};
+  pools_[block.pool].free.erase(block.stream, block.size, block.address);
 }
-
-void CachingAllocator::insert_free(BlockId id) {
-  BlockPool& pool = pools_[blocks_[id].pool];
-  blocks_[id].lookups_at_insertion = pool.lookups;
-  pool.free.insert(free_entry(id));
-}
-
-void CachingAllocator::erase_free(BlockId id) { pools_[blocks_[id].pool].free.erase(free_entry(id)); }
 
 }  // namespace metaprof

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "profiler/allocator/alloc_conf.h"
-#include "profiler/allocator/allocator.h"
 #include "profiler/allocator/block.h"
+#include "profiler/allocator/device_allocator.h"
 #include "profiler/allocator/device_memory.h"
 #include "profiler/allocator/free_blocks.h"
-#include "profiler/allocator/out_of_memory.h"
+#include "profiler/allocator/failed_request.h"
 #include "profiler/allocator/snapshot.h"
 #include "profiler/allocator/statistics.h"
 
@@ -34,21 +34,23 @@ struct CachingAllocatorOptions {
 // PyTorch 2.11's CUDACachingAllocator of one device as an algorithm: rounding, small and large pools, best fit,
 // split and merge, segments, uses on other streams, retry after releasing the cache, garbage collection,
 // expandable segments and private pools. Given the same requests in the same order on a device that hands out
-// the same addresses, every address, segment and statistic is the framework's own.
+// the same addresses, every address, segment and statistic is the framework's own, with two exceptions: several
+// blocks that become free at one request do so in the order of their streams (the framework's order is that of a
+// hash table, which shows only in the sums and maxima of inactive_split); and a private pool with expandable
+// segments lives as long as its blocks (PyTorch 2.11 can destroy it before them, and reads freed memory then).
 //
 // A value: a copy goes on independently from the state at which it was made.
-class CachingAllocator final : public Allocator {
+class CachingAllocator final : public DeviceAllocator {
  public:
   explicit CachingAllocator(const CachingAllocatorOptions& options = {});
 
-  // On kNoBlock, out_of_memory() says why.
-  BlockId malloc(std::uint64_t bytes, StreamId stream) override;
-  void free(BlockId block) override;
+  // Nothing: failed_request() says why.
+  std::optional<BlockNumber> allocate(std::int64_t bytes, StreamId stream) override;
+  void free(BlockNumber block) override;
   // Ignored for the stream that the block was made for.
-  void record_stream(BlockId block, StreamId stream) override;
-  void reset_peak() override { statistics_.reset_peak(); }
-  MemoryUse current() const override;
-  MemoryUse peak() const override;
+  void record_stream(BlockNumber block, StreamId stream) override;
+  void reset_peaks() override { statistics_.reset_peak(); }
+  AllocatorNumbers numbers() const override;
 
   // Gives all cached memory that is not split back to the device (torch.cuda.empty_cache). With a pool: only
   // that private pool, if nobody uses it any more.
@@ -61,9 +63,9 @@ class CachingAllocator final : public Allocator {
   // next request. Only with events_complete_at_once = false.
   void complete_events(StreamId stream);
   // All uses of a freed block that still waits are over, and it becomes free now. False if it does not wait.
-  bool finish_waiting(BlockId block);
+  bool finish_waiting(BlockNumber block);
   // Whether the block was freed and still waits for another stream or for the end of a capture.
-  bool is_waiting(BlockId block) const;
+  bool is_waiting(BlockNumber block) const;
 
   // Private pools (graph captures, torch.cuda.MemPool). A pool lives while it is used: create_pool and
   // begin_pool add a use, release_pool takes one; without uses its cached memory can go back to the device.
@@ -82,12 +84,12 @@ class CachingAllocator final : public Allocator {
 
   const Statistics& statistics() const { return statistics_; }
   void reset_accumulated_statistics() { statistics_.reset_accumulated(); }
-  const OutOfMemory& out_of_memory() const { return out_of_memory_; }
+  const FailedRequest& failed_request() const { return failed_request_; }
   const AllocConf& conf() const { return options_.conf; }
   const DeviceMemory& device() const { return device_; }
 
   // Address, size and state of a block that exists.
-  const Block& block(BlockId id) const { return blocks_[id]; }
+  const Block& block(BlockNumber id) const { return blocks_[id]; }
 
   // What happened to segments since the last call, in order.
   std::vector<SegmentEvent> take_segment_events() { return std::exchange(segment_events_, {}); }
@@ -103,7 +105,7 @@ class CachingAllocator final : public Allocator {
     bool small = false;
     std::optional<PoolId> owner;  // private pool
     FreeBlocks free;
-    std::map<std::pair<StreamId, std::uint64_t>, BlockId> unmapped;  // by stream and address
+    std::map<std::pair<StreamId, std::uint64_t>, BlockNumber> unmapped;  // by stream and address
     std::uint64_t lookups = 0;    // counted while garbage collection is on
   };
   struct PrivatePool {
@@ -130,7 +132,7 @@ class CachingAllocator final : public Allocator {
     StreamId stream = 0;
     PoolIndex pool = 0;
     bool expandable = false;
-    BlockId block = kNoBlock;   // found
+    BlockNumber block = kNoBlock;   // found
   };
   struct Range {
     std::uint64_t address = 0;
@@ -138,20 +140,19 @@ class CachingAllocator final : public Allocator {
   };
 
   // caching_allocator.cpp: the way of a request and of a free
-  BlockId fail_request(const Request& request);
+  void note_failure(const Request& request);
   bool find_free_block(Request& request);
   bool find_any_block(Request& request);
   bool should_split(const Request& request) const;
-  BlockId hand_out(const Request& request, std::uint64_t bytes);
-  BlockId split_front(BlockId block, std::uint64_t size);
-  void free_block(BlockId block);
-  std::uint64_t merge(BlockId into, BlockId other);
-  void insert_free(BlockId block);
-  void erase_free(BlockId block);
-  FreeBlocks::Entry free_entry(BlockId block) const;
-  BlockId make_block(StreamId stream, PoolIndex pool, std::uint64_t address, std::uint64_t size);
-  void link_between(BlockId block, BlockId before, BlockId after);
-  BlockId best_expandable(const Request& request, FreeBlocks::Position at) const;
+  BlockNumber hand_out(const Request& request, std::uint64_t bytes);
+  BlockNumber split_front(BlockNumber block, std::uint64_t size);
+  void free_block(BlockNumber block);
+  std::uint64_t merge(BlockNumber into, BlockNumber other);
+  void insert_free(BlockNumber block);
+  void erase_free(BlockNumber block);
+  BlockNumber make_block(StreamId stream, PoolIndex pool, std::uint64_t address, std::uint64_t size);
+  void link_between(BlockNumber block, BlockNumber before, BlockNumber after);
+  FreeBlocks::Position best_expandable(const FreeBlocks& free, FreeBlocks::Position best) const;
 
   // segments.cpp: memory of the device
   bool allocate_segment(Request& request, bool retry);
@@ -159,7 +160,7 @@ class CachingAllocator final : public Allocator {
   bool release_oversize(const Request& request);
   bool release_cache(PoolId pool);
   void release_free_blocks(PoolIndex pool);
-  void release_segment(BlockId block);
+  void release_segment(BlockNumber block);
   void collect_garbage();
   bool garbage_collection() const;
   bool may_reserve(std::uint64_t bytes) const;
@@ -169,19 +170,19 @@ class CachingAllocator final : public Allocator {
 
   // expandable_segments.cpp
   bool allocate_expandable(Request& request);
-  BlockId find_expandable(const Request& request);
-  bool has_room(BlockId first, std::uint64_t size) const;
-  BlockId make_expandable_segment(const Request& request);
-  bool map_block(BlockId block, std::uint64_t size);
-  void unmap_block(BlockId block);
-  void release_expandable(BlockId block);
+  BlockNumber find_expandable(const Request& request);
+  bool has_room(BlockNumber first, std::uint64_t size) const;
+  BlockNumber make_expandable_segment(const Request& request);
+  bool map_block(BlockNumber block, std::uint64_t size);
+  void unmap_block(BlockNumber block);
+  void release_expandable(BlockNumber block);
 
   // cross_stream.cpp: blocks used on other streams
   void process_events();
   void synchronize_events(std::optional<PoolId> pool);
-  void insert_events(BlockId block);
+  void insert_events(BlockNumber block);
   void insert_deferred_events();
-  void finish_event(BlockId block);
+  void finish_event(BlockNumber block);
 
   // private_pools.cpp
   PoolIndex pool_for(std::uint64_t size, StreamId stream) const;
@@ -195,7 +196,7 @@ class CachingAllocator final : public Allocator {
   CachingAllocatorOptions options_;
   DeviceMemory device_;
   Statistics statistics_;
-  OutOfMemory out_of_memory_;
+  FailedRequest failed_request_;
   BlockTable blocks_;
   std::vector<BlockPool> pools_;  // 0: default small, 1: default large, then the private ones
   std::map<PoolId, PrivatePool> private_pools_;
@@ -207,11 +208,11 @@ class CachingAllocator final : public Allocator {
   std::vector<SegmentEvent> segment_events_;
 
   // Streams recorded for a block that is not freed yet; and those of them recorded during a capture.
-  std::unordered_map<BlockId, std::vector<StreamId>> stream_uses_;
-  std::unordered_map<BlockId, std::vector<StreamId>> capture_stream_uses_;
-  std::vector<BlockId> deferred_;  // freed during a capture, events to be inserted after it
+  std::unordered_map<BlockNumber, std::vector<StreamId>> stream_uses_;
+  std::unordered_map<BlockNumber, std::vector<StreamId>> capture_stream_uses_;
+  std::vector<BlockNumber> deferred_;  // freed during a capture, events to be inserted after it
   struct StreamEvents {
-    std::deque<BlockId> waiting;  // in the order of recording
+    std::deque<BlockNumber> waiting;  // in the order of recording
     std::size_t complete = 0;     // that many at the front are over
   };
   std::map<StreamId, StreamEvents> events_;

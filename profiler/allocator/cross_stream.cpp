@@ -7,8 +7,8 @@
 
 namespace metaprof {
 
-void CachingAllocator::record_stream(BlockId id, StreamId stream) {
-  if (id == kEmptyBlock || stream == blocks_[id].stream) return;
+void CachingAllocator::record_stream(BlockNumber id, StreamId stream) {
+  if (stream == blocks_[id].stream) return;
   assert(blocks_[id].exists && blocks_[id].allocated);
   const auto add = [&](std::vector<StreamId>& streams) {
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
@@ -19,7 +19,7 @@ void CachingAllocator::record_stream(BlockId id, StreamId stream) {
 }
 
 // An event for each stream that used the block; it becomes free when all are over.
-void CachingAllocator::insert_events(BlockId id) {
+void CachingAllocator::insert_events(BlockNumber id) {
   const auto uses = stream_uses_.extract(id);
   blocks_[id].used_elsewhere = false;
   if (uses.empty()) return;
@@ -31,7 +31,7 @@ void CachingAllocator::insert_events(BlockId id) {
 
 // Frees of a capture that has ended. Uses that were recorded during the capture are over with it.
 void CachingAllocator::insert_deferred_events() {
-  for (const BlockId id : std::exchange(deferred_, {})) {
+  for (const BlockNumber id : std::exchange(deferred_, {})) {
     if (const auto captured = capture_stream_uses_.extract(id); !captured.empty()) {
       std::erase_if(stream_uses_[id], [&](StreamId stream) {
         return std::find(captured.mapped().begin(), captured.mapped().end(), stream) != captured.mapped().end();
@@ -42,7 +42,7 @@ void CachingAllocator::insert_deferred_events() {
   }
 }
 
-void CachingAllocator::finish_event(BlockId id) {
+void CachingAllocator::finish_event(BlockNumber id) {
   if (--blocks_[id].events == 0) free_block(id);
 }
 
@@ -53,7 +53,7 @@ void CachingAllocator::process_events() {
   for (auto it = events_.begin(); it != events_.end();) {
     StreamEvents& events = it->second;
     while (!events.waiting.empty() && (options_.events_complete_at_once || events.complete > 0)) {
-      const BlockId id = events.waiting.front();
+      const BlockNumber id = events.waiting.front();
       events.waiting.pop_front();
       if (events.complete > 0) --events.complete;
       finish_event(id);
@@ -68,10 +68,10 @@ void CachingAllocator::synchronize_events(std::optional<PoolId> pool) {
   insert_deferred_events();
   for (auto it = events_.begin(); it != events_.end();) {
     StreamEvents& events = it->second;
-    std::deque<BlockId> others;
+    std::deque<BlockNumber> others;
     std::size_t complete_others = 0;
     for (std::size_t i = 0; i < events.waiting.size(); ++i) {
-      const BlockId id = events.waiting[i];
+      const BlockNumber id = events.waiting[i];
       if (pool && pools_[blocks_[id].pool].owner != pool) {
         others.push_back(id);
         if (i < events.complete) ++complete_others;
@@ -89,18 +89,18 @@ void CachingAllocator::complete_events(StreamId stream) {
   if (const auto it = events_.find(stream); it != events_.end()) it->second.complete = it->second.waiting.size();
 }
 
-bool CachingAllocator::is_waiting(BlockId id) const {
+bool CachingAllocator::is_waiting(BlockNumber id) const {
   const Block& block = blocks_[id];
   return block.exists && !block.allocated && (block.events > 0 || block.used_elsewhere);
 }
 
-bool CachingAllocator::finish_waiting(BlockId id) {
+bool CachingAllocator::finish_waiting(BlockNumber id) {
   if (!is_waiting(id)) return false;
   std::erase(deferred_, id);
   stream_uses_.erase(id);
   capture_stream_uses_.erase(id);
   for (auto it = events_.begin(); it != events_.end();) {
-    std::deque<BlockId>& waiting = it->second.waiting;
+    std::deque<BlockNumber>& waiting = it->second.waiting;
     const auto at = std::find(waiting.begin(), waiting.end(), id);
     if (at != waiting.end()) {
       if (static_cast<std::size_t>(at - waiting.begin()) < it->second.complete) --it->second.complete;

@@ -20,8 +20,8 @@ std::uint64_t taken_size(std::uint64_t bytes) { return round_up(bytes, kMinBlock
 }  // namespace
 
 DeviceMemory::DeviceMemory(const DeviceMemoryOptions& options)
-    : capacity_(options.capacity),
-      used_(std::min(options.used_by_others, options.capacity)),
+    : capacity_(std::min(options.capacity, kMostMemory)),
+      used_(std::min(options.used_by_others, capacity_)),
       order_(options.order),
       first_address_(options.first_address),
       lowest_(options.end_address),

@@ -20,7 +20,7 @@ enum class AddressOrder {
 };
 
 struct DeviceMemoryOptions {
-  std::uint64_t capacity = kUnlimited;    // bytes
+  std::uint64_t capacity = kUnlimited;    // bytes; at most DeviceMemory::kMostMemory count
   std::uint64_t used_by_others = 0;       // bytes that the allocator can never have (context, other processes)
   AddressOrder order = AddressOrder::downwards;
   std::uint64_t first_address = 0x7f00'0000'0000;    // segments lie in [first_address, end_address)
@@ -31,6 +31,9 @@ struct DeviceMemoryOptions {
 // The memory of one simulated device: which addresses it gives and when it is full. Nothing is stored.
 class DeviceMemory {
  public:
+  // Half of the addresses of a process; no device comes near it.
+  static constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 46;
+
   explicit DeviceMemory(const DeviceMemoryOptions& options = {});
 
   // Address of `bytes` (at least 1) of memory, or nothing if the device is full.

@@ -9,22 +9,15 @@
 
 namespace metaprof {
 
-namespace {
-
-// A device without a limit gets this much address space for each segment.
-constexpr std::uint64_t kLargestDevice = std::uint64_t{1} << 44;
-
-}  // namespace
-
 bool CachingAllocator::allocate_expandable(Request& request) {
-  BlockId candidate = find_expandable(request);
+  BlockNumber candidate = find_expandable(request);
   // Either unmapped; or free, and unmapped and free ones follow until the room suffices.
   if (!blocks_[candidate].mapped && !map_block(candidate, std::min(blocks_[candidate].size, request.size))) {
     return false;
   }
   while (blocks_[candidate].size < request.size) {
     const std::uint64_t missing = request.size - blocks_[candidate].size;
-    const BlockId next = blocks_[candidate].next;
+    const BlockNumber next = blocks_[candidate].next;
     if (!map_block(next, std::min(missing, blocks_[next].size))) return false;
     candidate = next;  // has taken in the candidate before it
   }
@@ -34,31 +27,30 @@ bool CachingAllocator::allocate_expandable(Request& request) {
 }
 
 // The lowest address at which free and unmapped blocks leave enough room; a new segment if there is none.
-BlockId CachingAllocator::find_expandable(const Request& request) {
+BlockNumber CachingAllocator::find_expandable(const Request& request) {
   const auto& unmapped = pools_[request.pool].unmapped;
   for (auto it = unmapped.lower_bound({request.stream, 0}); it != unmapped.end() && it->first.first == request.stream;
        ++it) {
-    BlockId first = it->second;
-    const BlockId before = blocks_[first].previous;
+    BlockNumber first = it->second;
+    const BlockNumber before = blocks_[first].previous;
     if (before != kNoBlock && blocks_[before].is_available()) first = before;
     if (has_room(first, request.size)) return first;
   }
   return make_expandable_segment(request);
 }
 
-bool CachingAllocator::has_room(BlockId first, std::uint64_t size) const {
+bool CachingAllocator::has_room(BlockNumber first, std::uint64_t size) const {
   std::uint64_t room = 0;
-  for (BlockId id = first; room < size && id != kNoBlock && blocks_[id].is_available(); id = blocks_[id].next) {
+  for (BlockNumber id = first; room < size && id != kNoBlock && blocks_[id].is_available(); id = blocks_[id].next) {
     room += blocks_[id].size;
   }
   return room >= size;
 }
 
 // 9/8 of the device, so that pages at the end can be mapped while some at the beginning were unmapped.
-BlockId CachingAllocator::make_expandable_segment(const Request& request) {
+BlockNumber CachingAllocator::make_expandable_segment(const Request& request) {
   const std::uint64_t page = pools_[request.pool].small ? kSmallSegment : options_.conf.large_segment_size;
-  const std::uint64_t capacity = std::min(device_.capacity(), kLargestDevice);
-  const std::uint64_t room = std::max(capacity + capacity / 8, request.size);
+  const std::uint64_t room = device_.capacity() + device_.capacity() / 8;
   const ExpandableSegment segment{.address = 0, .size = round_up(room, page), .page = page, .exists = true};
   const auto unused = std::find_if(expandable_.begin(), expandable_.end(), [](const auto& s) { return !s.exists; });
   const auto index = static_cast<ExpandableIndex>(unused - expandable_.begin());
@@ -70,7 +62,7 @@ BlockId CachingAllocator::make_expandable_segment(const Request& request) {
   expandable_[index].address = device_.reserve_addresses(segment.size);
   if (PrivatePool* owner = owner_of(request.pool)) ++owner->segments;
 
-  const BlockId id = make_block(request.stream, request.pool, expandable_[index].address, segment.size);
+  const BlockNumber id = make_block(request.stream, request.pool, expandable_[index].address, segment.size);
   blocks_[id].mapped = false;
   blocks_[id].expandable = index;
   pools_[request.pool].unmapped[{request.stream, expandable_[index].address}] = id;
@@ -79,7 +71,7 @@ BlockId CachingAllocator::make_expandable_segment(const Request& request) {
 
 // Maps whole pages for at least the first `size` bytes of an unmapped block, which becomes a free one together
 // with its free neighbours. False if the device is full.
-bool CachingAllocator::map_block(BlockId id, std::uint64_t size) {
+bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
   const std::uint64_t page = expandable_[blocks_[id].expandable].page;
   const Range mapped{blocks_[id].address, round_up(size, page)};
   if (!device_.take_pages(mapped.size)) return false;
@@ -89,7 +81,7 @@ bool CachingAllocator::map_block(BlockId id, std::uint64_t size) {
   blocks_[id].mapped = true;
   if (mapped.size < blocks_[id].size) {
     const std::uint64_t rest_address = mapped.address + mapped.size;
-    const BlockId rest = make_block(blocks_[id].stream, pool, rest_address, blocks_[id].size - mapped.size);
+    const BlockNumber rest = make_block(blocks_[id].stream, pool, rest_address, blocks_[id].size - mapped.size);
     blocks_[rest].mapped = false;
     blocks_[rest].expandable = blocks_[id].expandable;
     link_between(rest, id, blocks_[id].next);
@@ -105,7 +97,7 @@ bool CachingAllocator::map_block(BlockId id, std::uint64_t size) {
 }
 
 // Gives back the whole pages of a free block; what lies on pages in part stays as free blocks before and after.
-void CachingAllocator::unmap_block(BlockId id) {
+void CachingAllocator::unmap_block(BlockNumber id) {
   const ExpandableSegment& segment = expandable_[blocks_[id].expandable];
   const std::uint64_t begin = blocks_[id].address - segment.address;
   const std::uint64_t end = begin + blocks_[id].size;
@@ -116,17 +108,17 @@ void CachingAllocator::unmap_block(BlockId id) {
 
   erase_free(id);
   const auto keep = [&](std::uint64_t address, std::uint64_t size) {
-    const BlockId part = make_block(blocks_[id].stream, blocks_[id].pool, address, size);
+    const BlockNumber part = make_block(blocks_[id].stream, blocks_[id].pool, address, size);
     blocks_[part].expandable = blocks_[id].expandable;
     return part;
   };
   if (begin < first_page) {
-    const BlockId before = keep(blocks_[id].address, first_page - begin);
+    const BlockNumber before = keep(blocks_[id].address, first_page - begin);
     link_between(before, blocks_[id].previous, id);
     insert_free(before);
   }
   if (last_page < end) {
-    const BlockId after = keep(unmapped.address + unmapped.size, end - last_page);
+    const BlockNumber after = keep(unmapped.address + unmapped.size, end - last_page);
     link_between(after, id, blocks_[id].next);
     insert_free(after);
   }
@@ -143,7 +135,7 @@ void CachingAllocator::unmap_block(BlockId id) {
 }
 
 // Nothing of the segment is mapped any more: its addresses go, too.
-void CachingAllocator::release_expandable(BlockId id) {
+void CachingAllocator::release_expandable(BlockNumber id) {
   const Block block = blocks_[id];
   assert(!block.mapped && block.size == expandable_[block.expandable].size);
   expandable_[block.expandable].exists = false;

@@ -118,7 +118,7 @@ std::uint64_t CachingAllocator::free_bytes_in_private_pools() const {
   std::uint64_t bytes = 0;
   for (const auto& [id, pool] : private_pools_) {
     for (const PoolIndex index : {pool.small, pool.large}) {
-      for (const BlockId block : pools_[index].free.blocks()) bytes += blocks_[block].size;
+      for (const BlockNumber block : pools_[index].free.blocks()) bytes += blocks_[block].size;
     }
   }
   return bytes;

@@ -14,7 +14,8 @@ namespace metaprof {
 namespace {
 
 constexpr std::size_t kMostEvents = 20'000'000;  // a recording of a model has some 10'000
-constexpr StreamId kMostStreams = 1u << 20;
+constexpr std::uint64_t kLargestRequest = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMostStreams = 1u << 15;
 
 // Reads the lines one by one and checks that each is possible after those before it.
 class LogReader {
@@ -92,7 +93,7 @@ class LogReader {
   void read_malloc(std::string_view line) {
     RecordedEvent& event = add(RecordedEvent::Kind::malloc);
     event.address = hexadecimal(line);
-    event.bytes = decimal(line);
+    event.bytes = request_size(line);
     read_place(line, event);
     event.allocation = recording_.allocations++;
     const auto [it, fresh] = live_.try_emplace(event.address, Live{event.allocation});
@@ -136,8 +137,14 @@ class LogReader {
   void read_out_of_memory(std::string_view line) {
     if (!rest_.starts_with("oom ")) bad_line(line);
     rest_.remove_prefix(4);
-    add(RecordedEvent::Kind::out_of_memory).bytes = decimal(line);
+    add(RecordedEvent::Kind::out_of_memory).bytes = request_size(line);
     expect_end(line);
+  }
+
+  std::uint64_t request_size(std::string_view line) {
+    const std::uint64_t bytes = decimal(line);
+    if (bytes == 0 || bytes > kLargestRequest) bad(fmt::format("a request of {} bytes", bytes));
+    return bytes;
   }
 
   // The ` sK` and ` pI.J` at the end.

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "profiler/allocator/alloc_conf.h"
-#include "profiler/allocator/driver.h"
 #include "profiler/allocator/snapshot.h"
 #include "profiler/allocator/statistics.h"
 
 namespace metaprof {
+
+// Requests of a recording, numbered from 0.
+using AllocationNumber = std::uint32_t;
 
 // One line of a recording's log that concerns the allocator.
 struct RecordedEvent {

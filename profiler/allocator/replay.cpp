@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -21,7 +22,7 @@ using Kind = RecordedEvent::Kind;
 constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 40) - 1;
 
 // Stands for the other streams that use a block whose return is delayed: the log does not say which.
-constexpr StreamId kOtherStream = ~StreamId{0};
+constexpr StreamId kOtherStream = std::numeric_limits<StreamId>::max();
 
 std::string to_text(const SegmentEvent& event) {
   constexpr std::string_view letters = "SRMU";
@@ -156,7 +157,7 @@ class Replay {
     if (way != Way::waiting_until_retry) complete(group);
     give_up_pools(group);
     if (way == Way::by_program) empty_cache(group);
-    block_ = allocator_.malloc(event.bytes, place.stream);
+    block_ = allocator_.allocate(static_cast<std::int64_t>(event.bytes), place.stream).value_or(kNoBlock);
     produced_ = allocator_.take_segment_events();
   }
 
@@ -165,7 +166,8 @@ class Replay {
     if (failed != (block_ == kNoBlock)) return false;
     if (!failed && address(block_) != event.address) return false;
     const bool still_waiting = std::any_of(group.begin(), group.end(), [&](const RecordedEvent& e) {
-      return e.kind == Kind::free_completed && allocator_.is_waiting(blocks_[e.allocation]);
+      const BlockNumber block = e.kind == Kind::free_completed ? blocks_[e.allocation] : kNoBlock;
+      return block != kNoBlock && allocator_.is_waiting(block);
     });
     return !still_waiting && comparable(produced_) == recorded(group);
   }
@@ -193,14 +195,14 @@ class Replay {
     blocks_[event.allocation] = block_;
     if (block_ == kNoBlock) {
       differ(event.line, "out of memory", fmt::format("+ {:x} {}", event.address, event.bytes),
-             fmt::format("! oom {}", allocator_.out_of_memory().requested));
+             fmt::format("! oom {}", allocator_.failed_request().requested));
     } else if (address(block_) != event.address) {
       differ(event.line, "address", fmt::format("+ {:x} {}", event.address, event.bytes),
              fmt::format("+ {:x} {}", address(block_), event.bytes));
     }
   }
 
-  std::uint64_t address(BlockId block) const { return allocator_.block(block).address & kAddressMask; }
+  std::uint64_t address(BlockNumber block) const { return allocator_.block(block).address & kAddressMask; }
 
   // A request from a private pool means that the pool is begun, one from the default pool that it has ended.
   void select_pool(std::uint32_t selected) {
@@ -224,7 +226,7 @@ class Replay {
   // ---- frees
 
   void free(const RecordedEvent& event) {
-    const BlockId block = blocks_[event.allocation];
+    const BlockNumber block = blocks_[event.allocation];
     if (block == kNoBlock) return;  // was never given: reported there
     if (event.delayed) {
       allocator_.record_stream(block, kOtherStream);
@@ -237,7 +239,7 @@ class Replay {
   void complete(Group group) {
     for (const RecordedEvent& event : group) {
       if (event.kind != Kind::free_completed) continue;
-      const BlockId block = blocks_[event.allocation];
+      const BlockNumber block = blocks_[event.allocation];
       if (block != kNoBlock) allocator_.finish_waiting(block);
     }
   }
@@ -317,7 +319,7 @@ class Replay {
     end_phase();
     phase_ = &recording_.phases[event.bytes];
     matched_ = false;
-    allocator_.reset_peak();
+    allocator_.reset_peaks();
   }
 
   bool matches() const {
@@ -344,7 +346,7 @@ class Replay {
         compare_numbers();
       }
     }
-    const std::string message = phase_->out_of_memory ? allocator_.out_of_memory().message() : "";
+    const std::string message = phase_->out_of_memory ? allocator_.failed_request().message() : "";
     if (phase_->out_of_memory && *phase_->out_of_memory != message) {
       differ(last_line_, fmt::format("message of phase '{}'", phase_->name), *phase_->out_of_memory, message);
     }
@@ -362,10 +364,10 @@ class Replay {
   const Recording& recording_;
   ReplayResult& result_;
   CachingAllocator allocator_;
-  std::vector<BlockId> blocks_;  // by allocation
+  std::vector<BlockNumber> blocks_;  // by allocation
   std::uint32_t open_pool_ = 0;  // index in Recording::pools
   Place last_place_;             // of the last request that was served
-  BlockId block_ = kNoBlock;     // of the last request
+  BlockNumber block_ = kNoBlock;     // of the last request
   std::vector<SegmentEvent> produced_;  // by the last request or release
   const RecordedPhase* phase_ = nullptr;
   bool matched_ = false;  // at some event of the phase all its statistics were the recorded ones

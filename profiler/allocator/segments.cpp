@@ -52,7 +52,7 @@ bool CachingAllocator::allocate_ordinary_segment(Request& request) {
 
 // ---- giving back
 
-void CachingAllocator::release_segment(BlockId id) {
+void CachingAllocator::release_segment(BlockNumber id) {
   const Block block = blocks_[id];
   note_segment(SegmentEvent::Kind::free, block, {block.address, block.size});
   device_.free(block.address, block.size);
@@ -66,15 +66,15 @@ void CachingAllocator::release_segment(BlockId id) {
 
 // Everything of the pool that is not split, and whole free pages of expandable segments.
 void CachingAllocator::release_free_blocks(PoolIndex pool) {
-  std::vector<BlockId> to_unmap;
-  for (const BlockId id : pools_[pool].free.blocks()) {
+  std::vector<BlockNumber> to_unmap;
+  for (const BlockNumber id : pools_[pool].free.blocks()) {
     if (blocks_[id].is_expandable()) {
       to_unmap.push_back(id);
     } else if (!blocks_[id].is_split()) {
       release_segment(id);
     }
   }
-  for (const BlockId id : to_unmap) {
+  for (const BlockNumber id : to_unmap) {
     unmap_block(id);
     if (!blocks_[id].is_split()) release_expandable(id);
   }
@@ -115,23 +115,23 @@ bool CachingAllocator::release_oversize(const Request& request) {
   if (limit == kUnlimited) return false;
   const FreeBlocks& free = pools_[request.pool].free;
   const std::uint64_t needed = std::max(request.size, limit);
-  const auto releasable = [&](FreeBlocks::Position p) { return !blocks_[free[p].block].is_expandable(); };
+  const auto releasable = [&](FreeBlocks::Position p) { return !blocks_[free.block(p)].is_expandable(); };
 
   FreeBlocks::Position at = free.lower_bound(request.stream, needed);
-  if (at != free.end() && free[at].stream == request.stream && releasable(at)) {
-    release_segment(free[at].block);
+  if (at != free.end() && free.stream(at) == request.stream && releasable(at)) {
+    release_segment(free.block(at));
     return true;
   }
-  std::vector<BlockId> chosen;
+  std::vector<BlockNumber> chosen;
   std::uint64_t sum = 0;
   while (sum < needed && at != free.begin()) {
     at = free.previous(at);
-    if (free[at].size < limit || free[at].stream != request.stream) break;
+    if (free.size(at) < limit || free.stream(at) != request.stream) break;
     if (!releasable(at)) continue;
-    sum += free[at].size;
-    chosen.push_back(free[at].block);
+    sum += free.size(at);
+    chosen.push_back(free.block(at));
   }
-  for (const BlockId id : chosen) release_segment(id);
+  for (const BlockNumber id : chosen) release_segment(id);
   return sum >= needed;
 }
 
@@ -150,11 +150,11 @@ void CachingAllocator::collect_garbage() {
   if (reserved_ <= threshold) return;
   const std::uint64_t target = reserved_ - threshold;
   const BlockPool& pool = pools_[1];
-  const auto age = [&](BlockId id) { return pool.lookups - blocks_[id].lookups_at_insertion; };
+  const auto age = [&](BlockNumber id) { return pool.lookups - blocks_[id].lookups_at_insertion; };
 
   std::uint64_t total_age = 0;
   std::uint64_t candidates = 0;
-  for (const BlockId id : pool.free.blocks()) {
+  for (const BlockNumber id : pool.free.blocks()) {
     if (blocks_[id].is_split()) continue;
     total_age += age(id);
     ++candidates;
@@ -164,7 +164,7 @@ void CachingAllocator::collect_garbage() {
   while (reclaimed < target && progress && candidates > 0) {
     progress = false;
     const double average = static_cast<double>(total_age) / static_cast<double>(candidates);
-    for (const BlockId id : pool.free.blocks()) {
+    for (const BlockNumber id : pool.free.blocks()) {
       const Block& block = blocks_[id];
       if (block.is_split() || block.is_expandable() || static_cast<double>(age(id)) < average) continue;
       progress = true;

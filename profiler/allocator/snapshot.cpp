@@ -11,7 +11,7 @@ namespace metaprof {
 
 std::vector<SegmentSnapshot> CachingAllocator::snapshot() const {
   std::vector<SegmentSnapshot> segments;
-  for (BlockId first = 0; first < blocks_.end(); ++first) {
+  for (BlockNumber first = 0; first < blocks_.end(); ++first) {
     const Block& head = blocks_[first];
     const bool begins = head.previous == kNoBlock || !blocks_[head.previous].mapped;
     if (!head.exists || !head.mapped || !begins) continue;
@@ -22,7 +22,7 @@ std::vector<SegmentSnapshot> CachingAllocator::snapshot() const {
                             .large = !pools_[head.pool].small,
                             .expandable = head.is_expandable(),
                             .blocks = {}};
-    for (BlockId id = first; id != kNoBlock && blocks_[id].mapped; id = blocks_[id].next) {
+    for (BlockNumber id = first; id != kNoBlock && blocks_[id].mapped; id = blocks_[id].next) {
       const Block& block = blocks_[id];
       segment.size += block.size;
       segment.blocks.push_back({.address = block.address,
@@ -73,7 +73,7 @@ std::string CachingAllocator::broken_invariant() const {
   }
   std::uint64_t in_lists = 0;
   for (const BlockPool& pool : pools_) {
-    for (const BlockId id : pool.free.blocks()) {
+    for (const BlockNumber id : pool.free.blocks()) {
       ++in_lists;
       if (!blocks_[id].exists || !blocks_[id].is_available() || !blocks_[id].mapped) return "a used block is in a free list";
     }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiler/allocator/allocator.h"
+#include "profiler/allocator/block.h"
 
 namespace metaprof {
 

@@ -7,7 +7,7 @@
 namespace metaprof {
 
 // Why a request failed; sizes in bytes.
-struct OutOfMemory {
+struct FailedRequest {
   std::uint64_t requested = 0;    // size of the block that was needed
   std::uint64_t segment = 0;      // what was asked of the device
   std::uint64_t capacity = 0;     // of the device

@@ -1,4 +1,4 @@
-#include "profiler/allocator/out_of_memory.h"
+#include "profiler/allocator/failed_request.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ std::string format_size(std::uint64_t bytes) {
   return fmt::format("{:.2f} GiB", size / static_cast<double>(kKiB * kMiB));
 }
 
-std::string OutOfMemory::message() const {
+std::string FailedRequest::message() const {
   if (above_limit) return "CUDA out of memory. Tried to allocate more than 1EB memory.";
   std::string text = fmt::format(
       "CUDA out of memory. Tried to allocate {}. GPU {} has a total capacity of {} of which {} is free. ",
