@@ -103,7 +103,8 @@ std::uint64_t to_bytes(const Setting& s) {
 std::uint64_t to_bytes_at_least(const Setting& s, std::uint64_t least) {
   const std::uint64_t bytes = to_bytes(s);
   if (bytes < least) {
-    fail("alloc-conf: {} must be at least {} (large_segment_size_mb); got {}", s.option, least / kMiB, s.value);
+    fail("alloc-conf: {} must be at least {} (large_segment_size_mb); got {}", s.option, least / kMiB,
+         s.value);
   }
   return bytes;
 }
@@ -198,8 +199,8 @@ void set(const Setting& s, AllocConf& conf) {
   } else if (option == "backend") {
     if (s.value != "native") fail("alloc-conf: backend:{} is not modelled; only backend:native is", s.value);
   } else if (option == "graph_capture_record_stream_reuse" || option == "release_lock_on_cudamalloc" ||
-             option == "release_lock_on_hipmalloc" || option == "pinned_use_cuda_host_register" || option == "pinned_use_hip_host_register" ||
-             option == "pinned_use_background_threads") {
+             option == "release_lock_on_hipmalloc" || option == "pinned_use_cuda_host_register" ||
+             option == "pinned_use_hip_host_register" || option == "pinned_use_background_threads") {
     to_bool(s);
   } else if (option == "pinned_num_register_threads") {
     check_pinned_threads(s);

@@ -20,8 +20,8 @@ struct AllocConf {
   std::uint64_t max_non_split_rounding = 20 * kMiB;
   // Segment for requests between 1 and 10 MiB, and page of large expandable segments.
   std::uint64_t large_segment_size = 20 * kMiB;
-  // Steps between two powers of two that sizes are rounded up to: entry i for sizes of [1 MiB << i, 2 MiB << i),
-  // the first also for smaller, the last also for larger ones. 0 and 1: only multiples of 512.
+  // Steps between two powers of two that sizes are rounded up to: entry i for sizes of [1 MiB << i, 2 MiB <<
+  // i), the first also for smaller, the last also for larger ones. 0 and 1: only multiples of 512.
   std::array<std::uint64_t, 16> roundup_power2_divisions{};
   // Share of the allowed memory above which old cached blocks go back to the device; 0: never. Takes effect
   // only together with a memory fraction below 1.

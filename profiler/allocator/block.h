@@ -23,17 +23,17 @@ inline constexpr ExpandableIndex kNoExpandable = ~ExpandableIndex{0};
 struct Block {
   std::uint64_t address = 0;
   std::uint64_t size = 0;
-  std::uint64_t requested = 0;   // bytes that the program asked for
+  std::uint64_t requested = 0;             // bytes that the program asked for
   std::uint64_t lookups_at_insertion = 0;  // of its pool, when the block became free; its age follows from it
   BlockNumber previous = kNoBlock;
   BlockNumber next = kNoBlock;
   PoolIndex pool = 0;
-  StreamId stream = 0;           // on which it may be used without waiting
+  StreamId stream = 0;  // on which it may be used without waiting
   ExpandableIndex expandable = kNoExpandable;
-  std::uint32_t events = 0;      // uses on other streams that were not over when it was freed
-  bool allocated = false;        // held by the program
-  bool mapped = true;            // false: addresses only
-  bool used_elsewhere = false;   // other streams are recorded for it
+  std::uint32_t events = 0;     // uses on other streams that were not over when it was freed
+  bool allocated = false;       // held by the program
+  bool mapped = true;           // false: addresses only
+  bool used_elsewhere = false;  // other streams are recorded for it
   bool exists = false;
 
   bool is_split() const { return previous != kNoBlock || next != kNoBlock; }

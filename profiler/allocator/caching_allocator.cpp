@@ -77,13 +77,13 @@ bool CachingAllocator::find_any_block(Request& request) {
 void CachingAllocator::note_failure(const Request& request) {
   ++statistics_.num_ooms;
   failed_request_ = {.requested = request.size,
-                    .segment = request.segment,
-                    .capacity = device_.capacity(),
-                    .unused = device_.unused(),
-                    .allowed = allowed_,
-                    .allocated = statistics_.allocated_bytes.all.current,
-                    .cached_in_private_pools = free_bytes_in_private_pools(),
-                    .reserved = statistics_.reserved_bytes.all.current,
+                     .segment = request.segment,
+                     .capacity = device_.capacity(),
+                     .unused = device_.unused(),
+                     .allowed = allowed_,
+                     .allocated = statistics_.allocated_bytes.all.current,
+                     .cached_in_private_pools = free_bytes_in_private_pools(),
+                     .reserved = statistics_.reserved_bytes.all.current,
                      .device_index = options_.device_index};
 }
 
@@ -92,7 +92,9 @@ bool CachingAllocator::find_free_block(Request& request) {
   BlockPool& pool = pools_[request.pool];
   if (garbage_collection()) ++pool.lookups;
   FreeBlocks::Position at = pool.free.lower_bound(request.stream, request.size);
-  const auto ours = [&](FreeBlocks::Position p) { return p != pool.free.end() && pool.free.stream(p) == request.stream; };
+  const auto ours = [&](FreeBlocks::Position p) {
+    return p != pool.free.end() && pool.free.stream(p) == request.stream;
+  };
   if (!ours(at)) return false;
   if (blocks_[pool.free.block(at)].is_expandable()) {
     if (request.expandable) {
@@ -113,7 +115,8 @@ bool CachingAllocator::find_free_block(Request& request) {
 
 // A block at the edge of the mapped range counts as large as it could grow, so that it is spared while
 // another block of the stream fits.
-FreeBlocks::Position CachingAllocator::best_expandable(const FreeBlocks& free, FreeBlocks::Position best) const {
+FreeBlocks::Position CachingAllocator::best_expandable(const FreeBlocks& free,
+                                                       FreeBlocks::Position best) const {
   const auto could_grow_to = [&](FreeBlocks::Position p) {
     const Block& block = blocks_[free.block(p)];
     const bool at_edge = block.next != kNoBlock && !blocks_[block.next].mapped;
@@ -249,7 +252,8 @@ std::uint64_t CachingAllocator::merge(BlockNumber into, BlockNumber other) {
 
 // ---- blocks and free lists
 
-BlockNumber CachingAllocator::make_block(StreamId stream, PoolIndex pool, std::uint64_t address, std::uint64_t size) {
+BlockNumber CachingAllocator::make_block(StreamId stream, PoolIndex pool, std::uint64_t address,
+                                         std::uint64_t size) {
   const BlockNumber id = blocks_.make();
   Block& block = blocks_[id];
   block.stream = stream;

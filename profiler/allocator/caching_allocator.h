@@ -14,16 +14,16 @@
 #include "profiler/allocator/block.h"
 #include "profiler/allocator/device_allocator.h"
 #include "profiler/allocator/device_memory.h"
-#include "profiler/allocator/free_blocks.h"
 #include "profiler/allocator/failed_request.h"
+#include "profiler/allocator/free_blocks.h"
 #include "profiler/allocator/snapshot.h"
 #include "profiler/allocator/statistics.h"
 
 namespace metaprof {
 
 struct CachingAllocatorOptions {
-  AllocConf conf;
-  DeviceMemoryOptions device;
+  AllocConf conf = {};
+  DeviceMemoryOptions device = {};
   int device_index = 0;  // appears in out-of-memory messages only
   // true: uses on other streams are over by the time of the next request (what an idle device would show);
   // false: they last until complete_events or finish_waiting says so.
@@ -31,13 +31,14 @@ struct CachingAllocatorOptions {
   bool record_segment_events = false;  // for take_segment_events
 };
 
-// PyTorch 2.11's CUDACachingAllocator of one device as an algorithm: rounding, small and large pools, best fit,
-// split and merge, segments, uses on other streams, retry after releasing the cache, garbage collection,
+// PyTorch 2.11's CUDACachingAllocator of one device as an algorithm: rounding, small and large pools, best
+// fit, split and merge, segments, uses on other streams, retry after releasing the cache, garbage collection,
 // expandable segments and private pools. Given the same requests in the same order on a device that hands out
-// the same addresses, every address, segment and statistic is the framework's own, with two exceptions: several
-// blocks that become free at one request do so in the order of their streams (the framework's order is that of a
-// hash table, which shows only in the sums and maxima of inactive_split); and a private pool with expandable
-// segments lives as long as its blocks (PyTorch 2.11 can destroy it before them, and reads freed memory then).
+// the same addresses, every address, segment and statistic is the framework's own, with two exceptions:
+// several blocks that become free at one request do so in the order of their streams (the framework's order
+// is that of a hash table, which shows only in the sums and maxima of inactive_split); and a private pool
+// with expandable segments lives as long as its blocks (PyTorch 2.11 can destroy it before them, and reads
+// freed memory then).
 //
 // A value: a copy goes on independently from the state at which it was made.
 class CachingAllocator final : public DeviceAllocator {
@@ -106,14 +107,13 @@ class CachingAllocator final : public DeviceAllocator {
     std::optional<PoolId> owner;  // private pool
     FreeBlocks free;
     std::map<std::pair<StreamId, std::uint64_t>, BlockNumber> unmapped;  // by stream and address
-    std::uint64_t lookups = 0;    // counted while garbage collection is on
+    std::uint64_t lookups = 0;  // counted while garbage collection is on
   };
   struct PrivatePool {
     PoolIndex small = 0;
     PoolIndex large = 0;
     std::uint32_t uses = 1;
     std::int64_t segments = 0;  // pieces of device memory not yet given back
-    bool use_on_out_of_memory = false;
     bool never_split = false;
   };
   struct ExpandableSegment {
@@ -132,7 +132,7 @@ class CachingAllocator final : public DeviceAllocator {
     StreamId stream = 0;
     PoolIndex pool = 0;
     bool expandable = false;
-    BlockNumber block = kNoBlock;   // found
+    BlockNumber block = kNoBlock;  // found
   };
   struct Range {
     std::uint64_t address = 0;
@@ -201,10 +201,13 @@ class CachingAllocator final : public DeviceAllocator {
   std::vector<BlockPool> pools_;  // 0: default small, 1: default large, then the private ones
   std::map<PoolId, PrivatePool> private_pools_;
   std::vector<PoolIndex> unused_pools_;
+  std::vector<PoolId> fallback_pools_;  // that may serve the default pool, in the order of registration
+  std::uint32_t fallback_slots_ =
+      0;  // of the framework's table of them; a power of two, at least twice as many
   std::vector<Capture> captures_;
   std::vector<ExpandableSegment> expandable_;
-  std::uint64_t reserved_ = 0;                    // bytes of the device
-  std::optional<std::uint64_t> allowed_;          // set iff the memory fraction is below 1
+  std::uint64_t reserved_ = 0;            // bytes of the device
+  std::optional<std::uint64_t> allowed_;  // set iff the memory fraction is below 1
   std::vector<SegmentEvent> segment_events_;
 
   // Streams recorded for a block that is not freed yet; and those of them recorded during a capture.
@@ -213,7 +216,7 @@ class CachingAllocator final : public DeviceAllocator {
   std::vector<BlockNumber> deferred_;  // freed during a capture, events to be inserted after it
   struct StreamEvents {
     std::deque<BlockNumber> waiting;  // in the order of recording
-    std::size_t complete = 0;     // that many at the front are over
+    std::size_t complete = 0;         // that many at the front are over
   };
   std::map<StreamId, StreamEvents> events_;
 };

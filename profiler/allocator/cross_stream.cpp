@@ -34,7 +34,8 @@ void CachingAllocator::insert_deferred_events() {
   for (const BlockNumber id : std::exchange(deferred_, {})) {
     if (const auto captured = capture_stream_uses_.extract(id); !captured.empty()) {
       std::erase_if(stream_uses_[id], [&](StreamId stream) {
-        return std::find(captured.mapped().begin(), captured.mapped().end(), stream) != captured.mapped().end();
+        return std::find(captured.mapped().begin(), captured.mapped().end(), stream) !=
+               captured.mapped().end();
       });
     }
     insert_events(id);
@@ -86,7 +87,8 @@ void CachingAllocator::synchronize_events(std::optional<PoolId> pool) {
 }
 
 void CachingAllocator::complete_events(StreamId stream) {
-  if (const auto it = events_.find(stream); it != events_.end()) it->second.complete = it->second.waiting.size();
+  if (const auto it = events_.find(stream); it != events_.end())
+    it->second.complete = it->second.waiting.size();
 }
 
 bool CachingAllocator::is_waiting(BlockNumber id) const {

@@ -9,8 +9,8 @@ namespace metaprof {
 
 namespace {
 
-constexpr std::uint64_t kPage = 2 * kMiB;           // granularity of device memory and alignment of segments
-constexpr std::uint64_t kSmallBlock = 32 * kMiB;    // address range from which segments of one page come
+constexpr std::uint64_t kPage = 2 * kMiB;         // granularity of device memory and alignment of segments
+constexpr std::uint64_t kSmallBlock = 32 * kMiB;  // address range from which segments of one page come
 
 constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t step) { return value / step * step; }
 
@@ -29,7 +29,8 @@ DeviceMemory::DeviceMemory(const DeviceMemoryOptions& options)
 
 std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
   const std::uint64_t size = taken_size(bytes);
-  if (size > unused() || (order_ == AddressOrder::downwards && size + kSmallBlock > lowest_)) return std::nullopt;
+  if (size > unused() || (order_ == AddressOrder::downwards && size + kSmallBlock > lowest_))
+    return std::nullopt;
   const std::uint64_t address = order_ == AddressOrder::downwards ? next_downwards(size) : lowest_free(size);
   if (order_ == AddressOrder::upwards) taken_[address] = size;
   used_ += size;

@@ -20,12 +20,13 @@ enum class AddressOrder {
 };
 
 struct DeviceMemoryOptions {
-  std::uint64_t capacity = kUnlimited;    // bytes; at most DeviceMemory::kMostMemory count
-  std::uint64_t used_by_others = 0;       // bytes that the allocator can never have (context, other processes)
+  std::uint64_t capacity = kUnlimited;  // bytes; at most DeviceMemory::kMostMemory count
+  std::uint64_t used_by_others = 0;     // bytes that the allocator can never have (context, other processes)
   AddressOrder order = AddressOrder::downwards;
-  std::uint64_t first_address = 0x7f00'0000'0000;    // segments lie in [first_address, end_address)
+  std::uint64_t first_address = 0x7f00'0000'0000;  // segments lie in [first_address, end_address)
   std::uint64_t end_address = 0x8000'0000'0000;
-  std::uint64_t virtual_address = 0x2000'0000'0000;  // reserved address space (expandable segments) begins here
+  std::uint64_t virtual_address =
+      0x2000'0000'0000;  // reserved address space (expandable segments) begins here
 };
 
 // The memory of one simulated device: which addresses it gives and when it is full. Nothing is stored.

@@ -4,8 +4,8 @@
 #include "profiler/allocator/caching_allocator.h"
 #include "profiler/allocator/size_classes.h"
 
-// Expandable segments: a range of addresses as large as the device, into which pages of memory are mapped as they
-// are needed. What has no memory behind it is a block, too, unmapped and in no free list.
+// Expandable segments: a range of addresses as large as the device, into which pages of memory are mapped as
+// they are needed. What has no memory behind it is a block, too, unmapped and in no free list.
 
 namespace metaprof {
 
@@ -29,8 +29,8 @@ bool CachingAllocator::allocate_expandable(Request& request) {
 // The lowest address at which free and unmapped blocks leave enough room; a new segment if there is none.
 BlockNumber CachingAllocator::find_expandable(const Request& request) {
   const auto& unmapped = pools_[request.pool].unmapped;
-  for (auto it = unmapped.lower_bound({request.stream, 0}); it != unmapped.end() && it->first.first == request.stream;
-       ++it) {
+  for (auto it = unmapped.lower_bound({request.stream, 0});
+       it != unmapped.end() && it->first.first == request.stream; ++it) {
     BlockNumber first = it->second;
     const BlockNumber before = blocks_[first].previous;
     if (before != kNoBlock && blocks_[before].is_available()) first = before;
@@ -41,7 +41,8 @@ BlockNumber CachingAllocator::find_expandable(const Request& request) {
 
 bool CachingAllocator::has_room(BlockNumber first, std::uint64_t size) const {
   std::uint64_t room = 0;
-  for (BlockNumber id = first; room < size && id != kNoBlock && blocks_[id].is_available(); id = blocks_[id].next) {
+  for (BlockNumber id = first; room < size && id != kNoBlock && blocks_[id].is_available();
+       id = blocks_[id].next) {
     room += blocks_[id].size;
   }
   return room >= size;
@@ -52,7 +53,8 @@ BlockNumber CachingAllocator::make_expandable_segment(const Request& request) {
   const std::uint64_t page = pools_[request.pool].small ? kSmallSegment : options_.conf.large_segment_size;
   const std::uint64_t room = device_.capacity() + device_.capacity() / 8;
   const ExpandableSegment segment{.address = 0, .size = round_up(room, page), .page = page, .exists = true};
-  const auto unused = std::find_if(expandable_.begin(), expandable_.end(), [](const auto& s) { return !s.exists; });
+  const auto unused =
+      std::find_if(expandable_.begin(), expandable_.end(), [](const auto& s) { return !s.exists; });
   const auto index = static_cast<ExpandableIndex>(unused - expandable_.begin());
   if (unused == expandable_.end()) {
     expandable_.push_back(segment);
@@ -69,8 +71,8 @@ BlockNumber CachingAllocator::make_expandable_segment(const Request& request) {
   return id;
 }
 
-// Maps whole pages for at least the first `size` bytes of an unmapped block, which becomes a free one together
-// with its free neighbours. False if the device is full.
+// Maps whole pages for at least the first `size` bytes of an unmapped block, which becomes a free one
+// together with its free neighbours. False if the device is full.
 bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
   const std::uint64_t page = expandable_[blocks_[id].expandable].page;
   const Range mapped{blocks_[id].address, round_up(size, page)};
@@ -81,7 +83,8 @@ bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
   blocks_[id].mapped = true;
   if (mapped.size < blocks_[id].size) {
     const std::uint64_t rest_address = mapped.address + mapped.size;
-    const BlockNumber rest = make_block(blocks_[id].stream, pool, rest_address, blocks_[id].size - mapped.size);
+    const BlockNumber rest =
+        make_block(blocks_[id].stream, pool, rest_address, blocks_[id].size - mapped.size);
     blocks_[rest].mapped = false;
     blocks_[rest].expandable = blocks_[id].expandable;
     link_between(rest, id, blocks_[id].next);
@@ -96,7 +99,8 @@ bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
   return true;
 }
 
-// Gives back the whole pages of a free block; what lies on pages in part stays as free blocks before and after.
+// Gives back the whole pages of a free block; what lies on pages in part stays as free blocks before and
+// after.
 void CachingAllocator::unmap_block(BlockNumber id) {
   const ExpandableSegment& segment = expandable_[blocks_[id].expandable];
   const std::uint64_t begin = blocks_[id].address - segment.address;

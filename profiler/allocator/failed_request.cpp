@@ -29,9 +29,11 @@ std::string FailedRequest::message() const {
   text += fmt::format("and {} is reserved by PyTorch but unallocated.",
                       format_size(reserved - allocated - cached_in_private_pools));
   text +=
-      " If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+      " If reserved but unallocated memory is large try setting "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
       " to avoid fragmentation.  See documentation for Memory Management "
-      " (https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)";
+      " (https://docs.pytorch.org/docs/stable/notes/"
+      "cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)";
   return text;
 }
 

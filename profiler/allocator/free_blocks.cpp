@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kLongestRun = 64;
 
-// Index of the first element for which `below` is false. Without branches that depend on the data: in a search
-// they would be guessed wrong half of the time.
+// Index of the first element for which `below` is false. Without branches that depend on the data: in a
+// search they would be guessed wrong half of the time.
 template <class Below>
 std::size_t count_below(std::size_t count, Below below) {
   std::size_t first = 0;
@@ -32,7 +32,8 @@ FreeBlocks::Position FreeBlocks::find(const Key& key) const {
   return {run, count_below(entries.size(), [&](std::size_t i) { return entries[i].key < key; })};
 }
 
-FreeBlocks::Position FreeBlocks::lower_bound(StreamId stream, std::uint64_t size, std::uint64_t address) const {
+FreeBlocks::Position FreeBlocks::lower_bound(StreamId stream, std::uint64_t size,
+                                             std::uint64_t address) const {
   return find(key_of(stream, size, address));
 }
 

@@ -9,9 +9,10 @@
 
 namespace metaprof {
 
-// The free blocks of a pool in the order stream, size, address, so that the best fit is the first one not below
-// (stream, size). A sorted sequence in short runs: an insertion moves at most one run and the ends of the runs, a
-// search looks at the ends and then within one run. Blocks are smaller than 2^48 bytes (DeviceMemory::kMostMemory).
+// The free blocks of a pool in the order stream, size, address, so that the best fit is the first one not
+// below (stream, size). A sorted sequence in short runs: an insertion moves at most one run and the ends of
+// the runs, a search looks at the ends and then within one run. Blocks are smaller than 2^48 bytes
+// (DeviceMemory::kMostMemory).
 class FreeBlocks {
  public:
   struct Position {
@@ -39,7 +40,9 @@ class FreeBlocks {
   }
 
   BlockNumber block(Position at) const { return runs_[at.run][at.index].block; }
-  StreamId stream(Position at) const { return static_cast<StreamId>(runs_[at.run][at.index].key.major >> 48); }
+  StreamId stream(Position at) const {
+    return static_cast<StreamId>(runs_[at.run][at.index].key.major >> 48);
+  }
   std::uint64_t size(Position at) const { return runs_[at.run][at.index].key.major << 16 >> 16; }
 
   std::size_t count() const { return count_; }

@@ -39,7 +39,8 @@ bool GzLines::next(std::string_view& line) {
     }
     if (at_end_) break;
     if (buffer_.size() - begin_ > kLongestLine) {
-      fail("{}, line {}: has more than {} characters; this is no recording", path_, number_ + 1, kLongestLine);
+      fail("{}, line {}: has more than {} characters; this is no recording", path_, number_ + 1,
+           kLongestLine);
     }
     from = buffer_.size() - begin_;
     fill();
@@ -62,7 +63,11 @@ void GzLines::fill() {
   if (status == Z_BUF_ERROR) {
     fail("{}, line {}: the compressed data end too early; the file is truncated", path_, number_ + 1);
   }
-  if (got < 0) fail("{}, line {}: the compressed data are damaged: {}", path_, number_ + 1, text);
+  if (got < 0) {
+    std::string_view reason = text;  // begins with the path
+    if (reason.starts_with(path_ + ": ")) reason.remove_prefix(path_.size() + 2);
+    fail("{}, line {}: the compressed data are damaged: {}", path_, number_ + 1, reason);
+  }
   at_end_ = got == 0;
 }
 

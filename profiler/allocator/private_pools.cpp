@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "meta/core/error.h"
 #include "profiler/allocator/caching_allocator.h"
@@ -64,15 +65,16 @@ void CachingAllocator::create_pool(PoolId pool) {
 
 void CachingAllocator::begin_pool(PoolId pool, std::optional<StreamId> stream) {
   for (const Capture& capture : captures_) {
-    if (capture.pool == pool) fail("begin_pool: memory pool {}.{} was already begun", pool.first, pool.second);
+    if (capture.pool == pool)
+      fail("begin_pool: memory pool {}.{} was already begun", pool.first, pool.second);
   }
   create_pool(pool);
   captures_.push_back({pool, stream});
 }
 
 void CachingAllocator::end_pool(PoolId pool) {
-  const auto it =
-      std::find_if(captures_.begin(), captures_.end(), [&](const Capture& capture) { return capture.pool == pool; });
+  const auto it = std::find_if(captures_.begin(), captures_.end(),
+                               [&](const Capture& capture) { return capture.pool == pool; });
   if (it == captures_.end()) fail("end_pool: memory pool {}.{} was not begun", pool.first, pool.second);
   captures_.erase(it);
 }
@@ -80,7 +82,7 @@ void CachingAllocator::end_pool(PoolId pool) {
 void CachingAllocator::release_pool(PoolId pool) {
   PrivatePool& released = private_pool(pool, "release_pool");
   if (released.uses == 0) fail("release_pool: memory pool {}.{} is in no use", pool.first, pool.second);
-  --released.uses;
+  if (--released.uses == 0) std::erase(fallback_pools_, pool);
 }
 
 std::uint32_t CachingAllocator::pool_uses(PoolId pool) const {
@@ -89,23 +91,29 @@ std::uint32_t CachingAllocator::pool_uses(PoolId pool) const {
 }
 
 void CachingAllocator::use_on_out_of_memory(PoolId pool, bool use) {
-  private_pool(pool, "use_on_out_of_memory").use_on_out_of_memory = use;
+  if (private_pool(pool, "use_on_out_of_memory").uses == 0) return;
+  const auto it = std::find(fallback_pools_.begin(), fallback_pools_.end(), pool);
+  if (!use && it != fallback_pools_.end()) fallback_pools_.erase(it);
+  if (!use || it != fallback_pools_.end()) return;
+  fallback_pools_.push_back(pool);
+  while (2 * fallback_pools_.size() > fallback_slots_) fallback_slots_ = std::max(4u, 2 * fallback_slots_);
 }
 
 void CachingAllocator::never_split(PoolId pool) { private_pool(pool, "never_split").never_split = true; }
 
-// PyTorch 2.11 goes through these pools in the order of a hash table with Fibonacci hashing of the pool's number.
+// In the order of the framework's table, an open hash table with Fibonacci hashing: by slot, then by time.
 bool CachingAllocator::take_from_fallback_pool(Request& request) {
-  if (private_pools_.empty() || pools_[request.pool].owner) return false;
-  std::map<std::uint64_t, const PrivatePool*> candidates;
-  for (const auto& [id, pool] : private_pools_) {
-    if (!pool.use_on_out_of_memory || pool.uses == 0) continue;
-    const std::uint64_t number = id.first != 0 ? id.first : id.second;
-    candidates.emplace(number * 11400714819323198485u, &pool);
-  }
-  for (const auto& [order, pool] : candidates) {
+  if (fallback_pools_.empty() || pools_[request.pool].owner) return false;
+  std::vector<PoolId> order = fallback_pools_;
+  const auto slot = [&](PoolId pool) {
+    const std::uint64_t number = pool.first != 0 ? pool.first : pool.second;
+    return number * 11400714819323198485u >> (64 - std::countr_zero(fallback_slots_));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](PoolId a, PoolId b) { return slot(a) < slot(b); });
+  for (const PoolId id : order) {
+    const PrivatePool& pool = private_pools_.at(id);
     Request attempt = request;
-    attempt.pool = pools_[request.pool].small ? pool->small : pool->large;
+    attempt.pool = pools_[request.pool].small ? pool.small : pool.large;
     attempt.expandable = false;
     if (!find_free_block(attempt)) continue;
     request = attempt;

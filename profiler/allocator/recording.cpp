@@ -98,7 +98,8 @@ class LogReader {
     event.allocation = recording_.allocations++;
     const auto [it, fresh] = live_.try_emplace(event.address, Live{event.allocation});
     if (fresh) return;
-    if (it->second.freed_by == 0) bad(fmt::format("block {:x} is handed out, but was not returned", event.address));
+    if (it->second.freed_by == 0)
+      bad(fmt::format("block {:x} is handed out, but was not returned", event.address));
     it->second = Live{event.allocation};
   }
 
@@ -206,7 +207,8 @@ class LogReader {
   std::string_view rest_;  // of the line being read
   std::size_t depth_ = 0;
   std::size_t next_phase_ = 0;
-  std::unordered_map<std::uint64_t, Live> live_;  // by address; also what was returned, until handed out again
+  std::unordered_map<std::uint64_t, Live>
+      live_;  // by address; also what was returned, until handed out again
 };
 
 std::filesystem::path json_beside(std::filesystem::path log) {

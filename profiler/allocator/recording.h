@@ -21,13 +21,13 @@ struct RecordedEvent {
   enum class Kind : std::uint8_t { malloc, free, free_completed, segment, out_of_memory, phase };
   Kind kind = Kind::malloc;
   SegmentEvent::Kind segment = SegmentEvent::Kind::allocate;  // of Kind::segment
-  bool delayed = false;              // of Kind::free: a free_completed of the same block follows
+  bool delayed = false;  // of Kind::free: a free_completed of the same block follows
   std::uint32_t line = 0;
-  StreamId stream = 0;               // in the order of appearance
-  std::uint32_t pool = 0;            // index in Recording::pools
-  AllocationNumber allocation = 0;   // of malloc, free and free_completed
-  std::uint64_t address = 0;         // lower 40 bits
-  std::uint64_t bytes = 0;           // of malloc as requested, of segments their size; of phase its number
+  StreamId stream = 0;              // in the order of appearance
+  std::uint32_t pool = 0;           // index in Recording::pools
+  AllocationNumber allocation = 0;  // of malloc, free and free_completed
+  std::uint64_t address = 0;        // lower 40 bits
+  std::uint64_t bytes = 0;  // of malloc what is asked for, of segments their size; of phase its number
 };
 
 // The allocator's statistics at the end of a phase.
@@ -44,12 +44,12 @@ struct Recording {
   std::uint64_t device_memory = 0;  // bytes
   std::vector<PoolId> pools;        // 0: the default pool
   std::vector<RecordedEvent> events;
-  std::uint32_t allocations = 0;    // numbers of allocations are below
+  std::uint32_t allocations = 0;  // numbers of allocations are below
   std::vector<RecordedPhase> phases;
 };
 
-// Reads X.log.gz (or X.log) and X.json beside it. Throws Error, naming file and line, for files that cannot be
-// read, are damaged or truncated, contradict themselves or each other, or hold no recording of a model.
+// Reads X.log.gz (or X.log) and X.json beside it. Throws Error, naming file and line, for files that cannot
+// be read, are damaged or truncated, contradict themselves or each other, or hold no recording of a model.
 Recording read_recording(const std::filesystem::path& log);
 
 }  // namespace metaprof

@@ -6,6 +6,7 @@
 #include <compare>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,8 @@ constexpr StreamId kOtherStream = std::numeric_limits<StreamId>::max();
 
 std::string to_text(const SegmentEvent& event) {
   constexpr std::string_view letters = "SRMU";
-  std::string text = fmt::format("{} {:x} {}", letters[static_cast<std::size_t>(event.kind)], event.address, event.size);
+  std::string text =
+      fmt::format("{} {:x} {}", letters[static_cast<std::size_t>(event.kind)], event.address, event.size);
   if (event.stream != 0) text += fmt::format(" s{}", event.stream);
   if (!event.pool.is_default()) text += fmt::format(" p{}.{}", event.pool.first, event.pool.second);
   return text;
@@ -40,7 +42,9 @@ bool gives_back(SegmentEvent::Kind kind) {
 std::vector<SegmentEvent> comparable(std::vector<SegmentEvent> events) {
   for (SegmentEvent& event : events) {
     event.address &= kAddressMask;
-    if (gives_back(event.kind)) event.stream = 0, event.pool = PoolId{};
+    if (!gives_back(event.kind)) continue;
+    event.stream = 0;
+    event.pool = PoolId{};
   }
   for (auto first = events.begin(); first != events.end();) {
     const auto last = std::find_if(first, events.end(), [](const auto& e) { return !gives_back(e.kind); });
@@ -71,7 +75,13 @@ class Replay {
         release_cache(group);
         break;
       }
-      step(group, events[end]);
+      const bool ends_phase = end + 1 == events.size() || events[end + 1].kind == Kind::phase;
+      if (ends_phase && events[end].kind == Kind::free) {
+        release_cache(group);
+        free_at_end_of_phase(events[end]);
+      } else {
+        step(group, events[end]);
+      }
       i = end + 1;
     }
     if (!stopped()) end_phase();
@@ -117,7 +127,7 @@ class Replay {
   enum class Way {
     by_request,           // the request itself made memory come and go
     by_program,           // empty_cache() and then the request
-    waiting_until_retry,  // returned blocks became free only when the request waited for them before its retry
+    waiting_until_retry,  // returned blocks became free while the request waited for them
   };
   struct State {
     CachingAllocator allocator;
@@ -128,19 +138,26 @@ class Replay {
   void request(Group group, const RecordedEvent& event) {
     const bool failed = event.kind == Kind::out_of_memory;
     const bool released = std::any_of(group.begin(), group.end(), releases);
-    if (!failed) last_place_ = {event.stream, event.pool};
+    if (!failed) {
+      last_place_ = {event.stream, event.pool};
+      seen_places_.insert(last_place_);
+    }
     if (!failed && !released) {
       attempt(group, event, last_place_, Way::by_request);
     } else {
       choose_way(group, event, failed ? places() : std::vector<Place>{last_place_});
     }
+    waits_unseen_ = kNoBlock;
     compare(group, event.line);
     finish_request(event);
   }
 
   void choose_way(Group group, const RecordedEvent& event, const std::vector<Place>& places) {
     const State before{allocator_, open_pool_};
-    const auto reset = [&] { allocator_ = before.allocator, open_pool_ = before.open_pool; };
+    const auto reset = [&] {
+      allocator_ = before.allocator;
+      open_pool_ = before.open_pool;
+    };
     for (const Place& place : places) {
       for (const Way way : {Way::by_request, Way::by_program, Way::waiting_until_retry}) {
         reset();
@@ -153,6 +170,7 @@ class Replay {
   }
 
   void attempt(Group group, const RecordedEvent& event, Place place, Way way) {
+    if (waits_unseen_ != kNoBlock) allocator_.finish_waiting(waits_unseen_);
     select_pool(place.pool);
     if (way != Way::waiting_until_retry) complete(group);
     give_up_pools(group);
@@ -172,13 +190,11 @@ class Replay {
     return !still_waiting && comparable(produced_) == recorded(group);
   }
 
-  // Of the last request first, then all others of the recording.
+  // Of the last request first, then all others that were seen.
   std::vector<Place> places() const {
     std::vector<Place> all{last_place_};
-    for (const RecordedEvent& event : recording_.events) {
-      const Place place{event.stream, event.pool};
-      if (event.kind != Kind::malloc || std::find(all.begin(), all.end(), place) != all.end()) continue;
-      all.push_back(place);
+    for (const Place& place : seen_places_) {
+      if (place != last_place_) all.push_back(place);
     }
     return all;
   }
@@ -234,6 +250,25 @@ class Replay {
       blocks_[event.allocation] = kNoBlock;
     }
     allocator_.free(block);
+  }
+
+  // A log does not say that a block became free if that happened right after its return, at the next request.
+  // At the end of a phase its statistics tell whether the block still waited.
+  void free_at_end_of_phase(const RecordedEvent& event) {
+    const BlockNumber block = blocks_[event.allocation];
+    const CachingAllocator before = allocator_;
+    free(event);
+    check_phase(event);
+    if (phase_ == nullptr || block == kNoBlock || event.delayed || matches()) return;
+    const CachingAllocator at_once = std::exchange(allocator_, before);
+    allocator_.record_stream(block, kOtherStream);
+    allocator_.free(block);
+    if (matches()) {
+      matched_ = true;
+      waits_unseen_ = block;
+    } else {
+      allocator_ = at_once;
+    }
   }
 
   void complete(Group group) {
@@ -296,7 +331,8 @@ class Replay {
     std::vector<SegmentEvent> events;
     for (const RecordedEvent& event : group) {
       if (event.kind != Kind::segment) continue;
-      events.push_back({event.segment, event.address, event.bytes, event.stream, recording_.pools[event.pool]});
+      events.push_back(
+          {event.segment, event.address, event.bytes, event.stream, recording_.pools[event.pool]});
     }
     return comparable(std::move(events));
   }
@@ -308,9 +344,11 @@ class Replay {
     const auto [e, g] = std::mismatch(expected.begin(), expected.end(), got.begin(), got.end());
     if (e == expected.end() && g == got.end()) return;
     for (const RecordedEvent& event : group) {
-      if (e != expected.end() && event.kind == Kind::segment && event.address == e->address) line = event.line;
+      if (e != expected.end() && event.kind == Kind::segment && event.address == e->address)
+        line = event.line;
     }
-    differ(line, "segment", e == expected.end() ? "nothing" : to_text(*e), g == got.end() ? "nothing" : to_text(*g));
+    differ(line, "segment", e == expected.end() ? "nothing" : to_text(*e),
+           g == got.end() ? "nothing" : to_text(*g));
   }
 
   // ---- phases
@@ -356,8 +394,8 @@ class Replay {
     for (const auto& [field, expected] : phase_->numbers) {
       const std::uint64_t got = field->of(allocator_.statistics());
       if (got == expected) continue;
-      differ(last_line_, fmt::format("{} of phase '{}'", field->name(), phase_->name), std::to_string(expected),
-             std::to_string(got));
+      differ(last_line_, fmt::format("{} of phase '{}'", field->name(), phase_->name),
+             std::to_string(expected), std::to_string(got));
     }
   }
 
@@ -365,10 +403,12 @@ class Replay {
   ReplayResult& result_;
   CachingAllocator allocator_;
   std::vector<BlockNumber> blocks_;  // by allocation
-  std::uint32_t open_pool_ = 0;  // index in Recording::pools
-  Place last_place_;             // of the last request that was served
-  BlockNumber block_ = kNoBlock;     // of the last request
-  std::vector<SegmentEvent> produced_;  // by the last request or release
+  std::uint32_t open_pool_ = 0;      // index in Recording::pools
+  Place last_place_;                 // of the last request that was served
+  std::set<Place> seen_places_;
+  BlockNumber block_ = kNoBlock;         // of the last request
+  BlockNumber waits_unseen_ = kNoBlock;  // became free at a request without a line that says so
+  std::vector<SegmentEvent> produced_;   // by the last request or release
   const RecordedPhase* phase_ = nullptr;
   bool matched_ = false;  // at some event of the phase all its statistics were the recorded ones
   std::size_t last_line_ = 0;

@@ -141,12 +141,12 @@ bool CachingAllocator::garbage_collection() const {
   return allowed_ && options_.conf.garbage_collection_threshold > 0;
 }
 
-// Above the threshold, unsplit blocks of the default large pool that are at least as old as the average go back
-// to the device, again and again until enough is reclaimed. Age is the number of look-ups in the pool since the
-// block was cached.
+// Above the threshold, unsplit blocks of the default large pool that are at least as old as the average go
+// back to the device, again and again until enough is reclaimed. Age is the number of look-ups in the pool
+// since the block was cached.
 void CachingAllocator::collect_garbage() {
-  const auto threshold = static_cast<std::uint64_t>(options_.conf.garbage_collection_threshold *
-                                                    static_cast<double>(*allowed_));
+  const auto threshold =
+      static_cast<std::uint64_t>(options_.conf.garbage_collection_threshold * static_cast<double>(*allowed_));
   if (reserved_ <= threshold) return;
   const std::uint64_t target = reserved_ - threshold;
   const BlockPool& pool = pools_[1];

@@ -1,8 +1,8 @@
 #include "profiler/allocator/snapshot.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "profiler/allocator/caching_allocator.h"
 #include "profiler/allocator/size_classes.h"
@@ -33,7 +33,8 @@ std::vector<SegmentSnapshot> CachingAllocator::snapshot() const {
     }
     segments.push_back(std::move(segment));
   }
-  std::sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  std::sort(segments.begin(), segments.end(),
+            [](const auto& a, const auto& b) { return a.address < b.address; });
   return segments;
 }
 
@@ -45,13 +46,16 @@ std::string CachingAllocator::broken_invariant() const {
   std::uint64_t allocations = 0, actives = 0, inactives = 0, ordinary = 0, free_listed = 0;
   std::uint64_t end_of_last = 0;
   for (const SegmentSnapshot& segment : snapshot()) {
-    if (segment.address < end_of_last) return fmt::format("segment at {:x} overlaps the one before", segment.address);
+    if (segment.address < end_of_last)
+      return fmt::format("segment at {:x} overlaps the one before", segment.address);
     std::uint64_t expected = segment.address;
     for (std::size_t i = 0; i < segment.blocks.size(); ++i) {
       const BlockSnapshot& block = segment.blocks[i];
       if (block.address != expected) return fmt::format("gap or overlap before block {:x}", block.address);
-      if (block.size == 0 || block.size % kMinBlockSize != 0) return fmt::format("block {:x} has {} bytes", block.address, block.size);
-      if (block.requested > block.size) return fmt::format("block {:x} is smaller than its request", block.address);
+      if (block.size == 0 || block.size % kMinBlockSize != 0)
+        return fmt::format("block {:x} has {} bytes", block.address, block.size);
+      if (block.requested > block.size)
+        return fmt::format("block {:x} is smaller than its request", block.address);
       if (i > 0 && !block.active && !segment.blocks[i - 1].active) {
         return fmt::format("free neighbours at {:x} are not merged", block.address);
       }
@@ -75,18 +79,21 @@ std::string CachingAllocator::broken_invariant() const {
   for (const BlockPool& pool : pools_) {
     for (const BlockNumber id : pool.free.blocks()) {
       ++in_lists;
-      if (!blocks_[id].exists || !blocks_[id].is_available() || !blocks_[id].mapped) return "a used block is in a free list";
+      if (!blocks_[id].exists || !blocks_[id].is_available() || !blocks_[id].mapped)
+        return "a used block is in a free list";
     }
   }
   if (in_lists != free_listed) return fmt::format("{} free blocks, {} in free lists", free_listed, in_lists);
   if (device_.used() < reserved_ || reserved_ != reserved) return "reserved bytes differ from the device's";
   const Statistics& s = statistics_;
   for (const std::string& text :
-       {is(s.reserved_bytes.all, reserved, "reserved_bytes"), is(s.allocated_bytes.all, allocated, "allocated_bytes"),
-        is(s.active_bytes.all, active, "active_bytes"), is(s.requested_bytes.all, requested, "requested_bytes"),
-        is(s.inactive_split_bytes.all, inactive, "inactive_split_bytes"), is(s.segment.all, ordinary, "segment"),
-        is(s.allocation.all, allocations, "allocation"), is(s.active.all, actives, "active"),
-        is(s.inactive_split.all, inactives, "inactive_split")}) {
+       {is(s.reserved_bytes.all, reserved, "reserved_bytes"),
+        is(s.allocated_bytes.all, allocated, "allocated_bytes"),
+        is(s.active_bytes.all, active, "active_bytes"),
+        is(s.requested_bytes.all, requested, "requested_bytes"),
+        is(s.inactive_split_bytes.all, inactive, "inactive_split_bytes"),
+        is(s.segment.all, ordinary, "segment"), is(s.allocation.all, allocations, "allocation"),
+        is(s.active.all, actives, "active"), is(s.inactive_split.all, inactives, "inactive_split")}) {
     if (!text.empty()) return text;
   }
   return "";

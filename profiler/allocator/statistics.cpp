@@ -107,7 +107,8 @@ const std::vector<StatisticField>& StatisticField::all() {
 }
 
 const StatisticField* StatisticField::find(std::string_view name) {
-  const auto it = std::find_if(all().begin(), all().end(), [&](const auto& field) { return field.name_ == name; });
+  const auto it =
+      std::find_if(all().begin(), all().end(), [&](const auto& field) { return field.name_ == name; });
   return it == all().end() ? nullptr : &*it;
 }
 

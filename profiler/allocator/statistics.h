@@ -53,21 +53,21 @@ struct PooledStatistic {
 
 // What torch.cuda.memory_stats() of PyTorch 2.11 reports. Counts are numbers of blocks or segments.
 struct Statistics {
-  PooledStatistic allocation;            // blocks held by the program
-  PooledStatistic segment;               // pieces of device memory; expandable segments do not count
-  PooledStatistic active;                // blocks held by the program or waiting for another stream
-  PooledStatistic inactive_split;        // free parts of segments that are partly used
-  PooledStatistic allocated_bytes;       // whole blocks, so rounding and left-overs count
-  PooledStatistic reserved_bytes;        // segments, and mapped pages of expandable segments
+  PooledStatistic allocation;       // blocks held by the program
+  PooledStatistic segment;          // pieces of device memory; expandable segments do not count
+  PooledStatistic active;           // blocks held by the program or waiting for another stream
+  PooledStatistic inactive_split;   // free parts of segments that are partly used
+  PooledStatistic allocated_bytes;  // whole blocks, so rounding and left-overs count
+  PooledStatistic reserved_bytes;   // segments, and mapped pages of expandable segments
   PooledStatistic active_bytes;
   PooledStatistic inactive_split_bytes;
-  PooledStatistic requested_bytes;       // what was asked for, of the active blocks
-  Statistic oversize_allocations;        // blocks of max_split_size or more
+  PooledStatistic requested_bytes;  // what was asked for, of the active blocks
+  Statistic oversize_allocations;   // blocks of max_split_size or more
   Statistic oversize_segments;
-  std::uint64_t num_alloc_retries = 0;   // requests to the device repeated after releasing all cached blocks
+  std::uint64_t num_alloc_retries = 0;  // requests to the device repeated after releasing all cached blocks
   std::uint64_t num_ooms = 0;
   std::uint64_t num_sync_all_streams = 0;
-  std::uint64_t num_device_alloc = 0;    // requests to the device that were granted, mappings included
+  std::uint64_t num_device_alloc = 0;  // requests to the device that were granted, mappings included
   std::uint64_t num_device_free = 0;
   std::uint64_t max_split_size = 0;
 
@@ -80,7 +80,8 @@ struct Statistics {
   bool operator==(const Statistics&) const = default;
 };
 
-// One number of a Statistics, e.g. "allocated_bytes.all.peak" or "num_ooms" as torch.cuda.memory_stats() names it.
+// One number of a Statistics, e.g. "allocated_bytes.all.peak" or "num_ooms" as torch.cuda.memory_stats()
+// names it.
 class StatisticField {
  public:
   const std::string& name() const { return name_; }
