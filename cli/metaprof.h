@@ -17,5 +17,6 @@ int run_metaprof(int count, char** words);
 /// Each adds its subcommand, which sets the exit code when it is run.
 void add_profile_command(CLI::App& app, int& exit_code);
 void add_ops_command(CLI::App& app, int& exit_code);
+void add_allocator_command(CLI::App& app, int& exit_code);
 
 }  // namespace metaprof

@@ -14,11 +14,6 @@ AllocatorNumber AllocatorNumbers::*const kNumbers[] = {&AllocatorNumbers::alloca
                                                        &AllocatorNumbers::allocation,
                                                        &AllocatorNumbers::segment};
 
-void add(AllocatorNumber& number, int64_t amount) {
-  number.current += amount;
-  number.peak = std::max(number.peak, number.current);
-}
-
 class Replay {
  public:
   Replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator)
@@ -97,33 +92,6 @@ class Replay {
 };
 
 }  // namespace
-
-std::optional<BlockNumber> ExactAllocator::allocate(int64_t bytes, uint16_t) {
-  bytes_.push_back(bytes);
-  add(live_, bytes);
-  add(blocks_, 1);
-  return static_cast<BlockNumber>(bytes_.size() - 1);
-}
-
-void ExactAllocator::free(BlockNumber block) {
-  add(live_, -bytes_[block]);
-  add(blocks_, -1);
-}
-
-void ExactAllocator::reset_peaks() {
-  live_.peak = live_.current;
-  blocks_.peak = blocks_.current;
-}
-
-AllocatorNumbers ExactAllocator::numbers() const {
-  return {.allocated_bytes = live_,
-          .requested_bytes = live_,
-          .active_bytes = live_,
-          .reserved_bytes = live_,
-          .inactive_split_bytes = {},
-          .allocation = blocks_,
-          .segment = blocks_};
-}
 
 bool fits(const Phases& phases, Bytes device_memory) {
   return !phases.out_of_memory && phases.peak.reserved_bytes.peak <= device_memory.count;

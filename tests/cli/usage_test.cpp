@@ -4,7 +4,7 @@ namespace metaprof {
 namespace {
 
 TEST(Usage, HelpBeginsWithExamples) {
-  for (const char* words : {"--help", "profile --help", "ops --help"}) {
+  for (const char* words : {"--help", "profile --help", "ops --help", "allocator --help"}) {
     const Outcome outcome = run_program(words);
     EXPECT_EQ(outcome.exit_code, 0) << words;
     EXPECT_EQ(outcome.err, "") << words;
@@ -22,15 +22,15 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal("", "which command? There are profile, ops; metaprof --help shows examples");
-  expect_refusal("frobnicate", "there is no command 'frobnicate'; there are profile, ops");
+  expect_refusal("", "which command? There are profile, ops, allocator; metaprof --help shows examples");
+  expect_refusal("frobnicate", "there is no command 'frobnicate'; there are profile, ops, allocator");
 }
 
 TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "profile x.pt2 --colour",
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
-  expect_refusal("--colour profile", "the command comes before '--colour'; there are profile, ops");
+  expect_refusal("--colour profile", "the command comes before '--colour'; there are profile, ops, allocator");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

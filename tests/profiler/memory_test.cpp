@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "meta/trace/text.h"
+#include "profiler/allocator/exact_allocator.h"
 #include "profiler/profile.h"
 #include "tests/read_file.h"
 

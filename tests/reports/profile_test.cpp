@@ -6,6 +6,7 @@
 
 #include "meta/core/error.h"
 #include "meta/trace/text.h"
+#include "profiler/allocator/exact_allocator.h"
 #include "reports/profile_report.h"
 #include "tests/read_file.h"
 

@@ -1,0 +1,49 @@
+// metaprof allocator: the caching allocator against recordings of the framework's own.
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/metaprof.h"
+#include "profiler/allocator/replay.h"
+#include "reports/allocator_replay_report.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "The caching allocator against recorded training steps.\n"
+    "\n"
+    "  metaprof allocator --replay gpt2.log.gz        every address, segment and statistic\n"
+    "  metaprof allocator --replay recordings/*.log.gz --json replay.json\n"
+    "\n"
+    "Beside X.log.gz stands X.json with the options and the memory of the device.\n"
+    "\n"
+    "Exit status: 0 fine, 1 recordings differ, 2 bad usage or input.\n";
+
+struct AllocatorOptions {
+  std::vector<std::string> logs;
+  std::string json;
+};
+
+int replay(const AllocatorOptions& options) {
+  const ReplayResult result = replay_recordings(options.logs);
+  if (!options.json.empty()) write_result(options.json, allocator_replay_json(result));
+  if (options.json != "-") std::cout << allocator_replay_text(result);
+  return result.all_equal() ? kFine : kFinding;
+}
+
+}  // namespace
+
+void add_allocator_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("allocator", kDescription);
+  auto options = std::make_shared<AllocatorOptions>();
+  command->add_option("--replay", options->logs, "recordings to repeat and compare")
+      ->required()
+      ->option_text("LOG.gz…");
+  command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+      ->option_text("FILE");
+  command->callback([options, &exit_code] { exit_code = replay(*options); });
+}
+
+}  // namespace metaprof
