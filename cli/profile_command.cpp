@@ -9,7 +9,10 @@
 #include "cli/metaprof.h"
 #include "cli/profile_options.h"
 #include "cli/sizes.h"
+#include "meta/core/error.h"
 #include "meta/trace/text.h"
+#include "profiler/allocator/caching_allocator.h"
+#include "profiler/allocator/exact_allocator.h"
 
 namespace metaprof {
 namespace {
@@ -47,8 +50,26 @@ Trace run_model(const CLI::App& command, const ProfileOptions& options, const De
   return run_steps(program, device, options.step);
 }
 
+// A GPU's memory goes through the framework's caching allocator; a CPU's is taken as it is asked for.
+std::unique_ptr<DeviceAllocator> allocator_of(const DeviceProfile& device, const std::string& alloc_conf) {
+  if (device.type != DeviceType::cuda) return std::make_unique<ExactAllocator>();
+  CachingAllocatorOptions options;
+  options.conf = parse_alloc_conf(alloc_conf);
+  options.device.capacity = static_cast<uint64_t>(device.memory.count);
+  return std::make_unique<CachingAllocator>(options);
+}
+
+void read_environment(ProfileOptions& options) {
+  for (const std::string& text : options.environment) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) fail("--env: '{}' is no NAME=VALUE", text);
+    options.step.environment[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+}
+
 int profile(const CLI::App& command, ProfileOptions options) {
   refuse_what_does_not_work_yet(options);
+  read_environment(options);
   DeviceProfile device = load_device(options.device);
   if (!options.memory.empty()) device.memory = parse_size(options.memory);
 
@@ -59,8 +80,8 @@ int profile(const CLI::App& command, ProfileOptions options) {
   const Trace trace = run_model(command, options, device, report);
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(trace));
 
-  ExactAllocator allocator;
-  report.memory = profile_memory(trace, device.type, allocator);
+  const auto allocator = allocator_of(device, options.alloc_conf);
+  report.memory = profile_memory(trace, device.type, *allocator);
   report.counts = count(trace, rates_of(device));
   report.workspaces.rule = report.memory.workspaces;
 

@@ -17,7 +17,8 @@ struct ProfileOptions {
   std::string device = "h200";
   std::string memory, alloc_conf, workspaces = "auto";
   std::optional<int> batch;
-  std::vector<std::string> settings;  ///< of --set
+  std::vector<std::string> environment;  ///< of --env
+  std::vector<std::string> settings;     ///< of --set
   std::string json, write_trace;
   TextOptions text;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace metaprof {
 namespace {
@@ -22,6 +23,7 @@ class Replay {
   Phases run() {
     for (const Event& event : trace_.events) {
       if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) begin_part();
+      if (event.kind == Event::Kind::pause) end_part();
       cursor_.pass(event);
       if (!feed(event)) {
         phases_.out_of_memory = {.part = cursor_.part(),
@@ -37,12 +39,13 @@ class Replay {
 
  private:
   void begin_part() {
-    if (cursor_.begun()) end_part();
+    end_part();
+    open_ = true;
     allocator_.reset_peaks();
   }
 
   void end_part() {
-    if (!cursor_.begun()) return;
+    if (!std::exchange(open_, false)) return;
     const PhaseRow& row = phases_.rows.emplace_back(PhaseRow{cursor_.part(), allocator_.numbers()});
     for (const auto number : kNumbers) {
       AllocatorNumber& overall = phases_.peak.*number;
@@ -89,6 +92,7 @@ class Replay {
   Cursor cursor_;
   std::unordered_map<uint32_t, BlockNumber> blocks_;  // by storage
   Phases phases_;
+  bool open_ = false;  // a phase is
 };
 
 }  // namespace

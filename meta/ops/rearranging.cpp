@@ -186,7 +186,8 @@ void add_rearranging_operators(std::vector<Op>& ops) {
                  .derivatives = {{{"self"}, {}, repeat_backward}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] (2 1)", "f32[3] (4 2)"}});
-  ops.push_back({.schema = "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+  ops.push_back({.schema = "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
+                           "SymInt? output_size=None) -> Tensor",
                  .summary = "every element several times in a row",
                  .meta = composite(repeat_interleave_body),
                  .kernels = {},

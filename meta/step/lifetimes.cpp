@@ -38,7 +38,9 @@ bool contains_word(std::string_view code, std::string_view word) {
   return false;
 }
 
-bool begins_statement(const std::string& code) { return code.starts_with("return") || !bound_names(code).empty(); }
+bool begins_statement(const std::string& code) {
+  return code.starts_with("return") || !bound_names(code).empty();
+}
 
 int open_brackets(const std::string& code) {
   int depth = 0;
@@ -49,13 +51,14 @@ int open_brackets(const std::string& code) {
   return depth;
 }
 
-// The first line of the statement that a line belongs to: a line without an assignment after one that leaves a bracket
-// open goes on with it.
+// The first line of the statement that a line belongs to: a line without an assignment after one that leaves
+// a bracket open goes on with it.
 class StatementLines {
  public:
   explicit StatementLines(const Program& program) {
     for (const auto& stack : program.source_stacks)
-      for (const SourceFrame& frame : stack) lines_[{frame.file, frame.function}].emplace(frame.line, Line{frame.line, &frame.code});
+      for (const SourceFrame& frame : stack)
+        lines_[{frame.file, frame.function}].emplace(frame.line, Line{frame.line, &frame.code});
     for (auto& [function, lines] : lines_) {
       const Line* open = nullptr;
       for (auto& [number, line] : lines) {
@@ -71,7 +74,9 @@ class StatementLines {
     int first;
     const std::string* code;  // of the first line
   };
-  const Line& of(const SourceFrame& frame) const { return lines_.at({frame.file, frame.function}).at(frame.line); }
+  const Line& of(const SourceFrame& frame) const {
+    return lines_.at({frame.file, frame.function}).at(frame.line);
+  }
 
  private:
   std::map<std::pair<std::string, std::string>, std::map<int, Line>> lines_;
@@ -136,7 +141,8 @@ class Unwinder {
         statement.modules.push_back(callee->key);
         statement.called.push_back(last_part(callee->path));
       }
-      if (statement.code.find(sources[level].code) == std::string::npos) statement.code += sources[level].code;
+      if (statement.code.find(sources[level].code) == std::string::npos)
+        statement.code += sources[level].code;
       statement.last_node = node;
       frames[size_t(at.frame)].last_node = node;
       here.frames.push_back(at.frame);
@@ -146,9 +152,9 @@ class Unwinder {
     places.push_back(std::move(here));
   }
 
-  // Another module called from the same statement. It is part of one expression if the text names it, or if the text
-  // calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)` leave none. Else a loop
-  // has gone round: `for layer in self.layers: x = layer(x)`.
+  // Another module called from the same statement. It is part of one expression if the text names it, or if
+  // the text calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)`
+  // leave none. Else a loop has gone round: `for layer in self.layers: x = layer(x)`.
   bool continues(const Statement& statement, const SourceFrame& source, const ModuleFrame* callee) const {
     if (statement.line != lines_.of(source).first) return false;
     if (!callee || statement.modules.empty() || statement.modules.back() == callee->key) return true;
@@ -166,10 +172,12 @@ class Unwinder {
   static bool calls_helper(const std::string& code, const Statement& statement, const std::string& name) {
     for (size_t at = code.find("self."); at != std::string::npos; at = code.find("self.", at + 1)) {
       size_t end = at + 5;
-      while (end < code.size() && (std::isalnum(static_cast<unsigned char>(code[end])) || code[end] == '_')) ++end;
+      while (end < code.size() && (std::isalnum(static_cast<unsigned char>(code[end])) || code[end] == '_'))
+        ++end;
       const std::string method = code.substr(at + 5, end - at - 5);
       if (end >= code.size() || code[end] != '(' || method == name) continue;
-      if (std::find(statement.called.begin(), statement.called.end(), method) == statement.called.end()) return true;
+      if (std::find(statement.called.begin(), statement.called.end(), method) == statement.called.end())
+        return true;
     }
     return false;
   }

@@ -72,7 +72,8 @@ class Placement {
     return tied >= 0 ? size_t(tied) : i;
   }
 
-  // Buffers that are no part of the state are computed by constructors in a dtype of their own (rotary frequencies).
+  // Buffers that are no part of the state are computed by constructors in a dtype of their own (rotary
+  // frequencies).
   DType in_precision(DType dtype, const ProgramInput& input) const {
     if (dtype != DType::f32 || (input.kind == ProgramInput::Kind::buffer && !input.persistent)) return dtype;
     if (options_.precision == "bf16") return DType::bf16;
@@ -86,7 +87,8 @@ class Placement {
     const bool last = options_.channels_last && facts.sizes.size() == 4;
     const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;
     const Device device = facts.device.value_or(session_.profile.device());
-    Tensor tensor = session_.empty_strided(facts.sizes, strides, in_precision(facts.dtype, program_.inputs[i]), device);
+    Tensor tensor =
+        session_.empty_strided(facts.sizes, strides, in_precision(facts.dtype, program_.inputs[i]), device);
     session_.trace.storages[tensor->storage->id].name = session_.trace.intern(name);
     return tensor;
   }

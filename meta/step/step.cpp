@@ -78,6 +78,7 @@ class StepPlan {
     Session& session = *session_;
     session.begin_phase(Phase::setup, 0, -1);
     Placed placed = place(session, program_, options_);
+    session.trace.add({.kind = Event::Kind::pause});
     make_optimizer(placed);
     {
       Interpreter interpreter(session, program_,

@@ -166,9 +166,13 @@ class Parser {
   }
 
   void parse_mark() {
-    const std::string& word = line_.word(1, "phase, enter or leave");
+    const std::string& word = line_.word(1, "phase, pause, enter or leave");
     if (word == "phase") return parse_phase();
-    if (word != "enter" && word != "leave") line_.expected("phase, enter or leave", 1);
+    if (word == "pause") {
+      line_.end(2);
+      return trace_.add({.kind = Event::Kind::pause});
+    }
+    if (word != "enter" && word != "leave") line_.expected("phase, pause, enter or leave", 1);
     const uint32_t path = line_.words.size() > 2 ? trace_.intern(line_.words[2]) : 0;
     line_.end(3);
     if (word == "enter") {

@@ -181,6 +181,7 @@ class Writer {
         declare_storages(event.id + size_t{1});
         return line("category {} {}", event.id, to_string(static_cast<Category>(event.detail)));
       case Event::Kind::phase: return write_phase(event);
+      case Event::Kind::pause: return line("# pause");
       case Event::Kind::enter:
         write_module("enter", event.id);
         return context_.push(TextContext::Kind::module, event.id, event.id);

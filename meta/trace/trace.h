@@ -50,6 +50,7 @@ struct Event {
     save,           ///< a node keeps a storage for backward; id: storage, value: index into `nodes`
     release,        ///< it no longer does; as `save`
     category,       ///< from here on the storage is something else; id: storage, detail: Category
+    pause,          ///< what follows, up to the next phase, belongs to none: a constructor between two phases
     phase,          ///< a phase begins; detail: Phase, id: step, value: micro-batch or -1
     enter,          ///< a module's forward begins; id: text of its path
     leave,          ///< … ends

@@ -30,7 +30,8 @@ TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "profile x.pt2 --colour",
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
-  expect_refusal("--colour profile", "the command comes before '--colour'; there are profile, ops, allocator");
+  expect_refusal("--colour profile",
+                 "the command comes before '--colour'; there are profile, ops, allocator");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
@@ -53,9 +54,10 @@ TEST(Usage, OptionsThatDoNotWorkYetSaySo) {
                  "--batch does not work yet: export the model with the batch size that you want");
   expect_refusal("profile x.pt2 --set x=3",
                  "--set does not work yet: export the model with the inputs that you want");
-  expect_refusal(
-      "profile x.pt2 --workspaces none",
-      "--workspaces none does not work yet: workspaces follow the rules of their libraries (auto)");
+  expect_refusal("profile x.pt2 --workspaces table.json",
+                 "--workspaces table.json does not work yet: take none or auto; both leave cuDNN's plans at "
+                 "0 bytes so far");
+  expect_refusal("profile x.pt2 --env A", "--env: 'A' is no NAME=VALUE");
 }
 
 }  // namespace
