@@ -12,6 +12,8 @@ bool is_eligible(const Tensor& tensor, const Session& session) {
          tensor.dtype() != DType::f64;
 }
 
+}  // namespace
+
 Tensor cached_cast(Session& session, const Tensor& tensor, DType to) {
   if (!is_eligible(tensor, session) || tensor.dtype() == to) return tensor;
   const bool cacheable = to == session.modes.autocast_dtype && session.modes.autocast_cache &&
@@ -28,6 +30,8 @@ Tensor cached_cast(Session& session, const Tensor& tensor, DType to) {
   cache.emplace(tensor.get(), AutocastState::Cached{tensor, cast});
   return cast;
 }
+
+namespace {
 
 // Arguments are evaluated from right to left, as the framework's compiler does (recorded:
 // autocast/bf16/linear).
@@ -73,7 +77,12 @@ void set_dtype(Call& call) {
 
 void autocast_layer(Call& call) {
   Session& session = call.session;
-  const Autocast rule = call.op.record.facts.autocast;
+  const Facts& facts = call.op.record.facts;
+  if (session.modes.autocast && facts.cast_by) {
+    Scoped<bool> inside(session.modes.autocast, false);
+    return facts.cast_by(call);
+  }
+  const Autocast rule = facts.autocast;
   if (!session.modes.autocast || rule == Autocast::none) return call.next();
   Scoped<bool> inside(session.modes.autocast, false);
   switch (rule) {

@@ -28,6 +28,9 @@ class AutocastRegion {
   Modes before_;
 };
 
+/// The tensor in this type: itself, the kept cast of a parameter, or a new cast.
+Tensor cached_cast(Session& session, const Tensor& tensor, DType to);
+
 void autocast_layer(Call& call);
 
 }  // namespace metaprof

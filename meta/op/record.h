@@ -97,6 +97,8 @@ struct Facts {
   bool reads_data = false;  ///< sizes of results depend on values: they are those of the program's record
   uint32_t no_gradient_for = 0;  ///< bit i: result i is not differentiable whatever its dtype
   bool materialize = false;      ///< undefined incoming gradients become zeros (custom functions)
+  /// Under autocast the operator casts its arguments itself, then goes on with `next`.
+  void (*cast_by)(Call&) = nullptr;
   bool artefact = false;         ///< an exporter's check that eager execution does not run
 };
 

@@ -3,7 +3,7 @@
 namespace metaprof {
 namespace {
 
-enum class Library : uint32_t { cublas = 0, cublas_lt = 1 };
+enum class Library : uint32_t { cublas = 0, cublas_lt = 1, cudnn_dropout = 2 };
 
 void ensure_workspace(Call& call, Library library, int64_t bytes, std::string_view name) {
   Session& session = call.session;
@@ -29,6 +29,23 @@ void lt_workspace(Call& call) {
   // 1 MiB per handle and stream, persistent since 2.9 (recorded: the first addmm of every model).
   const int64_t bytes = call.profile().cublas_lt_workspace.value_or(1048576);
   ensure_workspace(call, Library::cublas_lt, bytes, "cuBLASLt workspace");
+}
+
+Tensor dropout_state(Call& call, bool needed) {
+  // cudnnDropoutGetStatesSize of an H200 (recorded: lstm-lm); the library alone knows it for other devices.
+  constexpr int64_t bytes = 3244032;
+  Session& session = call.session;
+  const auto key = static_cast<uint32_t>(Library::cudnn_dropout) << 24;
+  Ref<Storage>& state = session.workspaces[key].storage;
+  if (!state && !needed) return {};
+  if (!state) {
+    call.temporary({}, DType::i64);  // the seed is drawn on the device and read
+    state = session.allocate(session.profile.device(), bytes, Category::workspace);
+    session.trace.storages[state->id].name = session.trace.intern("cuDNN dropout state");
+  }
+  Tensor tensor(new TensorImpl(Sizes{bytes}, Sizes{1}, DType::u8, session.profile.device()));
+  tensor->storage = state;
+  return tensor;
 }
 
 }  // namespace metaprof

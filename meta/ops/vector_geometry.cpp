@@ -1,0 +1,240 @@
+// Distances between all pairs of vectors, cross products, and matrices on a diagonal.
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/arithmetic.h"
+#include "meta/ops/iterator.h"
+
+namespace metaprof {
+namespace {
+
+Tensor mT(const Tensor& a) { return call<"mT">(session_of(a), a); }
+Tensor matmul(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
+Tensor cat(const Tensor& a, const Tensor& b, const Tensor& c, int64_t dim) {
+  return call<"cat">(session_of(a), Value::Tensors{a, b, c}, dim);
+}
+
+Sizes pair_sizes(const Call& c) {
+  const Tensor &x1 = c.tensor("x1"), &x2 = c.tensor("x2");
+  if (x1.dim() < 2 || x2.dim() < 2 || x1.size(-1) != x2.size(-1))
+    c.error(fmt::format("expects two lists of vectors of one size; got {} and {}", describe(x1), describe(x2)));
+  Sizes sizes = broadcast(SizesView(x1.sizes()).first(size_t(x1.dim() - 2)),
+                          SizesView(x2.sizes()).first(size_t(x2.dim() - 2)));
+  sizes.push_back(x1.size(-2));
+  sizes.push_back(x2.size(-2));
+  return sizes;
+}
+
+void distances_meta(Call& c) { c.output(pair_sizes(c), c.tensor("x1").dtype()); }
+
+// |x1 − x2|² = |x1|² − 2·x1·x2 + |x2|², as one product of matrices with two more columns
+// (aten/src/ATen/native/Distance.cpp, _euclidean_dist).
+void euclidean_kernel(Call& c) {
+  const Tensor &x1 = c.tensor("x1"), &x2 = c.tensor("x2");
+  Session& s = c.session;
+  auto squares = [&](const Tensor& x) { return sum(pow(x, 2), Sizes{-1}, true); };
+  auto ones = [&](const Tensor& like) -> Tensor {
+    return call<"ones_like">(s, like, Value(), Value(), Value(), Value(), MemoryFormat::contiguous);
+  };
+  Tensor norms1 = squares(x1), ones1 = ones(norms1), norms2 = squares(x2), ones2 = ones(norms2);
+  const Tensor left = cat(Tensor(call<"mul.Scalar">(s, x1, -2)), norms1, ones1, -1);
+  const Tensor right = cat(x2, ones2, norms2, -1);
+  const Tensor product = matmul(left, mT(right));
+  call<"clamp_min_">(s, product, 0);
+  call<"sqrt_">(s, product);
+  c.results[0] = Value(product);
+}
+
+Gradients euclidean_gradients(Backward& b) {
+  const Tensor &x1 = b("x1"), &x2 = b("x2"), &result = b("result");
+  const Tensor ratio = b.grad() / result;
+  masked_fill_(ratio, Tensor(call<"eq.Scalar">(b.session, result, 0)), 0);
+  Gradients out(2);
+  {
+    const Tensor product = matmul(ratio, x2);
+    const Tensor own = x1 * sum(ratio, Sizes{-1}, true);
+    out[0] = own - product;
+  }
+  const Tensor product = matmul(mT(ratio), x1);
+  const Tensor own = x2 * unsqueeze(sum(ratio, Sizes{-2}, false), -1);
+  out[1] = own - product;
+  return out;
+}
+
+Tensor distance_gradient(Backward& b, const Tensor& grad, const Tensor& x1, const Tensor& x2,
+                         const Tensor& distances) {
+  return call<"_cdist_backward">(b.session, grad, x1, x2, b["p"], distances);
+}
+
+// Beyond 25 vectors the Euclidean distance is computed by products (mode 0), always (1), never (2).
+void cdist_body(Call& c) {
+  const Tensor &x1 = c.tensor("x1"), &x2 = c.tensor("x2");
+  const double p = c.real("p");
+  const int64_t mode = c.given("compute_mode") ? c.integer("compute_mode") : 0;
+  const int64_t rows1 = x1.size(-2), rows2 = x2.size(-2);
+  const bool by_products = p == 2 && (mode == 1 || (mode == 0 && (rows1 > 25 || rows2 > 25)));
+  const Sizes sizes = pair_sizes(c);
+  if (!by_products || x1.numel() == 0 || x2.numel() == 0)
+    return c.result(Tensor(call<"_cdist_forward">(c.session, x1, x2, p, c["compute_mode"])));
+  const Sizes batch(sizes.begin(), sizes.end() - 2);
+  auto flat = [&](const Tensor& x) {
+    Sizes wide = batch;
+    wide.push_back(x.size(-2));
+    wide.push_back(x.size(-1));
+    return view(expand(x, wide), Sizes{numel(batch), x.size(-2), x.size(-1)});
+  };
+  const Tensor left = flat(x1), right = flat(x2);
+  c.result(view(Tensor(call<"_euclidean_dist">(c.session, left, right)), sizes));
+}
+
+void block_diag_meta(Call& c) {
+  int64_t rows = 0, columns = 0;
+  const Value::Tensors& blocks = c.tensors("tensors");
+  for (const Tensor& block : blocks) {
+    if (block.dim() > 2) c.error(fmt::format("expects matrices, got {}", describe(block)));
+    rows += block.dim() == 2 ? block.size(0) : 1;
+    columns += block.dim() == 0 ? 1 : block.size(-1);
+  }
+  c.output(Sizes{rows, columns}, result_type(blocks));
+}
+
+Gradients block_diag_gradients(Backward& b) {
+  Gradients out;
+  int64_t row = 0, column = 0;
+  const std::vector<Geometry>& blocks = b.shapes("tensors");
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Sizes& sizes = blocks[i]->sizes;
+    const int64_t rows = sizes.size() == 2 ? sizes[0] : 1, columns = sizes.empty() ? 1 : sizes.back();
+    Tensor part;
+    if (b.wants("tensors", i)) {
+      const Tensor band = call<"slice.Tensor">(b.session, b.grad(), 0, row, row + rows);
+      part = call<"slice.Tensor">(b.session, band, 1, column, column + columns);
+      if (sizes.size() == 1) part = squeeze(part, 0);
+      if (sizes.empty()) part = call<"squeeze">(b.session, part);
+    }
+    out.push_back(part);
+    row += rows;
+    column += columns;
+  }
+  return out;
+}
+
+void cross_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &other = c.tensor("other");
+  elementwise(c, {&self, &other}, result_type({&self, &other}));
+  const int64_t dim = wrap_dim(c.integer("dim"), c.result_tensor().dim());
+  if (self.dim() != other.dim() || c.result_tensor().size(dim) != 3)
+    c.error(fmt::format("expects three elements along the dimension; got {} and {}", describe(self),
+                        describe(other)));
+}
+
+Tensor cross(const Tensor& a, const Tensor& b, const Value& dim) {
+  return call<"linalg_cross">(session_of(a), a, b, dim);
+}
+
+// Without a dimension: the first one of size 3.
+void cross_body(Call& c) {
+  const Tensor &self = c.tensor("self"), &other = c.tensor("other");
+  if (c.given("dim")) return c.result(cross(self, other, c["dim"]));
+  const Sizes sizes = broadcast(self.sizes(), other.sizes());
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] == 3) return c.result(cross(self, other, int64_t(d)));
+  c.error(fmt::format("no dimension has size 3; got {} and {}", describe(self), describe(other)));
+}
+
+void add_cross_products(std::vector<Op>& ops) {
+  ops.push_back({.schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+                 .summary = "vectors at right angles to both",
+                 .meta = cross_meta,
+                 .kernels = {},
+                 .derivatives = {{{"other"},
+                                  {"self"},
+                                  [](Backward& b) -> Gradients {
+                                    return {cross(b.grad(), b("self"), b["dim"])};
+                                  }},
+                                 {{"self"},
+                                  {"other"},
+                                  [](Backward& b) -> Gradients {
+                                    return {cross(b("other"), b.grad(), b["dim"])};
+                                  }}},
+                 .flops = elementwise_flops<3>,
+                 .examples = {"f32[2,3] f32[2,3]"}});
+  ops.push_back({.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+                 .summary = "vectors at right angles to both",
+                 .meta = composite(cross_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[2,3] f32[2,3]"},
+                 .facts = {.autocast = Autocast::promote}});
+}
+
+}  // namespace
+
+void add_vector_geometry_operators(std::vector<Op>& ops) {
+  add_cross_products(ops);
+  ops.push_back({.schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+                 .summary = "|x1[i] − x2[j]|, by a product of matrices",
+                 .meta = distances_meta,
+                 .kernels = {{DeviceType::cuda, euclidean_kernel}, {DeviceType::cpu, euclidean_kernel}},
+                 .derivatives = {{{"x1", "x2"}, {"x1", "x2", "result"}, euclidean_gradients}},
+                 .flops = elementwise_flops<4>,
+                 .examples = {"f32[2,3,5] f32[2,4,5]"}});
+  ops.push_back({.schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+                 .summary = "p-norm of x1[i] − x2[j]",
+                 .meta = distances_meta,
+                 .kernels = {},
+                 .derivatives = {{{"x1"},
+                                  {"x1", "x2", "result"},
+                                  [](Backward& b) -> Gradients {
+                                    return {distance_gradient(b, contiguous(b.grad()), b("x1"), b("x2"),
+                                                              b("result"))};
+                                  }},
+                                 {{"x2"},
+                                  {"x1", "x2", "result"},
+                                  [](Backward& b) -> Gradients {
+                                    const Tensor distances = contiguous(mT(b("result")));
+                                    const Tensor grad = contiguous(mT(b.grad()));
+                                    return {distance_gradient(b, grad, b("x2"), b("x1"), distances)};
+                                  }}},
+                 .flops = [](const Call& c) -> FlopCount {
+                   return {.own = 3 * c.result_tensor().numel() * c.tensor("x1").size(-1)};
+                 },
+                 .examples = {"f32[3,5] f32[4,5] 1.0 None"},
+                 .facts = {.node = "CdistBackward0"}});
+  ops.push_back({.schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+                 .summary = "gradient of the first list of vectors",
+                 .meta =
+                     [](Call& c) {
+                       const Tensor &x1 = c.tensor("x1"), &grad = c.tensor("grad");
+                       Sizes sizes(grad.sizes().begin(), grad.sizes().end() - 2);
+                       sizes.push_back(x1.size(-2));
+                       sizes.push_back(x1.size(-1));
+                       c.output(sizes, x1.dtype());
+                     },
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = [](const Call& c) -> FlopCount {
+                   return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
+                 },
+                 .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"}});
+  ops.push_back({.schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
+                 .summary = "p-norm of x1[i] − x2[j]",
+                 .meta = composite(cdist_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[3,5] f32[4,5]", "f32[3,5] f32[4,5] 1.0"},
+                 .facts = {.autocast = Autocast::fp32}});
+  ops.push_back({.schema = "block_diag(Tensor[] tensors) -> Tensor",
+                 .summary = "matrices along the diagonal of one",
+                 .meta = block_diag_meta,
+                 .kernels = {},
+                 .derivatives = {{{"tensors"}, {}, block_diag_gradients}},
+                 .flops = free_of_flops,
+                 .examples = {"(f32[2,3] f32[4,5])"}});
+}
+
+}  // namespace metaprof
