@@ -60,10 +60,6 @@ inline Tensor cos(const Tensor& a) { return call<"cos">(session_of(a), a); }
 inline Tensor sqrt(const Tensor& a) { return call<"sqrt">(session_of(a), a); }
 inline Tensor rsqrt(const Tensor& a) { return call<"rsqrt">(session_of(a), a); }
 
-inline Tensor eq(const Tensor& a, Value b) {
-  if (b.is_tensor()) return call<"eq.Tensor">(session_of(a), a, std::move(b));
-  return call<"eq.Scalar">(session_of(a), a, std::move(b));
-}
 inline Tensor ne(const Tensor& a, Value b) {
   if (b.is_tensor()) return call<"ne.Tensor">(session_of(a), a, std::move(b));
   return call<"ne.Scalar">(session_of(a), a, std::move(b));

@@ -60,7 +60,10 @@ inline Tensor mul_number(const Tensor& a, Value b) {
 inline Tensor div_number(const Tensor& a, Value b) {
   return call<"div.Scalar">(session_of(a), a, std::move(b));
 }
-inline Tensor eq(const Tensor& a, const Tensor& b) { return call<"eq.Tensor">(session_of(a), a, b); }
+inline Tensor eq(const Tensor& a, Value b) {
+  if (b.is_tensor()) return call<"eq.Tensor">(session_of(a), a, std::move(b));
+  return call<"eq.Scalar">(session_of(a), a, std::move(b));
+}
 inline Tensor eq_number(const Tensor& a, Value b) {
   return call<"eq.Scalar">(session_of(a), a, std::move(b));
 }
