@@ -1,19 +1,29 @@
 #pragma once
-// Temporary memory of CUB (CCCL 3.0, as in CUDA 13.0): what its host code asks for, which depends only on the
-// number of elements, their sizes and the device's tuning. All results are bytes.
+// Temporary memory of CUB (CCCL 3.0, as in CUDA 13.0): what its host code asks for. It depends only on the
+// number of elements, their sizes and the tuning for the device (cub/device/dispatch/tuning). All results are
+// bytes.
 
 #include "meta/device/profile.h"
 
 namespace metaprof {
 
-/// DeviceRadixSort::SortPairs over `bits` bits of the key.
-int64_t cub_sort_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes, int64_t value_bytes,
-                       int64_t bits);
 /// The framework's half types are classes to CUB; what is not primitive takes other temporaries.
 bool cub_is_primitive(DType dtype);
-/// DeviceScan over accumulators of this size.
+
+/// DeviceRadixSort over `bits` bits of the key with 64-bit counts; `value_bytes` 0: keys only.
+int64_t cub_sort_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes, int64_t value_bytes,
+                       int64_t bits);
+/// DeviceSegmentedRadixSort::SortPairs.
+int64_t cub_segmented_sort_bytes(int64_t count, int64_t key_bytes, int64_t value_bytes);
+/// DeviceScan with a functor of the framework's own over accumulators of this size.
 int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive = true);
-/// DeviceSelect::UniqueByKey, UniqueCopy and the like, with 64-bit counts.
-int64_t cub_select_bytes(int64_t count);
+/// DeviceScan::InclusiveSumByKey with keys and values of this size.
+int64_t cub_scan_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t value_bytes);
+/// DeviceSelect::UniqueByKey with 4-byte values and 64-bit counts.
+int64_t cub_unique_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes);
+/// DeviceSelect::Flagged of places (8 bytes) with 32-bit counts.
+int64_t cub_flagged_bytes(const DeviceProfile& device, int64_t count);
+/// DeviceReduce::Sum of 4-byte integers.
+int64_t cub_sum_bytes(const DeviceProfile& device, int64_t count);
 
 }  // namespace metaprof

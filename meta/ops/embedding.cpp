@@ -40,21 +40,8 @@ void embedding_dense_backward_meta(Call& c) {
 void embedding_dense_backward_cuda(Call& c) {
   const Tensor indices = c.contiguous(c.tensor("indices")), grad = c.contiguous(c.tensor("grad_output"));
   const bool by_frequency = c.boolean("scale_grad_by_freq");
-  const int64_t count = indices.numel();
-  if (count <= 3072 && !by_frequency) return c.allocate(0);
-  const int64_t index = element_size(indices.dtype());
-  const Tensor sorted = c.temporary(indices.sizes(), indices.dtype());
-  const Tensor original = c.temporary(indices.sizes(), indices.dtype());
-  {
-    const Tensor range = c.temporary(Sizes{count}, indices.dtype());
-    auto sort = c.temporary_bytes(cub_sort_bytes(c.profile(), count, index, index, 8 * index));
-  }
-  Tensor counts;
-  if (by_frequency) {
-    counts = c.temporary(indices.sizes(), indices.dtype());
-    for (int scan = 0; scan < 2; ++scan) c.temporary_bytes(cub_scan_bytes(count, index));
-  }
-  embedding_gradient(c, count, indices.dtype());
+  if (indices.numel() <= 3072 && !by_frequency) return c.allocate(0);
+  sorted_embedding_gradient(c, indices, by_frequency);
 }
 
 // The table's gradient as indices and rows (aten/src/ATen/native/Embedding.cpp, embedding_sparse_backward).
@@ -88,7 +75,9 @@ void embedding_backward_body(Call& c) {
 
 }  // namespace
 
-void embedding_gradient(Call& c, int64_t count, DType index_type) {
+namespace {
+
+void segmented_gradient(Call& c, int64_t count, DType index_type) {
   // aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu (recorded: rule R4).
   const Tensor& result = c.result_tensor();
   const int64_t rows = result.size(0), columns = result.size(1), index = element_size(index_type);
@@ -98,7 +87,7 @@ void embedding_gradient(Call& c, int64_t count, DType index_type) {
   const Tensor segment_count = c.temporary({}, DType::i64);
   {
     const Tensor keys = c.temporary(Sizes{count}, index_type);
-    c.temporary_bytes(cub_select_bytes(count));
+    c.temporary_bytes(cub_unique_by_key_bytes(c.profile(), count, index));
   }
   const int64_t most_segments = std::min(count, rows);
   const Tensor partials = c.temporary(Sizes{most_segments}, index_type);
@@ -118,6 +107,25 @@ void embedding_gradient(Call& c, int64_t count, DType index_type) {
     return;
   }
   const Tensor sums = c.temporary(Sizes{most_partials, columns}, accumulated);
+}
+
+}  // namespace
+
+void sorted_embedding_gradient(Call& c, const Tensor& indices, bool by_frequency) {
+  const int64_t count = indices.numel(), index = element_size(indices.dtype());
+  const Tensor sorted = c.temporary(indices.sizes(), indices.dtype());
+  const Tensor original = c.temporary(indices.sizes(), indices.dtype());
+  {
+    const Tensor range = c.temporary(Sizes{count}, indices.dtype());
+    c.temporary_bytes(cub_sort_bytes(c.profile(), count, index, index, 8 * index));
+  }
+  Tensor counts;
+  if (by_frequency) {
+    counts = c.temporary(indices.sizes(), indices.dtype());
+    for (int scan = 0; scan < 2; ++scan)
+      c.temporary_bytes(cub_scan_by_key_bytes(c.profile(), count, index));
+  }
+  segmented_gradient(c, count, indices.dtype());
 }
 
 void add_embedding_operators(std::vector<Op>& ops) {

@@ -5,8 +5,8 @@
 
 namespace metaprof {
 
-/// Memory of embedding_backward_cuda_kernel: result 0 (the table's gradient) and the temporaries around it,
-/// for `count` sorted indices.
-void embedding_gradient(Call& call, int64_t count, DType index_type);
+/// Result 0, the table's gradient, and the temporaries around it when the indices are sorted first
+/// (embedding_backward_cuda_kernel and what comes before it).
+void sorted_embedding_gradient(Call& call, const Tensor& indices, bool by_frequency);
 
 }  // namespace metaprof
