@@ -129,7 +129,8 @@ class Replay {
 
   // An earlier call of a recurrent network had dropout.
   void make_dropout_state() {
-    const Tensor x = session_->empty(Sizes{1, 1, 1}, DType::f32), w = session_->empty(Sizes{1, 1}, DType::f32);
+    const Tensor x = session_->empty(Sizes{1, 1, 1}, DType::f32),
+                 w = session_->empty(Sizes{1, 1}, DType::f32);
     call<"rnn_tanh.input">(*session_, x, x, Value::Tensors{w, w}, false, 1, 0.5, true, false, false);
   }
 

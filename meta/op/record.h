@@ -99,7 +99,7 @@ struct Facts {
   bool materialize = false;      ///< undefined incoming gradients become zeros (custom functions)
   /// Under autocast the operator casts its arguments itself, then goes on with `next`.
   void (*cast_by)(Call&) = nullptr;
-  bool artefact = false;         ///< an exporter's check that eager execution does not run
+  bool artefact = false;  ///< an exporter's check that eager execution does not run
 };
 
 struct Op {

@@ -14,8 +14,7 @@ bool is_mask(const Tensor& index) { return index.dtype() == DType::b8 || index.d
 void add_places(Call& c, const Tensor& mask, bool search, std::vector<Tensor>& out) {
   if (search) {
     const Tensor places = call<"nonzero">(c.session, mask);
-    for (int64_t d = 0; d < mask.dim(); ++d)
-      out.push_back(call<"select.int">(c.session, places, 1, d));
+    for (int64_t d = 0; d < mask.dim(); ++d) out.push_back(call<"select.int">(c.session, places, 1, d));
     return;
   }
   for (int64_t d = 0; d < mask.dim(); ++d)

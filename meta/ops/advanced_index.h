@@ -6,8 +6,8 @@
 
 namespace metaprof {
 
-/// An index tensor per dimension of self (undefined: that dimension is taken whole), masks already replaced by
-/// the places of their true elements. All defined ones are seen under one size.
+/// An index tensor per dimension of self (undefined: that dimension is taken whole), masks already replaced
+/// by the places of their true elements. All defined ones are seen under one size.
 struct AdvancedIndex {
   /// `indices` as the operator was given them. In a kernel masks are searched, which takes memory; otherwise
   /// (`search_masks` false) they count as finding nothing.

@@ -14,8 +14,8 @@ constexpr int64_t kSlack = 255;
 constexpr int64_t kNothing = 1;
 
 // Tile states of a decoupled look-back: one descriptor per tile and 32 for padding
-// (cub/agent/single_pass_scan_operators.cuh). Values of a primitive type share a word with their status, others
-// stand in arrays of their own. They are one allocation within the operator's, with slack of its own.
+// (cub/agent/single_pass_scan_operators.cuh). Values of a primitive type share a word with their status,
+// others stand in arrays of their own. They are one allocation within the operator's, with slack of its own.
 int64_t tile_states(int64_t tiles, int64_t value_bytes, bool primitive) {
   const int64_t states = tiles + 32;
   if (primitive) return aligned(aligned(states * 2 * value_bytes) + kSlack);
@@ -60,8 +60,8 @@ Tile one_sweep_tile(const DeviceProfile& device, int64_t key_bytes, int64_t valu
 }
 
 // Before Hopper short keys are sorted in passes of 7 bits (one-byte keys: 5) with a histogram per block
-// (dispatch_radix_sort.cuh, InvokePasses): a spine of counts for the largest grid and one tile of its scan, then
-// a second buffer. The largest grid is that of the alternate policy's smaller blocks.
+// (dispatch_radix_sort.cuh, InvokePasses): a spine of counts for the largest grid and one tile of its scan,
+// then a second buffer. The largest grid is that of the alternate policy's smaller blocks.
 int64_t passes_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes, int64_t value_bytes) {
   const int64_t digits = key_bytes > 1 ? 128 : 32, threads = key_bytes > 1 ? 256 : 128;
   const int64_t grid = device.multiprocessors * (device.threads_per_multiprocessor / threads) * 5;
@@ -79,8 +79,8 @@ int64_t cub_sort_bytes(const DeviceProfile& device, int64_t count, int64_t key_b
   const int64_t dominant = std::max(key_bytes, value_bytes);
   if (count <= register_bound(256, 19, dominant).size()) return kNothing;  // one block sorts it
   if (device.sm < 90 && key_bytes < 4) return passes_bytes(device, count, key_bytes, value_bytes);
-  // dispatch_radix_sort.cuh, InvokeOnesweep: bins of 256 digits per pass, look-back per block, a second buffer
-  // for keys and values, counters. Portions of 2²⁸ elements follow each other.
+  // dispatch_radix_sort.cuh, InvokeOnesweep: bins of 256 digits per pass, look-back per block, a second
+  // buffer for keys and values, counters. Portions of 2²⁸ elements follow each other.
   constexpr int64_t digits = 256;
   const int64_t passes = divide_up(bits, 8), tile = one_sweep_tile(device, key_bytes, value_bytes).size();
   const int64_t portion = ((int64_t{1} << 28) - 1) / tile * tile, portions = divide_up(count, portion);
@@ -95,8 +95,8 @@ int64_t cub_segmented_sort_bytes(int64_t count, int64_t key_bytes, int64_t value
 }
 
 int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive) {
-  // tuning_scan.cuh: tuned sizes are for CUB's own operators; others take 128 threads of 15 four-byte elements,
-  // fewer of larger ones, at most 30.
+  // tuning_scan.cuh: tuned sizes are for CUB's own operators; others take 128 threads of 15 four-byte
+  // elements, fewer of larger ones, at most 30.
   const int64_t items = std::clamp<int64_t>(15 * 4 / accumulator_bytes, 1, 30);
   return kSlack + tile_states(divide_up(count, 128 * items), accumulator_bytes, primitive);
 }

@@ -122,8 +122,7 @@ void sorted_embedding_gradient(Call& c, const Tensor& indices, bool by_frequency
   Tensor counts;
   if (by_frequency) {
     counts = c.temporary(indices.sizes(), indices.dtype());
-    for (int scan = 0; scan < 2; ++scan)
-      c.temporary_bytes(cub_scan_by_key_bytes(c.profile(), count, index));
+    for (int scan = 0; scan < 2; ++scan) c.temporary_bytes(cub_scan_by_key_bytes(c.profile(), count, index));
   }
   segmented_gradient(c, count, indices.dtype());
 }

@@ -4,9 +4,9 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
+#include "meta/ops/embedding.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
-#include "meta/ops/embedding.h"
 
 namespace metaprof {
 namespace {
@@ -41,11 +41,11 @@ Op bag(std::string_view schema, Derivatives derivatives) {
           .meta = bag_meta,
           .kernels = {{DeviceType::cuda, bag_cuda}},
           .derivatives = std::move(derivatives),
-          .flops =
-              [](const Call& c) -> FlopCount {
+          .flops = [](const Call& c) -> FlopCount {
             return {.own = c.tensor("indices").numel() * c.tensor("weight").size(1)};
           },
-          .examples = {"f32[10,3] i64[6] i64[2]", "f32[10,3] i64[6] i64[2] False 1", "f32[10,3] i64[6] i64[2] False 2"},
+          .examples = {"f32[10,3] i64[6] i64[2]", "f32[10,3] i64[6] i64[2] False 1",
+                       "f32[10,3] i64[6] i64[2] False 2"},
           .facts = {.node = "EmbeddingBagBackward0", .no_gradient_for = 0b1110}};
 }
 
@@ -111,10 +111,10 @@ void bag_sparse_backward_body(Call& c) {
 }
 
 Gradients bag_weight_backward(Backward& b) {
-  return {Tensor(call<"_embedding_bag_backward">(
-      b.session, b.grad(), b("indices"), b("offsets"), b("result1"), b("result2"), b("result3"),
-      b.sizes("weight")[0], b["scale_grad_by_freq"], b["mode"], b["sparse"], b("per_sample_weights"),
-      b["padding_idx"]))};
+  return {Tensor(call<"_embedding_bag_backward">(b.session, b.grad(), b("indices"), b("offsets"),
+                                                 b("result1"), b("result2"), b("result3"),
+                                                 b.sizes("weight")[0], b["scale_grad_by_freq"], b["mode"],
+                                                 b["sparse"], b("per_sample_weights"), b["padding_idx"]))};
 }
 
 Gradients bag_sample_weights_backward(Backward& b) {
@@ -136,15 +136,17 @@ Op bag_composite(std::string_view schema, std::string_view summary, void (*body)
 
 void add_bag_backwards(std::vector<Op>& ops) {
   ops.push_back(bag_composite(
-      "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+      "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
+      "bag_size, "
       "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
       "per_sample_weights, int padding_idx=-1) -> Tensor",
       "gradient of the table, dense or sparse", bag_backward_body,
       "f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"));
   ops.push_back(
-      {.schema = "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
-                 "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? "
-                 "per_sample_weights, int padding_idx=-1) -> Tensor",
+      {.schema =
+           "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
+           "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? "
+           "per_sample_weights, int padding_idx=-1) -> Tensor",
        .summary = "zeros of the table with the bags' gradients added to their rows",
        .meta =
            [](Call& c) {
@@ -153,8 +155,7 @@ void add_bag_backwards(std::vector<Op>& ops) {
            },
        .kernels = {{DeviceType::cuda, bag_dense_backward_cuda}},
        .derivatives = not_differentiable,
-       .flops =
-           [](const Call& c) -> FlopCount {
+       .flops = [](const Call& c) -> FlopCount {
          return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
        },
        .examples = {"f32[2,3] i64[6] i64[6] i64[2] i64[0] 10 False 0 None"}});
@@ -164,47 +165,49 @@ void add_bag_backwards(std::vector<Op>& ops) {
       "padding_idx=-1) -> Tensor",
       "gradient of the table as indices and rows", bag_sparse_backward_body,
       "f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"));
-  ops.push_back({.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
-                           "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
-                 .summary = "grad · weight of each index's row",
-                 .meta =
-                     [](Call& c) { c.output(Sizes{c.tensor("indices").size(0)}, c.tensor("grad").dtype()); },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops =
-                     [](const Call& c) -> FlopCount {
-                   return {.own = 2 * c.tensor("indices").numel() * c.tensor("grad").size(-1)};
-                 },
-                 .examples = {"f32[2,3] f32[10,3] i64[6] i64[2] i64[6] 0"}});
+  ops.push_back(
+      {.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
+                 "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+       .summary = "grad · weight of each index's row",
+       .meta = [](Call& c) { c.output(Sizes{c.tensor("indices").size(0)}, c.tensor("grad").dtype()); },
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount {
+         return {.own = 2 * c.tensor("indices").numel() * c.tensor("grad").size(-1)};
+       },
+       .examples = {"f32[2,3] f32[10,3] i64[6] i64[2] i64[6] 0"}});
 }
 
 }  // namespace
 
 void add_embedding_bag_operators(std::vector<Op>& ops) {
-  ops.push_back(bag_composite(
-      "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
-      "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, "
-      "Tensor, Tensor)",
-      "rows of weight combined per bag", embedding_bag_body, "f32[10,3] i64[6] i64[2]"));
+  ops.push_back(
+      bag_composite("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
+                    "scale_grad_by_freq=False, int mode=0, "
+                    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> "
+                    "(Tensor, Tensor, "
+                    "Tensor, Tensor)",
+                    "rows of weight combined per bag", embedding_bag_body, "f32[10,3] i64[6] i64[2]"));
   ops.push_back(bag_composite(
       "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
-      "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, "
+      "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
+      "(Tensor, "
       "Tensor, Tensor, Tensor)",
       "rows of weight combined per bag", embedding_bag_body,
       "f32[10,3] i64[6] i64[2] False 0 False None False None"));
-  ops.push_back(bag("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
-                    "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
-                    "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-                    {{{"per_sample_weights"},
-                      {"indices", "offsets", "weight", "result1"},
-                      bag_sample_weights_backward},
-                     {{"weight"},
-                      {"indices", "offsets", "per_sample_weights", "result1", "result2", "result3"},
-                      bag_weight_backward}}));
-  ops.push_back(bag("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
-                    "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
-                    "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-                    not_differentiable));
+  ops.push_back(
+      bag("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
+          "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+          "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+          {{{"per_sample_weights"}, {"indices", "offsets", "weight", "result1"}, bag_sample_weights_backward},
+           {{"weight"},
+            {"indices", "offsets", "per_sample_weights", "result1", "result2", "result3"},
+            bag_weight_backward}}));
+  ops.push_back(
+      bag("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
+          "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
+          "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+          not_differentiable));
   add_bag_backwards(ops);
 }
 

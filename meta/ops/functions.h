@@ -73,6 +73,9 @@ inline Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 inline Tensor masked_fill_(const Tensor& a, const Tensor& mask, Value value) {
   return call<"masked_fill_.Scalar">(session_of(a), a, mask, std::move(value));
 }
+inline Tensor select(const Tensor& a, int64_t dim, int64_t index) {
+  return call<"select.int">(session_of(a), a, dim, index);
+}
 inline Tensor squeeze(const Tensor& a, int64_t dim) { return call<"squeeze.dim">(session_of(a), a, dim); }
 inline Tensor flip(const Tensor& a, int64_t dim) { return call<"flip">(session_of(a), a, Sizes{dim}); }
 inline Tensor index_select(const Tensor& a, int64_t dim, const Tensor& index) {

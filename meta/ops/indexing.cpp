@@ -108,11 +108,13 @@ void index_put_cuda(Call& c) {
   put(c, c.result_tensor(), true);
 }
 
-FlopCount put_flops(const Call& c) { return {.own = c.boolean("accumulate") ? c.tensor("values").numel() : 0}; }
+FlopCount put_flops(const Call& c) {
+  return {.own = c.boolean("accumulate") ? c.tensor("values").numel() : 0};
+}
 
 Gradients index_backward(Backward& b) {
-  const Tensor zeros = call<"new_zeros">(b.session, b.grad(), b.sizes("self"), b.dtype("self"), 0,
-                                         b.shape("self")->device);
+  const Tensor zeros =
+      call<"new_zeros">(b.session, b.grad(), b.sizes("self"), b.dtype("self"), 0, b.shape("self")->device);
   return {Tensor(call<"_index_put_impl_">(b.session, zeros, b.list("indices"), b.grad(), true, true))};
 }
 
@@ -194,8 +196,8 @@ void add_masked(std::vector<Op>& ops) {
                  .derivatives = {{{"self"},
                                   {"self", "mask"},
                                   [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"masked_select_backward">(
-                                        b.session, b.grad(), b("self"), b("mask")))};
+                                    return {Tensor(call<"masked_select_backward">(b.session, b.grad(),
+                                                                                  b("self"), b("mask")))};
                                   }}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] b8[2,3]"},
@@ -207,32 +209,33 @@ void add_masked(std::vector<Op>& ops) {
                  .derivatives = by_body,
                  .flops = by_body,
                  .examples = {"f32[0] f32[2,3] b8[2,3]"}});
-  ops.push_back({.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-                 .summary = "self with elements of source where the mask is true",
-                 .meta = masked_scatter_meta,
-                 .kernels = {{DeviceType::cuda, masked_scatter_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"mask"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(
-                                        call<"masked_fill.Scalar">(b.session, b.grad(), b("mask"), 0))};
-                                  }},
-                                 {{"source"},
-                                  {"mask"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"masked_scatter_backward">(
-                                        b.session, b.grad(), b("mask"), b.sizes("source")))};
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] b8[2,3] f32[6]"},
-                 .facts = {.in_place_too = true}});
-  ops.push_back({.schema = "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
-                 .summary = "the gradient where the mask is true, then zeros",
-                 .meta = composite(masked_scatter_backward_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3] b8[2,3] (6)"}});
+  ops.push_back(
+      {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+       .summary = "self with elements of source where the mask is true",
+       .meta = masked_scatter_meta,
+       .kernels = {{DeviceType::cuda, masked_scatter_cuda}},
+       .derivatives = {{{"self"},
+                        {"mask"},
+                        [](Backward& b) -> Gradients {
+                          return {Tensor(call<"masked_fill.Scalar">(b.session, b.grad(), b("mask"), 0))};
+                        }},
+                       {{"source"},
+                        {"mask"},
+                        [](Backward& b) -> Gradients {
+                          return {Tensor(call<"masked_scatter_backward">(b.session, b.grad(), b("mask"),
+                                                                         b.sizes("source")))};
+                        }}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3] b8[2,3] f32[6]"},
+       .facts = {.in_place_too = true}});
+  ops.push_back(
+      {.schema = "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
+       .summary = "the gradient where the mask is true, then zeros",
+       .meta = composite(masked_scatter_backward_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3] b8[2,3] (6)"}});
 }
 
 }  // namespace
@@ -253,18 +256,19 @@ void add_indexing_operators(std::vector<Op>& ops) {
        .kernels = {{DeviceType::cuda, index_put_cuda}},
        .derivatives = index_put_derivatives(),
        .flops = put_flops,
-       .examples = {"f32[5,3] (i64[2]) f32[2,3]", "f32[5,3] (i64[2]) f32[2,3] True", "f32[5,3] (i64[2]) f32[]"},
+       .examples = {"f32[5,3] (i64[2]) f32[2,3]", "f32[5,3] (i64[2]) f32[2,3] True",
+                    "f32[5,3] (i64[2]) f32[]"},
        .facts = {.in_place_too = true, .autocast = Autocast::promote}});
-  ops.push_back({.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
-                           "accumulate=False, bool unsafe=False) -> Tensor(a!)",
-                 .summary = "self[indices] = values, or += values",
-                 .meta = [](Call& c) { c.result(c.tensor("self")); },
-                 .kernels = {{DeviceType::cuda,
-                              [](Call& c) { put(c, c.tensor("self"), !c.boolean("unsafe")); }}},
-                 .derivatives = index_put_derivatives(),
-                 .flops = put_flops,
-                 .examples = {"f32[5,3] (i64[2]) f32[2,3] True"},
-                 .facts = {.node = "IndexPutImplBackward0"}});
+  ops.push_back(
+      {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
+                 "accumulate=False, bool unsafe=False) -> Tensor(a!)",
+       .summary = "self[indices] = values, or += values",
+       .meta = [](Call& c) { c.result(c.tensor("self")); },
+       .kernels = {{DeviceType::cuda, [](Call& c) { put(c, c.tensor("self"), !c.boolean("unsafe")); }}},
+       .derivatives = index_put_derivatives(),
+       .flops = put_flops,
+       .examples = {"f32[5,3] (i64[2]) f32[2,3] True"},
+       .facts = {.node = "IndexPutImplBackward0"}});
   add_masked(ops);
 }
 

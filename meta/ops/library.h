@@ -11,8 +11,8 @@ void blas_workspace(Call& call);
 /// cuBLASLt's.
 void lt_workspace(Call& call);
 
-/// cuDNN's random state for dropout between recurrent layers; made when first needed, kept for ever, and from then
-/// on handed to every call. Undefined before.
+/// cuDNN's random state for dropout between recurrent layers; made when first needed, kept for ever, and from
+/// then on handed to every call. Undefined before.
 Tensor dropout_state(Call& call, bool needed);
 
 }  // namespace metaprof

@@ -29,8 +29,8 @@ std::vector<std::vector<size_t>> chain_cuts(const std::vector<Tensor>& matrices)
   return cut;
 }
 
-Tensor multiply_chain(const std::vector<Tensor>& matrices, const std::vector<std::vector<size_t>>& cut, size_t i,
-                      size_t j) {
+Tensor multiply_chain(const std::vector<Tensor>& matrices, const std::vector<std::vector<size_t>>& cut,
+                      size_t i, size_t j) {
   if (i == j) return matrices[i];
   // The left chain is multiplied before the right one; both die behind their product.
   const Tensor left = multiply_chain(matrices, cut, i, cut[i][j]);
@@ -55,7 +55,8 @@ void multi_dot_body(Call& c) {
     const int64_t a = chain[0].size(0), b = chain[1].size(0), d = chain[2].size(0), e = chain[2].size(1);
     // (chain[0] · chain[1]) · chain[2], or the other way round: whichever takes fewer products
     const bool left_first = a * b * d + a * d * e < b * d * e + a * b * e;
-    const Tensor product = left_first ? mm(mm(chain[0], chain[1]), chain[2]) : mm(chain[0], mm(chain[1], chain[2]));
+    const Tensor product =
+        left_first ? mm(mm(chain[0], chain[1]), chain[2]) : mm(chain[0], mm(chain[1], chain[2]));
     return c.result(view(product, sizes));
   }
   c.result(view(multiply_chain(chain, chain_cuts(chain), 0, chain.size() - 1), sizes));

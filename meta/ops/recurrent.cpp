@@ -1,5 +1,7 @@
-// Recurrent networks as the program calls them (aten/src/ATen/native/RNN.cpp, PyTorch 2.11): cuDNN on the GPU,
-// oneDNN or a loop over steps on the CPU; single cells.
+// Recurrent networks as the program calls them (aten/src/ATen/native/RNN.cpp, PyTorch 2.11): cuDNN on the
+// GPU, oneDNN or a loop over steps on the CPU; single cells.
+
+#include "meta/ops/recurrent.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +10,6 @@
 #include "meta/ops/arithmetic.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/library.h"
-#include "meta/ops/recurrent.h"
 
 namespace metaprof {
 namespace {
@@ -35,7 +36,8 @@ void change(const Tensor& self) {
 }
 void add_to(const Tensor& self, const Tensor& other) { call<"add_.Tensor">(session_of(self), self, other); }
 
-std::vector<CellWeights> weights_by_layer(const Call& c, const Value::Tensors& all, bool biases, int64_t count) {
+std::vector<CellWeights> weights_by_layer(const Call& c, const Value::Tensors& all, bool biases,
+                                          int64_t count) {
   const size_t per_layer = count > 0 ? all.size() / size_t(count) : 0;
   const size_t least = biases ? 4 : 2;
   if (per_layer * size_t(count) != all.size() || per_layer < least || per_layer > least + 1)
@@ -113,8 +115,8 @@ void by_cudnn(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
   const Tensor state = dropout_state(c, a.train && a.dropout > 0);
   const int64_t per_layer = int64_t(c.tensors("params").size() / layers.size());
   Results all = call<"_cudnn_rnn">(c.session, a.input, c["params"], per_layer, buffer, a.hx, a.cx,
-                                   int64_t(a.mode), shape.hidden, shape.projected, a.layers, a.batch_first, a.dropout,
-                                   a.train, a.bidirectional, Sizes{}, state);
+                                   int64_t(a.mode), shape.hidden, shape.projected, a.layers, a.batch_first,
+                                   a.dropout, a.train, a.bidirectional, Sizes{}, state);
   c.result(std::move(all.list()[0]));
   c.result(std::move(all.list()[1]));
   if (a.mode == RecurrentMode::lstm) c.result(std::move(all.list()[2]));
@@ -154,7 +156,8 @@ State gru_cell(const Tensor& input, const State& state, const CellWeights& w, bo
   Session& s = session_of(input);
   if (input.is_cuda()) {
     const Tensor igates = matmul(input, t(w.input)), hgates = matmul(state.hidden, t(w.hidden));
-    return {call<"_thnn_fused_gru_cell">(s, igates, hgates, state.hidden, w.input_bias, w.hidden_bias)[0], {}};
+    return {call<"_thnn_fused_gru_cell">(s, igates, hgates, state.hidden, w.input_bias, w.hidden_bias)[0],
+            {}};
   }
   const Value::Tensors in = chunks(multiplied ? input : linear(input, w.input, w.input_bias), 3);
   const Value::Tensors hidden = chunks(linear(state.hidden, w.hidden, w.hidden_bias), 3);
@@ -188,7 +191,8 @@ struct LayerResult {
 };
 
 // On the CPU the input's part of all steps is one product.
-LayerResult run_layer(Cell cell, const Tensor& input, const State& first, const CellWeights& w, bool reverse) {
+LayerResult run_layer(Cell cell, const Tensor& input, const State& first, const CellWeights& w,
+                      bool reverse) {
   const bool multiplied = input.device().is_cpu();
   Value::Tensors steps = unbind(multiplied ? linear(input, w.input, w.input_bias) : input);
   if (reverse) std::reverse(steps.begin(), steps.end());
@@ -208,8 +212,8 @@ LayerResult run_mkldnn(const Call& c, const Arguments& a, const Tensor& input, c
   const Tensor none = w.input_bias.defined() ? Tensor() : zeros_like(select(w.input, 1, 0));
   Results all = call<"mkldnn_rnn_layer">(
       c.session, input, w.input, w.hidden, w.input_bias.defined() ? w.input_bias : none,
-      w.input_bias.defined() ? w.hidden_bias : none, first.hidden, first.cell, reverse, Sizes{}, int64_t(a.mode),
-      first.hidden.size(-1), a.layers, a.biases, a.bidirectional, a.batch_first, a.train);
+      w.input_bias.defined() ? w.hidden_bias : none, first.hidden, first.cell, reverse, Sizes{},
+      int64_t(a.mode), first.hidden.size(-1), a.layers, a.biases, a.bidirectional, a.batch_first, a.train);
   return {all[0], {all[1], all[2]}};
 }
 
@@ -280,7 +284,8 @@ void cell_body(Call& c) {
 }
 
 void add_sequences(std::vector<Op>& ops) {
-  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
+  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
+                 std::string_view example) {
     ops.push_back({.schema = schema,
                    .summary = summary,
                    .meta = composite(body),
@@ -289,26 +294,31 @@ void add_sequences(std::vector<Op>& ops) {
                    .flops = by_body,
                    .examples = {example}});
   };
-  add("lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool "
+  add("lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
+      "dropout, bool "
       "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
       "long short-term memory over a sequence", recurrent_body<RecurrentMode::lstm, lstm_cell>,
       "f32[5,2,3] (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 0.0 True False False");
-  add("gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+  add("gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+      "bool train, "
       "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
       "gated recurrent units over a sequence", recurrent_body<RecurrentMode::gru, gru_cell>,
       "f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False");
-  add("rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool "
+  add("rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+      "dropout, bool "
       "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
       "tanh units over a sequence", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
       "f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False");
-  add("rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool "
+  add("rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+      "dropout, bool "
       "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
       "relu units over a sequence", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
       "f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False");
 }
 
 void add_cells(std::vector<Op>& ops) {
-  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
+  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
+                 std::string_view example) {
     ops.push_back({.schema = schema,
                    .summary = summary,
                    .meta = composite(body),
@@ -318,19 +328,25 @@ void add_cells(std::vector<Op>& ops) {
                    .examples = {example},
                    .facts = {.autocast = Autocast::lower_precision}});
   };
-  add("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+  add("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
+      "-> "
       "(Tensor, Tensor)",
       "one step of long short-term memory", lstm_cell_body,
       "f32[2,3] (f32[2,4] f32[2,4]) f32[16,3] f32[16,4] f32[16] f32[16]");
-  add("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+  add("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+      "Tensor",
       "one step of gated recurrent units", cell_body<gru_cell>,
       "f32[2,3] f32[2,4] f32[12,3] f32[12,4] f32[12] f32[12]");
-  add("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+  add("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+      "b_hh=None) -> "
       "Tensor",
-      "one step of tanh units", cell_body<simple_cell<"tanh">>, "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]");
-  add("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
+      "one step of tanh units", cell_body<simple_cell<"tanh">>,
+      "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]");
+  add("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+      "b_hh=None) -> "
       "Tensor",
-      "one step of relu units", cell_body<simple_cell<"relu">>, "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]");
+      "one step of relu units", cell_body<simple_cell<"relu">>,
+      "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]");
 }
 
 }  // namespace

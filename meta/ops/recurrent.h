@@ -30,8 +30,8 @@ struct FlatWeights {
 };
 FlatWeights flat_weights(const RecurrentShape& shape);
 
-/// What cuDNN's kernels ask for, in bytes, for `rows` = steps × batch. The true numbers are known to the closed
-/// library only: these are estimates, one place for gates and states of every step.
+/// What cuDNN's kernels ask for, in bytes, for `rows` = steps × batch. The true numbers are known to the
+/// closed library only: these are estimates, one place for gates and states of every step.
 int64_t recurrent_workspace(const RecurrentShape& shape, int64_t rows, DType dtype);
 int64_t recurrent_reserve(const RecurrentShape& shape, int64_t rows, DType dtype);
 

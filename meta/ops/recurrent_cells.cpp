@@ -80,21 +80,23 @@ Gradients gru_gradients(Backward& b) {
 }
 
 void add_fused_cells(std::vector<Op>& ops) {
+  ops.push_back({.schema = "_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, "
+                           "Tensor? input_bias=None, "
+                           "Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
+                 .summary = "a step of long short-term memory from its gates",
+                 .meta = lstm_meta,
+                 .kernels = {{DeviceType::cuda, lstm_kernel}},
+                 .derivatives = {{{"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias"},
+                                  {"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias",
+                                   "result1", "result2"},
+                                  lstm_gradients}},
+                 .flops = elementwise_flops<16>,
+                 .examples = {"f32[2,16] f32[2,16] f32[2,4] f32[16] f32[16]"},
+                 .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b100}});
   ops.push_back(
-      {.schema = "_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, Tensor? input_bias=None, "
-                 "Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
-       .summary = "a step of long short-term memory from its gates",
-       .meta = lstm_meta,
-       .kernels = {{DeviceType::cuda, lstm_kernel}},
-       .derivatives = {{{"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias"},
-                        {"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias", "result1", "result2"},
-                        lstm_gradients}},
-       .flops = elementwise_flops<16>,
-       .examples = {"f32[2,16] f32[2,16] f32[2,4] f32[16] f32[16]"},
-       .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b100}});
-  ops.push_back(
-      {.schema = "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
-                 "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+      {.schema =
+           "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
+           "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
        .summary = "gradients of gates, cell and biases",
        .meta = lstm_backward_meta,
        .kernels = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
@@ -102,7 +104,8 @@ void add_fused_cells(std::vector<Op>& ops) {
        .flops = elementwise_flops<5>,
        .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"}});
   ops.push_back(
-      {.schema = "_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? input_bias=None, "
+      {.schema = "_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? "
+                 "input_bias=None, "
                  "Tensor? hidden_bias=None) -> (Tensor, Tensor)",
        .summary = "a step of gated recurrent units from its gates",
        .meta = gru_meta,
@@ -113,8 +116,9 @@ void add_fused_cells(std::vector<Op>& ops) {
        .flops = elementwise_flops<16>,
        .examples = {"f32[2,12] f32[2,12] f32[2,4] f32[12] f32[12]"},
        .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b10}});
-  ops.push_back({.schema = "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
-                           "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+  ops.push_back({.schema =
+                     "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
+                     "(Tensor, Tensor, Tensor, Tensor, Tensor)",
                  .summary = "gradients of gates, state and biases",
                  .meta = gru_backward_meta,
                  .kernels = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
@@ -125,8 +129,8 @@ void add_fused_cells(std::vector<Op>& ops) {
 
 // --- oneDNN
 
-// The workspace holds gates and states of every step for backward; how large is known to oneDNN only. This is an
-// estimate of the same kind as for cuDNN: gates, state and cell per step.
+// The workspace holds gates and states of every step for backward; how large is known to oneDNN only. This is
+// an estimate of the same kind as for cuDNN: gates, state and cell per step.
 int64_t layer_workspace(const Call& c) {
   const Tensor& input = c.tensor("input");
   const int64_t rows = input.size(0) * input.size(1);
@@ -144,17 +148,18 @@ void layer_meta(Call& c) {
 
 Gradients layer_gradients(Backward& b) {
   Results all = call<"mkldnn_rnn_layer_backward">(
-      b.session, b("input"), b("weight0"), b("weight1"), b("weight2"), b("weight3"), b("hx_"), b("cx_"), b("result0"),
-      b("result1"), b("result2"), b.grad(0), b.grad(1), b.grad(2), b["reverse"], b["mode"], b["hidden_size"],
-      b["num_layers"], b["has_biases"], b["train"], b["bidirectional"], b["batch_sizes"], b["batch_first"], b("result3"));
+      b.session, b("input"), b("weight0"), b("weight1"), b("weight2"), b("weight3"), b("hx_"), b("cx_"),
+      b("result0"), b("result1"), b("result2"), b.grad(0), b.grad(1), b.grad(2), b["reverse"], b["mode"],
+      b["hidden_size"], b["num_layers"], b["has_biases"], b["train"], b["bidirectional"], b["batch_sizes"],
+      b["batch_first"], b("result3"));
   Gradients out;
   for (Value& value : all.list()) out.push_back(value.take_tensor());
   return out;
 }
 
 void layer_backward_meta(Call& c) {
-  for (Name name : {Name("input"), Name("weight1"), Name("weight2"), Name("weight3"), Name("weight4"), Name("hx_"),
-                    Name("cx_tmp")})
+  for (Name name : {Name("input"), Name("weight1"), Name("weight2"), Name("weight3"), Name("weight4"),
+                    Name("hx_"), Name("cx_tmp")})
     c.output(c.tensor(name).sizes(), c.tensor(name).dtype());
 }
 
@@ -162,31 +167,36 @@ void layer_backward_meta(Call& c) {
 
 void add_recurrent_cell_operators(std::vector<Op>& ops) {
   add_fused_cells(ops);
+  ops.push_back({.schema = "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, "
+                           "Tensor weight3, Tensor "
+                           "hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int "
+                           "num_layers, bool "
+                           "has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, "
+                           "Tensor, Tensor, Tensor)",
+                 .summary = "a layer of long short-term memory by oneDNN",
+                 .meta = layer_meta,
+                 .kernels = {},
+                 .derivatives = {{{"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"},
+                                  {"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_",
+                                   "result0", "result1", "result2", "result3"},
+                                  layer_gradients}},
+                 .flops = [](const Call& c) -> FlopCount {
+                   const Tensor& input = c.tensor("input");
+                   return {.own = 2 * input.size(0) * input.size(1) *
+                                  (c.tensor("weight0").numel() + c.tensor("weight1").numel())};
+                 },
+                 .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 "
+                              "1 True False False "
+                              "True"},
+                 .facts = {.no_gradient_for = 0b1000}});
   ops.push_back(
-      {.schema = "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
-                 "hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool "
-                 "has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)",
-       .summary = "a layer of long short-term memory by oneDNN",
-       .meta = layer_meta,
-       .kernels = {},
-       .derivatives = {{{"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"},
-                        {"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0", "result1",
-                         "result2", "result3"},
-                        layer_gradients}},
-       .flops = [](const Call& c) -> FlopCount {
-         const Tensor& input = c.tensor("input");
-         return {.own = 2 * input.size(0) * input.size(1) *
-                        (c.tensor("weight0").numel() + c.tensor("weight1").numel())};
-       },
-       .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 1 True False False "
-                    "True"},
-       .facts = {.no_gradient_for = 0b1000}});
-  ops.push_back(
-      {.schema = "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
-                 "weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, "
-                 "Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, int num_layers, bool "
-                 "has_biases, bool train, bool bidirectional, int[] batch_sizes, bool batch_first, Tensor workspace) "
-                 "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+      {.schema =
+           "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
+           "weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, "
+           "Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, int num_layers, bool "
+           "has_biases, bool train, bool bidirectional, int[] batch_sizes, bool batch_first, Tensor "
+           "workspace) "
+           "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
        .summary = "gradients of input, weights and states",
        .meta = layer_backward_meta,
        .kernels = {},
@@ -196,8 +206,9 @@ void add_recurrent_cell_operators(std::vector<Op>& ops) {
          return {.own = 4 * input.size(0) * input.size(1) *
                         (c.tensor("weight1").numel() + c.tensor("weight2").numel())};
        },
-       .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] f32[2,4] "
-                    "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"}});
+       .examples = {
+           "f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] f32[2,4] "
+           "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"}});
 }
 
 }  // namespace metaprof

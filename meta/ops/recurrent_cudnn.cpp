@@ -45,8 +45,8 @@ int64_t recurrent_reserve(const RecurrentShape& shape, int64_t rows, DType dtype
   return cell_bytes(shape, rows, dtype) * (shape.gates() + 2);
 }
 
-void flatten_recurrent_weights(Session& session, std::string_view op, std::span<const Tensor> weights, bool biases,
-                               int64_t layers, bool bidirectional) {
+void flatten_recurrent_weights(Session& session, std::string_view op, std::span<const Tensor> weights,
+                               bool biases, int64_t layers, bool bidirectional) {
   const RecurrentMode mode = op == "aten::lstm.input"       ? RecurrentMode::lstm
                              : op == "aten::gru.input"      ? RecurrentMode::gru
                              : op == "aten::rnn_tanh.input" ? RecurrentMode::tanh
@@ -54,10 +54,9 @@ void flatten_recurrent_weights(Session& session, std::string_view op, std::span<
   const int64_t per_layer = int64_t(weights.size()) / (layers * (bidirectional ? 2 : 1));
   const bool projected = per_layer == (biases ? 5 : 3);
   const int64_t gates = RecurrentShape{mode}.gates(), hidden = weights[0].size(0) / gates;
-  call<"_cudnn_rnn_flatten_weight">(session, Value::Tensors(weights.begin(), weights.end()), per_layer,
-                                    weights[0].size(1), int64_t(mode), hidden,
-                                    projected ? weights[size_t(per_layer) - 1].size(0) : 0, layers, false,
-                                    bidirectional);
+  call<"_cudnn_rnn_flatten_weight">(
+      session, Value::Tensors(weights.begin(), weights.end()), per_layer, weights[0].size(1), int64_t(mode),
+      hidden, projected ? weights[size_t(per_layer) - 1].size(0) : 0, layers, false, bidirectional);
 }
 
 namespace {
@@ -201,8 +200,8 @@ void backward_cuda(Call& c) {
   const Value::Tensors& gradients = c.results[3].tensors();
   if (gradients.empty()) return;
   const Tensor x = by_step(c, input);
-  const Tensor flat = call<"zeros">(c.session, Sizes{flat_weights(shape).elements}, input.dtype(), Value(),
-                                    input.device());
+  const Tensor flat =
+      call<"zeros">(c.session, Sizes{flat_weights(shape).elements}, input.dtype(), Value(), input.device());
   const Ref<Storage> second = c.temporary_bytes(workspace, Category::workspace);
   if (c.integer("weight_stride0") < 4) return c.allocate_all();
   for (const Tensor& gradient : gradients) gradient->storage = flat->storage;
@@ -213,10 +212,10 @@ Gradients gradients(Backward& b) {
   const size_t weights = b.list("weight").size();
   for (size_t i = 0; i < weights; ++i) mask[3] |= b.wants("weight", i);
   Results all = call<"_cudnn_rnn_backward">(
-      b.session, b("input"), Value::Tensors(b.list("weight")), b["weight_stride0"], b("result4"), b("hx"), b("cx"),
-      b("result0"), b.grad(0), b.grad(1), b.grad(2), b["mode"], b["hidden_size"], b["proj_size"], b["num_layers"],
-      b["batch_first"], b["dropout"], b["train"], b["bidirectional"], b["batch_sizes"], b("dropout_state"),
-      b("result3"), mask);
+      b.session, b("input"), Value::Tensors(b.list("weight")), b["weight_stride0"], b("result4"), b("hx"),
+      b("cx"), b("result0"), b.grad(0), b.grad(1), b.grad(2), b["mode"], b["hidden_size"], b["proj_size"],
+      b["num_layers"], b["batch_first"], b["dropout"], b["train"], b["bidirectional"], b["batch_sizes"],
+      b("dropout_state"), b("result3"), mask);
   Gradients out{all[0], all[1], all[2]};
   if (mask[3]) {
     for (const Tensor& gradient : all.value(3).tensors()) out.push_back(gradient);
@@ -224,8 +223,8 @@ Gradients gradients(Backward& b) {
   return out;
 }
 
-// Under autocast the weights are cast into a flat buffer of the lower type, copy by copy, so that gradients find
-// back; the rest is cast from right to left (aten/src/ATen/cudnn/AutocastRNN.cpp).
+// Under autocast the weights are cast into a flat buffer of the lower type, copy by copy, so that gradients
+// find back; the rest is cast from right to left (aten/src/ATen/cudnn/AutocastRNN.cpp).
 void cast_and_flatten(Call& c) {
   Session& s = c.session;
   const DType to = s.modes.autocast_dtype;
@@ -238,8 +237,7 @@ void cast_and_flatten(Call& c) {
     const int64_t per_layer = c.integer("weight_stride0");
     const FlatWeights flat = flat_weights(shape_of(c, c.tensor("input").size(-1)));
     const std::vector<int64_t> offsets = offsets_in(flat, per_layer);
-    const Tensor buffer =
-        call<"zeros">(s, Sizes{flat.elements}, to, Value(), c.tensor("input").device());
+    const Tensor buffer = call<"zeros">(s, Sizes{flat.elements}, to, Value(), c.tensor("input").device());
     Value::Tensors copies;
     for (size_t i = 0; i < weights.size(); ++i) {
       const int64_t count = weights[i].numel();
@@ -277,10 +275,11 @@ void flatten_kernel(Call& c) {
 
 void add_cudnn_recurrent_operators(std::vector<Op>& ops) {
   ops.push_back(
-      {.schema = "_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, "
-                 "Tensor? cx, int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, "
-                 "float dropout, bool train, bool bidirectional, SymInt[] batch_sizes, Tensor? dropout_state) -> "
-                 "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+      {.schema =
+           "_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, "
+           "Tensor? cx, int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, "
+           "float dropout, bool train, bool bidirectional, SymInt[] batch_sizes, Tensor? dropout_state) -> "
+           "(Tensor, Tensor, Tensor, Tensor, Tensor)",
        .summary = "all steps of all layers of a recurrent network",
        .meta = forward_meta,
        .kernels = {{DeviceType::cuda, forward_cuda}},
@@ -288,32 +287,38 @@ void add_cudnn_recurrent_operators(std::vector<Op>& ops) {
                         {"input", "weight", "hx", "cx", "dropout_state", "result0", "result3", "result4"},
                         gradients}},
        .flops = forward_flops,
-       .examples = {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
-                    "0.0 True False () None"},
+       .examples =
+           {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
+            "0.0 True False () None"},
        .facts = {.random = true, .no_gradient_for = 0b11000, .cast_by = cast_and_flatten}});
   ops.push_back(
       {.schema =
-           "_cudnn_rnn_backward(Tensor input, Tensor[] weight, int weight_stride0, Tensor weight_buf, Tensor hx, "
-           "Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, int mode, SymInt "
+           "_cudnn_rnn_backward(Tensor input, Tensor[] weight, int weight_stride0, Tensor weight_buf, Tensor "
+           "hx, "
+           "Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, int mode, "
+           "SymInt "
            "hidden_size, SymInt proj_size, int num_layers, bool batch_first, float dropout, bool train, bool "
-           "bidirectional, SymInt[] batch_sizes, Tensor? dropout_state, Tensor reserve, bool[4] output_mask) -> "
+           "bidirectional, SymInt[] batch_sizes, Tensor? dropout_state, Tensor reserve, bool[4] output_mask) "
+           "-> "
            "(Tensor, Tensor, Tensor, Tensor[])",
        .summary = "gradients of input, states and weights",
        .meta = backward_meta,
        .kernels = {{DeviceType::cuda, backward_cuda}},
        .derivatives = not_differentiable,
        .flops = [](const Call& c) -> FlopCount { return {.own = 2 * forward_flops(c).own}; },
-       .examples = {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 f32[144] f32[1,2,4] f32[1,2,4] f32[5,2,4] "
-                    "f32[5,2,4] None None 2 4 0 1 False 0.0 True False () None u8[960] (True True True True)"}});
-  ops.push_back({.schema = "_cudnn_rnn_flatten_weight(Tensor[] weight_arr, int weight_stride0, SymInt input_size, int "
-                           "mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, bool "
-                           "bidirectional) -> Tensor",
-                 .summary = "moves weights into one buffer",
-                 .meta = flatten_meta,
-                 .kernels = {{DeviceType::cuda, flatten_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"}});
+       .examples = {
+           "f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 f32[144] f32[1,2,4] f32[1,2,4] f32[5,2,4] "
+           "f32[5,2,4] None None 2 4 0 1 False 0.0 True False () None u8[960] (True True True True)"}});
+  ops.push_back(
+      {.schema = "_cudnn_rnn_flatten_weight(Tensor[] weight_arr, int weight_stride0, SymInt input_size, int "
+                 "mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, bool "
+                 "bidirectional) -> Tensor",
+       .summary = "moves weights into one buffer",
+       .meta = flatten_meta,
+       .kernels = {{DeviceType::cuda, flatten_kernel}},
+       .derivatives = not_differentiable,
+       .flops = free_of_flops,
+       .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"}});
 }
 
 }  // namespace metaprof

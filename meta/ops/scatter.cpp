@@ -61,21 +61,22 @@ void take_along_dim_body(Call& c) {
 }
 
 void add_reading(std::vector<Op>& ops) {
-  ops.push_back({.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-                 .summary = "self at the places of index along a dimension",
-                 .meta = gather_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"self", "index"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"gather_backward">(b.session, b.grad(), b("self"),
-                                                                           b["dim"], b("index"),
-                                                                           b["sparse_grad"]))};
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,5] 1 i64[2,3]"}});
-  ops.push_back({.schema = "gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) "
-                           "-> Tensor",
+  ops.push_back(
+      {.schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+       .summary = "self at the places of index along a dimension",
+       .meta = gather_meta,
+       .kernels = {},
+       .derivatives = {{{"self"},
+                        {"self", "index"},
+                        [](Backward& b) -> Gradients {
+                          return {Tensor(call<"gather_backward">(b.session, b.grad(), b("self"), b["dim"],
+                                                                 b("index"), b["sparse_grad"]))};
+                        }}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,5] 1 i64[2,3]"}});
+  ops.push_back({.schema =
+                     "gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) "
+                     "-> Tensor",
                  .summary = "zeros with the gradient added at the places",
                  .meta = composite(gather_backward_body),
                  .kernels = {},
@@ -94,8 +95,9 @@ void add_reading(std::vector<Op>& ops) {
                                   }}},
                  .flops = free_of_flops,
                  .examples = {"f32[5,3] 0 i64[2]", "f32[5,3] 1 i64[4]"}});
-  ops.push_back({.schema = "index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> "
-                           "Tensor",
+  ops.push_back({.schema =
+                     "index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> "
+                     "Tensor",
                  .summary = "zeros with the gradient's slices added at the places",
                  .meta = composite(index_select_backward_body),
                  .kernels = {},
@@ -110,8 +112,8 @@ void add_reading(std::vector<Op>& ops) {
                                   {"self", "index"},
                                   [](Backward& b) -> Gradients {
                                     const Tensor zeros = zeros_like(b("self"));
-                                    return {Tensor(
-                                        call<"put_">(b.session, zeros, b("index"), b.grad(), true))};
+                                    return {
+                                        Tensor(call<"put_">(b.session, zeros, b("index"), b.grad(), true))};
                                   }}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] i64[4]"}});
@@ -170,17 +172,19 @@ Op scatter(std::string_view schema, std::string_view node, Derivatives derivativ
 void add_scatter(std::vector<Op>& ops) {
   ops.push_back(scatter("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
                         "ScatterBackward0",
-                        {{{"self"}, {"index"}, zero_at_places}, {{"src"}, {"index"}, at_places}}, free_of_flops,
-                        "f32[2,5] 1 i64[2,3] f32[2,3]"));
+                        {{{"self"}, {"index"}, zero_at_places}, {{"src"}, {"index"}, at_places}},
+                        free_of_flops, "f32[2,5] 1 i64[2,3] f32[2,3]"));
   ops.push_back(scatter("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
                         "ScatterBackward1", {{{"self"}, {"index"}, zero_at_places}}, free_of_flops,
                         "f32[2,5] 1 i64[2,3] 1"));
-  ops.push_back(scatter("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
-                        "Tensor",
-                        {}, not_differentiable, source_flops, "f32[2,5] 1 i64[2,3] f32[2,3] \"add\""));
-  ops.push_back(scatter("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) "
-                        "-> Tensor",
-                        {}, not_differentiable, elementwise_flops<1>, "f32[2,5] 1 i64[2,3] 2.0 \"add\""));
+  ops.push_back(
+      scatter("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
+              "Tensor",
+              {}, not_differentiable, source_flops, "f32[2,5] 1 i64[2,3] f32[2,3] \"add\""));
+  ops.push_back(
+      scatter("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) "
+              "-> Tensor",
+              {}, not_differentiable, elementwise_flops<1>, "f32[2,5] 1 i64[2,3] 2.0 \"add\""));
   ops.push_back({.schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
                  .summary = "self with src added at the places of index",
                  .meta = new_copy_meta,
@@ -192,8 +196,9 @@ void add_scatter(std::vector<Op>& ops) {
 }
 
 void add_index_writes(std::vector<Op>& ops) {
-  ops.push_back({.schema = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
-                           "Tensor",
+  ops.push_back({.schema =
+                     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
+                     "Tensor",
                  .summary = "self with alpha · slices of source added at the places of index",
                  .meta = new_copy_meta,
                  .kernels = {},
@@ -219,30 +224,31 @@ void add_index_writes(std::vector<Op>& ops) {
                  .flops = free_of_flops,
                  .examples = {"f32[5,3] 0 i64[2] f32[2,3]"},
                  .facts = {.in_place_too = true}});
-  ops.push_back({.schema = "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-                 .summary = "self with one number in the slices at the places of index",
-                 .meta = clone_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {"index"}, filled_at_places}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[5,3] 0 i64[2] 1.0"},
-                 .facts = {.in_place_too = true}});
-  ops.push_back({.schema = "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-                 .summary = "self with one number in the slices at the places of index",
-                 .meta = clone_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {"index"}, filled_at_places},
-                                 {{"value"},
-                                  {"index"},
-                                  [](Backward& b) -> Gradients {
-                                    Results unique = call<"_unique">(b.session, b("index"), false);
-                                    const Tensor filled =
-                                        index_select(b.grad(), b.integer("dim"), unique[0]);
-                                    return {sum(filled)};
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[5,3] 0 i64[2] f32[]"},
-                 .facts = {.node = "IndexFillBackward1", .in_place_too = true}});
+  ops.push_back(
+      {.schema = "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+       .summary = "self with one number in the slices at the places of index",
+       .meta = clone_meta,
+       .kernels = {},
+       .derivatives = {{{"self"}, {"index"}, filled_at_places}},
+       .flops = free_of_flops,
+       .examples = {"f32[5,3] 0 i64[2] 1.0"},
+       .facts = {.in_place_too = true}});
+  ops.push_back(
+      {.schema = "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+       .summary = "self with one number in the slices at the places of index",
+       .meta = clone_meta,
+       .kernels = {},
+       .derivatives = {{{"self"}, {"index"}, filled_at_places},
+                       {{"value"},
+                        {"index"},
+                        [](Backward& b) -> Gradients {
+                          Results unique = call<"_unique">(b.session, b("index"), false);
+                          const Tensor filled = index_select(b.grad(), b.integer("dim"), unique[0]);
+                          return {sum(filled)};
+                        }}},
+       .flops = free_of_flops,
+       .examples = {"f32[5,3] 0 i64[2] f32[]"},
+       .facts = {.node = "IndexFillBackward1", .in_place_too = true}});
   ops.push_back({.schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
                  .summary = "self, seen as one dimension, with source at the places of index",
                  .meta = clone_meta,
@@ -252,8 +258,8 @@ void add_index_writes(std::vector<Op>& ops) {
                                   [](Backward& b) -> Gradients {
                                     if (b.boolean("accumulate")) return {b.grad()};
                                     const Tensor zeros = zeros_like(b("source"));
-                                    return {Tensor(
-                                        call<"put">(b.session, b.grad(), b("index"), zeros, false))};
+                                    return {
+                                        Tensor(call<"put">(b.session, b.grad(), b("index"), zeros, false))};
                                   }},
                                  {{"source"},
                                   {"index", "source"},

@@ -192,32 +192,30 @@ Gradients backward_of(Backward& b, const Tensor& source) {
 }  // namespace
 
 void add_scatter_reduce_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
-                           "bool include_self=True) -> Tensor",
-                 .summary = "self with src reduced into the places of index",
-                 .meta = copy_of_self_meta,
-                 .kernels = {{DeviceType::cuda, kernel<By::element>}},
-                 .derivatives = {{{"self", "src"},
-                                  {"self", "index", "src", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    return backward_of<By::element>(b, b("src"));
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("src").numel()}; },
-                 .examples = {"f32[2,5] 1 i64[2,3] f32[2,3] \"sum\"", "f32[2,5] 1 i64[2,3] f32[2,3] \"mean\" False"},
-                 .facts = {.in_place_too = true}});
-  ops.push_back({.schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
-                           "include_self=True) -> Tensor",
-                 .summary = "self with slices of source reduced into the places of index",
-                 .meta = copy_of_self_meta,
-                 .kernels = {{DeviceType::cuda, kernel<By::slice>}},
-                 .derivatives = {{{"self", "source"},
-                                  {"self", "index", "source", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    return backward_of<By::slice>(b, b("source"));
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("source").numel()}; },
-                 .examples = {"f32[5,3] 0 i64[2] f32[2,3] \"amax\""},
-                 .facts = {.in_place_too = true}});
+  ops.push_back(
+      {.schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+                 "bool include_self=True) -> Tensor",
+       .summary = "self with src reduced into the places of index",
+       .meta = copy_of_self_meta,
+       .kernels = {{DeviceType::cuda, kernel<By::element>}},
+       .derivatives = {{{"self", "src"},
+                        {"self", "index", "src", "result"},
+                        [](Backward& b) -> Gradients { return backward_of<By::element>(b, b("src")); }}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("src").numel()}; },
+       .examples = {"f32[2,5] 1 i64[2,3] f32[2,3] \"sum\"", "f32[2,5] 1 i64[2,3] f32[2,3] \"mean\" False"},
+       .facts = {.in_place_too = true}});
+  ops.push_back(
+      {.schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+                 "include_self=True) -> Tensor",
+       .summary = "self with slices of source reduced into the places of index",
+       .meta = copy_of_self_meta,
+       .kernels = {{DeviceType::cuda, kernel<By::slice>}},
+       .derivatives = {{{"self", "source"},
+                        {"self", "index", "source", "result"},
+                        [](Backward& b) -> Gradients { return backward_of<By::slice>(b, b("source")); }}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("source").numel()}; },
+       .examples = {"f32[5,3] 0 i64[2] f32[2,3] \"amax\""},
+       .facts = {.in_place_too = true}});
 }
 
 }  // namespace metaprof

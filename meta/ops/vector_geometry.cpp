@@ -19,7 +19,8 @@ Tensor cat(const Tensor& a, const Tensor& b, const Tensor& c, int64_t dim) {
 Sizes pair_sizes(const Call& c) {
   const Tensor &x1 = c.tensor("x1"), &x2 = c.tensor("x2");
   if (x1.dim() < 2 || x2.dim() < 2 || x1.size(-1) != x2.size(-1))
-    c.error(fmt::format("expects two lists of vectors of one size; got {} and {}", describe(x1), describe(x2)));
+    c.error(
+        fmt::format("expects two lists of vectors of one size; got {} and {}", describe(x1), describe(x2)));
   Sizes sizes = broadcast(SizesView(x1.sizes()).first(size_t(x1.dim() - 2)),
                           SizesView(x2.sizes()).first(size_t(x2.dim() - 2)));
   sizes.push_back(x1.size(-2));
@@ -145,22 +146,19 @@ void cross_body(Call& c) {
 }
 
 void add_cross_products(std::vector<Op>& ops) {
-  ops.push_back({.schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
-                 .summary = "vectors at right angles to both",
-                 .meta = cross_meta,
-                 .kernels = {},
-                 .derivatives = {{{"other"},
-                                  {"self"},
-                                  [](Backward& b) -> Gradients {
-                                    return {cross(b.grad(), b("self"), b["dim"])};
-                                  }},
-                                 {{"self"},
-                                  {"other"},
-                                  [](Backward& b) -> Gradients {
-                                    return {cross(b("other"), b.grad(), b["dim"])};
-                                  }}},
-                 .flops = elementwise_flops<3>,
-                 .examples = {"f32[2,3] f32[2,3]"}});
+  ops.push_back(
+      {.schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+       .summary = "vectors at right angles to both",
+       .meta = cross_meta,
+       .kernels = {},
+       .derivatives = {{{"other"},
+                        {"self"},
+                        [](Backward& b) -> Gradients { return {cross(b.grad(), b("self"), b["dim"])}; }},
+                       {{"self"},
+                        {"other"},
+                        [](Backward& b) -> Gradients { return {cross(b("other"), b.grad(), b["dim"])}; }}},
+       .flops = elementwise_flops<3>,
+       .examples = {"f32[2,3] f32[2,3]"}});
   ops.push_back({.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
                  .summary = "vectors at right angles to both",
                  .meta = composite(cross_body),
@@ -182,44 +180,45 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
                  .derivatives = {{{"x1", "x2"}, {"x1", "x2", "result"}, euclidean_gradients}},
                  .flops = elementwise_flops<4>,
                  .examples = {"f32[2,3,5] f32[2,4,5]"}});
-  ops.push_back({.schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-                 .summary = "p-norm of x1[i] − x2[j]",
-                 .meta = distances_meta,
-                 .kernels = {},
-                 .derivatives = {{{"x1"},
-                                  {"x1", "x2", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    return {distance_gradient(b, contiguous(b.grad()), b("x1"), b("x2"),
-                                                              b("result"))};
-                                  }},
-                                 {{"x2"},
-                                  {"x1", "x2", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    const Tensor distances = contiguous(mT(b("result")));
-                                    const Tensor grad = contiguous(mT(b.grad()));
-                                    return {distance_gradient(b, grad, b("x2"), b("x1"), distances)};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 3 * c.result_tensor().numel() * c.tensor("x1").size(-1)};
-                 },
-                 .examples = {"f32[3,5] f32[4,5] 1.0 None"},
-                 .facts = {.node = "CdistBackward0"}});
-  ops.push_back({.schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
-                 .summary = "gradient of the first list of vectors",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor &x1 = c.tensor("x1"), &grad = c.tensor("grad");
-                       Sizes sizes(grad.sizes().begin(), grad.sizes().end() - 2);
-                       sizes.push_back(x1.size(-2));
-                       sizes.push_back(x1.size(-1));
-                       c.output(sizes, x1.dtype());
-                     },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
-                 },
-                 .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"}});
+  ops.push_back(
+      {.schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+       .summary = "p-norm of x1[i] − x2[j]",
+       .meta = distances_meta,
+       .kernels = {},
+       .derivatives = {{{"x1"},
+                        {"x1", "x2", "result"},
+                        [](Backward& b) -> Gradients {
+                          return {distance_gradient(b, contiguous(b.grad()), b("x1"), b("x2"), b("result"))};
+                        }},
+                       {{"x2"},
+                        {"x1", "x2", "result"},
+                        [](Backward& b) -> Gradients {
+                          const Tensor distances = contiguous(mT(b("result")));
+                          const Tensor grad = contiguous(mT(b.grad()));
+                          return {distance_gradient(b, grad, b("x2"), b("x1"), distances)};
+                        }}},
+       .flops = [](const Call& c) -> FlopCount {
+         return {.own = 3 * c.result_tensor().numel() * c.tensor("x1").size(-1)};
+       },
+       .examples = {"f32[3,5] f32[4,5] 1.0 None"},
+       .facts = {.node = "CdistBackward0"}});
+  ops.push_back(
+      {.schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+       .summary = "gradient of the first list of vectors",
+       .meta =
+           [](Call& c) {
+             const Tensor &x1 = c.tensor("x1"), &grad = c.tensor("grad");
+             Sizes sizes(grad.sizes().begin(), grad.sizes().end() - 2);
+             sizes.push_back(x1.size(-2));
+             sizes.push_back(x1.size(-1));
+             c.output(sizes, x1.dtype());
+           },
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount {
+         return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
+       },
+       .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"}});
   ops.push_back({.schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
                  .summary = "p-norm of x1[i] − x2[j]",
                  .meta = composite(cdist_body),

@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"node #1 A call=1\n", "t:1: call 1 does not exist"},
         Malformed{"node #1 A => #1", "t:1: expected module=, call=, seq= or '->', got '=>'"},
         Malformed{"+ 1 8 input\nsave 1 3", "t:2: expected a node as NAME#NUMBER, got '3'"},
-        Malformed{"# step 3", "t:1: expected phase, enter or leave, got 'step'"},
+        Malformed{"# step 3", "t:1: expected phase, pause, enter or leave, got 'step'"},
         Malformed{"# phase warmup",
                   "t:1: expected setup, forward, backward, recompute, optimizer or zero_grad, got 'warmup'"},
         Malformed{"# phase forward", "t:1: expected 'step' and its number, got the end of the line"},
