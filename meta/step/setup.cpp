@@ -3,6 +3,7 @@
 #include <map>
 
 #include "meta/core/error.h"
+#include "meta/ops/recurrent.h"
 
 namespace metaprof {
 namespace {
@@ -51,6 +52,7 @@ class Placement {
     for (const std::string& path : children_first(program_.modules)) {
       for (size_t i : owned[path]) place_state(i);
       owned[path].clear();
+      flatten_recurrent(path);
     }
     // Names outside every module that the file lists.
     for (size_t i = 0; i < program_.inputs.size(); ++i)
@@ -108,6 +110,42 @@ class Placement {
       session_.module = 0;
     }
     placed_.inputs[i] = value;
+  }
+
+  // A recurrent module on a CUDA device moves its weights into one buffer (torch.nn.RNNBase._apply), for the
+  // dtypes that torch.backends.cudnn.is_acceptable takes.
+  void flatten_recurrent(const std::string& path) {
+    if (session_.profile.type != DeviceType::cuda) return;
+    for (const GraphNode& node : program_.graph.nodes) {
+      const Operand* weights = operand_named(node, "params");
+      if (!weights || weights->values.empty() || !operand_named(node, "num_layers")) continue;
+      std::vector<Tensor> tensors;
+      bool own = true;
+      for (ValueId value : weights->values) {
+        const size_t i = input_of(value);
+        own &= i < program_.inputs.size() && owner_of(program_.inputs[i].name) == path;
+        if (own) tensors.push_back(placed_.inputs[i].tensor());
+      }
+      if (!own || tensors[0].dtype() == DType::bf16) continue;
+      Scoped<Category> born_as(session_.category, Category::parameter);
+      flatten_recurrent_weights(session_, node.op, tensors,
+                                operand_named(node, "has_biases")->constant.boolean(),
+                                operand_named(node, "num_layers")->constant.integer(),
+                                operand_named(node, "bidirectional")->constant.boolean());
+      return;
+    }
+  }
+
+  static const Operand* operand_named(const GraphNode& node, std::string_view name) {
+    for (const Operand& operand : node.operands)
+      if (operand.name == name) return &operand;
+    return nullptr;
+  }
+
+  size_t input_of(ValueId value) const {
+    size_t i = 0;
+    while (i < program_.inputs.size() && program_.inputs[i].value != value) ++i;
+    return i < program_.inputs.size() ? first_name(i) : i;
   }
 
   void place_input(size_t i) {
