@@ -16,7 +16,7 @@ namespace metaprof {
 struct MemoryEvent {
   bool allocation = false;
   int64_t storage = 0;  ///< the recording's number, or the trace's
-  int64_t bytes = 0;    ///< as requested
+  int64_t bytes = 0;    ///< as asked for
   size_t source = 0;    ///< index of the line, or of the trace's event
 };
 

@@ -17,7 +17,7 @@ struct RecordedLine {
   Kind kind = Kind::other;
   int depth = 0;               ///< of what begins or ends; of an allocation: how many operators are open
   int64_t storage = 0;         ///< allocate, free
-  int64_t bytes = 0;           ///< allocate: as requested
+  int64_t bytes = 0;           ///< allocate: as asked for
   std::string_view name = {};  ///< begin: "aten::add.Tensor", "evaluate AddBackward0"
   std::string_view text = {};  ///< begin: the inputs; end: the outputs
   int64_t number = 0;          ///< of the line in its file

@@ -14,7 +14,7 @@ constexpr int64_t kSlack = 255;
 constexpr int64_t kNothing = 1;
 
 // Tile states of a decoupled look-back: one descriptor per tile and 32 for padding
-// (cub/agent/single_pass_scan_operators.cuh). Values of a primitive type share a word with their status,
+// (CUB, single_pass_scan_operators.cuh). Values of a primitive type share a word with their status,
 // others stand in arrays of their own. They are one allocation within the operator's, with slack of its own.
 int64_t tile_states(int64_t tiles, int64_t value_bytes, bool primitive) {
   const int64_t states = tiles + 32;

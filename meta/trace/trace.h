@@ -3,7 +3,7 @@
 // downstream (opcount, profiler, reports) reads traces and nothing else.
 //
 // A storage is numbered from 1 in the order of birth; 0 means "no storage". Text is interned: an index into
-// `text`, where 0 is the empty string. Bytes are as requested, before any allocator rounds them.
+// `text`, where 0 is the empty string. Bytes are as asked for, before any allocator rounds them.
 
 #include <cstdint>
 #include <deque>
