@@ -111,6 +111,7 @@ PlannedWorkspace WorkspaceTable::convolution(const ConvolutionPlan& plan, const 
     return {};
   }
   ++found_;
+  blocks_ += row->second > 0;
   return {row->second, WorkspaceSource::table};
 }
 

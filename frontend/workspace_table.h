@@ -26,11 +26,12 @@ class WorkspaceTable final : public PlannedWorkspaces {
 
   size_t size() const { return bytes_.size(); }
   int64_t found() const { return found_; }    ///< questions answered from the table
+  int64_t blocks() const { return blocks_; }  ///< of those: with more than 0 bytes
   int64_t missed() const { return missed_; }  ///< questions that no line describes
 
  private:
   std::unordered_map<std::string, int64_t> bytes_;  ///< by the operation as text
-  int64_t found_ = 0, missed_ = 0;
+  int64_t found_ = 0, blocks_ = 0, missed_ = 0;
 };
 
 }  // namespace metaprof
