@@ -1,5 +1,7 @@
 // metaprof profile: runs the steps of a model on a described device and reports what they cost.
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -9,6 +11,7 @@
 #include "cli/metaprof.h"
 #include "cli/profile_options.h"
 #include "cli/sizes.h"
+#include "frontend/workspace_table.h"
 #include "meta/core/error.h"
 #include "meta/trace/text.h"
 #include "profiler/allocator/caching_allocator.h"
@@ -59,6 +62,14 @@ std::unique_ptr<DeviceAllocator> allocator_of(const DeviceProfile& device, const
   return std::make_unique<CachingAllocator>(options);
 }
 
+// What cuDNN plans, from a file; without one it takes nothing: no rule knows its plans.
+std::unique_ptr<WorkspaceTable> read_workspaces(ProfileOptions& options, const DeviceProfile& device) {
+  if (options.workspaces == "auto" || options.workspaces == "none") return nullptr;
+  auto table = std::make_unique<WorkspaceTable>(options.workspaces, device.name);
+  options.step.workspaces = table.get();
+  return table;
+}
+
 void read_environment(ProfileOptions& options) {
   for (const std::string& text : options.environment) {
     const size_t equals = text.find('=');
@@ -73,6 +84,8 @@ int profile(const CLI::App& command, ProfileOptions options) {
   DeviceProfile device = load_device(options.device);
   if (!options.memory.empty()) device.memory = parse_size(options.memory);
 
+  const auto workspaces = read_workspaces(options, device);
+
   ProfileReport report;
   report.device = device.name;
   report.device_title = device.title;
@@ -83,7 +96,12 @@ int profile(const CLI::App& command, ProfileOptions options) {
   const auto allocator = allocator_of(device, options.alloc_conf);
   report.memory = profile_memory(trace, device.type, *allocator);
   report.counts = count(trace, rates_of(device));
-  report.workspaces.rule = report.memory.workspaces;
+  report.workspaces.table = workspaces ? workspaces->blocks() : 0;
+  report.workspaces.rule = report.memory.workspaces - report.workspaces.table;
+  if (workspaces && workspaces->missed() > 0)
+    std::cerr << fmt::format("note: {} of {} calls of convolutions are not in {}: they take no workspace\n",
+                             workspaces->missed(), workspaces->missed() + workspaces->found(),
+                             options.workspaces);
 
   if (!options.json.empty()) write_result(options.json, profile_json(report));
   options.text.colour = colour_on_stdout();

@@ -105,9 +105,6 @@ void refuse_what_does_not_work_yet(const ProfileOptions& options) {
   if (options.batch) fail("--batch does not work yet: export the model with the batch size that you want");
   if (!options.settings.empty())
     fail("--set does not work yet: export the model with the inputs that you want");
-  if (options.workspaces != "auto" && options.workspaces != "none")
-    fail("--workspaces {} does not work yet: take none or auto; both leave cuDNN's plans at 0 bytes so far",
-         options.workspaces);
 }
 
 void refuse_step_options(const CLI::App& command, std::string_view why) {

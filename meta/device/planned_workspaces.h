@@ -30,10 +30,11 @@ struct PlannedWorkspace {
 };
 
 /// Answers for a device and its library versions. A session without one assumes that libraries need nothing.
+/// One object serves one session at a time: it may count its answers.
 class PlannedWorkspaces {
  public:
   virtual ~PlannedWorkspaces() = default;
-  virtual PlannedWorkspace convolution(const ConvolutionPlan& plan, const DeviceProfile& device) const = 0;
+  virtual PlannedWorkspace convolution(const ConvolutionPlan& plan, const DeviceProfile& device) = 0;
 };
 
 }  // namespace metaprof

@@ -65,6 +65,7 @@ const Registry& standard_registry() {
              add_upsampling_operators,
              add_group_norm_operators,
              add_rms_norm_operators,
+             add_weight_norm_operators,
              add_grid_sampling_operators,
              add_image_layout_operators,
          })

@@ -69,6 +69,7 @@ void add_unpooling_operators(std::vector<Op>& ops);
 void add_upsampling_operators(std::vector<Op>& ops);
 void add_group_norm_operators(std::vector<Op>& ops);
 void add_rms_norm_operators(std::vector<Op>& ops);
+void add_weight_norm_operators(std::vector<Op>& ops);
 void add_grid_sampling_operators(std::vector<Op>& ops);
 void add_image_layout_operators(std::vector<Op>& ops);
 

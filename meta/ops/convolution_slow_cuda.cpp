@@ -18,9 +18,10 @@ Tensor part(Call& c, const Tensor& tensor, int64_t dim, int64_t groups, int64_t 
   return c.contiguous(alias(tensor, sizes, tensor.strides(), offset));
 }
 
-Sizes part_sizes(Sizes sizes, int64_t dim, int64_t groups) {
-  sizes[size_t(dim)] /= groups;
-  return sizes;
+Sizes part_sizes(SizesView sizes, int64_t dim, int64_t groups) {
+  Sizes part(sizes);
+  part[size_t(dim)] /= groups;
+  return part;
 }
 
 int64_t positions(const Sizes& sizes) { return numel(SizesView(sizes.begin() + 2, sizes.end())); }

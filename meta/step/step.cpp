@@ -68,6 +68,7 @@ class StepPlan {
       : program_(program),
         options_(options),
         session_(make_session(with_environment(profile, options.environment))) {
+    session_->planned_workspaces = options.workspaces;
     for (size_t i = 0; i < program.outputs.size(); ++i)
       if (program.outputs[i].operand.kind == Operand::Kind::value &&
           program.outputs[i].operand.value == program.loss())

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "meta/device/planned_workspaces.h"
 #include "meta/device/profile.h"
 #include "meta/program/program.h"
 #include "meta/trace/trace.h"
@@ -28,6 +29,7 @@ struct StepOptions {
   bool strict = false;         ///< an unknown operator is an error
   std::map<std::string, std::string>
       environment;  ///< of the process: CUBLAS_WORKSPACE_CONFIG, CUBLASLT_WORKSPACE_SIZE
+  PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing
 };
 
 /// Runs the step plan. Errors: bad option words; an operator's arguments do not fit (names operator and

@@ -100,7 +100,7 @@ class Session {
   std::map<uint32_t, LibraryWorkspace> workspaces;
   /// Who knows what libraries plan for one call (meta/device/planned_workspaces.h); null: they take nothing.
   /// Must outlive the session.
-  const PlannedWorkspaces* planned_workspaces = nullptr;
+  PlannedWorkspaces* planned_workspaces = nullptr;
   /// State of autograd (meta/autograd/state.h); owned, opaque here.
   std::unique_ptr<void, void (*)(void*)> autograd{nullptr, [](void*) {}};
   /// State of autocast (cached casts); owned, opaque here.

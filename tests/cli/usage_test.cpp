@@ -54,9 +54,7 @@ TEST(Usage, OptionsThatDoNotWorkYetSaySo) {
                  "--batch does not work yet: export the model with the batch size that you want");
   expect_refusal("profile x.pt2 --set x=3",
                  "--set does not work yet: export the model with the inputs that you want");
-  expect_refusal("profile x.pt2 --workspaces table.json",
-                 "--workspaces table.json does not work yet: take none or auto; both leave cuDNN's plans at "
-                 "0 bytes so far");
+  expect_refusal("profile x.pt2 --workspaces no-such.jsonl", "no-such.jsonl: no such file");
   expect_refusal("profile x.pt2 --env A", "--env: 'A' is no NAME=VALUE");
 }
 

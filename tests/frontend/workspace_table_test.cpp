@@ -1,0 +1,82 @@
+#include "frontend/workspace_table.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "meta/core/error.h"
+#include "tests/read_file.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kFile = "tests/data/workspaces/three.jsonl";
+
+ConvolutionPlan plan(PlannedOp op, std::span<const int64_t> stride) {
+  static constexpr int64_t x[] = {8, 3, 64, 64}, w[] = {16, 3, 3, 3}, ones[] = {1, 1};
+  static constexpr int64_t x_strides[] = {12288, 4096, 64, 1}, w_strides[] = {27, 9, 3, 1};
+  static constexpr int64_t y_strides[] = {65536, 4096, 64, 1};
+  return {.op = op,
+          .x = x,
+          .w = w,
+          .stride = stride,
+          .padding = ones,
+          .dilation = ones,
+          .x_strides = x_strides,
+          .w_strides = w_strides,
+          .y_strides = y_strides,
+          .dtype = DType::f32};
+}
+
+constexpr int64_t kOnes[] = {1, 1}, kTwos[] = {2, 2};
+
+TEST(WorkspaceTable, AnswersForItsDevice) {
+  const DeviceProfile& device = *find_device("h200");
+  WorkspaceTable table(kFile, "h200");
+  EXPECT_EQ(table.size(), 2u);  // the line about attention is passed over
+  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kOnes), device).bytes, 1024);
+  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_wgrad, kOnes), device).bytes, 0);
+  EXPECT_EQ(table.found(), 2);
+  WorkspaceTable other(kFile, "a100");
+  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_fwd, kOnes), *find_device("a100")).bytes, 2048);
+}
+
+TEST(WorkspaceTable, KnowsNothingOfOtherOperations) {
+  WorkspaceTable table(kFile, "h200");
+  const PlannedWorkspace answer = table.convolution(plan(PlannedOp::conv_fwd, kTwos), *find_device("h200"));
+  EXPECT_EQ(answer.bytes, 0);
+  EXPECT_EQ(answer.source, WorkspaceSource::rule);
+  EXPECT_EQ(table.missed(), 1);
+}
+
+std::string message_for(const std::string& text, const std::string& device = "h200") {
+  const std::string path = testing::TempDir() + "workspaces.jsonl";
+  std::ofstream(path) << text;
+  try {
+    WorkspaceTable table(path, device);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    return message.substr(message.find("workspaces.jsonl"));
+  }
+  return "no error";
+}
+
+TEST(WorkspaceTable, MistakesAreNamedWithTheirLine) {
+  EXPECT_EQ(message_for(""), "workspaces.jsonl: no line describes a convolution");
+  EXPECT_EQ(message_for("{\"op\": \"sdpa_fwd\"}\n"), "workspaces.jsonl: no line describes a convolution");
+  std::string rows = read_file(kFile);
+  EXPECT_EQ(message_for(rows, "t4"), "workspaces.jsonl: no line has a size for the device 't4'");
+  const std::string first = rows.substr(0, rows.find('\n') + 1);
+  std::string changed = first;
+  changed.replace(changed.find("1024"), 4, "1025");
+  EXPECT_EQ(message_for(first + changed),
+            "workspaces.jsonl:2: the same operation has 1024 bytes in an earlier line, 1025 here");
+  EXPECT_NE(message_for("{\"op\": \"conv_fwd\"}").find("workspaces.jsonl:1"), std::string::npos);
+  EXPECT_NE(message_for("{").find("workspaces.jsonl:1"), std::string::npos);
+  EXPECT_THROW(WorkspaceTable("tests/data/none.jsonl", "h200"), Error);
+  EXPECT_THROW(WorkspaceTable("tests/data", "h200"), Error);
+}
+
+}  // namespace
+}  // namespace metaprof
