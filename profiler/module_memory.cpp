@@ -62,8 +62,8 @@ class ForwardWalk {
   }
 
   void pass(const Event& event, size_t at) {
-    if (event.kind == Event::Kind::call) frames_.push_back({false, event.id});
-    if (event.kind == Event::Kind::node) frames_.push_back({true, event.id});
+    if (event.kind == Event::Kind::call) frames_.emplace_back(false, event.id);
+    if (event.kind == Event::Kind::node) frames_.emplace_back(true, event.id);
     if (event.kind == Event::Kind::end && !frames_.empty()) end_frame();
     if (event.kind == Event::Kind::enter)
       open_.push_back(

@@ -76,6 +76,7 @@ std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& 
   if (alive.size() > most) alive.resize(most);
   const TensorOfStorage tensors(trace, alive);
   std::vector<LargeStorage> largest;
+  largest.reserve(alive.size());
   for (const uint32_t id : alive) largest.push_back(describe(trace, live, id, tensors));
   return largest;
 }

@@ -24,7 +24,7 @@ inline int path_depth(std::string_view path) {
 inline std::vector<std::string_view> enclosing_modules(std::string_view path) {
   std::vector<std::string_view> paths;
   for (; !path.empty(); path = parent_path(path)) paths.push_back(path);
-  paths.push_back("");
+  paths.emplace_back("");
   return paths;
 }
 
