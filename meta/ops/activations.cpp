@@ -154,6 +154,12 @@ void add_piecewise_backwards(std::vector<Op>& ops) {
       "grad where self > threshold, else 0",
       [](Backward& b) { return call<"threshold_backward">(b.session, b.grad(), b("self"), b["threshold"]); },
       {"f32[2,3] f32[2,3] 0"}));
+  // Its iterator takes self before the gradient, so self's order of dimensions decides
+  // (Activation.cpp, 2.11).
+  ops.back().meta = Meta([](Call& c) {
+    const Tensor &self = c.tensor("self"), &grad = c.tensor("grad_output");
+    elementwise(c, {&self, &grad}, result_type({&self, &grad}));
+  });
   ops.push_back(piecewise_backward(
       "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
       "grad where self is between the bounds, else 0",

@@ -204,6 +204,13 @@ void add_extrema(std::vector<Op>& ops) {
 }  // namespace
 
 void add_binary_operators(std::vector<Op>& ops) {
+  ops.push_back({.schema = "maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+                 .summary = "out := the larger of self and other",
+                 .meta = [](Call& c) { c.result(c.tensor("out")); },
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<1>,
+                 .examples = {"f32[2,3] f32[2,3] f32[2,3]"}});
   add_sums(ops);
   add_products(ops);
   add_quotients(ops);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
 #include "meta/core/error.h"
@@ -170,7 +172,10 @@ bool Interpreter::names_float32(const GraphNode& node) const {
   const auto& frames = program_.source_stacks[size_t(node.source)];
   if (frames.empty()) return false;
   const std::string& code = frames.back().code;
-  return code.find("float32") != std::string::npos || code.find(".float()") != std::string::npos;
+  if (code.find(".float()") != std::string::npos) return true;
+  const size_t at = code.find("torch.float");  // not torch.float16
+  return at != std::string::npos &&
+         (code.compare(at, 13, "torch.float32") == 0 || !std::isdigit(code[at + 11]));
 }
 
 void Interpreter::store(const Step& step, ResultList results, std::vector<Value>& values) {
