@@ -39,7 +39,7 @@ Gradients AccumulateGrad::apply(Gradients& incoming) {
   TensorExtra& extra = variable->ensure_extra();
   const bool grad_mode = session.modes.grad;
   const uint32_t expected_owners = 1 + (hooks && !hooks->after.empty());
-  auto become = [&](Tensor value) {
+  auto become = [&](const Tensor& value) {
     extra.grad = value;
     session.categorise(*value->storage, Category::gradient);
   };

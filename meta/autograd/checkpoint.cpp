@@ -147,7 +147,7 @@ class Frame final : public Counted {
 
 Placeholder::~Placeholder() { frame->forget(index); }
 
-std::vector<Value> checkpoint_with_placeholders(Session& session, CheckpointBody body,
+std::vector<Value> checkpoint_with_placeholders(Session& session, const CheckpointBody& body,
                                                 const std::vector<Value>& inputs) {
   auto frame = make<Frame>(session, body, inputs);
   auto hooks = std::make_shared<SavedTensorHooks>();
@@ -220,7 +220,7 @@ class CheckpointFunction final : public Node {
   Surroundings before_;
 };
 
-std::vector<Value> checkpoint_reentrant(Session& session, CheckpointBody body,
+std::vector<Value> checkpoint_reentrant(Session& session, const CheckpointBody& body,
                                         const std::vector<Value>& inputs) {
   auto node = make<CheckpointFunction>(session, body, inputs);
   std::vector<Value> outputs;
@@ -243,11 +243,11 @@ std::vector<Value> checkpoint_reentrant(Session& session, CheckpointBody body,
 
 }  // namespace
 
-std::vector<Value> checkpoint(Session& session, CheckpointBody body, std::vector<Value> inputs,
+std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
                               bool reentrant) {
   if (!session.modes.grad) return body(inputs);
-  return reentrant ? checkpoint_reentrant(session, std::move(body), inputs)
-                   : checkpoint_with_placeholders(session, std::move(body), inputs);
+  return reentrant ? checkpoint_reentrant(session, body, inputs)
+                   : checkpoint_with_placeholders(session, body, inputs);
 }
 
 }  // namespace metaprof

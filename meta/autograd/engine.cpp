@@ -130,7 +130,7 @@ class Evaluation {
   }
 
  private:
-  void evaluate(Ref<Node> held, InputBuffer inputs) {
+  void evaluate(const Ref<Node>& held, InputBuffer inputs) {
     Node& node = *held;
     session_.trace.add({.kind = Event::Kind::node, .id = node.record});
     Scoped<uint32_t> in_node(session_.node, node.record + 1);

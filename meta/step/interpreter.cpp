@@ -206,7 +206,7 @@ void Interpreter::run_higher_order(const Prepared& prepared, const Step& step, s
     } else if (operand.name.empty()) {
       const Value value = evaluate(operand, values);
       if (value.is_tensors()) {
-        for (const Tensor& tensor : value.tensors()) inputs.push_back(Value(tensor));
+        for (const Tensor& tensor : value.tensors()) inputs.emplace_back(tensor);
       } else {
         inputs.push_back(value);
       }

@@ -68,8 +68,8 @@ void Interpreter::prepare_regions(Prepared& prepared) {
   if (prepared.regions.empty())
     fail("--checkpoint: no module of {} matches '{}'", program_.name, options_.checkpoint);
   std::set<ValueId> state;
-  for (size_t i = 0; i < program_.inputs.size(); ++i)
-    if (program_.inputs[i].kind != ProgramInput::Kind::user) state.insert(program_.inputs[i].value);
+  for (const ProgramInput& input : program_.inputs)
+    if (input.kind != ProgramInput::Kind::user) state.insert(input.value);
   std::vector<std::set<ValueId>> inputs(prepared.regions.size()), outputs(prepared.regions.size());
   auto use = [&](ValueId value, int region) {
     const int made_in = producer[size_t(value)] < 0 ? -1 : region_of[size_t(producer[size_t(value)])];
@@ -116,7 +116,7 @@ void Interpreter::run_region(const Prepared& prepared, const Region& region, std
     for (size_t i = 0; i < given.size(); ++i) own[size_t(region.inputs[i])] = given[i];
     return run_again(prepared, region, std::move(own));
   };
-  std::vector<Value> outputs = checkpoint(session_, body, std::move(inputs), options_.checkpoint_reentrant);
+  std::vector<Value> outputs = checkpoint(session_, body, inputs, options_.checkpoint_reentrant);
   for (size_t i = 0; i < outputs.size(); ++i) values[size_t(region.outputs[i])] = std::move(outputs[i]);
   for (size_t i = region.begin; i < region.end; ++i)
     for (ValueId value : prepared.steps[i].dropped) values[size_t(value)] = Value();

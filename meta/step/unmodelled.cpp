@@ -9,7 +9,8 @@ namespace {
 // Backward of something unknown: a gradient of its own for every argument that needs one.
 class UnmodelledBackward final : public Node {
  public:
-  UnmodelledBackward(Session& session, std::string_view op, std::vector<Tensor> arguments, uint32_t maker)
+  UnmodelledBackward(Session& session, std::string_view op, const std::vector<Tensor>& arguments,
+                     uint32_t maker)
       : Node(session, "UnmodelledBackward(" + std::string(op) + ")", maker) {
     for (const Tensor& tensor : arguments) {
       add_next(gradient_edge(tensor));

@@ -92,7 +92,7 @@ const Tensor& Value::tensor() const {
   if (kind_ == Kind::none) return kUndefined;
   if (kind_ != Kind::tensor) wrong_kind(Kind::tensor);
   // A Tensor is one pointer, and so is the payload.
-  static_assert(sizeof(Tensor) == sizeof(TensorImpl*));
+  static_assert(sizeof(Tensor) == sizeof(void*));
   return reinterpret_cast<const Tensor&>(payload_.tensor);
 }
 
