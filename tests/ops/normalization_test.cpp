@@ -86,9 +86,11 @@ TEST_F(Normalisations, ManyRowsMakePartialSumsInLayerNorm) {
 }
 
 TEST_F(Normalisations, RmsNormIsOneKernelIfTheWeightHasTheInputsDtype) {
-  const Tensor x = tensor(Sizes{4, 8}, DType::bf16);
-  call<"rms_norm">(*session_, x, Sizes{8}, tensor(Sizes{8}, DType::bf16), 1e-6);
-  EXPECT_TRUE(called("aten::_fused_rms_norm"));
+  {
+    const Tensor x = tensor(Sizes{4, 8}, DType::bf16);
+    call<"rms_norm">(*session_, x, Sizes{8}, tensor(Sizes{8}, DType::bf16), 1e-6);
+    EXPECT_TRUE(called("aten::_fused_rms_norm"));
+  }
   session_ = make_session(*find_device("h200"));
   const Tensor y = tensor(Sizes{4, 8}, DType::bf16);
   call<"rms_norm">(*session_, y, Sizes{8}, tensor(Sizes{8}, DType::f32), 1e-6);
