@@ -19,7 +19,7 @@ struct Capture {
 
 // What a running backward knows of a node.
 struct NodeState {
-  Ref<Node> node;  // held until the task is over
+  Ref<Node> node;                      // held until the task is over
   uint32_t task_before, index_before;  // of an outer backward that the node belongs to, too
   int dependencies = 0;
   bool needed = false;   // run it; only asked where the caller named inputs
