@@ -91,7 +91,9 @@ void unpool_meta(Call& c) {
   const Sizes wanted = spread_over(c, "output_size", dims);
   Sizes sizes = self.sizes();
   std::copy(wanted.begin(), wanted.end(), sizes.end() - int64_t(dims));
-  c.output(sizes, self.dtype());
+  // In two dimensions the host keeps channels_last (MaxUnpooling.cpp).
+  const bool kept = dims == 2 && !self.is_cuda();
+  c.output(sizes, kept ? pooled_strides(self, sizes) : contiguous_strides(sizes), self.dtype());
 }
 
 void unpool_cuda(Call& c) {
