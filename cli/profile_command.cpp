@@ -55,7 +55,8 @@ Trace run_model(const CLI::App& command, const ProfileOptions& options, const De
 }
 
 // The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
-std::unique_ptr<DeviceAllocator> make_allocator(const DeviceProfile& device, const AllocConf& conf, Bytes memory) {
+std::unique_ptr<DeviceAllocator> make_allocator(const DeviceProfile& device, const AllocConf& conf,
+                                                Bytes memory) {
   if (device.type == DeviceType::cpu) return std::make_unique<ExactAllocator>();
   return std::make_unique<CachingAllocator>(
       CachingAllocatorOptions{.conf = conf, .device = {.capacity = static_cast<uint64_t>(memory.count)}});
@@ -110,7 +111,8 @@ int profile(const CLI::App& command, ProfileOptions options) {
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table;
   if (workspaces && workspaces->missed() > 0)
     message(fmt::format("note: {} of {} calls of convolutions are not in {}: they take no workspace",
-                        workspaces->missed(), workspaces->missed() + workspaces->found(), options.workspaces));
+                        workspaces->missed(), workspaces->missed() + workspaces->found(),
+                        options.workspaces));
 
   if (!options.json.empty()) write_result(options.json, profile_json(report));
   options.text.colour = colour_on_stdout();

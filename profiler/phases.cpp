@@ -26,7 +26,6 @@ class Replay {
       if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) begin_part();
       if (event.kind == Event::Kind::pause) end_part();
       cursor_.pass(event);
-      if (begins_optimizer(event)) end_part();
       if (!feed(event)) {
         phases_.out_of_memory = {.event = i,
                                  .part = cursor_.part(),
@@ -45,13 +44,6 @@ class Replay {
     end_part();
     open_ = true;
     allocator_.reset_peaks();
-  }
-
-  // An optimizer that makes its state when it is constructed (Adagrad) does so after the setup's row is
-  // taken.
-  bool begins_optimizer(const Event& event) const {
-    return open_ && cursor_.part().phase == Phase::setup && event.kind == Event::Kind::alloc &&
-           static_cast<Category>(event.detail) == Category::optimizer_state;
   }
 
   void end_part() {
@@ -103,7 +95,6 @@ class Replay {
   bool open_ = false;                                 // a part has begun and has no row yet
   std::unordered_map<uint32_t, BlockNumber> blocks_;  // by storage
   Phases phases_;
-  bool open_ = false;  // a phase is
 };
 
 }  // namespace

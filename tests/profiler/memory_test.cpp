@@ -299,7 +299,8 @@ TEST(MemoryProfile, WhatFollowsTheLastRequestIsNotAlive) {
 
 TEST(Phases, WhatAnOptimizersConstructorMakesIsNotTheSetups) {
   const Trace trace = parse_trace(
-      "# phase setup\n+ 1 64 parameter\n+ 2 32 optimizer_state\n+ 3 16 optimizer_state\n# phase forward step "
+      "# phase setup\n+ 1 64 parameter\n# pause\n+ 2 32 optimizer_state\n+ 3 16 optimizer_state\n# phase "
+      "forward step "
       "0\n");
   ExactAllocator allocator;
   const Phases phases = replay(trace, DeviceType::cuda, allocator);
