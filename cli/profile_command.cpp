@@ -43,6 +43,7 @@ Trace run_model(const CLI::App& command, const ProfileOptions& options, const De
                 ProfileReport& report) {
   if (is_trace_file(options.model)) {
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+    if (options.step.workspaces) fail("--workspaces has no effect on a trace: it has its workspaces");
     report.model = std::filesystem::path(options.model).stem().string();
     return parse_trace(read_text_file(options.model), options.model);
   }
@@ -53,13 +54,24 @@ Trace run_model(const CLI::App& command, const ProfileOptions& options, const De
   return run_steps(program, device, options.step);
 }
 
-// A GPU's memory goes through the framework's caching allocator; a CPU's is taken as it is asked for.
-std::unique_ptr<DeviceAllocator> allocator_of(const DeviceProfile& device, const std::string& alloc_conf) {
-  if (device.type != DeviceType::cuda) return std::make_unique<ExactAllocator>();
-  CachingAllocatorOptions options;
-  options.conf = parse_alloc_conf(alloc_conf);
-  options.device.capacity = static_cast<uint64_t>(device.memory.count);
-  return std::make_unique<CachingAllocator>(options);
+// The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
+std::unique_ptr<DeviceAllocator> make_allocator(const DeviceProfile& device, const AllocConf& conf,
+                                                Bytes memory) {
+  if (device.type == DeviceType::cpu) return std::make_unique<ExactAllocator>();
+  return std::make_unique<CachingAllocator>(
+      CachingAllocatorOptions{.conf = conf, .device = {.capacity = static_cast<uint64_t>(memory.count)}});
+}
+
+void profile_memory_of(const Trace& trace, const DeviceProfile& device, const ProfileOptions& options,
+                       ProfileReport& report) {
+  if (device.type == DeviceType::cpu && !options.alloc_conf.empty())
+    fail("--alloc-conf has no effect on {}: the host's memory is not cached", device.name);
+  const AllocConf conf = parse_alloc_conf(options.alloc_conf);
+  report.memory = profile_memory(trace, device.type, *make_allocator(device, conf, device.memory));
+  if (!report.memory.phases.out_of_memory) return;
+  const auto without_limit = make_allocator(device, conf, {DeviceMemory::kMostMemory});
+  const Phases phases = replay(trace, device.type, *without_limit);
+  if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
 }
 
 // What cuDNN plans, from a file; without one it takes nothing: no rule knows its plans.
@@ -93,15 +105,14 @@ int profile(const CLI::App& command, ProfileOptions options) {
   const Trace trace = run_model(command, options, device, report);
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(trace));
 
-  const auto allocator = allocator_of(device, options.alloc_conf);
-  report.memory = profile_memory(trace, device.type, *allocator);
+  profile_memory_of(trace, device, options, report);
   report.counts = count(trace, rates_of(device));
   report.workspaces.table = workspaces ? workspaces->blocks() : 0;
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table;
   if (workspaces && workspaces->missed() > 0)
-    std::cerr << fmt::format("note: {} of {} calls of convolutions are not in {}: they take no workspace\n",
-                             workspaces->missed(), workspaces->missed() + workspaces->found(),
-                             options.workspaces);
+    message(fmt::format("note: {} of {} calls of convolutions are not in {}: they take no workspace",
+                        workspaces->missed(), workspaces->missed() + workspaces->found(),
+                        options.workspaces));
 
   if (!options.json.empty()) write_result(options.json, profile_json(report));
   options.text.colour = colour_on_stdout();

@@ -21,12 +21,14 @@ class Replay {
       : trace_(trace), device_(device), allocator_(allocator), cursor_(trace) {}
 
   Phases run() {
-    for (const Event& event : trace_.events) {
+    for (size_t i = 0; i < trace_.events.size(); ++i) {
+      const Event& event = trace_.events[i];
       if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) begin_part();
       if (event.kind == Event::Kind::pause) end_part();
       cursor_.pass(event);
       if (!feed(event)) {
-        phases_.out_of_memory = {.part = cursor_.part(),
+        phases_.out_of_memory = {.event = i,
+                                 .part = cursor_.part(),
                                  .op = std::string(cursor_.op()),
                                  .module = std::string(cursor_.module()),
                                  .requested = {event.value}};
@@ -90,9 +92,9 @@ class Replay {
   const DeviceType device_;
   DeviceAllocator& allocator_;
   Cursor cursor_;
+  bool open_ = false;                                 // a part has begun and has no row yet
   std::unordered_map<uint32_t, BlockNumber> blocks_;  // by storage
   Phases phases_;
-  bool open_ = false;  // a phase is
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct PhaseRow {
 
 /// A request that failed.
 struct OutOfMemory {
+  size_t event = 0;  ///< index of the request
   StepPart part;
   std::string op, module;
   Bytes requested;

@@ -8,7 +8,8 @@ MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAlloca
   profile.parameters = parameters_of(trace);
   profile.saved = saved_by_first_forward(trace, device);
   profile.phases = replay(trace, device, allocator);
-  profile.peak = peak_moment(trace, device, largest);
+  const auto& failed = profile.phases.out_of_memory;
+  profile.peak = peak_moment(trace, device, largest, failed ? failed->event : trace.events.size());
   profile.modules = module_rows(trace, device, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
   for (const StorageRecord& storage : trace.storages)

@@ -91,10 +91,10 @@ std::vector<Sample> timeline(const Trace& trace, DeviceType device) {
   return samples;
 }
 
-PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages) {
+PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages, size_t end) {
   PeakMoment peak;
   LiveStorages first(trace, device);
-  for (uint32_t i = 0; i < trace.events.size(); ++i) {
+  for (uint32_t i = 0; i < std::min(end, trace.events.size()); ++i) {
     first.pass(trace.events[i]);
     if (first.total() > peak.bytes) {
       peak.bytes = first.total();

@@ -36,6 +36,7 @@ struct PeakMoment {
   BytesByCategory by_category;        ///< sums to `bytes`
   std::vector<LargeStorage> largest;  ///< alive then, the largest first
 };
-PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages);
+/// Events from `end` on do not count: there memory ran out.
+PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages, size_t end = SIZE_MAX);
 
 }  // namespace metaprof

@@ -163,13 +163,15 @@ Json unmodelled_json(const MemoryProfile& memory) {
   return rows;
 }
 
-Json out_of_memory_json(const Phases& phases) {
+Json out_of_memory_json(const ProfileReport& report) {
+  const Phases& phases = report.memory.phases;
   if (!phases.out_of_memory) return nullptr;
   Json json;
   add_part(json, phases.out_of_memory->part);
   json["op"] = text_or_null(phases.out_of_memory->op);
   json["module"] = phases.out_of_memory->module;
   json["requested"] = phases.out_of_memory->requested.count;
+  json["needed_memory"] = report.needed_memory ? Json(report.needed_memory->count) : Json(nullptr);
   return json;
 }
 
@@ -205,7 +207,7 @@ std::string profile_json(const ProfileReport& report) {
                         {"planned", report.workspaces.planned},
                         {"rule", report.workspaces.rule}};
   json["fits"] = fits(memory.phases, report.device_memory);
-  json["out_of_memory"] = out_of_memory_json(memory.phases);
+  json["out_of_memory"] = out_of_memory_json(report);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -3,6 +3,7 @@
 // explains the figures to users.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -27,6 +28,7 @@ struct ProfileReport {
   std::string device;        ///< "h200"
   std::string device_title;  ///< "NVIDIA H200"
   Bytes device_memory;
+  std::optional<Bytes> needed_memory;  ///< when memory runs out: what would be reserved without a limit
   std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown
   std::map<std::string, std::string> module_types;           ///< by path
   MemoryProfile memory;

@@ -159,9 +159,13 @@ std::string closing(const ProfileReport& report, bool colour) {
   std::string text;
   if (const auto& failed = phases.out_of_memory) {
     text = fmt::format(
-        "Does not fit on {} ({}): out of memory in {}{}, which asks for {} more while {} are allocated",
+        "Does not fit on {} ({}): out of memory in {}{}, which asks for {} while {} are allocated",
         report.device, human_bytes(memory), place(failed->part), culprit(failed->op, failed->module),
         human_bytes(failed->requested.count), human_bytes(phases.peak.allocated_bytes.current));
+    if (report.needed_memory)
+      text += fmt::format("; {} would be reserved without the limit, {} more than there are",
+                          human_bytes(report.needed_memory->count),
+                          human_bytes(report.needed_memory->count - memory));
   } else if (reserved > memory) {
     text = fmt::format("Does not fit on {} ({}): {} are missing", report.device, human_bytes(memory),
                        human_bytes(reserved - memory));

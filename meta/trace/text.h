@@ -4,6 +4,7 @@
 //   parameter fc.weight f32[3,4]g@1                  in the order of registration; `buffer NAME …` likewise;
 //                                                    `= NAME` per further name of a tied one
 //   # phase forward step 0 [micro M]                 setup takes no step
+//   # pause                                          what follows, up to the next phase, belongs to none
 //   # enter model.fc                                 a module's forward begins; the root's path is left out
 //   + 3 4096 activation s1                           storage 3 is born with 4096 bytes, on stream 1
 //   - 3                                              its last owner let go

@@ -55,10 +55,46 @@ TEST(Profile, WhatItWritesFollowsTheSchema) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+// A first request takes a segment of 2 MiB, however small it is.
 TEST(Profile, ADeviceThatIsTooSmallIsAFinding) {
-  const Outcome outcome = run_program("profile " + kTrace + " --memory 3000B");
+  const Outcome outcome = run_program("profile " + kTrace + " --memory 1MiB --json -");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.out.find("Does not fit on h200 (2.9 KiB)"), std::string::npos) << outcome.out;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["fits"], false);
+  EXPECT_EQ(json["out_of_memory"]["phase"], "setup");
+  EXPECT_EQ(json["out_of_memory"]["requested"], 256);
+  EXPECT_EQ(json["out_of_memory"]["needed_memory"], 2 << 20);
+  EXPECT_EQ(json["phases"].size(), 1u);
+  EXPECT_NE(
+      run_program("profile " + kTrace + " --memory 1MiB").out.find("\nDoes not fit on h200 (1.0 MiB): "),
+      std::string::npos);
+}
+
+// The trace's storages are all small: each is rounded up to 512 bytes, or 1024, in one segment of 2 MiB.
+TEST(Profile, MemoryIsThatOfTheFrameworksAllocator) {
+  const Json json = Json::parse(run_program("profile " + kTrace + " --json -").out);
+  const Json& setup = json["phases"][0];
+  EXPECT_EQ(setup["requested_bytes"]["current"], 256 + 128 + 8 + 8 + 128);
+  EXPECT_EQ(setup["allocated_bytes"]["current"], 5 * 512);
+  EXPECT_EQ(setup["reserved_bytes"]["current"], 2 << 20);
+  EXPECT_EQ(setup["inactive_split_bytes"]["current"], (2 << 20) - 5 * 512);
+  EXPECT_EQ(setup["allocation"]["current"], 5);
+  EXPECT_EQ(setup["segment"]["current"], 1);
+}
+
+TEST(Profile, TheHostsMemoryIsNotCached) {
+  const Json json = Json::parse(run_program("profile " + kTrace + " --device cpu --json -").out);
+  EXPECT_EQ(json["peak"]["reserved_bytes"], 64) << "the only storage on the host";
+  expect_refusal("profile " + kTrace + " --device cpu --alloc-conf max_split_size_mb:64",
+                 "--alloc-conf has no effect on cpu: the host's memory is not cached");
+}
+
+TEST(Profile, AllocConfDecidesHowMemoryIsCached) {
+  const Json json =
+      Json::parse(run_program("profile " + kTrace + " --json - --alloc-conf expandable_segments:True").out);
+  EXPECT_EQ(json["options"], Json::object()) << "a trace has no options of its own";
+  EXPECT_EQ(json["phases"][0]["segment"]["current"], 0) << "expandable segments do not count";
+  expect_refusal_with("profile " + kTrace + " --alloc-conf nonsense:1", {"nonsense"});
 }
 
 TEST(Profile, ARunCanBeKeptAsATrace) {

@@ -284,7 +284,29 @@ TEST(Phases, EndWhereMemoryRunsOut) {
   EXPECT_EQ(phases.out_of_memory->op, "aten::mm");
   EXPECT_EQ(phases.out_of_memory->module, "fc");
   EXPECT_EQ(phases.out_of_memory->requested.count, 101);
+  EXPECT_EQ(trace.events[phases.out_of_memory->event].id, 2u) << "the second storage";
   EXPECT_FALSE(fits(phases, {1000}));
+}
+
+// The peak is that of what was run: of the 64 bytes, and not of what would have followed.
+TEST(MemoryProfile, WhatFollowsTheLastRequestIsNotAlive) {
+  const Trace trace = parse_trace("# phase setup\n+ 1 64 parameter\n+ 2 101 input\n+ 3 7 input\n");
+  SmallAllocator allocator;
+  const MemoryProfile profile = profile_memory(trace, DeviceType::cuda, allocator);
+  EXPECT_EQ(profile.peak.bytes.count, 64);
+  EXPECT_EQ(profile.phases.peak.requested_bytes.peak, 64);
+}
+
+TEST(Phases, WhatAnOptimizersConstructorMakesIsNotTheSetups) {
+  const Trace trace = parse_trace(
+      "# phase setup\n+ 1 64 parameter\n# pause\n+ 2 32 optimizer_state\n+ 3 16 optimizer_state\n# phase "
+      "forward step "
+      "0\n");
+  ExactAllocator allocator;
+  const Phases phases = replay(trace, DeviceType::cuda, allocator);
+  ASSERT_EQ(phases.rows.size(), 2u);
+  EXPECT_EQ(phases.rows[0].numbers.requested_bytes.current, 64);
+  EXPECT_EQ(phases.rows[1].numbers.requested_bytes.current, 64 + 32 + 16);
 }
 
 TEST(Phases, UsesOnOtherStreamsReachTheAllocator) {

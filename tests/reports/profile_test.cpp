@@ -88,12 +88,21 @@ TEST(ProfileText, SaysWhatIsMissingOnASmallDevice) {
 
 TEST(ProfileText, SaysWhereMemoryRanOut) {
   ProfileReport report = two_layers();
-  report.memory.phases.out_of_memory = OutOfMemory{
-      .part = {.phase = Phase::forward, .step = 1}, .op = "aten::mm", .module = "fc1", .requested = {2048}};
+  report.memory.phases.out_of_memory = OutOfMemory{.event = 9,
+                                                   .part = {.phase = Phase::forward, .step = 1},
+                                                   .op = "aten::mm",
+                                                   .module = "fc1",
+                                                   .requested = {2048}};
+  const std::string place =
+      "\nDoes not fit on toy (3.9 KiB): out of memory in forward, step 1, in aten::mm of fc1, ";
+  EXPECT_TRUE(
+      profile_text(report, {}).ends_with(place + "which asks for 2.0 KiB while 2.0 KiB are allocated\n"))
+      << profile_text(report, {});
+  report.needed_memory = Bytes{5024};
   EXPECT_TRUE(profile_text(report, {})
-                  .ends_with("\nDoes not fit on toy (3.9 KiB): out of memory in forward, step 1, in aten::mm "
-                             "of fc1, which asks for 2.0 KiB "
-                             "more while 2.0 KiB are allocated\n"))
+                  .ends_with(place + "which asks for 2.0 KiB while 2.0 KiB are allocated; 4.9 KiB would be "
+                                     "reserved without the limit, 1.0 KiB "
+                                     "more than there are\n"))
       << profile_text(report, {});
 }
 
@@ -162,10 +171,12 @@ TEST(ProfileJson, NamesThatAreNotUtf8DoNotBreakIt) {
 TEST(ProfileJson, FollowsItsSchema) {
   ProfileReport full = two_layers();
   ProfileReport failed = two_layers();
-  failed.memory.phases.out_of_memory = OutOfMemory{.part = {.phase = Phase::forward, .step = 1, .micro = 0},
+  failed.memory.phases.out_of_memory = OutOfMemory{.event = 9,
+                                                   .part = {.phase = Phase::forward, .step = 1, .micro = 0},
                                                    .op = "aten::mm",
                                                    .module = "fc1",
                                                    .requested = {2048}};
+  failed.needed_memory = Bytes{5024};
   const std::string folder = testing::TempDir();
   std::string files;
   int number = 0;

@@ -14,6 +14,7 @@ buffer "odd name" i64[]@2
 + 1 48 parameter
 + 2 8 buffer
 + 3 4 input device=cpu
+# pause
 # phase forward step 0
 # enter
 # enter fc
