@@ -19,7 +19,7 @@ struct Capture {
 
 // What a running backward knows of a node.
 struct NodeState {
-  Ref<Node> node;  // held until the task is over
+  Node* node;
   uint32_t task_before, index_before;  // of an outer backward that the node belongs to, too
   int dependencies = 0;
   bool needed = false;   // run it; only asked where the caller named inputs
@@ -53,7 +53,7 @@ struct GraphTask {
   NodeState* find(const Node& node) { return node.task == serial ? &states[node.task_index] : nullptr; }
   NodeState& state(Node& node) {
     if (NodeState* known = find(node)) return *known;
-    states.push_back({.node = Ref<Node>(&node), .task_before = node.task, .index_before = node.task_index});
+    states.push_back({.node = &node, .task_before = node.task, .index_before = node.task_index});
     node.task = serial;
     node.task_index = static_cast<uint32_t>(states.size() - 1);
     return states.back();
@@ -125,7 +125,7 @@ class Evaluation {
     while (!task_.ready.empty()) {
       NodeState& state = task_.states[task_.ready.top().index];
       task_.ready.pop();
-      evaluate(state.node, std::move(state.inputs));
+      evaluate(Ref<Node>(state.node), std::move(state.inputs));
     }
   }
 
