@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "evidence/reasons.h"
 #include "meta/core/error.h"
 
 namespace metaprof {
@@ -59,27 +60,43 @@ std::string ReplayReport::text() const {
   std::string text = fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "operator", "cases",
                                  "claimed", "outputs", "saved", "forward", "backward", "grads");
   for (const auto& [name, counts] : rows) text += row(name, counts);
-  if (!blocked_by_.empty()) {
-    text += fmt::format("\n{:<60} {:>8} {:>14}\n", "without a record", "cases", "alone blocking");
-    std::vector<std::pair<std::string, int64_t>> missing(blocked_by_.begin(), blocked_by_.end());
-    std::stable_sort(missing.begin(), missing.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    for (const auto& [name, cases] : missing) {
-      auto alone = only_blocked_by_.find(name);
-      text += fmt::format("{:<60} {:>8} {:>14}\n", name, cases,
-                          alone == only_blocked_by_.end() ? 0 : alone->second);
-    }
-  }
+  text += missing_text() + reasons_text();
   text += "\n" + row("all", totals_);
   text += fmt::format("{:<44} {:>6} {:>8}", "", "", percent(totals_.claimed, totals_.total));
   for (int64_t equal : totals_.equal) text += fmt::format(" {:>8}", percent(equal, totals_.claimed));
   return text + "\n";
 }
 
+std::string ReplayReport::missing_text() const {
+  if (blocked_by_.empty()) return {};
+  std::string text = fmt::format("\n{:<60} {:>8} {:>14}\n", "without a record", "cases", "alone blocking");
+  std::vector<std::pair<std::string, int64_t>> missing(blocked_by_.begin(), blocked_by_.end());
+  std::stable_sort(missing.begin(), missing.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [name, cases] : missing) {
+    auto alone = only_blocked_by_.find(name);
+    text += fmt::format("{:<60} {:>8} {:>14}\n", name, cases,
+                        alone == only_blocked_by_.end() ? 0 : alone->second);
+  }
+  return text;
+}
+
+std::string ReplayReport::reasons_text() const {
+  std::map<std::string_view, int64_t> cases;
+  for (const CaseResult& result : differing_) {
+    const KnownDifference* known = reason_for(result);
+    ++cases[known ? known->reason : "without a known reason"];
+  }
+  std::string text = cases.empty() ? "" : "\ncases that differ, by reason\n";
+  for (const auto& [reason, count] : cases) text += fmt::format("{:>6}  {}\n", count, reason);
+  return text;
+}
+
 std::string ReplayReport::differences_text() const {
   std::string text;
   for (const CaseResult& result : differing_) {
-    text += result.name + "\n";
+    const KnownDifference* known = reason_for(result);
+    text += known ? fmt::format("{} ({})\n", result.name, known->reason) : result.name + "\n";
     if (!result.forward_error.empty()) text += "  forward         error    " + result.forward_error + "\n";
     if (!result.backward_error.empty()) text += "  backward        error    " + result.backward_error + "\n";
     for (const CaseDifference& d : result.differences)

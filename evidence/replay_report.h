@@ -27,13 +27,16 @@ class ReplayReport {
   /// Claimed cases that differ, in the order of the recordings.
   const std::vector<CaseResult>& differing() const { return differing_; }
 
-  /// A row per operator, most differences first; then what is missing; then totals.
+  /// A row per operator, most differences first; then what is missing, reasons, totals.
   std::string text() const;
   /// Every difference, case by case.
   std::string differences_text() const;
   std::string json() const;
 
  private:
+  std::string missing_text() const;
+  std::string reasons_text() const;
+
   ReplayCounts totals_;
   std::map<std::string, ReplayCounts> by_op_;
   std::vector<CaseResult> differing_;

@@ -41,7 +41,9 @@ Gradients AccumulateGrad::apply(Gradients& incoming) {
   const uint32_t expected_owners = 1 + (hooks && !hooks->after.empty());
   auto become = [&](const Tensor& value) {
     extra.grad = value;
-    session.categorise(*value->storage, Category::gradient);
+    if (!value.is_sparse()) return session.categorise(*value->storage, Category::gradient);
+    for (const Ref<TensorImpl>& part : value->extra->parts)
+      session.categorise(*part->storage, Category::gradient);
   };
   if (!extra.grad) {
     const bool steal = !grad_mode && !gradient.is_sparse() && gradient->use_count() <= expected_owners &&

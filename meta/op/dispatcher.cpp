@@ -74,7 +74,11 @@ uint16_t add_tensors(Trace& trace, std::span<const Value> values) {
 }
 
 int64_t bytes_of(const Tensor& tensor) {
-  return tensor.defined() ? multiply(tensor.numel(), element_size(tensor.dtype())) : 0;
+  if (!tensor.defined()) return 0;
+  if (!tensor.is_sparse()) return multiply(tensor.numel(), element_size(tensor.dtype()));
+  int64_t bytes = 0;
+  for (const Ref<TensorImpl>& part : tensor->extra->parts) bytes += bytes_of(Tensor(part));
+  return bytes;
 }
 
 // What an ideal kernel reads and writes: every tensor argument and every result once; views nothing.

@@ -14,6 +14,8 @@ const Registry& standard_registry() {
              add_view_composite_operators,
              add_view_copy_operators,
              add_creation_operators,
+             add_resizing_operators,
+             add_sparse_operators,
              add_unary_operators,
              add_binary_operators,
              add_choice_operators,

@@ -18,6 +18,8 @@ void add_view_part_operators(std::vector<Op>& ops);
 void add_view_composite_operators(std::vector<Op>& ops);
 void add_view_copy_operators(std::vector<Op>& ops);
 void add_creation_operators(std::vector<Op>& ops);
+void add_resizing_operators(std::vector<Op>& ops);
+void add_sparse_operators(std::vector<Op>& ops);
 void add_unary_operators(std::vector<Op>& ops);
 void add_binary_operators(std::vector<Op>& ops);
 void add_choice_operators(std::vector<Op>& ops);

@@ -2,6 +2,7 @@
 
 #include "meta/ops/all.h"
 #include "meta/ops/pointwise.h"
+#include "meta/ops/sparse.h"
 
 namespace metaprof {
 namespace {
@@ -11,12 +12,15 @@ Tensor times(Backward& b, Name factor, Name of) { return real_if(b.grad() * b(fa
 
 Derivative plus(Name of) { return {{of}, {}, gradient_itself}; }
 
+void sum_meta(Call& c) {
+  if (!sum_of_sparse(c)) promoted_meta(c);
+}
+
 void add_sums(std::vector<Op>& ops) {
   const Derivative self_itself = {
       {"self"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("self")); }};
   ops.push_back(function_of_two(
-      "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "self + alpha·other",
-      promoted_meta,
+      "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "self + alpha·other", sum_meta,
       {{{"other"}, {}, [](Backward& b) { return real_if(scaled(b.grad(), b["alpha"]), b.dtype("other")); }},
        self_itself},
       {"f32[2,3] f32[3]", "f32[2,3] 2", "i64[2] f32[]"}));

@@ -1,0 +1,76 @@
+// Cases recorded from PyTorch 2.11 on the emulated device: a small selection that is part of the checkout,
+// and all of them where the folder of recordings is there.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "evidence/replay_report.h"
+
+namespace metaprof {
+namespace {
+
+using What = CaseDifference::What;
+
+std::filesystem::path shared_folder() {
+  const char* given = std::getenv("METAPROF_SHARED");
+  return given ? given : "../shared";
+}
+
+double share(const ReplayCounts& counts, What what) {
+  return double(counts.equal[size_t(what)]) / double(counts.claimed);
+}
+
+TEST(Recordings, SmallSelection) {
+  std::ostringstream out;
+  const ReplayCounts counts =
+      replay_logs({.logs = {"tests/data/recordings/ops_small.log.gz"}, .verbose = true}, out);
+  EXPECT_EQ(counts.claimed, counts.total) << out.str();
+  for (int what = 0; what < kWhats; ++what)
+    EXPECT_EQ(counts.equal[size_t(what)], counts.claimed) << out.str();
+}
+
+class AllRecordings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = shared_folder() / "recordings/ops";
+    if (!std::filesystem::exists(folder_)) GTEST_SKIP() << folder_ << " is not there";
+  }
+  ReplayCounts replay_files(std::initializer_list<const char*> names) {
+    ReplayOptions options;
+    for (const char* name : names) options.logs.push_back((folder_ / name).string());
+    std::ostringstream out;
+    const ReplayCounts counts = replay_logs(options, out);
+    std::cout << out.str();
+    return counts;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(AllRecordings, Cuda) {
+  const ReplayCounts counts = replay_files({"shapes.h200.log.gz", "opinfo.h200.log.gz"});
+  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.60);
+  EXPECT_GE(share(counts, What::outputs), 0.94);
+  EXPECT_GE(share(counts, What::saved), 0.94);
+  EXPECT_GE(share(counts, What::forward_events), 0.94);
+  EXPECT_GE(share(counts, What::backward_events), 0.90);
+  EXPECT_GE(share(counts, What::grads), 0.94);
+}
+
+TEST_F(AllRecordings, OtherDevices) {
+  const ReplayCounts counts = replay_files({"shapes.a100.log.gz", "shapes.rtx4090.log.gz"});
+  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.50);
+}
+
+TEST_F(AllRecordings, Cpu) {
+  const ReplayCounts counts = replay_files({"shapes.cpu.log.gz", "opinfo.cpu.log.gz"});
+  EXPECT_GE(share(counts, What::outputs), 0.90);
+  EXPECT_GE(share(counts, What::saved), 0.90);
+}
+
+}  // namespace
+}  // namespace metaprof

@@ -1,0 +1,92 @@
+#include "evidence/replay_report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "evidence/reasons.h"
+#include "meta/core/error.h"
+#include "tests/evidence/case_text.h"
+
+namespace metaprof {
+namespace {
+
+using What = CaseDifference::What;
+
+CaseResult unequal(const std::string& name, const std::string& op, What what) {
+  CaseResult result{.name = name, .op = op};
+  result.differences.push_back({what, "one thing", "another"});
+  return result;
+}
+
+ReplayReport three_cases() {
+  ReplayReport report;
+  report.add({.name = "shapes/sine/f32/1", .op = "sine"});
+  report.add(unequal("shapes/sine/f32/2", "sine", What::grads));
+  report.add({.name = "shapes/other/f32/1", .op = "other", .missing = {"aten::other"}});
+  return report;
+}
+
+TEST(ReplayReport, Counts) {
+  const ReplayReport report = three_cases();
+  EXPECT_EQ(report.totals().total, 3);
+  EXPECT_EQ(report.totals().claimed, 2);
+  EXPECT_EQ(report.totals().equal, (std::array<int64_t, kWhats>{2, 2, 2, 2, 1}));
+  EXPECT_EQ(report.by_op().at("other").claimed, 0);
+}
+
+TEST(ReplayReport, Text) {
+  const std::string text = three_cases().text();
+  EXPECT_NE(
+      text.find("aten::other                                                         1              1\n"),
+      text.npos)
+      << text;
+  EXPECT_NE(text.find("66.67%"), text.npos) << text;  // 2 of 3 claimed
+  EXPECT_NE(text.find("50.00%"), text.npos) << text;  // 1 of 2 equal in grads
+  EXPECT_NE(text.find("     1  without a known reason\n"), text.npos) << text;
+  EXPECT_EQ(three_cases().differences_text(),
+            "shapes/sine/f32/2\n"
+            "  grads           expected one thing\n"
+            "                  got      another\n");
+}
+
+TEST(ReplayReport, Json) {
+  const auto json = nlohmann::json::parse(three_cases().json());
+  EXPECT_EQ(json["schema"], "metaprof.ops_replay");
+  EXPECT_EQ(json["total"], 3);
+  EXPECT_EQ(json["claimed"], 2);
+  EXPECT_EQ(json["outputs_equal"], 2);
+  EXPECT_EQ(json["saved_equal"], 2);
+  EXPECT_EQ(json["forward_events_equal"], 2);
+  EXPECT_EQ(json["backward_events_equal"], 2);
+  EXPECT_EQ(json["grads_equal"], 1);
+  EXPECT_EQ(json["by_op"]["sine"]["grads_equal"], 1);
+  ASSERT_EQ(json["differences"].size(), 1u);
+  EXPECT_EQ(json["differences"][0]["case"], "shapes/sine/f32/2");
+  EXPECT_EQ(json["differences"][0]["what"], "grads");
+  EXPECT_EQ(json["differences"][0]["expected"], "one thing");
+  EXPECT_EQ(json["differences"][0]["got"], "another");
+}
+
+TEST(ReplayReport, OnlyCasesOfAName) {
+  TemporaryLog file(std::string(kSineOfDouble) + with(kSineOfDouble, "shapes/sine", "shapes/again"));
+  std::ostringstream out;
+  EXPECT_EQ(replay_logs({.logs = {file.path()}, .only = "*/again/*"}, out).total, 1);
+  EXPECT_EQ(replay_logs({.logs = {file.path()}}, out).total, 2);
+  try {
+    replay_logs({.logs = {file.path()}, .only = "*/nothing/*"}, out);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "no recorded case is named like '*/nothing/*'");
+  }
+}
+
+TEST(Reasons, CoverOnlyWhatTheyName) {
+  EXPECT_NE(reason_for(unequal("shapes/engine/f32/hook-64-64", "engine", What::grads)), nullptr);
+  EXPECT_EQ(reason_for(unequal("shapes/engine/f32/hook-64-64", "engine", What::saved)), nullptr);
+  EXPECT_EQ(reason_for(unequal("shapes/engine/f32/same_twice-64-64", "engine", What::grads)), nullptr);
+}
+
+}  // namespace
+}  // namespace metaprof
