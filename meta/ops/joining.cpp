@@ -158,8 +158,6 @@ Gradients block_diag_backward(Backward& b) {
     block = call<"slice.Tensor">(b.session, block, 1, column, column + columns);
     row += rows;
     column += columns;
-    if (shape.dim() == 1) block = call<"squeeze.dim">(b.session, block, 0);
-    if (shape.dim() == 0) block = call<"squeeze">(b.session, block);
     gradients.push_back(std::move(block));
   }
   return gradients;
@@ -187,20 +185,35 @@ void chunk_cat_meta(Call& c) {
   c.output(sizes, result_type(tensors));
 }
 
+// A tensor whose dimension does not divide is copied into zeros; one that cannot be viewed in chunks is
+// copied.
+Tensor in_chunks(Call& c, const Tensor& tensor, int64_t dim, int64_t chunks) {
+  if (tensor.size(dim) % chunks == 0) return c.contiguous(tensor);
+  Sizes padded = tensor.sizes();
+  padded[size_t(dim)] = (tensor.size(dim) + chunks - 1) / chunks * chunks;
+  return c.temporary(padded, tensor.dtype());
+}
+
+void joined_chunks(Call& c, int64_t dim, int64_t chunks) {
+  std::vector<Tensor> parts;
+  for (const Tensor& tensor : c.tensors("tensors")) parts.push_back(in_chunks(c, tensor, dim, chunks));
+  c.allocate(0);
+}
+
 // ATen/native/cuda/TensorShape.cu, _chunk_cat_cuda: a table of int64 is copied to the device: six numbers for
 // each tensor, two ends, and the tensor of each thread block, which moves 2048 bytes. Tensors that are not
-// contiguous are joined by other operators.
+// all contiguous are chunked one by one and joined.
 void chunk_cat_cuda(Call& c) {
-  c.allocate(0);
   constexpr int64_t kBlockBytes = 128 * 16;
   const Value::Tensors& tensors = c.tensors("tensors");
   const int64_t dim = wrap_dim(c.integer("dim"), tensors[0].dim()), chunks = c.integer("num_chunks");
   int64_t blocks = 0;
   for (const Tensor& tensor : tensors) {
-    if (!tensor.is_contiguous()) return;
+    if (!tensor.is_contiguous()) return joined_chunks(c, dim, chunks);
     const int64_t bytes = chunk_length(tensor, dim, chunks) * element_size(tensor.dtype());
     blocks += (bytes + kBlockBytes - 1) / kBlockBytes;
   }
+  c.allocate(0);
   auto table = c.temporary_bytes(8 * (6 * int64_t(tensors.size()) + 2 + blocks));
 }
 
