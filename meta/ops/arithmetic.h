@@ -21,27 +21,27 @@ concept PlainNumber = std::same_as<Number, int> || std::same_as<Number, int64_t>
 
 template <PlainNumber Number>
 Tensor operator+(const Tensor& a, const Number& number) {
-  return add(a, Value(number));
+  return call<"add.Scalar">(session_of(a), a, Value(number));
 }
 template <PlainNumber Number>
 Tensor operator-(const Tensor& a, const Number& number) {
-  return sub(a, Value(number));
+  return call<"sub.Scalar">(session_of(a), a, Value(number));
 }
 template <PlainNumber Number>
 Tensor operator*(const Tensor& a, const Number& number) {
-  return mul(a, Value(number));
+  return call<"mul.Scalar">(session_of(a), a, Value(number));
 }
 template <PlainNumber Number>
 Tensor operator/(const Tensor& a, const Number& number) {
-  return div(a, Value(number));
+  return call<"div.Scalar">(session_of(a), a, Value(number));
 }
 template <PlainNumber Number>
 Tensor operator+(const Number& number, const Tensor& a) {
-  return add(a, Value(number));
+  return call<"add.Scalar">(session_of(a), a, Value(number));
 }
 template <PlainNumber Number>
 Tensor operator*(const Number& number, const Tensor& a) {
-  return mul(a, Value(number));
+  return call<"mul.Scalar">(session_of(a), a, Value(number));
 }
 // ATen/TensorOperators.h: a tensor full of the number, then in place.
 template <PlainNumber Number>
@@ -94,7 +94,7 @@ inline Tensor scalar_like(const Tensor& a, Value number) {
 
 /// a · factor, or a itself if the factor is 1 (maybe_multiply).
 inline Tensor scaled(const Tensor& a, const Value& factor) {
-  return factor.kind() != Value::Kind::complex && factor.real() == 1 ? a : mul(a, factor);
+  return factor.kind() != Value::Kind::complex && factor.real() == 1 ? a : a * factor;
 }
 /// The gradient of a real argument is real (handle_r_to_c).
 inline Tensor real_if(const Tensor& gradient, DType of) {

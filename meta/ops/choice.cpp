@@ -217,7 +217,8 @@ void add_products(std::vector<Op>& ops) {
         {"tensor1", "tensor2"},
         [](Backward& b) {
           const Tensor square = b("tensor2") * b("tensor2");
-          const Tensor quotient = b["value"] * b("tensor1") / square;
+          const Tensor product = b["value"] * b("tensor1");
+          const Tensor quotient = product / square;
           return neg(b.grad()) * quotient;
         }}},
       {"f32[2,3] f32[2,3] f32[3]"}));

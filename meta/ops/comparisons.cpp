@@ -138,16 +138,17 @@ void isclose_body(Call& c) {
   const Tensor &self = c.tensor("self"), &other = c.tensor("other");
   Tensor close = eq(self, other);
   if (c.boolean("equal_nan") && (is_floating(self.dtype()) || is_complex(self.dtype()))) {
-    const Tensor other_nan = isnan(other), self_nan = isnan(self);
-    const Tensor both = call<"bitwise_and.Tensor">(c.session, self_nan, other_nan);
+    const Tensor self_nan = isnan(self);
+    const Tensor other_nan = isnan(other);
+    const Tensor both = call<"__iand__.Tensor">(c.session, self_nan, other_nan);
     close = call<"__ior__.Tensor">(c.session, close, both);
   }
   if (c.real("rtol") == 0 && c.real("atol") == 0) return c.result(close);
   const Tensor cast = is_integral(other.dtype(), true) ? to(other, kDefaultDType) : other;
   const Tensor allowed = c.real("atol") + abs(c.real("rtol") * cast);
   const Tensor actual = abs(self - cast);
-  const Tensor near = le(actual, allowed);
   const Tensor finite = call<"isfinite">(c.session, actual);
+  const Tensor near = le(actual, allowed);
   const Tensor acceptable = call<"__iand__.Tensor">(c.session, finite, near);
   close = call<"__ior__.Tensor">(c.session, close, acceptable);
   c.result(close);

@@ -141,10 +141,14 @@ void add_log_sums(std::vector<Op>& ops) {
       {{{"other"},
         {"self", "other"},
         [](Backward& b) {
-          return b.grad() / (1 + Tensor(call<"pow.Scalar">(b.session, 2, b("self") - b("other"))));
+          const Tensor difference = b("self") - b("other");
+          const Tensor power = call<"pow.Scalar">(b.session, 2, difference);
+          return b.grad() / (1 + power);
         }},
        {{"self"}, {"self", "other"}, [](Backward& b) {
-          return b.grad() / (1 + Tensor(call<"pow.Scalar">(b.session, 2, b("other") - b("self"))));
+          const Tensor difference = b("other") - b("self");
+          const Tensor power = call<"pow.Scalar">(b.session, 2, difference);
+          return b.grad() / (1 + power);
         }}})));
 }
 

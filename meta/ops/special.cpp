@@ -49,7 +49,11 @@ void add_error_functions(std::vector<Op>& ops) {
                                  }}}));
   ops.push_back(special_of_one("special_log_ndtr(Tensor self) -> Tensor", "ln of the normal distribution",
                                {{{"self"}, {"self", "result"}, [](Backward& b) {
-                                   const Tensor density = exp(neg(b("result") + pow(b("self"), 2) / 2));
+                                   const Tensor square = pow(b("self"), 2);
+                                   const Tensor half = square / 2;
+                                   const Tensor exponent = b("result") + half;
+                                   const Tensor negative = neg(exponent);
+                                   const Tensor density = exp(negative);
                                    return b.grad() / std::sqrt(2 * pi) * density;
                                  }}}));
 }
@@ -187,7 +191,8 @@ void add_bessel_functions(std::vector<Op>& ops) {
                                   }}}));
   ops.push_back(special_of_one("special_i0e(Tensor self) -> Tensor", "e^−|self| · I₀(self)",
                                {{{"self"}, {"self", "result"}, [](Backward& b) {
-                                   const Tensor product = sgn(b("self")) * b("result");
+                                   const Tensor sign = sgn(b("self"));
+                                   const Tensor product = sign * b("result");
                                    return b.grad() *
                                           (Tensor(call<"special_i1e">(b.session, b("self"))) - product);
                                  }}}));
@@ -203,7 +208,9 @@ void add_bessel_functions(std::vector<Op>& ops) {
                                {{{"self"}, {"self", "result"}, [](Backward& b) {
                                    return away_from_zero(b, [&](const Tensor& safe) {
                                      const Tensor inverse = call<"reciprocal">(b.session, safe);
-                                     const Tensor product = b("result") * (sgn(safe) + inverse);
+                                     const Tensor sign = sgn(safe);
+                                     const Tensor added = sign + inverse;
+                                     const Tensor product = b("result") * added;
                                      return Tensor(call<"special_i0e">(b.session, safe)) - product;
                                    });
                                  }}}));

@@ -1,0 +1,200 @@
+// Filling, copying and casting: what a tensor is given.
+
+#include <fmt/format.h>
+
+#include "meta/ops/all.h"
+#include "meta/ops/cub.h"
+#include "meta/ops/pointwise.h"
+
+namespace metaprof {
+namespace {
+
+// --- fill
+
+void like_self_meta(Call& c) { c.output_like(c.tensor("self")); }
+
+void add_fill(std::vector<Op>& ops) {
+  const Derivative of_self = {{"self"}, {}, zero_gradient};
+  const Derivative of_value = {{"value"}, {}, [](Backward& b) { return sum(b.grad()); }};
+  ops.push_back({.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+                 .summary = "a number everywhere",
+                 .meta = like_self_meta,
+                 .kernels = {},
+                 .derivatives = {of_self},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] 1"}});
+  ops.push_back({.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+                 .summary = "a value everywhere",
+                 .meta = like_self_meta,
+                 .kernels = {},
+                 .derivatives = {of_self, of_value},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] f32[]"},
+                 .facts = {.node = "FillBackward1"}});
+  ops.push_back({.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+                 .summary = "self := value",
+                 .meta = self_meta,
+                 .kernels = {},
+                 .derivatives = {of_self, of_value},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] f32[]"},
+                 .facts = {.node = "FillBackward3"}});
+}
+
+// --- masked_scatter
+
+// ATen/native/cuda/IndexKernel.cpp, masked_scatter__cuda: which source element goes where is a scan over the
+// mask, in int64.
+void masked_scatter_in_place(Call& c) {
+  const Tensor &self = c.tensor("self"), &mask = c.tensor("mask");
+  const Tensor* operands[] = {&mask, &self};
+  const Sizes sizes = broadcast_all(c, operands);
+  const Tensor wide = expand(mask, sizes);
+  const Tensor positions = c.temporary(sizes, DType::i64);
+  const Tensor dense = c.contiguous(wide);
+  const auto scan = c.temporary_bytes(cub_scan_bytes(dense.numel(), 8));
+}
+
+void masked_scatter_cuda(Call& c) {
+  c.allocate(0);
+  masked_scatter_in_place(c);
+}
+
+void masked_scatter_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &mask = c.tensor("mask");
+  if (self.dtype() != c.tensor("source").dtype())
+    c.error(fmt::format("self and source must have one dtype; got {} and {}", describe(self),
+                        describe(c.tensor("source"))));
+  const Tensor* operands[] = {&mask, &self};
+  c.output(broadcast_all(c, operands), self.dtype());
+}
+
+// FunctionsManual.cpp, masked_scatter_backward: what was selected, then zeros for the rest.
+void masked_scatter_backward_body(Call& c) {
+  const Tensor selected = call<"masked_select">(c.session, c.tensor("grad_output"), c.tensor("mask"));
+  const Sizes& sizes = c.ints("sizes");
+  const int64_t missing = numel(sizes) - selected.numel();
+  if (missing <= 0) return c.result(view(selected, sizes));
+  const Tensor zeros = call<"zeros">(c.session, Sizes{missing}, selected.dtype(), Value(), selected.device());
+  const Tensor all = call<"cat">(c.session, std::vector<Tensor>{selected, zeros}, 0);
+  c.result(view(all, sizes));
+}
+
+void add_masked_scatter(std::vector<Op>& ops) {
+  const Derivative of_self = {
+      {"self"}, {"mask"}, [](Backward& b) { return masked_fill(b.grad(), b("mask"), 0); }};
+  const Derivative of_source = {{"source"}, {"mask"}, [](Backward& b) {
+                                  return call<"masked_scatter_backward">(b.session, b.grad(), b("mask"),
+                                                                         b.sizes("source"));
+                                }};
+  ops.push_back({.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+                 .summary = "elements of source where the mask is true",
+                 .meta = masked_scatter_meta,
+                 .kernels = {{DeviceType::cuda, masked_scatter_cuda}},
+                 .derivatives = {of_self, of_source},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] b8[2,3] f32[6]"},
+                 .facts = {.in_place_too = true}});
+  ops.push_back(
+      composite_of("masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
+                   "gradients of the elements that were used, then zeros", masked_scatter_backward_body,
+                   {"f32[2,3] b8[2,3] (6)"}));
+}
+
+// --- copies
+
+// The functional form of copy_: self's geometry and dtype, src's elements.
+void copy_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &src = c.tensor("src");
+  const Tensor* operands[] = {&self, &src};
+  if (broadcast_all(c, operands) != self.sizes()) c.error("the source does not broadcast to the target");
+  c.output(self.sizes(), self.strides(), self.dtype());
+}
+
+// Bytes seen as another dtype; the last dimension grows or shrinks.
+void view_dtype_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const DType dtype = c.dtype("dtype", self.dtype());
+  const int64_t from = element_size(self.dtype()), to = element_size(dtype);
+  Sizes sizes = self.sizes(), strides = self.strides();
+  int64_t offset = self->offset;
+  if (from != to) {
+    if (sizes.empty() || strides.back() != 1)
+      c.error(fmt::format("{} cannot be seen as {}: the last dimension must be contiguous", describe(self),
+                          long_name(dtype)));
+    if (from < to && (sizes.back() * from % to != 0 || offset * from % to != 0))
+      c.error(fmt::format("{} cannot be seen as {}: the last dimension does not divide", describe(self),
+                          long_name(dtype)));
+    sizes.back() = sizes.back() * from / to;
+    for (size_t d = 0; d + 1 < strides.size(); ++d) strides[d] = strides[d] * from / to;
+    offset = offset * from / to;
+  }
+  c.view(self, sizes, strides, offset)->dtype = dtype;
+}
+
+void detach_in_place(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (self->base && self.requires_grad()) c.error("a view cannot be detached in place: use detach");
+  self->grad_fn.reset();
+  self->output_nr = 0;
+  self->requires_grad = false;
+  c.result(self);
+}
+
+void add_copies(std::vector<Op>& ops) {
+  ops.push_back({.schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+                 .summary = "src in self's geometry and dtype",
+                 .meta = copy_meta,
+                 .kernels = {},
+                 .derivatives = {{{"src"}, {}, [](Backward& b) { return to(b.grad(), b.dtype("src")); }}},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] f32[3]"}});
+  ops.push_back({.schema = "lift_fresh_copy(Tensor self) -> Tensor",
+                 .summary = "a constant of the program",
+                 .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+                 .kernels = {},
+                 .derivatives = {{{"self"}, {}, gradient_itself}},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3]"},
+                 .facts = {.node = "LiftFreshBackward0_copy"}});
+  ops.push_back({.schema = "detach_(Tensor(a!) self) -> Tensor(a!)",
+                 .summary = "self without history",
+                 .meta = detach_in_place,
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = free_of_flops,
+                 .examples = {"f32[2]"}});
+  ops.push_back({.schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+                 .summary = "the same bytes as another dtype",
+                 .meta = view_dtype_meta,
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,4] 3", "f32[2,4] 5"},
+                 .facts = {.view = true}});
+  ops.push_back(composite_of("type_as(Tensor self, Tensor other) -> Tensor",
+                             "self in other's dtype, on other's device",
+                             [](Call& c) {
+                               const Tensor& other = c.tensor("other");
+                               c.result(Tensor(call<"to.dtype_layout">(
+                                   c.session, c.tensor("self"), other.dtype(), Value(), other.device())));
+                             },
+                             {"f32[2] f16[3]"}));
+  ops.push_back(composite_of("chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+                             "in complex half precision",
+                             [](Call& c) {
+                               c.result(Tensor(call<"to.dtype">(c.session, c.tensor("self"), DType::c32,
+                                                                false, false, c["memory_format"])));
+                             },
+                             {"f32[2]"}));
+}
+
+}  // namespace
+
+void add_assignment_operators(std::vector<Op>& ops) {
+  add_fill(ops);
+  add_masked_scatter(ops);
+  add_copies(ops);
+}
+
+}  // namespace metaprof

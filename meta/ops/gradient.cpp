@@ -1,0 +1,102 @@
+// Slopes by finite differences.
+
+#include <fmt/format.h>
+
+#include "meta/ops/all.h"
+#include "meta/ops/pointwise.h"
+
+namespace metaprof {
+namespace {
+
+Tensor slice(const Tensor& tensor, int64_t dim, Value start, Value end) {
+  return call<"slice.Tensor">(session_of(tensor), tensor, dim, std::move(start), std::move(end));
+}
+// Scalars of a list; a list of whole numbers is kept as integers.
+std::vector<double> numbers(const Value& list) {
+  if (list.kind() == Value::Kind::integers)
+    return std::vector<double>(list.integers().begin(), list.integers().end());
+  return list.reals();
+}
+
+Tensor from(const Tensor& tensor, int64_t dim, int64_t start) { return slice(tensor, dim, start, Value()); }
+
+// ATen/native/ReduceOps.cpp, gradient_helper_float: one-sided of order 1 or 2 at the ends, central between.
+
+Tensor first_slope(const Tensor& y, int64_t dim, double dx, int64_t order) {
+  if (order == 1) {
+    const Tensor left = slice(y, dim, 0, 1);
+    return (slice(y, dim, 1, 2) - left) / dx;
+  }
+  const Tensor third = slice(y, dim, 2, 3) * 0.5;
+  const Tensor second = slice(y, dim, 1, 2) * 2;
+  const Tensor first = slice(y, dim, 0, 1) * -1.5;
+  return (first + second - third) / dx;
+}
+
+Tensor last_slope(const Tensor& y, int64_t dim, double dx, int64_t order) {
+  if (order == 1) {
+    const Tensor left = slice(y, dim, -2, -1);
+    return (from(y, dim, -1) - left) / dx;
+  }
+  const Tensor last = from(y, dim, -1) * 1.5;
+  const Tensor second = slice(y, dim, -2, -1) * 2;
+  const Tensor third = slice(y, dim, -3, -2) * 0.5;
+  return (third - second + last) / dx;
+}
+
+Tensor gradient_along(const Tensor& y, int64_t dim, double dx, int64_t order) {
+  Tensor first, last;
+  const Tensor left = slice(y, dim, 0, -2);
+  const Tensor centre = (from(y, dim, 2) - left) / dx;
+  first = first_slope(y, dim, dx, order);
+  last = last_slope(y, dim, dx, order);
+  const Tensor middle = centre / 2;
+  return call<"cat">(session_of(y), std::vector<Tensor>{first, middle, last}, dim);
+}
+
+void gradients(Call& c, const Sizes& dims, const std::vector<double>& spacing) {
+  const Tensor& self = c.tensor("self");
+  const int64_t order = c.integer("edge_order");
+  if (order != 1 && order != 2) c.error(fmt::format("edge_order is 1 or 2, got {}", order));
+  if (dims.size() != spacing.size())
+    c.error(fmt::format("needs a spacing for each of {} dimensions, got {}", dims.size(), spacing.size()));
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (self.size(dims[i]) < order + 1)
+      c.error(fmt::format("needs at least {} points along dimension {}; got {}", order + 1, dims[i],
+                          describe(self)));
+    out.push_back(gradient_along(self, dims[i], spacing[i], order));
+  }
+  c.result(std::move(out));
+}
+
+Sizes all_dims(const Call& c) {
+  Sizes dims;
+  for (int64_t d = 0; d < c.tensor("self").dim(); ++d) dims.push_back(d);
+  return dims;
+}
+Sizes dims_or_all(const Call& c) { return c.given("dim") ? Sizes{c.integer("dim")} : all_dims(c); }
+
+void gradient_number_body(Call& c) {
+  const Sizes dims = dims_or_all(c);
+  const double spacing = c.given("spacing") ? c.real("spacing") : 1.0;
+  gradients(c, dims, std::vector<double>(dims.size(), spacing));
+}
+void gradient_numbers_body(Call& c) { gradients(c, dims_or_all(c), numbers(c["spacing"])); }
+void gradient_numbers_dims_body(Call& c) { gradients(c, c.ints("dim"), numbers(c["spacing"])); }
+
+}  // namespace
+
+void add_gradient_operators(std::vector<Op>& ops) {
+  ops.push_back(composite_of(
+      "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]",
+      "slopes along dimensions", gradient_number_body, {"f32[4,5]"}));
+  ops.push_back(composite_of(
+      "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
+      "slopes along dimensions", gradient_numbers_body, {"f32[4,5] (1.0 2.0)"}));
+  ops.push_back(composite_of(
+      "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+      "slopes along dimensions", gradient_numbers_dims_body, {"f32[4,5] (1.0 2.0) (0 1)"}));
+}
+
+}  // namespace metaprof

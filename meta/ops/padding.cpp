@@ -1,0 +1,226 @@
+// Padding: with a number, by reflection, by repeating the border, around the corner.
+
+#include <fmt/format.h>
+
+#include "meta/ops/all.h"
+#include "meta/ops/pointwise.h"
+
+namespace metaprof {
+namespace {
+
+// `pad` lists (before, after) from the last dimension on.
+struct Border {
+  int64_t before, after;
+};
+Border border_of(const Sizes& pad, size_t dim, size_t dims) {
+  const size_t pair = dims - 1 - dim;
+  if (2 * pair + 1 >= pad.size()) return {0, 0};
+  return {pad[2 * pair], pad[2 * pair + 1]};
+}
+
+Sizes padded_sizes(const Call& c, const Tensor& self, const Sizes& pad) {
+  if (pad.size() % 2 != 0 || pad.size() / 2 > size_t(self.dim()))
+    c.error(fmt::format("expects pairs for at most {} dimensions, got {}", self.dim(),
+                        to_string(SizesView(pad))));
+  Sizes sizes = self.sizes();
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const Border border = border_of(pad, d, sizes.size());
+    sizes[d] += border.before + border.after;
+    if (sizes[d] < 0)
+      c.error(fmt::format("{} cannot be cut by {}", describe(self), to_string(SizesView(pad))));
+  }
+  return sizes;
+}
+
+// --- a number
+
+bool only_cuts(const Sizes& pad) {
+  return std::all_of(pad.begin(), pad.end(), [](int64_t size) { return size <= 0; });
+}
+
+// ATen/native/PadNd.cpp, constant_pad_nd: what is only cut is a copy of a part, which keeps the order of
+// dimensions.
+void constant_pad_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes& pad = c.ints("pad");
+  const Sizes sizes = padded_sizes(c, self, pad);
+  if (only_cuts(pad)) {
+    c.output_like(alias(self, sizes, self.strides(), self->offset));
+    return;
+  }
+  c.output(sizes, strides_in(suggested_format(self), sizes), self.dtype());
+}
+
+Gradients constant_pad_backward(Backward& b) {
+  Sizes pad = b.ints("pad");
+  for (int64_t& size : pad) size = -size;
+  return {Tensor(call<"constant_pad_nd">(b.session, b.grad(), pad, 0))};
+}
+
+// --- reflection and replication
+
+struct PadOperator {
+  std::string_view forward, backward;
+  std::string_view example, backward_example;
+};
+
+constexpr PadOperator kReflection[] = {
+    {"reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+     "reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor",
+     "f32[2,5] (1 2)", "f32[2,8] f32[2,5] (1 2)"},
+    {"reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+     "reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",
+     "f32[2,5,5] (1 2 1 1)", "f32[2,7,8] f32[2,5,5] (1 2 1 1)"},
+    {"reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+     "reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor",
+     "f32[2,3,3,3] (1 1 1 1 1 1)", "f32[2,5,5,5] f32[2,3,3,3] (1 1 1 1 1 1)"}};
+constexpr PadOperator kReplication[] = {
+    {"replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+     "replication_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor",
+     "f32[2,5] (1 2)", "f32[2,8] f32[2,5] (1 2)"},
+    {"replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+     "replication_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",
+     "f32[2,5,5] (1 2 1 1)", "f32[2,7,8] f32[2,5,5] (1 2 1 1)"},
+    {"replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+     "replication_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor",
+     "f32[2,3,3,3] (1 1 1 1 1 1)", "f32[2,5,5,5] f32[2,3,3,3] (1 1 1 1 1 1)"}};
+
+void pad_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.output(padded_sizes(c, self, c.ints("padding")), self.dtype());
+}
+
+void pad_backward_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.output(self.sizes(), self.dtype());
+}
+
+// Kernels of reflection read contiguous memory (ATen/native/cuda/ReflectionPad.cu).
+template <int argument>
+void from_contiguous(Call& c) {
+  c.allocate(0);
+  if (c.result_tensor().numel() == 0) return;
+  const Tensor copy = c.contiguous(c.arguments[argument].tensor());
+}
+
+template <FixedString name>
+Gradients pad_gradient(Backward& b) {
+  return {Tensor(call<name>(b.session, b.grad(), b("self"), b["padding"]))};
+}
+
+void add_pad(std::vector<Op>& ops, const PadOperator& pad, bool reflects, Formula formula, Formula again) {
+  std::vector<Kernel> forward_kernels, backward_kernels;
+  if (reflects) {
+    forward_kernels = {{DeviceType::cuda, from_contiguous<0>}};
+    backward_kernels = {{DeviceType::cuda, from_contiguous<0>}};
+  }
+  ops.push_back({.schema = pad.forward,
+                 .summary = reflects ? "self continued by reflection" : "self continued by its border",
+                 .meta = pad_meta,
+                 .kernels = forward_kernels,
+                 .derivatives = {{{"self"}, {"self"}, formula}},
+                 .flops = free_of_flops,
+                 .examples = {pad.example}});
+  ops.push_back({.schema = pad.backward,
+                 .summary = "gradients added up where they came from",
+                 .meta = pad_backward_meta,
+                 .kernels = backward_kernels,
+                 .derivatives = {{{"grad_output"}, {}, again}},
+                 .flops = input_flops,
+                 .examples = {pad.backward_example}});
+}
+
+template <FixedString forward, FixedString backward>
+void add_pad(std::vector<Op>& ops, const PadOperator& pad, bool reflects) {
+  add_pad(ops, pad, reflects, pad_gradient<backward>,
+          [](Backward& b) { return call<forward>(b.session, b.grad(), b["padding"]); });
+}
+
+// --- circular: a body of copies between slices (ATen/native/PadNd.cpp, _pad_circular)
+
+Tensor slice(const Tensor& tensor, int64_t dim, int64_t start, int64_t end) {
+  return call<"slice.Tensor">(session_of(tensor), tensor, dim, start, end);
+}
+
+void pad_circular_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes& pad = c.ints("pad");
+  const Sizes sizes = padded_sizes(c, self, pad);
+  const auto dims = self.dim() - 2;
+  const Tensor out = call<"new_empty">(c.session, self, sizes, self.dtype(), Value(), self.device());
+  Tensor inside = out, source = self;
+  for (int64_t i = 0; i < dims; ++i) {
+    const int64_t dim = dims - i + 1, before = pad[size_t(2 * i)], after = pad[size_t(2 * i) + 1];
+    const int64_t size = sizes[size_t(dim)], source_size = self.size(dim);
+    inside = slice(inside, dim, std::max<int64_t>(before, 0), size - std::max<int64_t>(after, 0));
+    source = slice(source, dim, std::max<int64_t>(-before, 0), source_size - std::max<int64_t>(-after, 0));
+  }
+  copy_(inside, source);
+  for (int64_t i = 0; i < dims; ++i) {
+    const int64_t dim = dims - i + 1, before = pad[size_t(2 * i)], after = pad[size_t(2 * i) + 1];
+    const int64_t size = sizes[size_t(dim)], kept_after = std::max<int64_t>(after, 0);
+    if (before > 0) {
+      inside = slice(out, dim, 0, before);
+      source = slice(out, dim, size - before - kept_after, size - kept_after);
+      copy_(inside, source);
+    }
+    if (after > 0) {
+      const int64_t kept_before = std::max<int64_t>(before, 0);
+      inside = slice(out, dim, size - after, size);
+      source = slice(out, dim, kept_before, kept_before + after);
+      copy_(inside, source);
+    }
+  }
+  c.result(out);
+}
+
+// --- pad
+
+void pad_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes& pad = c.ints("pad");
+  const std::string& mode = c["mode"].string();
+  Session& s = c.session;
+  if (mode == "constant")
+    return c.result(
+        Tensor(call<"constant_pad_nd">(s, self, pad, c.given("value") ? c["value"] : Value(0.0))));
+  const auto dims = int64_t(pad.size() / 2);
+  if (dims < 1 || dims > 3 || self.dim() < dims + 1 || self.dim() > dims + 2)
+    c.error(fmt::format("mode {} pads the last 1 to 3 dimensions; got {} for {}", mode,
+                        to_string(SizesView(pad)), describe(self)));
+  if (mode == "circular") return c.result(Tensor(call<"_pad_circular">(s, self, pad)));
+  if (mode == "reflect") {
+    if (dims == 1) return c.result(Tensor(call<"reflection_pad1d">(s, self, pad)));
+    if (dims == 2) return c.result(Tensor(call<"reflection_pad2d">(s, self, pad)));
+    return c.result(Tensor(call<"reflection_pad3d">(s, self, pad)));
+  }
+  if (mode != "replicate") c.error(fmt::format("there is no mode {}", mode));
+  if (dims == 1) return c.result(Tensor(call<"replication_pad1d">(s, self, pad)));
+  if (dims == 2) return c.result(Tensor(call<"replication_pad2d">(s, self, pad)));
+  c.result(Tensor(call<"replication_pad3d">(s, self, pad)));
+}
+
+}  // namespace
+
+void add_padding_operators(std::vector<Op>& ops) {
+  ops.push_back(
+      composite_of("pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+                   "self padded", pad_body, {"f32[2,3] (1 1)", "f32[2,3] (1 1) \"reflect\""}));
+  ops.push_back({.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+                 .summary = "self with a number around it",
+                 .meta = constant_pad_meta,
+                 .kernels = {},
+                 .derivatives = {{{"self"}, {}, constant_pad_backward}},
+                 .flops = free_of_flops,
+                 .examples = {"f32[2,3] (1 2)", "f32[2,3] (-1 0)"}});
+  ops.push_back(composite_of("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", "self continued by itself",
+                             pad_circular_body, {"f32[2,3,4] (1 1)"}));
+  add_pad<"reflection_pad1d", "reflection_pad1d_backward">(ops, kReflection[0], true);
+  add_pad<"reflection_pad2d", "reflection_pad2d_backward">(ops, kReflection[1], true);
+  add_pad<"reflection_pad3d", "reflection_pad3d_backward">(ops, kReflection[2], true);
+  add_pad<"replication_pad1d", "replication_pad1d_backward">(ops, kReplication[0], false);
+  add_pad<"replication_pad2d", "replication_pad2d_backward">(ops, kReplication[1], false);
+  add_pad<"replication_pad3d", "replication_pad3d_backward">(ops, kReplication[2], false);
+}
+
+}  // namespace metaprof
