@@ -124,6 +124,25 @@ int64_t cub_unique_by_key_bytes(const DeviceProfile& device, int64_t count, int6
   return kSlack + tile_states(divide_up(count, tile), 8, true);
 }
 
+int64_t cub_unique_bytes(const DeviceProfile& device, int64_t count, int64_t element_bytes) {
+  // tuning_select_if.cuh, without flags.
+  Tile tile = {128, std::clamp<int64_t>(10 * 4 / element_bytes, 1, 10)};
+  if (device.sm >= 90) {
+    tile = element_bytes == 8 ? Tile{384, 11} : element_bytes == 4 ? Tile{384, 17} : Tile{256, 22};
+  } else if (device.sm >= 80 && device.sm < 86) {
+    tile = element_bytes == 8   ? Tile{192, 10}
+           : element_bytes == 4 ? Tile{256, 18}
+           : element_bytes == 2 ? Tile{576, 14}
+                                : Tile{992, 20};
+  }
+  return kSlack + tile_states(divide_up(count, tile.size()), 4, true);
+}
+
+int64_t cub_run_length_bytes(int64_t count) {
+  // dispatch_reduce_by_key.cuh: descriptors of 16 bytes; 128 threads of 6 by default.
+  return kSlack + aligned(16 * (divide_up(count, 128 * 6) + 32));
+}
+
 int64_t cub_flagged_bytes(const DeviceProfile& device, int64_t count) {
   // tuning_select_if.cuh, flagged, elements of 8 bytes.
   int64_t tile = 128 * 5;

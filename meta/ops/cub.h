@@ -21,6 +21,10 @@ int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive 
 int64_t cub_scan_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t value_bytes);
 /// DeviceSelect::UniqueByKey with 4-byte values and 64-bit counts.
 int64_t cub_unique_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes);
+/// DeviceSelect::Unique with 32-bit counts.
+int64_t cub_unique_bytes(const DeviceProfile& device, int64_t count, int64_t element_bytes);
+/// DeviceRunLengthEncode::Encode.
+int64_t cub_run_length_bytes(int64_t count);
 /// DeviceSelect::Flagged of places (8 bytes) with 32-bit counts.
 int64_t cub_flagged_bytes(const DeviceProfile& device, int64_t count);
 /// DeviceReduce::Sum of 4-byte integers.
