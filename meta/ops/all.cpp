@@ -47,6 +47,8 @@ const Registry& standard_registry() {
              add_recurrent_operators,
              add_cudnn_recurrent_operators,
              add_recurrent_cell_operators,
+             add_fourier_operators,
+             add_fourier_composite_operators,
              add_foreach_operators,
              add_fused_optimizer_operators,
              add_attention_operators,
