@@ -47,7 +47,7 @@ struct ReplayOptions {
   std::vector<std::string> logs;
   std::string only = "*";  ///< shell wildcard over case names; `*` matches `/` too
   bool verbose = false;
-  std::string json;  ///< file; empty: none
+  std::string json = {};  ///< file; empty: none
 };
 
 /// The subcommand `metaprof ops --replay`: replays, prints, writes. Errors: a log that cannot be read, a

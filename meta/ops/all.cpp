@@ -37,7 +37,6 @@ const Registry& standard_registry() {
              add_norm_operators,
              add_scan_operators,
              add_joining_operators,
-             add_rearranging_operators,
              add_matmul_operators,
              add_vector_product_operators,
              add_contraction_operators,

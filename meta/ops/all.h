@@ -41,7 +41,6 @@ void add_statistics_operators(std::vector<Op>& ops);
 void add_norm_operators(std::vector<Op>& ops);
 void add_scan_operators(std::vector<Op>& ops);
 void add_joining_operators(std::vector<Op>& ops);
-void add_rearranging_operators(std::vector<Op>& ops);
 void add_matmul_operators(std::vector<Op>& ops);
 void add_vector_product_operators(std::vector<Op>& ops);
 void add_contraction_operators(std::vector<Op>& ops);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/cub.h"
 #include "meta/ops/pointwise.h"
 
 namespace metaprof {
@@ -39,66 +38,6 @@ void add_fill(std::vector<Op>& ops) {
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] f32[]"},
                  .facts = {.node = "FillBackward3"}});
-}
-
-// --- masked_scatter
-
-// ATen/native/cuda/IndexKernel.cpp, masked_scatter__cuda: which source element goes where is a scan over the
-// mask, in int64.
-void masked_scatter_in_place(Call& c) {
-  const Tensor &self = c.tensor("self"), &mask = c.tensor("mask");
-  const Tensor* operands[] = {&mask, &self};
-  const Sizes sizes = broadcast_all(c, operands);
-  const Tensor wide = expand(mask, sizes);
-  const Tensor positions = c.temporary(sizes, DType::i64);
-  const Tensor dense = c.contiguous(wide);
-  const auto scan = c.temporary_bytes(cub_scan_bytes(dense.numel(), 8));
-}
-
-void masked_scatter_cuda(Call& c) {
-  c.allocate(0);
-  masked_scatter_in_place(c);
-}
-
-void masked_scatter_meta(Call& c) {
-  const Tensor &self = c.tensor("self"), &mask = c.tensor("mask");
-  if (self.dtype() != c.tensor("source").dtype())
-    c.error(fmt::format("self and source must have one dtype; got {} and {}", describe(self),
-                        describe(c.tensor("source"))));
-  const Tensor* operands[] = {&mask, &self};
-  c.output(broadcast_all(c, operands), self.dtype());
-}
-
-// FunctionsManual.cpp, masked_scatter_backward: what was selected, then zeros for the rest.
-void masked_scatter_backward_body(Call& c) {
-  const Tensor selected = call<"masked_select">(c.session, c.tensor("grad_output"), c.tensor("mask"));
-  const Sizes& sizes = c.ints("sizes");
-  const int64_t missing = numel(sizes) - selected.numel();
-  if (missing <= 0) return c.result(view(selected, sizes));
-  const Tensor zeros = call<"zeros">(c.session, Sizes{missing}, selected.dtype(), Value(), selected.device());
-  const Tensor all = call<"cat">(c.session, std::vector<Tensor>{selected, zeros}, 0);
-  c.result(view(all, sizes));
-}
-
-void add_masked_scatter(std::vector<Op>& ops) {
-  const Derivative of_self = {
-      {"self"}, {"mask"}, [](Backward& b) { return masked_fill(b.grad(), b("mask"), 0); }};
-  const Derivative of_source = {{"source"}, {"mask"}, [](Backward& b) {
-                                  return call<"masked_scatter_backward">(b.session, b.grad(), b("mask"),
-                                                                         b.sizes("source"));
-                                }};
-  ops.push_back({.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-                 .summary = "elements of source where the mask is true",
-                 .meta = masked_scatter_meta,
-                 .kernels = {{DeviceType::cuda, masked_scatter_cuda}},
-                 .derivatives = {of_self, of_source},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] b8[2,3] f32[6]"},
-                 .facts = {.in_place_too = true}});
-  ops.push_back(
-      composite_of("masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
-                   "gradients of the elements that were used, then zeros", masked_scatter_backward_body,
-                   {"f32[2,3] b8[2,3] (6)"}));
 }
 
 // --- copies
@@ -193,7 +132,6 @@ void add_copies(std::vector<Op>& ops) {
 
 void add_assignment_operators(std::vector<Op>& ops) {
   add_fill(ops);
-  add_masked_scatter(ops);
   add_copies(ops);
 }
 

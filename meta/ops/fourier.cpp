@@ -1,5 +1,5 @@
-// The three transforms that cuFFT (on the CPU: MKL) computes (aten/src/ATen/native/cuda/SpectralOps.cpp, PyTorch
-// 2.11). cuFFT's own plans are cached outside the allocator.
+// The three transforms that cuFFT (on the CPU: MKL) computes (aten/src/ATen/native/cuda/SpectralOps.cpp,
+// PyTorch 2.11). cuFFT's own plans are cached outside the allocator.
 
 #include "meta/ops/fourier.h"
 
@@ -98,8 +98,8 @@ Plans plan_c2c(SizesView sizes, Sizes strides, Sizes dims) {
   return plans;
 }
 
-// Runs the plans one after the other from `input`; returns the storage of the last result. `buffer` is the first
-// one's; a second one is made when it is needed.
+// Runs the plans one after the other from `input`; returns the storage of the last result. `buffer` is the
+// first one's; a second one is made when it is needed.
 Ref<Storage> run_plans(Call& c, Tensor input, SizesView sizes, const Plans& plans, DType dtype,
                        Ref<Storage> buffer, Ref<Storage>& other) {
   const int64_t bytes = multiply(numel(sizes), element_size(dtype));
@@ -275,14 +275,15 @@ void add_fourier_operators(std::vector<Op>& ops) {
                  .flops = fft_flops,
                  .examples = {"f32[2,8] (1) 0 True", "f32[2,8] (0 1) 0 False"},
                  .facts = {.node = "FftR2CBackward0"}});
-  ops.push_back({.schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
-                 .summary = "inverse Fourier transform to real numbers",
-                 .meta = c2r_meta,
-                 .kernels = {{DeviceType::cuda, c2r_kernel}},
-                 .derivatives = {{{"self"}, {}, c2r_gradient}},
-                 .flops = fft_flops,
-                 .examples = {"c64[2,5] (1) 0 8"},
-                 .facts = {.node = "FftC2RBackward0"}});
+  ops.push_back(
+      {.schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+       .summary = "inverse Fourier transform to real numbers",
+       .meta = c2r_meta,
+       .kernels = {{DeviceType::cuda, c2r_kernel}},
+       .derivatives = {{{"self"}, {}, c2r_gradient}},
+       .flops = fft_flops,
+       .examples = {"c64[2,5] (1) 0 8"},
+       .facts = {.node = "FftC2RBackward0"}});
 }
 
 }  // namespace metaprof

@@ -120,7 +120,8 @@ ManyDims many_dims(const Call& c, const Tensor& self) {
   if (!c.given("dim"))  // the last dimensions
     for (size_t i = 0; i < wanted.size(); ++i) out.dims.push_back(self.dim() - int64_t(wanted.size() - i));
   if (out.dims.size() != wanted.size())
-    c.error(fmt::format("needs a size per dimension; got {} sizes and {} dimensions", wanted.size(), out.dims.size()));
+    c.error(fmt::format("needs a size per dimension; got {} sizes and {} dimensions", wanted.size(),
+                        out.dims.size()));
   for (size_t i = 0; i < wanted.size(); ++i)
     out.sizes.push_back(wanted[i] == -1 ? self.size(out.dims[i]) : wanted[i]);
   return out;
@@ -200,7 +201,8 @@ void shift_body(Call& c) {
 }  // namespace
 
 void add_fourier_composite_operators(std::vector<Op>& ops) {
-  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
+  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
+                 std::string_view example) {
     ops.push_back({.schema = schema,
                    .summary = summary,
                    .meta = composite(body),
@@ -211,8 +213,8 @@ void add_fourier_composite_operators(std::vector<Op>& ops) {
   };
   add("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "Fourier transform",
       complex_body<true>, "f32[2,8]");
-  add("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "inverse Fourier transform",
-      complex_body<false>, "c64[2,8]");
+  add("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+      "inverse Fourier transform", complex_body<false>, "c64[2,8]");
   add("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
       "the first half of the Fourier transform of real numbers", real_body<true>, "f32[2,8]");
   add("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "inverse of fft_hfft",
@@ -233,16 +235,16 @@ void add_fourier_composite_operators(std::vector<Op>& ops) {
       "the first half of the transform of real numbers", real_many_body, "f32[4,8]");
   add("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
       "the first half of the transform of real numbers", real_many_body, "f32[4,8]");
-  add("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", "its inverse",
-      to_real_many_body, "c64[4,5]");
+  add("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+      "its inverse", to_real_many_body, "c64[4,5]");
   add("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", "its inverse",
       to_real_many_body, "c64[4,5]");
   add("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
       "transform whose result is real", hermitian_many_body, "c64[4,5]");
   add("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
       "transform whose result is real", hermitian_many_body, "c64[4,5]");
-  add("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor", "its inverse",
-      inverse_hermitian_many_body, "f32[4,8]");
+  add("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+      "its inverse", inverse_hermitian_many_body, "f32[4,8]");
   add("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", "its inverse",
       inverse_hermitian_many_body, "f32[4,8]");
   add("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", "the middle to the front", shift_body<false>,

@@ -1,8 +1,8 @@
 // Random numbers: factories, fills, samples.
 
-#include <cmath>
-
 #include <fmt/format.h>
+
+#include <cmath>
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
@@ -26,8 +26,8 @@ void sizes_meta(Call& c) {
 
 void like_meta(Call& c) {
   const Tensor& self = c.tensor("self");
-  const auto format =
-      c.given("memory_format") ? static_cast<MemoryFormat>(c.integer("memory_format")) : MemoryFormat::preserve;
+  const auto format = c.given("memory_format") ? static_cast<MemoryFormat>(c.integer("memory_format"))
+                                               : MemoryFormat::preserve;
   const DType dtype = c.dtype("dtype", self.dtype());
   if (format == MemoryFormat::preserve) {
     c.output_like(self, dtype);
@@ -65,31 +65,39 @@ void randperm_cuda(Call& c) {
 }
 
 void add_factories(std::vector<Op>& ops) {
-  ops.push_back(factory("rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-                        "bool? pin_memory=None) -> Tensor",
-                        sizes_meta, "(2 3)"));
-  ops.push_back(factory("randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                        "device=None, bool? pin_memory=None) -> Tensor",
-                        sizes_meta, "(2 3)"));
-  ops.push_back(factory("randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
-                        "Device? device=None, bool? pin_memory=None) -> Tensor",
-                        sizes_meta, "10 (2 3)"));
-  ops.push_back(factory("randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? "
-                        "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                        sizes_meta, "1 10 (2 3)"));
-  ops.push_back(factory("rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                        "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-                        like_meta, "f32[2,3]"));
-  ops.push_back(factory("randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                        "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-                        like_meta, "f32[2,3]"));
-  ops.push_back(factory("randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, "
-                        "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-                        like_meta, "f32[2,3] 10"));
-  ops.push_back(factory("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, "
-                        "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-                        "memory_format=None) -> Tensor",
-                        like_meta, "f32[2,3] 1 10"));
+  ops.push_back(
+      factory("rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+              "bool? pin_memory=None) -> Tensor",
+              sizes_meta, "(2 3)"));
+  ops.push_back(
+      factory("randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None) -> Tensor",
+              sizes_meta, "(2 3)"));
+  ops.push_back(
+      factory("randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
+              "Device? device=None, bool? pin_memory=None) -> Tensor",
+              sizes_meta, "10 (2 3)"));
+  ops.push_back(
+      factory("randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? "
+              "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+              sizes_meta, "1 10 (2 3)"));
+  ops.push_back(
+      factory("rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+              like_meta, "f32[2,3]"));
+  ops.push_back(
+      factory("randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+              like_meta, "f32[2,3]"));
+  ops.push_back(
+      factory("randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, "
+              "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+              like_meta, "f32[2,3] 10"));
+  ops.push_back(
+      factory("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, "
+              "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+              "memory_format=None) -> Tensor",
+              like_meta, "f32[2,3] 1 10"));
   Op permutation = factory(
       "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
       "pin_memory=None) -> Tensor",
@@ -118,31 +126,38 @@ Op fill(std::string_view schema, std::string_view node, std::string_view example
 }
 
 void add_fills(std::vector<Op>& ops) {
-  ops.push_back(fill("uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> "
-                     "Tensor(a!)",
-                     "UniformBackward0", "f32[2,3]"));
-  ops.push_back(fill("normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> "
-                     "Tensor(a!)",
-                     "NormalBackward0", "f32[2,3]"));
-  ops.push_back(fill("exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)",
-                     "ExponentialBackward0", "f32[2,3]"));
+  ops.push_back(
+      fill("uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> "
+           "Tensor(a!)",
+           "UniformBackward0", "f32[2,3]"));
+  ops.push_back(
+      fill("normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> "
+           "Tensor(a!)",
+           "NormalBackward0", "f32[2,3]"));
+  ops.push_back(
+      fill("exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)",
+           "ExponentialBackward0", "f32[2,3]"));
   ops.push_back(fill("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)",
                      "GeometricBackward0", "f32[2,3] 0.5"));
-  ops.push_back(fill("cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, Generator? generator=None) -> "
-                     "Tensor(a!)",
-                     "CauchyBackward0", "f32[2,3]"));
-  ops.push_back(fill("log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None) -> "
-                     "Tensor(a!)",
-                     "LogNormalBackward0", "f32[2,3]"));
-  ops.push_back(fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> "
-                     "Tensor(a!)",
-                     "RandomBackward0", "f32[2,3] 0 10"));
+  ops.push_back(
+      fill("cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, Generator? generator=None) -> "
+           "Tensor(a!)",
+           "CauchyBackward0", "f32[2,3]"));
+  ops.push_back(
+      fill("log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None) -> "
+           "Tensor(a!)",
+           "LogNormalBackward0", "f32[2,3]"));
+  ops.push_back(
+      fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> "
+           "Tensor(a!)",
+           "RandomBackward0", "f32[2,3] 0 10"));
   ops.push_back(fill("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)",
                      "RandomBackward1", "f32[2,3] 10"));
-  ops.push_back(fill("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", "RandomBackward2",
-                     "f32[2,3]"));
-  ops.push_back(fill("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
-                     "BernoulliBackward2", "f32[2,3]"));
+  ops.push_back(fill("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)",
+                     "RandomBackward2", "f32[2,3]"));
+  ops.push_back(
+      fill("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
+           "BernoulliBackward2", "f32[2,3]"));
 }
 
 // --- samples
@@ -171,22 +186,22 @@ void add_bernoulli(std::vector<Op>& ops) {
                  .flops = by_body,
                  .examples = {"f32[2,3] 0.5"},
                  .facts = kRandom});
-  ops.push_back({.schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> "
-                           "Tensor(a!)",
-                 .summary = "self := 1 with the probabilities p, else 0",
-                 .meta = [](Call& c) { c.result(c.tensor("self")); },
-                 .kernels = {},
-                 .derivatives = {{{"p"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    const TensorImpl& p = *b.shape("p");
-                                    return {Tensor(
-                                        call<"zeros">(b.session, p.sizes, p.dtype, Value(), p.device))};
-                                  }},
-                                 {{"self"}, {}, zeros_backward}},
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3] f32[2,3]"},
-                 .facts = {.node = "BernoulliBackward1", .random = true}});
+  ops.push_back(
+      {.schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> "
+                 "Tensor(a!)",
+       .summary = "self := 1 with the probabilities p, else 0",
+       .meta = [](Call& c) { c.result(c.tensor("self")); },
+       .kernels = {},
+       .derivatives = {{{"p"},
+                        {},
+                        [](Backward& b) -> Gradients {
+                          const TensorImpl& p = *b.shape("p");
+                          return {Tensor(call<"zeros">(b.session, p.sizes, p.dtype, Value(), p.device))};
+                        }},
+                       {{"self"}, {}, zeros_backward}},
+       .flops = elementwise_flops<1>,
+       .examples = {"f32[2,3] f32[2,3]"},
+       .facts = {.node = "BernoulliBackward1", .random = true}});
 }
 
 Tensor zeros_of_shape(Backward& b, const TensorImpl& shape) {
@@ -197,10 +212,11 @@ Gradients normal_mean_backward(Backward& b) { return {zeros_of_shape(b, *b.shape
 Gradients normal_std_backward(Backward& b) { return {zeros_of_shape(b, *b.shape("std"))}; }
 
 void add_normal(std::vector<Op>& ops) {
-  ops.push_back(factory("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
-                        "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-                        "pin_memory=None) -> Tensor",
-                        sizes_meta, "0.0 1.0 (2 3)"));
+  ops.push_back(
+      factory("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
+              "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+              "pin_memory=None) -> Tensor",
+              sizes_meta, "0.0 1.0 (2 3)"));
   ops.push_back({.schema = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> "
                            "Tensor",
                  .summary = "normally distributed around mean",
@@ -214,18 +230,19 @@ void add_normal(std::vector<Op>& ops) {
                  .flops = elementwise_flops<1>,
                  .examples = {"f32[2,3] 1.0"},
                  .facts = kRandom});
-  ops.push_back({.schema = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
-                 .summary = "normally distributed with deviations std",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& std = c.tensor("std");
-                       c.output(std.sizes(), std.dtype());
-                     },
-                 .kernels = {},
-                 .derivatives = {{{"std"}, {}, normal_std_backward}},
-                 .flops = elementwise_flops<2>,
-                 .examples = {"0.0 f32[2,3]"},
-                 .facts = {.node = "NormalBackward1", .random = true}});
+  ops.push_back(
+      {.schema = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+       .summary = "normally distributed with deviations std",
+       .meta =
+           [](Call& c) {
+             const Tensor& std = c.tensor("std");
+             c.output(std.sizes(), std.dtype());
+           },
+       .kernels = {},
+       .derivatives = {{{"std"}, {}, normal_std_backward}},
+       .flops = elementwise_flops<2>,
+       .examples = {"0.0 f32[2,3]"},
+       .facts = {.node = "NormalBackward1", .random = true}});
   ops.push_back({.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> "
                            "Tensor",
                  .summary = "normally distributed around mean with deviations std",
@@ -307,8 +324,9 @@ void add_random_operators(std::vector<Op>& ops) {
   add_fills(ops);
   add_bernoulli(ops);
   add_normal(ops);
-  ops.push_back({.schema = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? "
-                           "generator=None) -> Tensor",
+  ops.push_back({.schema =
+                     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? "
+                     "generator=None) -> Tensor",
                  .summary = "places drawn with the probabilities self",
                  .meta = multinomial_meta,
                  .kernels = {{DeviceType::cuda, multinomial_kernel}},

@@ -90,21 +90,6 @@ Gradients roll_backward(Backward& b) {
   return {Tensor(call<"roll">(b.session, b.grad(), shifts, dims))};
 }
 
-// fftshift rolls by half of each size, ifftshift back.
-template <bool inverse>
-void shift_body(Call& c) {
-  const Tensor& self = c.tensor("self");
-  Sizes dims, shifts;
-  if (c.given("dim")) {
-    dims = c.ints("dim");
-  } else {
-    for (int64_t d = 0; d < self.dim(); ++d) dims.push_back(d);
-  }
-  for (int64_t dim : dims) shifts.push_back((self.size(dim) + inverse) / 2);
-  if (self.dim() == 0) return c.result(clone(self));
-  c.result(Tensor(call<"roll">(c.session, self, shifts, dims)));
-}
-
 // --- flip
 
 void flip_meta(Call& c) { c.output_like(c.tensor("self")); }
@@ -158,10 +143,6 @@ void add_repeating_operators(std::vector<Op>& ops) {
                  .derivatives = {{{"self"}, {}, roll_backward}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] (1) (0)", "f32[2,3] (1 2) (0 1)", "f32[2,3] 1"}});
-  ops.push_back(composite_of("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
-                             "frequency 0 to the middle", shift_body<false>, {"f32[2,3]"}));
-  ops.push_back(composite_of("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
-                             "frequency 0 to the front", shift_body<true>, {"f32[2,3]"}));
   ops.push_back({.schema = "flip(Tensor self, int[] dims) -> Tensor",
                  .summary = "backwards along dimensions",
                  .meta = flip_meta,

@@ -84,11 +84,10 @@ void add_nonzero(std::vector<Op>& ops) {
                          nonzero_numpy_body, {"f32[2,3]"}, kReadsData));
   ops.push_back(composed("argwhere(Tensor self) -> Tensor", "places of the elements that are not 0",
                          argwhere_body, {"f32[2,3]"}, kReadsData));
-  ops.push_back(composed("where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
-                         [](Call& c) {
-                           c.result(call<"nonzero_numpy">(c.session, c["condition"]).value());
-                         },
-                         {"b8[2,3]"}, kReadsData));
+  ops.push_back(composed(
+      "where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
+      [](Call& c) { c.result(call<"nonzero_numpy">(c.session, c["condition"]).value()); }, {"b8[2,3]"},
+      kReadsData));
 }
 
 // --- unique (aten/src/ATen/native/cuda/UniqueCub.cu)
@@ -164,14 +163,15 @@ void unique_consecutive_meta(Call& c) {
 }
 
 void add_unique(std::vector<Op>& ops) {
-  ops.push_back(unique("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
-                       "return_counts=False) -> (Tensor, Tensor, Tensor)",
-                       "each value once, where it was, how often", unique_meta<false>, unique_cuda<false>,
-                       "f32[2,3]"));
-  ops.push_back(unique("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
-                       "int? dim=None) -> (Tensor, Tensor, Tensor)",
-                       "each run of a value once, where it was, how long", unique_consecutive_meta,
-                       unique_cuda<true>, "f32[2,3]"));
+  ops.push_back(
+      unique("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
+             "return_counts=False) -> (Tensor, Tensor, Tensor)",
+             "each value once, where it was, how often", unique_meta<false>, unique_cuda<false>, "f32[2,3]"));
+  ops.push_back(
+      unique("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
+             "int? dim=None) -> (Tensor, Tensor, Tensor)",
+             "each run of a value once, where it was, how long", unique_consecutive_meta, unique_cuda<true>,
+             "f32[2,3]"));
   ops.push_back({.schema = "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, "
                            "Tensor)",
                  .summary = "each value once, and where it was",
@@ -284,13 +284,15 @@ Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&), std::str
 
 void add_searches(std::vector<Op>& ops) {
   ops.push_back(searching(
-      "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? "
+      "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+      "str? "
       "side=None, Tensor? sorter=None) -> Tensor",
       [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
       [](Call& c) { search(c, c.tensor("sorted_sequence"), c.tensor("self"), c.tensor("sorter")); },
       "f32[4] f32[2,3]"));
   ops.push_back(searching(
-      "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? "
+      "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+      "str? "
       "side=None, Tensor? sorter=None) -> Tensor",
       [](Call& c) { c.output({}, place_dtype(c)); },
       [](Call& c) {

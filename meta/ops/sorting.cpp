@@ -2,9 +2,9 @@
 
 #include "meta/ops/sorting.h"
 
-#include <bit>
-
 #include <fmt/format.h>
+
+#include <bit>
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
@@ -35,7 +35,8 @@ void sort_rows_one_by_one(Call& c, int64_t rows, int64_t length, int64_t key) {
 // All values at once, then by row: "full sort".
 void sort_everything(Call& c, int64_t rows, int64_t count, int64_t key) {
   const int64_t row_bits = std::max<int64_t>(1, std::bit_width(uint64_t(rows - 1)));
-  auto places = c.temporary_bytes(count * kPlaceAndRow), sorted_places = c.temporary_bytes(count * kPlaceAndRow);
+  auto places = c.temporary_bytes(count * kPlaceAndRow),
+       sorted_places = c.temporary_bytes(count * kPlaceAndRow);
   {
     auto sorted_keys = c.temporary_bytes(count * key);
     c.temporary_bytes(cub_sort_bytes(c.profile(), count, key, kPlaceAndRow, 8 * key));
@@ -155,7 +156,8 @@ void topk_cuda(Call& c) {
                    c.boolean("sorted"));
 }
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
+Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
+            std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = composite(body),
@@ -197,11 +199,13 @@ void topk_temporaries(Call& c, const Tensor& self, const Tensor& values, const T
 }
 
 void add_sorting_operators(std::vector<Op>& ops) {
-  ops.push_back(sort("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-                     "SortBackward0", "f32[2,3] 1"));
-  ops.push_back(sort("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
-                     "values, Tensor indices)",
-                     "SortBackward1", "f32[2,3] True 1"));
+  ops.push_back(
+      sort("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+           "SortBackward0", "f32[2,3] 1"));
+  ops.push_back(
+      sort("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
+           "values, Tensor indices)",
+           "SortBackward1", "f32[2,3] True 1"));
   ops.push_back({.schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
                            "(Tensor values, Tensor indices)",
                  .summary = "the k largest along a dimension, and where they were",
@@ -211,28 +215,29 @@ void add_sorting_operators(std::vector<Op>& ops) {
                  .flops = input_flops,
                  .examples = {"f32[2,3] 2", "f32[2,3] 1 0"},
                  .facts = {.no_gradient_for = 2}});
-  ops.push_back(composed("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-                         "where the sorted elements were",
-                         [](Call& c) {
-                           Results sorted = call<"sort">(c.session, c["self"], c["dim"], c["descending"]);
-                           c.result(sorted[1]);
-                         },
-                         "f32[2,3]"));
-  ops.push_back(composed("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
-                         "Tensor",
-                         "where the sorted elements were",
-                         [](Call& c) {
-                           Results sorted = call<"sort.stable">(c.session, c["self"], c["stable"], c["dim"],
-                                                                c["descending"]);
-                           c.result(sorted[1]);
-                         },
-                         "f32[2,3] True"));
-  ops.push_back(composed("msort(Tensor self) -> Tensor", "sorted along the first dimension",
-                         [](Call& c) {
-                           Results sorted = call<"sort">(c.session, c["self"], 0, false);
-                           c.result(sorted[0]);
-                         },
-                         "f32[2,3]"));
+  ops.push_back(composed(
+      "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", "where the sorted elements were",
+      [](Call& c) {
+        Results sorted = call<"sort">(c.session, c["self"], c["dim"], c["descending"]);
+        c.result(sorted[1]);
+      },
+      "f32[2,3]"));
+  ops.push_back(composed(
+      "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
+      "Tensor",
+      "where the sorted elements were",
+      [](Call& c) {
+        Results sorted = call<"sort.stable">(c.session, c["self"], c["stable"], c["dim"], c["descending"]);
+        c.result(sorted[1]);
+      },
+      "f32[2,3] True"));
+  ops.push_back(composed(
+      "msort(Tensor self) -> Tensor", "sorted along the first dimension",
+      [](Call& c) {
+        Results sorted = call<"sort">(c.session, c["self"], 0, false);
+        c.result(sorted[0]);
+      },
+      "f32[2,3]"));
 }
 
 }  // namespace metaprof

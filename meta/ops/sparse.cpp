@@ -53,9 +53,10 @@ bool sum_of_sparse(Call& c) {
 }
 
 void add_sparse_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
-                           "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
-                           "is_coalesced=None) -> Tensor",
+  ops.push_back({.schema =
+                     "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
+                     "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
+                     "is_coalesced=None) -> Tensor",
                  .summary = "a sparse tensor over indices and values",
                  .meta = make_meta,
                  .kernels = {},

@@ -9,8 +9,8 @@ namespace metaprof {
 /// A sparse tensor over these (not copied) indices [dimensions, count] and values [count, …].
 Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values, SizesView sizes);
 
-/// The result of a sum of sparse tensors: indices and values are joined, nothing is added up. False if neither
-/// operand is sparse.
+/// The result of a sum of sparse tensors: indices and values are joined, nothing is added up. False if
+/// neither operand is sparse.
 bool sum_of_sparse(Call& c);
 
 }  // namespace metaprof

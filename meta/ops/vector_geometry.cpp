@@ -90,38 +90,6 @@ void cdist_body(Call& c) {
   c.result(view(Tensor(call<"_euclidean_dist">(c.session, left, right)), sizes));
 }
 
-void block_diag_meta(Call& c) {
-  int64_t rows = 0, columns = 0;
-  const Value::Tensors& blocks = c.tensors("tensors");
-  for (const Tensor& block : blocks) {
-    if (block.dim() > 2) c.error(fmt::format("expects matrices, got {}", describe(block)));
-    rows += block.dim() == 2 ? block.size(0) : 1;
-    columns += block.dim() == 0 ? 1 : block.size(-1);
-  }
-  c.output(Sizes{rows, columns}, result_type(blocks));
-}
-
-Gradients block_diag_gradients(Backward& b) {
-  Gradients out;
-  int64_t row = 0, column = 0;
-  const std::vector<Geometry>& blocks = b.shapes("tensors");
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const Sizes& sizes = blocks[i]->sizes;
-    const int64_t rows = sizes.size() == 2 ? sizes[0] : 1, columns = sizes.empty() ? 1 : sizes.back();
-    Tensor part;
-    if (b.wants("tensors", i)) {
-      const Tensor band = call<"slice.Tensor">(b.session, b.grad(), 0, row, row + rows);
-      part = call<"slice.Tensor">(b.session, band, 1, column, column + columns);
-      if (sizes.size() == 1) part = squeeze(part, 0);
-      if (sizes.empty()) part = call<"squeeze">(b.session, part);
-    }
-    out.push_back(part);
-    row += rows;
-    column += columns;
-  }
-  return out;
-}
-
 void cross_meta(Call& c) {
   const Tensor &self = c.tensor("self"), &other = c.tensor("other");
   elementwise(c, {&self, &other}, result_type({&self, &other}));
@@ -227,13 +195,6 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
                  .flops = by_body,
                  .examples = {"f32[3,5] f32[4,5]", "f32[3,5] f32[4,5] 1.0"},
                  .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema = "block_diag(Tensor[] tensors) -> Tensor",
-                 .summary = "matrices along the diagonal of one",
-                 .meta = block_diag_meta,
-                 .kernels = {},
-                 .derivatives = {{{"tensors"}, {}, block_diag_gradients}},
-                 .flops = free_of_flops,
-                 .examples = {"(f32[2,3] f32[4,5])"}});
 }
 
 }  // namespace metaprof
