@@ -229,16 +229,17 @@ class Replay {
     if (session_->profile.type == DeviceType::cuda)
       compare_memory(What::backward_events, std::span(case_.backward).first(readable), from,
                      session_->trace.events.size(), events, prefix);
-    if (!prefix) compare_gradients();
+    if (!prefix) compare_gradients(events);
   }
 
-  void compare_gradients() {
+  // `events` knows the blocks that backward made.
+  void compare_gradients(const StorageMap& events) {
     for (const NamedTensor& gradient : case_.gradients) {
       const Tensor got = tensors_.input(gradient.name).grad();
       const bool expected = gradient.value.kind == RecordedValue::Kind::tensor;
       if (expected ? same_tensor(gradient.value.tensor[0], got, tensors_.map()) : !got.defined()) continue;
       differ(What::grads, gradient.name + " " + show(gradient.value),
-             gradient.name + " " + show(got, tensors_.map()));
+             gradient.name + " " + show(got, events));
     }
   }
 

@@ -108,7 +108,9 @@ void unique_outputs(Call& c, bool inverse) {
 void unique_memory(Call& c, bool consecutive, bool inverse, bool counts) {
   const Tensor self = c.contiguous(c.tensor("self"));
   const int64_t count = self.numel(), element = element_size(self.dtype());
-  if (count == 0) return;
+  if (!inverse) c.allocate(1);  // no elements, no block
+  if (!counts && c.results.size() > 2) c.allocate(2);
+  if (count == 0) return c.allocate_all();
   Tensor sorted, places;
   if (!consecutive) {
     sorted = c.temporary(Sizes{count}, self.dtype());

@@ -25,6 +25,7 @@ double share(const ReplayCounts& counts, What what) {
   return double(counts.equal[size_t(what)]) / double(counts.claimed);
 }
 
+// The smallest case of each operator, from all recordings of operators.
 TEST(Recordings, SmallSelection) {
   std::ostringstream out;
   const ReplayCounts counts =
