@@ -1,0 +1,102 @@
+#include "cli/estimate.h"
+
+#include <fmt/format.h>
+
+#include "cli/console.h"
+#include "cli/inputs.h"
+#include "cli/sizes.h"
+#include "frontend/workspace_table.h"
+#include "meta/core/error.h"
+#include "profiler/allocator/caching_allocator.h"
+#include "profiler/allocator/exact_allocator.h"
+
+namespace metaprof {
+namespace {
+
+Rates rates_of(const DeviceProfile& profile) {
+  return {.bytes_per_second = profile.bandwidth,
+          .flops_f64 = profile.flops_per_second(DType::f64),
+          .flops_f32 = profile.flops_per_second(DType::f32),
+          .flops_f16 = profile.flops_per_second(DType::f16)};
+}
+
+// The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
+std::unique_ptr<DeviceAllocator> make_allocator(const DeviceProfile& device, const AllocConf& conf,
+                                                Bytes memory) {
+  if (device.type == DeviceType::cpu) return std::make_unique<ExactAllocator>();
+  return std::make_unique<CachingAllocator>(
+      CachingAllocatorOptions{.conf = conf, .device = {.capacity = static_cast<uint64_t>(memory.count)}});
+}
+
+AllocConf conf_of(const ProfileOptions& options, const DeviceProfile& device) {
+  if (device.type == DeviceType::cpu && !options.alloc_conf.empty())
+    fail("--alloc-conf has no effect on {}: the host's memory is not cached", device.name);
+  return parse_alloc_conf(options.alloc_conf);
+}
+
+// What cuDNN plans, from a file; without one it takes nothing: no rule knows its plans.
+std::unique_ptr<WorkspaceTable> workspaces_of(const ProfileOptions& options, const DeviceProfile& device) {
+  if (options.workspaces == "auto" || options.workspaces == "none") return nullptr;
+  return std::make_unique<WorkspaceTable>(options.workspaces, device.name);
+}
+
+std::map<std::string, std::string> environment_of(const ProfileOptions& options) {
+  std::map<std::string, std::string> environment = options.step.environment;
+  for (const std::string& text : options.environment) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) fail("--env: '{}' is no NAME=VALUE", text);
+    environment[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return environment;
+}
+
+}  // namespace
+
+Bytes unlimited_memory() { return {DeviceMemory::kMostMemory}; }
+
+DeviceProfile device_of(const ProfileOptions& options) {
+  DeviceProfile device = load_device(options.device);
+  if (!options.memory.empty()) device.memory = parse_size(options.memory);
+  return device;
+}
+
+Trace run_program(const Program& program, const ProfileOptions& options, const DeviceProfile& device,
+                  ProfileReport& report) {
+  report.model = program.name;
+  report.module_types = program.module_types;
+  report.options = option_values(options);
+  StepOptions step = options.step;
+  step.environment = environment_of(options);
+  const auto workspaces = workspaces_of(options, device);
+  step.workspaces = workspaces.get();
+  Trace trace = run_steps(program, device, step);
+  if (!workspaces) return trace;
+  report.workspaces.table = workspaces->blocks();
+  if (workspaces->missed() > 0)
+    message(fmt::format("note: {} of {} calls of convolutions are not in {}: they take no workspace",
+                        workspaces->missed(), workspaces->missed() + workspaces->found(),
+                        options.workspaces));
+  return trace;
+}
+
+Phases replay_trace(const Trace& trace, const ProfileOptions& options, const DeviceProfile& device,
+                    Bytes memory) {
+  return replay(trace, device.type, *make_allocator(device, conf_of(options, device), memory));
+}
+
+void profile_trace(const Trace& trace, const ProfileOptions& options, const DeviceProfile& device,
+                   ProfileReport& report) {
+  report.device = device.name;
+  report.device_title = device.title;
+  report.device_memory = device.memory;
+  report.memory =
+      profile_memory(trace, device.type, *make_allocator(device, conf_of(options, device), device.memory));
+  if (report.memory.phases.out_of_memory) {
+    const Phases phases = replay_trace(trace, options, device, unlimited_memory());
+    if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
+  }
+  report.counts = count(trace, rates_of(device));
+  report.workspaces.rule = report.memory.workspaces - report.workspaces.table;
+}
+
+}  // namespace metaprof
