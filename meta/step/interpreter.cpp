@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
 #include "meta/core/error.h"
+#include "meta/step/dtypes.h"
 #include "meta/step/lifetimes.h"
 #include "meta/step/prepared.h"
 
@@ -28,6 +27,8 @@ Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   prepared = std::make_unique<Prepared>();
   prepared->graph = &graph;
   for (const GraphNode& node : graph.nodes) prepare_step(*prepared, node);
+  const std::vector<ValueId> dtypes = dtype_sources(program_, graph);
+  for (size_t i = 0; i < dtypes.size(); ++i) prepared->steps[i].dtype_of = dtypes[i];
   const std::vector<int32_t> dropped = value_lifetimes(program_, graph);
   for (size_t value = 0; value < dropped.size(); ++value)
     if (dropped[value] >= 0 && size_t(dropped[value]) < prepared->steps.size())
@@ -147,35 +148,31 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     if (arguments[i].has_default) given[i] = arguments[i].default_value;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     const auto at = size_t(step.argument[i]);
-    given[at] = adapt(arguments[at], node, evaluate(node.operands[i], values));
+    given[at] = adapt(arguments[at], step, evaluate(node.operands[i], values), values);
   }
   store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()), values);
 }
 
 // What was written down while exporting, but is decided by how the model is run.
-Value Interpreter::adapt(const Argument& argument, const GraphNode& node, Value value) const {
+Value Interpreter::adapt(const Argument& argument, const Step& step, Value value,
+                         const std::vector<Value>& values) const {
   // Exporters switch cuDNN off while they trace; the model runs with it.
   if (argument.name == "cudnn_enabled" || argument.name == "cudnn_enable") return Value(true);
   if (!options_.training) {
     if (argument.name == "train" || argument.name == "training") return Value(false);
     if (argument.name == "dropout_p") return Value(0.0);
   }
-  // In a model of 16 bits, a dtype that the source does not spell out follows the tensors it was taken from.
-  if (options_.dtype != DType::f32 && argument.type == Type::dtype && !value.is_none() &&
-      value.integer() == static_cast<int64_t>(DType::f32) && !names_float32(node))
-    return Value(options_.dtype);
+  // A dtype that the source does not spell out follows the tensors it was taken from: in a model of 16 bits
+  // they all have that type, under autocast one has to be asked.
+  if (argument.type != Type::dtype || value.is_none() || value.integer() != static_cast<int64_t>(DType::f32))
+    return value;
+  if (options_.dtype != DType::f32)
+    return names_float32(program_, *step.node) ? value : Value(options_.dtype);
+  if (session_.modes.autocast && step.dtype_of != kNoValue && values[size_t(step.dtype_of)].is_tensor()) {
+    const DType actual = values[size_t(step.dtype_of)].tensor().dtype();
+    if (actual == DType::bf16 || actual == DType::f16) return Value(actual);
+  }
   return value;
-}
-
-bool Interpreter::names_float32(const GraphNode& node) const {
-  if (node.source < 0) return false;
-  const auto& frames = program_.source_stacks[size_t(node.source)];
-  if (frames.empty()) return false;
-  const std::string& code = frames.back().code;
-  if (code.find(".float()") != std::string::npos) return true;
-  const size_t at = code.find("torch.float");  // not torch.float16
-  return at != std::string::npos &&
-         (code.compare(at, 13, "torch.float32") == 0 || !std::isdigit(code[at + 11]));
 }
 
 void Interpreter::store(const Step& step, ResultList results, std::vector<Value>& values) {

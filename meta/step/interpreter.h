@@ -39,8 +39,8 @@ class Interpreter {
   void run_step(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   void run_higher_order(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   void run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values);
-  Value adapt(const Argument& argument, const GraphNode& node, Value value) const;
-  bool names_float32(const GraphNode& node) const;
+  Value adapt(const Argument& argument, const Step& step, Value value,
+              const std::vector<Value>& values) const;
   void store(const Step& step, ResultList results, std::vector<Value>& values);
   void move_to_modules(int32_t stack);
   Value evaluate(const Operand& operand, const std::vector<Value>& values) const;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -28,46 +29,82 @@ json without_zeros(json by_op) {
   return by_op;
 }
 
-class MeasuredFacts : public testing::TestWithParam<Case> {
- protected:
-  static json read(const std::string& path) { return json::parse(read_file(path)); }
-};
-
-TEST_P(MeasuredFacts, AreReproduced) {
-  const std::string path = "tests/data/models/" + GetParam().model;
-  const json facts = read(path + ".json");
-  const json& measured = facts["measure"][GetParam().precision];
-  const Outcome outcome = run_program(
-      "profile " + path + ".pt2 --optimizer none --steps 1 --json - --precision " + GetParam().precision);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
-
-  if (GetParam().precision == "fp32") {
-    for (const char* key : {"count", "bytes", "trainable_count", "trainable_bytes", "tied"})
-      EXPECT_EQ(report["parameters"][key], facts["parameters"][key]) << key;
-    for (const char* key : {"count", "bytes"})
-      EXPECT_EQ(report["buffers"][key], facts["buffers"][key]) << key;
-  }
-  EXPECT_EQ(report["flops"]["forward"], measured["flops_forward"]);
-  EXPECT_EQ(report["flops"]["backward"], measured["flops_backward"]);
-  json by_op = report["flops"]["by_op"];
-  for (json& row : by_op) row = {{"forward", row["forward"]}, {"backward", row["backward"]}};
-  EXPECT_EQ(without_zeros(by_op), without_zeros(measured["flops_by_op"]));
-
-  EXPECT_EQ(report["saved"]["count"], measured["saved"]["count"]);
-  EXPECT_EQ(report["saved"]["bytes"], measured["saved"]["bytes"]);
+void expect_saved(const json& saved, const json& measured) {
+  EXPECT_EQ(saved["count"], measured["count"]);
+  EXPECT_EQ(saved["bytes"], measured["bytes"]);
   auto by_node = [](const json& rows) {
     json map;
     for (const json& row : rows) map[row["node"].get<std::string>()] = {row["count"], row["bytes"]};
     return map;
   };
-  EXPECT_EQ(by_node(report["saved"]["by_node"]), by_node(measured["saved"]["by_node"]));
-  EXPECT_TRUE(report["unmodelled"].empty());
+  EXPECT_EQ(by_node(saved["by_node"]), by_node(measured["by_node"]));
+}
+
+void expect_flops(json flops, const json& measured) {
+  // The counter calls everything backward that runs while it does, also what a checkpointed region computes
+  // again.
+  EXPECT_EQ(flops["forward"], measured["flops_forward"]);
+  EXPECT_EQ(flops["backward"].get<int64_t>() + flops["recompute"].get<int64_t>(), measured["flops_backward"]);
+  for (json& row : flops["by_op"])
+    row = {{"forward", row["forward"]},
+           {"backward", row["backward"].get<int64_t>() + row.value("recompute", int64_t{0})}};
+  EXPECT_EQ(without_zeros(flops["by_op"]), without_zeros(measured["flops_by_op"]));
+}
+
+// `path` without its extension.
+void expect_facts(const std::string& path, const std::string& precision, bool with_saved) {
+  SCOPED_TRACE(path + " " + precision);
+  const json facts = json::parse(read_file(path + ".json"));
+  if (!facts["measure"].contains(precision)) return;
+  const json& measured = facts["measure"][precision];
+  const Outcome outcome =
+      run_program("profile " + path + ".pt2 --optimizer none --steps 1 --json - --precision " + precision);
+  ASSERT_LE(outcome.exit_code, 1) << outcome.err;  // 1: does not fit
+  const json report = json::parse(outcome.out);
+
+  if (precision == "fp32") {
+    for (const char* key : {"count", "bytes", "trainable_count", "trainable_bytes", "tied"})
+      EXPECT_EQ(report["parameters"][key], facts["parameters"][key]) << key;
+    for (const char* key : {"count", "bytes"})
+      EXPECT_EQ(report["buffers"][key], facts["buffers"][key]) << key;
+  }
+  // The counter refuses grouped-query attention in fused kernels.
+  if (measured.contains("flops_forward")) expect_flops(report["flops"], measured);
+  if (with_saved) expect_saved(report["saved"], measured["saved"]);
+  EXPECT_TRUE(report["unmodelled"].empty()) << report["unmodelled"];
+}
+
+class MeasuredFacts : public testing::TestWithParam<Case> {};
+
+TEST_P(MeasuredFacts, AreReproduced) {
+  expect_facts("tests/data/models/" + GetParam().model, GetParam().precision, true);
 }
 
 INSTANTIATE_TEST_SUITE_P(, MeasuredFacts,
                          testing::Values(Case{"resnet18", "fp32"}, Case{"resnet18", "amp-bf16"},
                                          Case{"gpt2", "fp32"}, Case{"gpt2", "amp-bf16"}));
+
+// What was read of these is not what a first forward keeps: reading what a checkpointed region saved ran the
+// region again; the other one was measured in a process in which an earlier model's dropout had made cuDNN's
+// random state, which every later recurrent call saves, too (3,244,032 bytes).
+bool saved_is_comparable(const std::string& model) {
+  return model != "checkpoint_mlp" && model != "gru_classifier";
+}
+
+TEST(MeasuredFactsOfAllModels, AreReproduced) {
+  const char* given = std::getenv("METAPROF_SHARED");
+  const std::filesystem::path folder = std::filesystem::path(given ? given : "../shared") / "models";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  int models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().stem();
+    for (const char* precision : {"fp32", "amp-bf16"})
+      expect_facts(folder / name, precision, saved_is_comparable(name));
+    ++models;
+  }
+  EXPECT_GT(models, 0);
+}
 
 }  // namespace
 }  // namespace metaprof

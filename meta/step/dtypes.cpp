@@ -1,0 +1,125 @@
+#include "meta/step/dtypes.h"
+
+#include <cctype>
+#include <set>
+
+namespace metaprof {
+namespace {
+
+const Operand* operand_named(const GraphNode& node, std::string_view name) {
+  for (const Operand& operand : node.operands)
+    if (operand.name == name) return &operand;
+  return nullptr;
+}
+
+bool asks_for_float32(const GraphNode& node) {
+  const Operand* dtype = operand_named(node, "dtype");
+  return dtype && dtype->kind == Operand::Kind::constant && dtype->constant.kind() == Value::Kind::integer &&
+         dtype->constant.integer() == static_cast<int64_t>(DType::f32);
+}
+
+class Sources {
+ public:
+  Sources(const Program& program, const Graph& graph) : program_(program), graph_(graph) {
+    for (const ProgramInput& input : program.inputs)
+      if (input.kind == ProgramInput::Kind::parameter || input.kind == ProgramInput::Kind::buffer)
+        state_.insert(input.value);
+    producer_.assign(graph.values.size(), -1);
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      for (const Target& target : graph.nodes[i].targets)
+        for (ValueId value : target.values)
+          if (value != kNoValue) producer_[size_t(value)] = static_cast<int>(i);
+  }
+
+  ValueId of(size_t index) const {
+    const GraphNode& node = graph_.nodes[index];
+    if (!asks_for_float32(node) || names_float32(program_, node)) return kNoValue;
+    const ValueId converted = first_tensor(node);
+    if (converted == kNoValue) return partner(index);
+    return is_float32(converted) ? module_argument(index) : kNoValue;
+  }
+
+ private:
+  bool is_float32(ValueId value) const {
+    const auto& tensor = graph_.values[size_t(value)].tensor;
+    return tensor && tensor->dtype == DType::f32;
+  }
+
+  static ValueId first_tensor(const GraphNode& node) {
+    for (const Operand& operand : node.operands)
+      if (operand.kind == Operand::Kind::value) return operand.value;
+    return kNoValue;
+  }
+
+  // A floating tensor that flows: neither a parameter nor a buffer.
+  bool flows(ValueId value) const { return is_float32(value) && !state_.contains(value); }
+
+  // The module stacks of both nodes agree down to that of the first.
+  bool within(int32_t modules, const GraphNode& node) const {
+    if (modules < 0) return true;
+    if (node.modules < 0) return false;
+    const auto& outer = program_.module_stacks[size_t(modules)];
+    const auto& inner = program_.module_stacks[size_t(node.modules)];
+    return inner.size() >= outer.size() && std::equal(outer.begin(), outer.end(), inner.begin());
+  }
+
+  ValueId module_argument(size_t index) const {
+    const int32_t modules = graph_.nodes[index].modules;
+    size_t begin = index;
+    while (begin > 0 && within(modules, graph_.nodes[begin - 1])) --begin;
+    for (size_t i = begin; i < graph_.nodes.size() && within(modules, graph_.nodes[i]); ++i)
+      for (const Operand& operand : graph_.nodes[i].operands)
+        if (operand.kind == Operand::Kind::value && flows(operand.value) &&
+            producer_[size_t(operand.value)] < static_cast<int>(begin))
+          return operand.value;
+    return kNoValue;
+  }
+
+  // Follows what the node makes to the first call that takes another floating tensor with it.
+  ValueId partner(size_t index) const {
+    if (graph_.nodes[index].targets.empty() || graph_.nodes[index].targets[0].values.empty()) return kNoValue;
+    ValueId made = graph_.nodes[index].targets[0].values[0];
+    for (size_t i = index + 1; i < graph_.nodes.size(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      bool takes = false;
+      ValueId other = kNoValue;
+      for (const Operand& operand : node.operands) {
+        if (operand.kind != Operand::Kind::value) continue;
+        takes |= operand.value == made;
+        if (operand.value != made && other == kNoValue && flows(operand.value)) other = operand.value;
+      }
+      if (!takes) continue;
+      if (other != kNoValue) return producer_[size_t(other)] < static_cast<int>(index) ? other : kNoValue;
+      if (node.targets.empty() || node.targets[0].values.empty()) return kNoValue;
+      made = node.targets[0].values[0];
+    }
+    return kNoValue;
+  }
+
+  const Program& program_;
+  const Graph& graph_;
+  std::set<ValueId> state_;
+  std::vector<int> producer_;
+};
+
+}  // namespace
+
+bool names_float32(const Program& program, const GraphNode& node) {
+  if (node.source < 0) return false;
+  const auto& frames = program.source_stacks[size_t(node.source)];
+  if (frames.empty()) return false;
+  const std::string& code = frames.back().code;
+  if (code.find(".float()") != std::string::npos) return true;
+  const size_t at = code.find("torch.float");  // not torch.float16
+  return at != std::string::npos &&
+         (code.compare(at, 13, "torch.float32") == 0 || !std::isdigit(code[at + 11]));
+}
+
+std::vector<ValueId> dtype_sources(const Program& program, const Graph& graph) {
+  const Sources sources(program, graph);
+  std::vector<ValueId> values(graph.nodes.size(), kNoValue);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) values[i] = sources.of(i);
+  return values;
+}
+
+}  // namespace metaprof
