@@ -15,6 +15,7 @@
 #include "evidence/replay_report.h"
 #include "meta/core/error.h"
 #include "meta/ops/all.h"
+#include "meta/step/interpreter.h"
 #include "reports/operators_report.h"
 
 namespace metaprof {
@@ -30,7 +31,7 @@ constexpr const char* kDescription =
     "  metaprof ops --replay h200.log.gz --only '*/softmax/*' --verbose\n"
     "                                                 recorded cases against what is known\n"
     "\n"
-    "Exit status: 0 fine, 1 recorded cases differ, 2 bad usage or input.\n";
+    "Exit status: 0 fine, 1 recorded cases differ or an operator is not known, 2 bad usage or input.\n";
 
 struct OpsOptions {
   std::string word, json;
@@ -106,13 +107,13 @@ bool only_makes_numbers(const Graph& graph, const GraphNode& node) {
   return !node.targets.empty();
 }
 
-// Operators of a graph and of the graphs inside it; arithmetic on sizes is none, and what wraps a graph
-// counts as the graph.
+// Operators of a graph and of the graphs inside it; arithmetic on sizes is none, and what only sets a mode
+// around a graph counts as the graph.
 void count_calls(const Graph& graph, std::map<std::string, int64_t>& calls) {
   for (const GraphNode& node : graph.nodes) {
     for (const Operand& operand : node.operands)
       if (operand.graph) count_calls(*operand.graph, calls);
-    if (!node.op.starts_with("higher_order::") && !only_makes_numbers(graph, node)) ++calls[node.op];
+    if (!Interpreter::runs_inside(node.op) && !only_makes_numbers(graph, node)) ++calls[node.op];
   }
 }
 
@@ -167,8 +168,10 @@ int ops(const OpsOptions& options) {
   check_options(options);
   if (!options.replay.logs.empty()) return replay_cases(options);
   std::string text, json;
+  int exit_code = kFine;
   if (!options.coverage.empty()) {
     const Coverage coverage = coverage_of(options.coverage);
+    if (coverage.models_known != coverage.models) exit_code = kFinding;
     text = coverage_text(coverage);
     json = coverage_json(coverage);
   } else {
@@ -179,7 +182,7 @@ int ops(const OpsOptions& options) {
   }
   if (!options.json.empty()) write_result(options.json, json);
   if (options.json != "-") std::cout << text;
-  return kFine;
+  return exit_code;
 }
 
 }  // namespace

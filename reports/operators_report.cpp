@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "reports/format.h"
 #include "reports/text_table.h"
@@ -19,6 +21,10 @@ constexpr size_t kMostModels = 3;
 
 std::string dumped(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+double share(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::string joined(const std::vector<std::string>& words, const char* between) {
@@ -55,37 +61,58 @@ std::string operators_json(const std::vector<OperatorRow>& rows) {
   return dumped({{"schema", "metaprof.ops"}, {"schema_version", 1}, {"operators", operators}});
 }
 
+int64_t Coverage::calls() const {
+  return std::accumulate(operators.begin(), operators.end(), int64_t{0},
+                         [](int64_t sum, const CoverageRow& row) { return sum + row.calls; });
+}
+
+int64_t Coverage::known_calls() const {
+  return std::accumulate(
+      operators.begin(), operators.end(), int64_t{0},
+      [](int64_t sum, const CoverageRow& row) { return sum + (row.known ? row.calls : 0); });
+}
+
+int64_t Coverage::known_operators() const {
+  return std::count_if(operators.begin(), operators.end(), [](const CoverageRow& row) { return row.known; });
+}
+
 std::string coverage_text(const Coverage& coverage) {
   TextTable table;
   table.column("operator", Align::left);
   table.column("known", Align::left);
   table.column("calls");
+  table.column("of all calls, %");
   table.column("models");
   table.column("among them", Align::left);
-  int64_t known = 0, calls = 0, known_calls = 0;
+  const int64_t calls = coverage.calls();
   for (const CoverageRow& row : coverage.operators) {
     std::vector<std::string> some(
         row.models.begin(), row.models.begin() + static_cast<long>(std::min(kMostModels, row.models.size())));
     for (std::string& model : some) model = shown(model, kMostCharacters);
     table.row({shown(row.op, kMostCharacters), row.known ? "yes" : "NO", fmt::format("{}", row.calls),
-               fmt::format("{}", row.models.size()), joined(some, ", ")});
-    known += row.known;
-    calls += row.calls;
-    known_calls += row.known ? row.calls : 0;
+               fmt::format("{:.2f}", 100 * share(row.calls, calls)), fmt::format("{}", row.models.size()),
+               joined(some, ", ")});
   }
   return table.text() + fmt::format("known: {} of {} operators, {} of {} calls, all of {} of {} models\n",
-                                    known, coverage.operators.size(), known_calls, calls,
-                                    coverage.models_known, coverage.models);
+                                    coverage.known_operators(), coverage.operators.size(),
+                                    coverage.known_calls(), calls, coverage.models_known, coverage.models);
 }
 
 std::string coverage_json(const Coverage& coverage) {
+  const int64_t calls = coverage.calls();
   Json operators = Json::array();
   for (const CoverageRow& row : coverage.operators)
-    operators.push_back({{"op", row.op}, {"known", row.known}, {"calls", row.calls}, {"models", row.models}});
+    operators.push_back({{"op", row.op},
+                         {"known", row.known},
+                         {"calls", row.calls},
+                         {"share_of_calls", share(row.calls, calls)},
+                         {"models", row.models}});
   return dumped({{"schema", "metaprof.ops_coverage"},
                  {"schema_version", 1},
                  {"models", coverage.models},
                  {"models_known", coverage.models_known},
+                 {"calls", calls},
+                 {"calls_known", coverage.known_calls()},
                  {"operators", operators}});
 }
 

@@ -35,11 +35,15 @@ struct Coverage {
   int64_t models = 0;
   int64_t models_known = 0;            ///< all of whose operators are known
   std::vector<CoverageRow> operators;  ///< unknown ones first, then by calls
+
+  int64_t calls() const;
+  int64_t known_calls() const;
+  int64_t known_operators() const;
 };
 
 std::string coverage_text(const Coverage& coverage);
-/// {"schema": "metaprof.ops_coverage", "schema_version": 1, "models", "models_known", "operators": [{"op",
-/// "known", "calls", "models"}]}
+/// {"schema": "metaprof.ops_coverage", "schema_version": 1, "models", "models_known", "calls",
+/// "calls_known", "operators": [{"op", "known", "calls", "share_of_calls" (0…1), "models"}]}
 std::string coverage_json(const Coverage& coverage);
 
 }  // namespace metaprof

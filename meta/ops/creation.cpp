@@ -361,21 +361,37 @@ void add_copies(std::vector<Op>& ops) {
                  .examples = {"f32[2] 7"}});
 }
 
+// What exporters write into programs to check them; running the module does none of it.
+void add_export_checks(std::vector<Op>& ops) {
+  static constexpr struct {
+    std::string_view schema, example;
+  } kChecks[] = {
+      {"_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
+       "dtype=None, *, "
+       "Device? device=None, Layout? layout=None) -> ()",
+       "f32[2]"},
+      {"_assert_scalar(Scalar self, str assert_msg) -> ()", "1 \"message\""},
+      {"sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", "2"},
+      {"sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", "2"},
+  };
+  for (const auto& check : kChecks)
+    ops.push_back({.schema = check.schema,
+                   .summary = "an exporter's check",
+                   .meta = [](Call&) {},
+                   .kernels = {},
+                   .derivatives = not_differentiable,
+                   .flops = free_of_flops,
+                   .examples = {check.example},
+                   .facts = {.artefact = true}});
+}
+
 }  // namespace
 
 void add_creation_operators(std::vector<Op>& ops) {
   add_factories(ops);
   add_likes(ops);
   add_copies(ops);
-  ops.push_back({.schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, "
-                           "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
-                 .summary = "an exporter's check",
-                 .meta = [](Call&) {},
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2]"},
-                 .facts = {.artefact = true}});
+  add_export_checks(ops);
 }
 
 }  // namespace metaprof

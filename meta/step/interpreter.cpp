@@ -21,6 +21,11 @@ Interpreter::Interpreter(Session& session, const Program& program, Options optio
 
 Interpreter::~Interpreter() = default;
 
+bool Interpreter::runs_inside(std::string_view op) {
+  return op == "higher_order::wrap_with_set_grad_enabled" || op == "higher_order::wrap_with_autocast" ||
+         op == "higher_order::tag_activation_checkpoint";
+}
+
 Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   auto& prepared = prepared_[&graph];
   if (prepared) return *prepared;

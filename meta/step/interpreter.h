@@ -21,6 +21,9 @@ class Interpreter {
   Interpreter(Session& session, const Program& program, Options options);
   ~Interpreter();
 
+  /// A higher-order operator that is the graph inside it, run in some mode ("higher_order::…").
+  static bool runs_inside(std::string_view op);
+
   /// Runs the graph on these inputs (paired with the graph's inputs). Returns its outputs.
   std::vector<Value> run(const std::vector<Value>& inputs);
 

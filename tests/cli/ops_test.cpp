@@ -35,9 +35,13 @@ TEST(Ops, AWordThatNoOperatorHasIsAnError) {
 TEST(Ops, CoverageTellsWhatIsNotKnown) {
   const Outcome outcome =
       run_program("ops --json - --coverage tests/data/programs/custom_op.pt2 tests/data/fixtures/base.pt2");
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(outcome.exit_code, 1) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["models"], 2);
+  EXPECT_EQ(json["models_known"], 1);
+  EXPECT_EQ(json["calls"].get<int64_t>() - json["calls_known"].get<int64_t>(), json["operators"][0]["calls"]);
+  EXPECT_DOUBLE_EQ(json["operators"][0]["share_of_calls"].get<double>() * json["calls"].get<double>(),
+                   json["operators"][0]["calls"].get<double>());
   const Json& first = json["operators"][0];
   EXPECT_EQ(first["known"], false) << "what is missing comes first";
   bool custom = false, linear = false;
@@ -47,6 +51,20 @@ TEST(Ops, CoverageTellsWhatIsNotKnown) {
   }
   EXPECT_TRUE(custom) << json;
   EXPECT_TRUE(linear) << json;
+}
+
+TEST(Ops, CoverageNamesWhatIsMissingWithItsCallsAndShare) {
+  const Outcome outcome = run_program("ops --coverage tests/data/programs/custom_op.pt2");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("demo::scaled_gelu"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("of all calls, %"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(", all of 0 of 1 models\n"), std::string::npos) << outcome.out;
+}
+
+TEST(Ops, CoverageOfAKnownModelIsFine) {
+  const Outcome outcome = run_program("ops --coverage tests/data/models/resnet18.pt2");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find(", all of 1 of 1 models\n"), std::string::npos) << outcome.out;
 }
 
 TEST(Ops, OneThingAtATime) {
