@@ -18,6 +18,7 @@ constexpr const char* kDescription =
     "  metaprof profile model.pt2                     a step of AdamW in fp32 on an H200\n"
     "  metaprof profile model.pt2 --device rtx4090 --precision amp-bf16\n"
     "  metaprof ops softmax                           what is known of the operators with this word\n"
+    "  metaprof check model.pt2 --against measured.json\n"
     "  metaprof allocator --replay gpt2.log.gz        the caching allocator against a recording\n"
     "  metaprof COMMAND --help                        examples and options of a command\n";
 
@@ -63,6 +64,7 @@ int run_metaprof(int count, char** words) {
   add_profile_command(app, exit_code);
   add_ops_command(app, exit_code);
   add_allocator_command(app, exit_code);
+  add_check_command(app, exit_code);
   try {
     const int status = run(app, count, words, exit_code);
     std::cout.flush();

@@ -18,5 +18,6 @@ int run_metaprof(int count, char** words);
 void add_profile_command(CLI::App& app, int& exit_code);
 void add_ops_command(CLI::App& app, int& exit_code);
 void add_allocator_command(CLI::App& app, int& exit_code);
+void add_check_command(CLI::App& app, int& exit_code);
 
 }  // namespace metaprof

@@ -2,22 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "meta/core/error.h"
 
 namespace metaprof {
 
+struct Value::Object {
+  virtual ~Object() = default;
+  std::atomic<uint32_t> owners = 1;
+};
+
 template <class T>
-struct Value::Box final : Counted {
+struct Value::Box final : Object {
   explicit Box(T value) : value(std::move(value)) {}
   T value;
 };
 
-namespace {
-// Gives the object's count to the payload.
-template <class Box, class T>
-Counted* boxed(T value) {
-  return make<Box>(std::move(value)).detach();
+template <class T>
+Value::Object* Value::boxed(T value) {
+  return new Box<T>(std::move(value));
 }
+
+namespace {
 const Tensor kUndefined;
 }  // namespace
 
@@ -27,23 +34,21 @@ Value::Value(Tensor tensor) {
   payload_.tensor = tensor.detach();
 }
 Value::Value(SizesView integers) : kind_(Kind::integers) {
-  payload_.object = boxed<Box<Integers>>(Integers(integers));
+  payload_.object = boxed<Integers>(Integers(integers));
 }
-Value::Value(Reals reals) : kind_(Kind::reals) { payload_.object = boxed<Box<Reals>>(std::move(reals)); }
+Value::Value(Reals reals) : kind_(Kind::reals) { payload_.object = boxed<Reals>(std::move(reals)); }
 Value::Value(Booleans booleans) : kind_(Kind::booleans) {
-  payload_.object = boxed<Box<Booleans>>(std::move(booleans));
+  payload_.object = boxed<Booleans>(std::move(booleans));
 }
-Value::Value(Tensors tensors) : kind_(Kind::tensors) {
-  payload_.object = boxed<Box<Tensors>>(std::move(tensors));
-}
+Value::Value(Tensors tensors) : kind_(Kind::tensors) { payload_.object = boxed<Tensors>(std::move(tensors)); }
 Value::Value(std::string text) : kind_(Kind::string) {
-  payload_.object = boxed<Box<std::string>>(std::move(text));
+  payload_.object = boxed<std::string>(std::move(text));
 }
 
 Value Value::complex(double real, double imaginary) {
   Value value;
   value.kind_ = Kind::complex;
-  value.payload_.object = boxed<Box<Reals>>(Reals{real, imaginary});
+  value.payload_.object = boxed<Reals>(Reals{real, imaginary});
   return value;
 }
 
@@ -57,15 +62,15 @@ void Value::retain() {
   if (kind_ == Kind::tensor) {
     Ref<TensorImpl>(payload_.tensor).detach();
   } else if (owns_object()) {
-    Ref<Counted>(payload_.object).detach();
+    payload_.object->owners.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 void Value::release() {
   if (kind_ == Kind::tensor) {
     Ref<TensorImpl>::adopt(payload_.tensor);
-  } else {
-    Ref<Counted>::adopt(payload_.object);
+  } else if (payload_.object->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    delete payload_.object;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // A value that an operator takes or returns: what a schema's types can hold. Sixteen bytes; lists and text
-// are shared and immutable.
+// are shared and immutable. A value without a tensor may be copied by several threads at once (defaults of
+// schemas, constants of a program that is run with several options); tensors belong to one session.
 
 #include <string>
 #include <vector>
@@ -91,8 +92,11 @@ class Value {
   Tensor take_tensor();
 
  private:
+  struct Object;
   template <class T>
   struct Box;
+  template <class T>
+  static Object* boxed(T value);
   bool owns_object() const {
     return kind_ == Kind::string || (kind_ >= Kind::integers && kind_ <= Kind::tensors) ||
            kind_ == Kind::complex;
@@ -105,7 +109,7 @@ class Value {
     int64_t integer;
     double real;
     TensorImpl* tensor;
-    Counted* object;
+    Object* object;
   } payload_ = {0};
   Kind kind_ = Kind::none;
 };

@@ -1,0 +1,34 @@
+#include "cli/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace metaprof {
+
+void in_parallel(size_t count, const std::function<void(size_t)>& work) {
+  std::vector<std::exception_ptr> errors(count);
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  const auto take = [&] {
+    for (size_t i = next++; i < count && !failed; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        errors[i] = std::current_exception();
+        failed = true;
+      }
+    }
+  };
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::jthread> threads;
+  for (size_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(take);
+  take();
+  threads.clear();  // waits
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace metaprof

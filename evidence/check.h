@@ -1,0 +1,54 @@
+#pragma once
+// An estimate against a measurement: number by number, and event by event.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/measurement.h"
+#include "meta/trace/trace.h"
+#include "profiler/phases.h"
+
+namespace metaprof {
+
+/// One statistic of one phase.
+struct CheckRow {
+  StepPart part;
+  std::string field;                 ///< "allocated_bytes.peak"
+  std::optional<int64_t> recorded;   ///< nothing: the phase was not measured
+  std::optional<int64_t> estimated;  ///< nothing: the estimate has no such phase
+  bool equal() const { return recorded == estimated; }
+  /// (estimated − recorded) / recorded; nothing where that is no number.
+  std::optional<double> error() const;
+};
+
+/// The first request or return of device memory in which log and trace differ. Requests are compared by their
+/// bytes; returns that follow each other as sets.
+struct EventMismatch {
+  int64_t line = 0;       ///< of the log
+  std::string recorded;   ///< "+ 8192 in aten::linear > aten::addmm", "- 8192 …", "the end"
+  std::string estimated;  ///< the same
+};
+
+struct CheckResult {
+  std::string id;
+  std::string recording;  ///< its file
+  std::vector<CheckRow> rows;
+  size_t phases = 0, exact_phases = 0;  ///< exact: allocated and requested bytes, current and peak
+  size_t exact_reserved_phases = 0;     ///< reserved bytes, current and peak
+  CheckRow peak_allocated, peak_requested, peak_reserved;  ///< over all phases
+  std::optional<EventMismatch> first_difference;           ///< nothing, too, where there is no log
+
+  bool within(double tolerance) const;
+};
+
+/// Errors: the measurement is of another model or batch (another number of parameters, other inputs).
+void expect_same_model(const Measurement& measurement, const Program& program);
+
+CheckResult compare(const Measurement& measurement, const Phases& phases);
+
+/// Errors: as read_recording.
+std::optional<EventMismatch> first_difference(const std::filesystem::path& log, const Trace& trace,
+                                              DeviceType device);
+
+}  // namespace metaprof
