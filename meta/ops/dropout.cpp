@@ -8,6 +8,7 @@
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/pointwise.h"
 
 namespace metaprof {
 namespace {
@@ -133,10 +134,13 @@ void add_dropout_operators(std::vector<Op>& ops) {
                  .meta = native_dropout_backward_meta,
                  .kernels = {},
                  .derivatives = {{{"grad_output"},
-                                  {"mask"},
+                                  {"grad_output", "mask"},
                                   [](Backward& b) -> Gradients {
-                                    return {mul(mul(b.grad(), b("mask")), b["scale"])};
-                                  }}},
+                                    const Tensor mask = to(b("mask"), b("grad_output").dtype());
+                                    const Tensor scaled = mul_number(mask, b["scale"]);
+                                    return {mul(b.grad(), scaled)};
+                                  }},
+                                 {{"mask"}, {"grad_output", "mask"}, not_implemented}},
                  .flops = elementwise_flops<2>,
                  .examples = {"f32[2,3] b8[2,3] 2.0"}});
   ops.push_back(composite_dropout("dropout(Tensor input, float p, bool train) -> Tensor",

@@ -158,6 +158,7 @@ Gradients block_diag_backward(Backward& b) {
     block = call<"slice.Tensor">(b.session, block, 1, column, column + columns);
     row += rows;
     column += columns;
+    for (size_t d = shape->sizes.size(); d < 2; ++d) block = squeeze(block, -1);
     gradients.push_back(std::move(block));
   }
   return gradients;

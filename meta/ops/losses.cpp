@@ -229,14 +229,10 @@ void bce_cuda(Call& c) {
 
 void bce_backward_meta(Call& c) { c.output_like(c.tensor("self")); }
 
-// FunctionsManual.cpp, binary_cross_entropy_target_backward: log(1 − self) − log(self).
+// FunctionsManual.cpp, binary_cross_entropy_target_backward: log(1 − self) − log(self) = −logit(self).
 Gradients bce_target_backward(Backward& b) {
-  const Tensor difference = number_minus(1, b("self"));
-  call<"log_">(b.session, difference);
-  {
-    const Tensor logarithm = log(b("self"));
-    call<"sub_.Tensor">(b.session, difference, logarithm);
-  }
+  const Tensor difference = call<"logit">(b.session, b("self"));
+  call<"neg_">(b.session, difference);
   call<"mul_.Tensor">(b.session, difference, b.grad());
   if (b("weight").defined()) call<"mul_.Tensor">(b.session, difference, b("weight"));
   if (reduction(b) == Reduction::mean) call<"div_.Scalar">(b.session, difference, numel(b.sizes("target")));
@@ -329,12 +325,12 @@ Gradients bce_logits_target_backward(Backward& b) {
     const Tensor negative = neg(self);
     gradient = call<"log_sigmoid">(s, negative);
     const Tensor positive = call<"log_sigmoid">(s, self);
-    const Tensor weighted = mul(pos_weight, positive);
-    call<"sub_.Tensor">(s, gradient, weighted);
+    call<"mul_.Tensor">(s, positive, pos_weight);
+    call<"sub_.Tensor">(s, gradient, positive);
     call<"mul_.Tensor">(s, gradient, b.grad());
   } else {
-    const Tensor negative = neg(b.grad());
-    gradient = mul(self, negative);
+    const Tensor negative = neg(self);
+    gradient = mul(negative, b.grad());
   }
   if (weight.defined()) call<"mul_.Tensor">(s, gradient, weight);
   if (reduction(b) == Reduction::mean) call<"div_.Scalar">(s, gradient, numel(b.sizes("target")));

@@ -152,10 +152,12 @@ void cosine_similarity_body(Call& c) {
   const DType dtype = result_type({&given_x, &given_y});
   Tensor x = to(given_x, dtype), y = to(given_y, dtype);
   const Sizes sizes = broadcast(x.sizes(), y.sizes());
-  if (x.sizes() != sizes) x = expand(x, sizes);
+  // Arguments of one C++ call, the last first.
   if (y.sizes() != sizes) y = expand(y, sizes);
+  if (x.sizes() != sizes) x = expand(x, sizes);
   const Tensor x_length = clamped_norm(c, x), y_length = clamped_norm(c, y);
-  const Tensor eps = call<"scalar_tensor">(s, c["eps"], dtype, Value(), x.device());
+  const DType exact = dtype == DType::f64 ? DType::f64 : DType::f32;  // what the arithmetic is done in
+  const Tensor eps = call<"scalar_tensor">(s, c["eps"], exact, Value(), x.device());
   {
     Scoped<bool> no_grad(s.modes.grad, false);
     call<"clamp_min_.Tensor">(s, x_length, eps);
@@ -209,8 +211,7 @@ void dist_kernel(Call& c) {
                     {.accumulator = accumulator_bytes(difference.dtype())});
 }
 
-Tensor dist_gradient(Backward& b) {
-  const Tensor difference = sub(b("self"), b("other"));
+Tensor dist_gradient(Backward& b, const Tensor& difference) {
   return norm_gradient(b.session, b.grad(), difference, b.real("p"), b("result"), Value(), true);
 }
 
@@ -252,12 +253,16 @@ void add_norm_operators(std::vector<Op>& ops) {
                  .derivatives = {{{"other"},
                                   {"self", "other", "result"},
                                   [](Backward& b) -> Gradients {
-                                    const Tensor gradient = dist_gradient(b);
+                                    const Tensor difference = sub(b("self"), b("other"));
+                                    const Tensor gradient = dist_gradient(b, difference);
                                     return {gradient.defined() ? neg(gradient) : Tensor()};
                                   }},
                                  {{"self"},
                                   {"self", "other", "result"},
-                                  [](Backward& b) -> Gradients { return {dist_gradient(b)}; }}},
+                                  [](Backward& b) -> Gradients {
+                                    const Tensor difference = sub(b("self"), b("other"));
+                                    return {dist_gradient(b, difference)};
+                                  }}},
                  .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
                  .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[3] 1"},
                  .facts = {.autocast = Autocast::fp32}});

@@ -189,6 +189,7 @@ void sum_into_result(Call& c, const Tensor& self, const Value& dims) {
 int64_t accumulator_bytes(DType dtype) { return std::max<int64_t>(4, element_size(dtype)); }
 
 Tensor restore_dims(const Tensor& reduced, const Value& given, int64_t count) {
+  if (count == 0) return reduced;
   Sizes dims;
   if (given.kind() == Value::Kind::integer) {
     dims.push_back(wrap_dim(given.integer(), count));

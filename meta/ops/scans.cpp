@@ -158,6 +158,7 @@ void diff_body(Call& c) {
   }
   const int64_t size = previous.size(dim);
   n = std::min(n, size);
+  const Tensor whole = previous;  // lives until the end
   Tensor result = previous;
   for (int64_t step = 0, length = size - 1; step < n; ++step, --length) {
     const Tensor lower = narrow(c, previous, dim, 0, length);

@@ -106,10 +106,6 @@ Parts product_backward(Backward& b, const Tensor& self, const Tensor& index, con
     const Tensor filled_there = read<by>(filled_product, dim, index);
     gradients.source = where(single_zero, filled_there, quotient);
   }
-  {
-    const Tensor several = call<"gt.Scalar">(s, zeros_there, 1);
-    const Tensor any = call<"any">(s, several);
-  }
   return gradients;
 }
 

@@ -6,14 +6,16 @@
 #include "meta/ops/all.h"
 #include "meta/ops/arithmetic.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/reduction.h"
 
 namespace metaprof {
 namespace {
 
 Tensor mT(const Tensor& a) { return call<"mT">(session_of(a), a); }
 Tensor matmul(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
-Tensor cat(const Tensor& a, const Tensor& b, const Tensor& c, int64_t dim) {
-  return call<"cat">(session_of(a), Value::Tensors{a, b, c}, dim);
+Tensor cat(Tensor a, Tensor b, Tensor c, int64_t dim) {
+  Session& session = session_of(a);
+  return call<"cat">(session, Value::Tensors{std::move(a), std::move(b), std::move(c)}, dim);
 }
 
 Sizes pair_sizes(const Call& c) {
@@ -40,8 +42,9 @@ void euclidean_kernel(Call& c) {
     return call<"ones_like">(s, like, Value(), Value(), Value(), Value(), MemoryFormat::contiguous);
   };
   Tensor norms1 = squares(x1), ones1 = ones(norms1), norms2 = squares(x2), ones2 = ones(norms2);
-  const Tensor left = cat(Tensor(call<"mul.Scalar">(s, x1, -2)), norms1, ones1, -1);
-  const Tensor right = cat(x2, ones2, norms2, -1);
+  // The parts are moved into the joined matrices.
+  const Tensor left = cat(Tensor(call<"mul.Scalar">(s, x1, -2)), std::move(norms1), std::move(ones1), -1);
+  const Tensor right = cat(x2, std::move(ones2), std::move(norms2), -1);
   const Tensor product = matmul(left, mT(right));
   call<"clamp_min_">(s, product, 0);
   call<"sqrt_">(s, product);
@@ -52,16 +55,39 @@ Gradients euclidean_gradients(Backward& b) {
   const Tensor &x1 = b("x1"), &x2 = b("x2"), &result = b("result");
   const Tensor ratio = b.grad() / result;
   masked_fill_(ratio, Tensor(call<"eq.Scalar">(b.session, result, 0)), 0);
-  Gradients out(2);
-  {
-    const Tensor product = matmul(ratio, x2);
-    const Tensor own = x1 * sum(ratio, Sizes{-1}, true);
-    out[0] = own - product;
-  }
-  const Tensor product = matmul(mT(ratio), x1);
-  const Tensor own = x2 * unsqueeze(sum(ratio, Sizes{-2}, false), -1);
-  out[1] = own - product;
-  return out;
+  // All of it lives until the end.
+  const Tensor product1 = matmul(ratio, x2), total1 = sum(ratio, Sizes{-1}, true), own1 = x1 * total1;
+  const Tensor gradient1 = own1 - product1;
+  const Tensor product2 = matmul(mT(ratio), x1), total2 = sum(ratio, Sizes{-2}, false);
+  const Tensor own2 = x2 * unsqueeze(total2, -1);
+  return {gradient1, own2 - product2};
+}
+
+// The vectors for each batch of the results, one after the other in memory.
+Tensor batched(Call& c, const Tensor& x, SizesView batch) {
+  Sizes wide(batch.begin(), batch.end());
+  wide.push_back(x.size(-2));
+  wide.push_back(x.size(-1));
+  return c.contiguous(expand(x, wide));
+}
+
+void cdist_forward_cuda(Call& c) {
+  const Tensor& distances = c.result_tensor();
+  const SizesView batch = SizesView(distances.sizes()).first(size_t(distances.dim() - 2));
+  const Tensor x1 = batched(c, c.tensor("x1"), batch), x2 = batched(c, c.tensor("x2"), batch);
+  c.allocate(0);
+}
+
+// aten/src/ATen/native/cuda/DistanceKernel.cu: every pair's share first, then their sum.
+void cdist_backward_cuda(Call& c) {
+  const Tensor& grad = c.tensor("grad");
+  const SizesView batch = SizesView(grad.sizes()).first(size_t(grad.dim() - 2));
+  const Tensor x1 = batched(c, c.tensor("x1"), batch), x2 = batched(c, c.tensor("x2"), batch);
+  c.allocate(0);
+  if (c.real("p") == 0 || grad.numel() == 0) return;
+  const Tensor shares = c.temporary(Sizes{numel(batch), x2.size(-2), x1.size(-2), x1.size(-1)}, x1.dtype());
+  const Tensor result = view(c.result_tensor(), Sizes{numel(batch), x1.size(-2), x1.size(-1)});
+  reduction_buffers(c, shares, Sizes{1}, result, {.accumulator = accumulator_bytes(x1.dtype())});
 }
 
 Tensor distance_gradient(Backward& b, const Tensor& grad, const Tensor& x1, const Tensor& x2,
@@ -152,7 +178,7 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
       {.schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
        .summary = "p-norm of x1[i] − x2[j]",
        .meta = distances_meta,
-       .kernels = {},
+       .kernels = {{DeviceType::cuda, cdist_forward_cuda}},
        .derivatives = {{{"x1"},
                         {"x1", "x2", "result"},
                         [](Backward& b) -> Gradients {
@@ -181,7 +207,7 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
              sizes.push_back(x1.size(-1));
              c.output(sizes, x1.dtype());
            },
-       .kernels = {},
+       .kernels = {{DeviceType::cuda, cdist_backward_cuda}},
        .derivatives = not_differentiable,
        .flops = [](const Call& c) -> FlopCount {
          return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
