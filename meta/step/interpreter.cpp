@@ -5,6 +5,7 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
 #include "meta/core/error.h"
+#include "meta/step/conversions.h"
 #include "meta/step/dtypes.h"
 #include "meta/step/lifetimes.h"
 #include "meta/step/prepared.h"
@@ -30,11 +31,14 @@ Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   auto& prepared = prepared_[&graph];
   if (prepared) return *prepared;
   prepared = std::make_unique<Prepared>();
-  prepared->graph = &graph;
-  for (const GraphNode& node : graph.nodes) prepare_step(*prepared, node);
-  const std::vector<ValueId> dtypes = dtype_sources(program_, graph);
+  // Elsewhere the two tensors are one.
+  if (options_.other_dtypes) prepared->corrected = undo_conversions(program_, graph);
+  const Graph& run = prepared->corrected ? *prepared->corrected : graph;
+  prepared->graph = &run;
+  for (const GraphNode& node : run.nodes) prepare_step(*prepared, node);
+  const std::vector<ValueId> dtypes = dtype_sources(program_, run);
   for (size_t i = 0; i < dtypes.size(); ++i) prepared->steps[i].dtype_of = dtypes[i];
-  const std::vector<int32_t> dropped = value_lifetimes(program_, graph);
+  const std::vector<int32_t> dropped = value_lifetimes(program_, run);
   for (size_t value = 0; value < dropped.size(); ++value)
     if (dropped[value] >= 0 && size_t(dropped[value]) < prepared->steps.size())
       prepared->steps[size_t(dropped[value])].dropped.push_back(static_cast<ValueId>(value));

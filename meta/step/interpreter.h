@@ -15,8 +15,9 @@ class Interpreter {
     std::string
         checkpoint;  ///< modules whose forward is checkpointed: wildcards within the segments of a path
     bool checkpoint_reentrant = false;
-    bool training = true;      ///< false: dropout and batch norm as in eval mode, whatever the export says
-    DType dtype = DType::f32;  ///< of the parameters, where the export has f32
+    bool training = true;       ///< false: dropout and batch norm as in eval mode, whatever the export says
+    DType dtype = DType::f32;   ///< of the parameters, where the export has f32
+    bool other_dtypes = false;  ///< tensors have other dtypes than in the export: 16 bits, or autocast
   };
   Interpreter(Session& session, const Program& program, Options options);
   ~Interpreter();

@@ -17,7 +17,4 @@ namespace metaprof {
 /// values that outlive the graph (inputs, outputs), −1 for values without a producer.
 std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph);
 
-/// Names that a statement binds: "x", or "a", "b" of a tuple. Empty if the line is no assignment.
-std::vector<std::string> bound_names(std::string_view code);
-
 }  // namespace metaprof

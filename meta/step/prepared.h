@@ -23,7 +23,8 @@ struct Interpreter::Region {
 };
 
 struct Interpreter::Prepared {
-  const Graph* graph;
+  std::optional<Graph> corrected;  // where exporting took one tensor for another (conversions.h)
+  const Graph* graph;              // that, or the program's own
   std::vector<Step> steps;
   std::vector<Region> regions;
 };

@@ -87,7 +87,8 @@ class StepPlan {
                                .checkpoint = options_.checkpoint,
                                .checkpoint_reentrant = options_.checkpoint_reentrant,
                                .training = options_.mode == "train",
-                               .dtype = state_dtype(options_.precision)});
+                               .dtype = state_dtype(options_.precision),
+                               .other_dtypes = options_.precision != "fp32"});
       for (int step = 0; step < options_.steps; ++step) {
         for (int micro = 0; micro < options_.accumulate; ++micro) {
           const int number = options_.accumulate > 1 ? micro : -1;

@@ -1,0 +1,95 @@
+#include "meta/step/conversions.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "meta/step/frames.h"
+
+namespace metaprof {
+namespace {
+
+// The tensor that the call gave back unchanged while exporting; kNoValue if it is no such conversion.
+ValueId unchanged(const Graph& graph, const GraphNode& node) {
+  if (!node.op.starts_with("aten::to.") && node.op != "aten::type_as") return kNoValue;
+  if (node.operands.empty() || node.operands[0].kind != Operand::Kind::value) return kNoValue;
+  const auto& before = graph.values[size_t(node.operands[0].value)].tensor;
+  const auto& after = graph.values[size_t(node.targets.at(0).values.at(0))].tensor;
+  const bool same = before && after && before->dtype == after->dtype && before->device == after->device;
+  return same ? node.operands[0].value : kNoValue;
+}
+
+void for_each_value(Operand& operand, const std::function<void(ValueId&)>& visit) {
+  if (operand.kind == Operand::Kind::value) visit(operand.value);
+  for (ValueId& value : operand.values)
+    if (value != kNoValue) visit(value);
+}
+
+class Conversions {
+ public:
+  Conversions(const Program& program, const Graph& graph)
+      : graph_(graph), source_(source_frames(program, graph)), original_(graph.values.size(), kNoValue) {}
+
+  std::optional<Graph> undo() {
+    if (!find()) return std::nullopt;
+    Graph result = graph_;
+    for (size_t node = 0; node < result.nodes.size(); ++node)
+      for (Operand& operand : result.nodes[node].operands)
+        for_each_value(operand, [&](ValueId& value) { value = seen_from(value, node); });
+    return result;
+  }
+
+ private:
+  bool find() {
+    made_by_.assign(graph_.values.size(), 0);
+    bool any = false;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const ValueId converted = unchanged(graph_, graph_.nodes[i]);
+      if (converted == kNoValue || source_.places[i].frames.empty() || is_returned(i)) continue;
+      const auto result = size_t(graph_.nodes[i].targets[0].values[0]);
+      original_[result] = converted;
+      made_by_[result] = i;
+      any = true;
+    }
+    return any;
+  }
+
+  // The function returns it by this statement, or by a later one that names the variable, unless that has
+  // been bound again by then. A return that makes no call leaves no trace: a variable that is never bound
+  // again may be what it returns.
+  bool is_returned(size_t node) const {
+    const Place& place = source_.places[node];
+    const Statement& made = source_.statements[size_t(place.statements.back())];
+    if (made.names.empty()) return true;
+    for (int later : source_.frames[size_t(place.frames.back())].statements) {
+      if (later <= place.statements.back()) continue;
+      const Statement& statement = source_.statements[size_t(later)];
+      if (statement.code.starts_with("return")) return contains_word(statement.code, made.names[0]);
+      if (std::ranges::find(statement.names, made.names[0]) != statement.names.end()) return false;
+    }
+    return true;
+  }
+
+  ValueId seen_from(ValueId value, size_t node) const {
+    for (ValueId original = original_[size_t(value)]; original != kNoValue;
+         original = original_[size_t(value)]) {
+      const auto& frames = source_.places[node].frames;
+      const int made_in = source_.places[made_by_[size_t(value)]].frames.back();
+      if (std::ranges::find(frames, made_in) != frames.end()) break;
+      value = original;
+    }
+    return value;
+  }
+
+  const Graph& graph_;
+  const SourceFrames source_;
+  std::vector<ValueId> original_;  // per value: what it was before the conversion that made it
+  std::vector<size_t> made_by_;
+};
+
+}  // namespace
+
+std::optional<Graph> undo_conversions(const Program& program, const Graph& graph) {
+  return Conversions(program, graph).undo();
+}
+
+}  // namespace metaprof

@@ -1,0 +1,17 @@
+#pragma once
+// Conversions that changed nothing while exporting. `y = x.to(torch.float32)` of an fp32 tensor gives back x
+// itself, so an exporter, which tells tensors apart by their Python objects, writes `y` wherever the source
+// says `x` from then on. In a model of 16 bits x and y differ: the residual that a norm upcasts for itself
+// stays in 16 bits.
+
+#include <optional>
+
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+/// The graph with uses of such a conversion outside the function that made it given back to the converted
+/// tensor, unless the function returned the result. Nothing if there are none.
+std::optional<Graph> undo_conversions(const Program& program, const Graph& graph);
+
+}  // namespace metaprof

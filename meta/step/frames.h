@@ -1,0 +1,51 @@
+#pragma once
+// Which functions of the model's source run a program's calls, and in which of their statements: what Python
+// would show if it stopped there. Found from the stack trace that a `.pt2` has for every call;
+// docs/lifetimes.md says how.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+struct Statement {
+  int frame;                         ///< index into SourceFrames::frames
+  int line;                          ///< its first
+  int last_node;                     ///< the last call that it makes
+  std::vector<std::string> names;    ///< that it binds
+  std::vector<std::string> modules;  ///< keys of modules called from it
+  std::vector<std::string> called;   ///< and their names
+  std::string code;                  ///< the lines of it that were seen
+};
+
+/// One execution of a function.
+struct Frame {
+  int parent;     ///< -1: none
+  int last_node;  ///< the last call made before it returns
+  std::vector<int> statements;
+};
+
+/// Where one call stands: a frame and a statement per level of its stack, outermost first.
+struct Place {
+  std::vector<int> frames, statements;
+};
+
+struct SourceFrames {
+  std::vector<Frame> frames;
+  std::vector<Statement> statements;
+  std::vector<Place> places;  ///< per node of the graph
+};
+
+SourceFrames source_frames(const Program& program, const Graph& graph);
+
+/// Names that a statement binds: "x", or "a", "b" of a tuple. Empty if the line is no assignment, or assigns
+/// an element of something.
+std::vector<std::string> bound_names(std::string_view code);
+
+/// True if the word stands in the code by itself.
+bool contains_word(std::string_view code, std::string_view word);
+
+}  // namespace metaprof
