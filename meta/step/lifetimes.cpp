@@ -1,6 +1,7 @@
 #include "meta/step/lifetimes.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "meta/step/frames.h"
 
@@ -21,10 +22,10 @@ class Analysis {
   std::vector<int32_t> run() {
     const auto nodes = static_cast<int32_t>(graph_.nodes.size());
     std::vector<int> producer(graph_.values.size(), -1), position(graph_.values.size(), 0);
-    std::vector<std::vector<int>> users(graph_.values.size());
+    users_.resize(graph_.values.size());
     for (int node = 0; node < nodes; ++node) {
       for (const Operand& operand : graph_.nodes[size_t(node)].operands)
-        visit_values(operand, [&](ValueId value) { users[size_t(value)].push_back(node); });
+        visit_values(operand, [&](ValueId value) { users_[size_t(value)].push_back(node); });
       int at = 0;
       for (const Target& target : graph_.nodes[size_t(node)].targets)
         for (ValueId value : target.values) {
@@ -34,9 +35,13 @@ class Analysis {
         }
     }
     std::vector<int32_t> dropped(graph_.values.size(), nodes);
-    for (size_t value = 0; value < dropped.size(); ++value)
-      if (producer[value] >= 0)
-        dropped[value] = drop_after(producer[value], users[value], size_t(position[value]));
+    for (size_t value = 0; value < dropped.size(); ++value) {
+      if (producer[value] < 0) continue;
+      const auto returned = users_[value].empty() ? returned_with_others(producer[value], size_t(position[value]))
+                                                 : std::nullopt;
+      dropped[value] =
+          returned ? *returned : drop_after(producer[value], users_[value], size_t(position[value]));
+    }
     for (ValueId input : graph_.inputs)
       if (input != kNoValue) dropped[size_t(input)] = nodes;
     for (const Operand& output : graph_.outputs)
@@ -84,6 +89,25 @@ class Analysis {
     return users.empty() ? std::max(bound_again, last_use) : frame.last_node;
   }
 
+  // A tuple that is bound to one name and whose elements are used outside the function was returned as a
+  // whole (`result = _VF.lstm(…)`, then `out, _ = self.rnn(x)` in the caller). An element that nobody uses is
+  // held by the name that the caller gave it; nothing: it was not returned so.
+  std::optional<int> returned_with_others(int producer, size_t position) const {
+    const GraphNode& node = graph_.nodes[size_t(producer)];
+    const Place& place = source_.places[size_t(producer)];
+    if (node.targets.size() < 2 || place.frames.size() < 2) return std::nullopt;
+    if (source_.statements[size_t(place.statements.back())].names.size() != 1) return std::nullopt;
+    size_t levels = place.frames.size();
+    for (const Target& target : node.targets)
+      for (ValueId other : target.values)
+        if (other != kNoValue) levels = std::min(levels, shared_levels(place, users_[size_t(other)]));
+    if (levels == 0 || levels == place.frames.size()) return std::nullopt;
+    const Statement& statement = source_.statements[size_t(place.statements[levels - 1])];
+    if (statement.names.size() < 2) return source_.frames[size_t(place.frames[levels])].last_node;
+    const std::string& name = statement.names[position == 0 ? 0 : 1];
+    return rebound(source_.frames[size_t(place.frames[levels - 1])], place.statements[levels - 1], name);
+  }
+
   // The last node of the next statement of the frame that binds this name; the frame's last node if there is
   // none.
   int rebound(const Frame& frame, int statement, const std::string& name) const {
@@ -98,6 +122,7 @@ class Analysis {
 
   const Graph& graph_;
   const SourceFrames source_;
+  std::vector<std::vector<int>> users_;  // per value: the nodes that take it
 };
 
 }  // namespace
