@@ -38,7 +38,7 @@ Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   for (const GraphNode& node : run.nodes) prepare_step(*prepared, node);
   const std::vector<ValueId> dtypes = dtype_sources(program_, run);
   for (size_t i = 0; i < dtypes.size(); ++i) prepared->steps[i].dtype_of = dtypes[i];
-  const std::vector<int32_t> dropped = value_lifetimes(program_, run);
+  const std::vector<int32_t> dropped = value_lifetimes(program_, run, session_.registry);
   for (size_t value = 0; value < dropped.size(); ++value)
     if (dropped[value] >= 0 && size_t(dropped[value]) < prepared->steps.size())
       prepared->steps[size_t(dropped[value])].dropped.push_back(static_cast<ValueId>(value));

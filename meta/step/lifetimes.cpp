@@ -1,7 +1,9 @@
 #include "meta/step/lifetimes.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
+#include <set>
 
 #include "meta/step/frames.h"
 
@@ -14,10 +16,26 @@ void visit_values(const Operand& operand, const auto& visit) {
     if (value != kNoValue) visit(value);
 }
 
+// "f(" where f stands by itself and is no type: a function of the model's source.
+bool calls_function(const std::string& code) {
+  static const std::set<std::string, std::less<>> kBuiltins = {
+      "if",  "not", "and", "or",  "in",   "return", "int",   "float", "len",  "max",  "min", "abs",
+      "sum", "str", "zip", "set", "list", "tuple",  "range", "dict",  "isinstance", "getattr", "enumerate"};
+  const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t open = code.find('('); open != std::string::npos; open = code.find('(', open + 1)) {
+    size_t begin = open;
+    while (begin > 0 && belongs(code[begin - 1])) --begin;
+    if (begin == open || (begin > 0 && code[begin - 1] == '.')) continue;
+    const std::string_view name(code.data() + begin, open - begin);
+    if (!std::isupper(static_cast<unsigned char>(name[0])) && !kBuiltins.contains(name)) return true;
+  }
+  return false;
+}
+
 class Analysis {
  public:
-  Analysis(const Program& program, const Graph& graph)
-      : graph_(graph), source_(source_frames(program, graph)) {}
+  Analysis(const Program& program, const Graph& graph, const Registry& registry)
+      : graph_(graph), registry_(registry), source_(source_frames(program, graph)) {}
 
   std::vector<int32_t> run() {
     const auto nodes = static_cast<int32_t>(graph_.nodes.size());
@@ -81,12 +99,32 @@ class Analysis {
       other_statement |= at.statements[level] != place.statements[level];
     }
     const Statement& statement = source_.statements[size_t(place.statements[level])];
+    if (!other_statement && calls_function(statement.code) && is_factor(users, place))
+      return statement.last_node;
     if (!other_statement || statement.names.empty()) return last_use;
     const Frame& frame = source_.frames[size_t(place.frames[level])];
     const std::string& name = statement.names[position < statement.names.size() ? position : 0];
     const int bound_again = rebound(frame, place.statements[level], name);
     if (bound_again >= last_use) return bound_again;
     return users.empty() ? std::max(bound_again, last_use) : frame.last_node;
+  }
+
+  // A function that is no module leaves no frame of its own, so its variables cannot be seen. Tensors that a
+  // product of matrices takes there are variables by custom (q, k, v); what pointwise operators take is not.
+  // Products are the operators that autocast runs in lower precision.
+  bool is_factor(const std::vector<int>& users, const Place& place) const {
+    for (int user : users) {
+      const GraphNode& node = graph_.nodes[size_t(user)];
+      if (source_.places[size_t(user)].frames != place.frames) continue;
+      const Operator* op = registry_.find(node.op);
+      if (!op) continue;
+      if (op->record.facts.autocast == Autocast::lower_precision) return true;
+      if (!op->record.facts.view) continue;
+      for (const Target& target : node.targets)
+        for (ValueId seen : target.values)
+          if (seen != kNoValue && is_factor(users_[size_t(seen)], place)) return true;
+    }
+    return false;
   }
 
   // A tuple that is bound to one name and whose elements are used outside the function was returned as a
@@ -121,14 +159,15 @@ class Analysis {
   }
 
   const Graph& graph_;
+  const Registry& registry_;
   const SourceFrames source_;
   std::vector<std::vector<int>> users_;  // per value: the nodes that take it
 };
 
 }  // namespace
 
-std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph) {
-  return Analysis(program, graph).run();
+std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph, const Registry& registry) {
+  return Analysis(program, graph, registry).run();
 }
 
 }  // namespace metaprof

@@ -9,12 +9,13 @@
 
 #include <vector>
 
+#include "meta/op/registry.h"
 #include "meta/program/program.h"
 
 namespace metaprof {
 
 /// For each value of the graph, the index of the node after which it is dropped; the number of nodes for
 /// values that outlive the graph (inputs, outputs), −1 for values without a producer.
-std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph);
+std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph, const Registry& registry);
 
 }  // namespace metaprof
