@@ -69,13 +69,13 @@ bool was_without_grad(const Operator& op, const std::vector<Value>& arguments,
 
 class Replay {
  public:
-  Replay(const RecordedCase& recorded, CaseResult& result, int second_choice)
+  Replay(const RecordedCase& recorded, CaseResult& result, int choice)
       : case_(recorded),
         result_(result),
         steps_(recorded_steps(recorded.forward)),
         readable_(recorded.forward.size()),
         session_(make_session(*find_device(recorded.device))),
-        tensors_(recorded, *session_, second_choice) {
+        tensors_(recorded, *session_, choice) {
     allow_attention_named();
     if (recorded.reads_device_memory) readable_ = first_reading_line(recorded.forward);
   }
@@ -292,8 +292,12 @@ CaseResult replay(const RecordedCase& recorded) {
   Replay first(recorded, result, 0);
   first.run();
   // Where an argument can be more than one tensor, the one that gives the recorded graph is meant.
-  for (int choice = 1; choice <= std::min(first.ambiguous(), kMostChoices) && !result.equal(What::saved);
-       ++choice) {
+  std::vector<int> choices;
+  if (first.ambiguous() > 0) choices.push_back(ReplayTensors::kInOrder);
+  for (int choice = 1; choice <= std::min(first.ambiguous(), kMostChoices); ++choice)
+    choices.push_back(choice);
+  for (int choice : choices) {
+    if (result.equal(What::saved)) break;
     CaseResult other{.name = result.name, .op = result.op};
     Replay(recorded, other, choice).run();
     if (other.equal(What::saved)) result = std::move(other);

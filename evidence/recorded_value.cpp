@@ -195,12 +195,26 @@ class Parser {
 
 }  // namespace
 
+// Types that recordings name as C++ does.
+std::optional<DType> recorded_dtype(std::string_view name) {
+  static constexpr std::pair<std::string_view, DType> kNames[] = {
+      {"ComplexHalf", DType::c32},
+      {"Float8_e5m2", DType::f8_e5m2},
+      {"Float8_e4m3fn", DType::f8_e4m3fn},
+      {"Float8_e5m2fnuz", DType::f8_e5m2fnuz},
+      {"Float8_e4m3fnuz", DType::f8_e4m3fnuz},
+  };
+  for (const auto& [spelled, dtype] : kNames)
+    if (spelled == name) return dtype;
+  return dtype_named(name);
+}
+
 std::optional<RecordedTensor> parse_tensor(std::string_view text) {
   const size_t open = text.find('[');
   if (open == text.npos) return {};
   const size_t close = text.find(']', open);
   if (close == text.npos) return {};
-  const auto dtype = dtype_named(text.substr(0, open));
+  const auto dtype = recorded_dtype(text.substr(0, open));
   RecordedTensor tensor;
   if (dtype) tensor.dtype = *dtype;
   tensor.sizes = parse_sizes(text.substr(open + 1, close - open - 1));

@@ -78,6 +78,14 @@ void ReplayTensors::make_inputs() {
   for (const NamedTensor& named : case_.inputs)
     for_each_tensor(named.value, [&](const RecordedTensor& tensor) { note_span(tensor); });
 
+  // Deep inside, a storage may be seen as a whole: the flat weights of a recurrent network.
+  for (const RecordedLine& line : case_.forward)
+    if (line.kind == RecordedLine::Kind::end)
+      for (const RecordedValue& value : parse_values(line.text))
+        for_each_tensor(value, [&](const RecordedTensor& tensor) {
+          if (spans_.contains(tensor.storage)) note_span(tensor);
+        });
+
   // Two inputs with one text are one tensor, unless both have a gradient of their own.
   auto has_gradient = [&](const std::string& name) {
     return std::any_of(case_.gradients.begin(), case_.gradients.end(),
@@ -159,20 +167,39 @@ void ReplayTensors::find_outputs() {
   }
 }
 
-// The newest tensor of the same text that is not `chosen`; undefined if there is none.
-Tensor ReplayTensors::another(const RecordedTensor& recorded, const Tensor& chosen) const {
+// Tensors of the same text, the latest first, each once.
+std::vector<Tensor> ReplayTensors::all_like(const RecordedTensor& recorded) const {
+  std::vector<Tensor> out;
   for (auto held = held_.rbegin(); held != held_.rend(); ++held)
-    if (key_of(held->recorded) == key_of(recorded) && held->tensor != chosen &&
-        same_geometry(recorded, held->tensor) && held->tensor.requires_grad() == recorded.requires_grad)
-      return held->tensor;
-  return {};
+    if (key_of(held->recorded) == key_of(recorded) && same_geometry(recorded, held->tensor) &&
+        held->tensor.requires_grad() == recorded.requires_grad &&
+        std::find(out.begin(), out.end(), held->tensor) == out.end())
+      out.push_back(held->tensor);
+  return out;
+}
+
+Tensor ReplayTensors::choose(const RecordedTensor& recorded, Tensor found) {
+  const std::vector<Tensor> all = all_like(recorded);
+  if (all.size() < 2) return found;
+  if (choice_ == kInOrder) {
+    auto of_this = [&](const std::vector<const RecordedTensor*>& list) {
+      return size_t(std::count_if(list.begin(), list.end(), [&](const RecordedTensor* other) {
+        return same_numbers(*other, recorded);
+      }));
+    };
+    const size_t wanted = of_this(wanted_), before = of_this(chosen_);
+    return wanted > 1 && wanted <= all.size() ? all[wanted - 1 - before] : found;
+  }
+  for (const Tensor& other : all)
+    if (other != found && ++ambiguous_ == choice_) return other;
+  return found;
 }
 
 Tensor ReplayTensors::tensor_argument(const RecordedTensor& recorded) {
   Tensor found = find(recorded);
   if (found.defined()) {
-    if (const Tensor other = another(recorded, found); other.defined() && ++ambiguous_ == second_choice_)
-      found = other;
+    found = choose(recorded, found);
+    chosen_.push_back(&recorded);
     // Python's requires_grad_() leaves no line.
     if (recorded.requires_grad && !found.requires_grad()) found->requires_grad = true;
     return found;
@@ -242,6 +269,10 @@ std::vector<Value> ReplayTensors::arguments(const Operator& op, const std::vecto
   if (inputs.size() > op.schema.arguments.size())
     fail("the recording gives {} arguments, the record's schema has {}", inputs.size(),
          op.schema.arguments.size());
+  chosen_.clear();
+  wanted_.clear();
+  for (const RecordedValue& value : inputs)
+    for_each_tensor(value, [&](const RecordedTensor& tensor) { wanted_.push_back(&tensor); });
   std::vector<Value> arguments;
   for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(convert(op.schema.arguments[i], inputs[i]));
   return arguments;

@@ -13,12 +13,14 @@ namespace metaprof {
 class ReplayTensors {
  public:
   /// A recording does not tell apart tensors of one text (views of a storage with the same geometry, empty
-  /// tensors). The latest one is taken, except for the ambiguous argument number `second_choice` (from 1),
-  /// where the one before it is.
-  ReplayTensors(const RecordedCase& recorded, Session& session, int second_choice)
-      : case_(recorded), session_(session), second_choice_(second_choice) {}
+  /// tensors). The latest one is taken. Other choices: in choice number k (from 1), one argument takes an
+  /// older one, counting arguments in order and for each the tensors from the latest on; `kInOrder`: those of
+  /// one call are different ones, in the order in which they were made.
+  static constexpr int kInOrder = -1;
+  ReplayTensors(const RecordedCase& recorded, Session& session, int choice)
+      : case_(recorded), session_(session), choice_(choice) {}
 
-  /// How many arguments so far could have been more than one tensor.
+  /// How many other choices there are.
   int ambiguous() const { return ambiguous_; }
 
   /// Makes the inputs, and every other device storage that the recording has without having made it.
@@ -54,7 +56,8 @@ class ReplayTensors {
 
   Ref<Storage> storage_for(const RecordedTensor& recorded);
   Tensor find(const RecordedTensor& recorded) const;
-  Tensor another(const RecordedTensor& recorded, const Tensor& chosen) const;
+  std::vector<Tensor> all_like(const RecordedTensor& recorded) const;
+  Tensor choose(const RecordedTensor& recorded, Tensor found);
   Tensor tensor_argument(const RecordedTensor& recorded);
   Value convert(const Argument& argument, const RecordedValue& value);
   Value convert_list(const Argument& argument, const RecordedValue& value);
@@ -65,8 +68,10 @@ class ReplayTensors {
   const RecordedCase& case_;
   Session& session_;
   StorageMap map_;
-  int second_choice_;
+  int choice_;
   int ambiguous_ = 0;
+  std::vector<const RecordedTensor*> chosen_;  // of this call, so far
+  std::vector<const RecordedTensor*> wanted_;  // all tensors of this call
   std::vector<Held> held_;
   std::vector<std::pair<std::string, Tensor>> inputs_;
   std::vector<Tensor> outputs_;

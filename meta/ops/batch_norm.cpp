@@ -46,8 +46,8 @@ Tensor empty_normalised(Call& c) {
 
 void batch_norm_body(Call& c) {
   const Tensor& input = c.tensor("input");
-  check_input(c, input);
   if (input.numel() == 0) return c.result(empty_normalised(c));
+  check_input(c, input);
   Results all = call<"_batch_norm_impl_index">(c.session, input, c["weight"], c["bias"], c["running_mean"],
                                                c["running_var"], c["training"], c["momentum"], c["eps"],
                                                c["cudnn_enabled"]);

@@ -4,6 +4,7 @@
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/pointwise.h"
 #include "meta/ops/reduction.h"
 #include "meta/ops/selection.h"
 
@@ -164,9 +165,10 @@ void add_extremum_operators(std::vector<Op>& ops) {
        .summary = "smallest and largest",
        .meta = aminmax_meta,
        .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], 2 * self_element(c)); }}},
-       .derivatives = not_differentiable,
+       .derivatives = {{{"self"}, {}, not_implemented}},
        .flops = input_flops,
-       .examples = {"f32[2,3]", "f32[2,3] 1 True"}});
+       .examples = {"f32[2,3]", "f32[2,3] 1 True"},
+       .facts = {.node = "NotImplemented"}});
   ops.push_back(whole_extremum("max(Tensor self) -> Tensor", "largest of all", "MaxBackward1"));
   ops.push_back(whole_extremum("min(Tensor self) -> Tensor", "smallest of all", "MinBackward1"));
   ops.push_back(extremum_with_place(

@@ -56,6 +56,12 @@ Sizes plan_strides(SizesView in_strides, SizesView out_sizes, SizesView dims) {
   return strides;
 }
 
+// All dimensions in one plan of cuFFT; a transform that begins with the first two is faster in two
+// (use_optimized_cufft_path).
+bool in_one_plan(SizesView dims) {
+  return dims.size() <= kMostDims && !(dims.size() >= 2 && dims[0] == 0 && dims[1] == 1);
+}
+
 // cuFFT can walk these strides: each a multiple of the one behind it (CuFFTUtils.h, as_cufft_embed).
 bool can_be_embedded(const Tensor& batched) {
   const Sizes &sizes = batched.sizes(), &strides = batched.strides();
@@ -138,7 +144,7 @@ void c2c_kernel(Call& c) {
   c.result_tensor()->storage = run_plans(c, self, self.sizes(), plans, self.dtype(), std::move(first), other);
 }
 
-// --- real to complex: the last dimension first, then the rest
+// --- real to complex: where one plan cannot do it, the last dimension first, then the rest
 
 Sizes halved(const Call& c, const Sizes& dims) {
   Sizes sizes = c.tensor("self").sizes();
@@ -154,10 +160,12 @@ void r2c_meta(Call& c) {
   const DType dtype = complex_type(self.dtype());
   const Sizes half = halved(c, dims), &sizes = onesided ? half : self.sizes();
   const Sizes last{dims.back()}, rest(dims.begin(), dims.end() - 1);
+  if (in_one_plan(dims)) {
+    c.output(sizes, plan_strides(self.strides(), sizes, dims), dtype);
+    return;
+  }
   const Sizes strides = plan_strides(self.strides(), rest.empty() ? sizes : half, last);
-  if (rest.empty()) {
-    c.output(sizes, strides, dtype);
-  } else if (!onesided) {
+  if (!onesided) {
     c.output(sizes, dtype);
   } else {
     c.output(sizes, plan_c2c(half, strides, rest).strides.back(), dtype);
@@ -172,11 +180,12 @@ void r2c_kernel(Call& c) {
   const DType dtype = c.result_tensor().dtype();
   const int64_t whole = multiply(c.result_tensor().numel(), element_size(dtype));
   Ref<Storage> output = c.session.allocate(c.device(), whole);
-  run_plan(self, last);
-  if (rest.empty()) {
+  if (in_one_plan(dims)) {
+    run_plan(self, dims);
     c.result_tensor()->storage = output;
     return;
   }
+  run_plan(self, last);
   // The other buffer is made for the half; a result that is not one-sided is written back into it, grown.
   const int64_t part = multiply(numel(half), element_size(dtype));
   Ref<Storage> working = c.session.allocate(c.device(), part);
@@ -203,15 +212,16 @@ Gradients r2c_gradient(Backward& b) {
   return {real(fft_c2c(padded, dims, normalization, false))};
 }
 
-// --- complex to real: all but the last dimension, then that one
+// --- complex to real: where one plan cannot do it, all but the last dimension, then that one
 
 void c2r_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes dims = wrapped_dims(c), last{dims.back()}, rest(dims.begin(), dims.end() - 1);
   Sizes sizes = self.sizes(), strides = contiguous_strides(self.sizes());
   sizes[size_t(dims.back())] = c.integer("last_dim_size");
-  if (!rest.empty()) strides = plan_c2c(self.sizes(), self.strides(), rest).strides.back();
-  c.output(sizes, plan_strides(strides, sizes, last), real_type(self.dtype()));
+  const bool one = in_one_plan(dims);
+  if (!one) strides = plan_c2c(self.sizes(), self.strides(), rest).strides.back();
+  c.output(sizes, plan_strides(strides, sizes, one ? dims : last), real_type(self.dtype()));
 }
 
 // cuFFT may overwrite what it reads, so it always works on a copy.
@@ -219,13 +229,12 @@ void c2r_kernel(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes dims = wrapped_dims(c), last{dims.back()}, rest(dims.begin(), dims.end() - 1);
   if (c.result_tensor().numel() == 0) return c.allocate_all();
-  if (rest.empty()) {
-    c.allocate(0);
+  c.allocate(0);
+  if (in_one_plan(dims)) {
     const Tensor copy = clone(self, MemoryFormat::contiguous);
-    run_plan(copy, last);
+    run_plan(copy, dims);
   } else {
     const Tensor transformed = fft_c2c(self, rest, 0, false);
-    c.allocate(0);
     run_plan(transformed, last);
   }
 }

@@ -147,7 +147,8 @@ Sizes all_but_last(const Sizes& dims) { return Sizes(dims.begin(), dims.end() - 
 template <bool forward>
 void complex_many_body(Call& c) {
   const ManyDims d = many_dims(c, c.tensor("self"));
-  const Tensor x = resized(c, as_complex(c.tensor("self")), d.dims, d.sizes);
+  const Tensor input = as_complex(c.tensor("self"));
+  const Tensor x = resized(c, input, d.dims, d.sizes);
   c.result(fft_c2c(x, d.dims, normalization(c, forward), forward));
 }
 
@@ -180,9 +181,9 @@ void inverse_hermitian_many_body(Call& c) {
   const Tensor x = resized(c, as_real(c.tensor("self")), d.dims, d.sizes);
   const int64_t norm = normalization(c, false);
   Tensor half = fft_r2c(x, Sizes{d.dims.back()}, norm, true);
+  if (d.dims.size() == 1) return c.result(conj(half));
   half = call<"conj_physical">(c.session, half);
-  if (d.dims.size() > 1) half = fft_c2c(half, all_but_last(d.dims), norm, false);
-  c.result(half);
+  c.result(fft_c2c(half, all_but_last(d.dims), norm, false));
 }
 
 template <bool inverse>

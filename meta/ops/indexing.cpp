@@ -82,8 +82,21 @@ void accumulate(Call& c, const Tensor& given, const Tensor& values, bool checked
   c.temporary_bytes(cub_sort_bytes(c.profile(), count, 8, 8, bits_of(largest / after)));
 }
 
+// One number of the host at the true elements of one mask is filled in (canDispatchToMaskedFill).
+bool fills_mask(const Call& c, const Tensor& values) {
+  if (c.boolean("accumulate") || values.numel() != 1 || !values.device().is_cpu()) return false;
+  int masks = 0;
+  for (const Tensor& index : c.tensors("indices")) {
+    if (!index.defined()) continue;
+    if (index.dtype() != DType::b8 && index.dtype() != DType::u8) return false;
+    ++masks;
+  }
+  return masks == 1;
+}
+
 void put(Call& c, const Tensor& self, bool checked) {
   const Tensor& given = c.tensor("values");
+  if (fills_mask(c, given)) return;
   Tensor values = given;
   if (given.device() != self.device() && given.dim() == 0) values = c.temporary({}, given.dtype());
   if (c.boolean("accumulate") || c.session.modes.deterministic) return accumulate(c, self, values, checked);

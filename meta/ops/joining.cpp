@@ -189,7 +189,12 @@ void chunk_cat_meta(Call& c) {
 // A tensor whose dimension does not divide is copied into zeros; one that cannot be viewed in chunks is
 // copied.
 Tensor in_chunks(Call& c, const Tensor& tensor, int64_t dim, int64_t chunks) {
-  if (tensor.size(dim) % chunks == 0) return c.contiguous(tensor);
+  if (tensor.size(dim) % chunks == 0) {
+    Sizes sizes(tensor.sizes().begin(), tensor.sizes().begin() + dim);
+    sizes.push_back(chunks);
+    sizes.push_back(-1);
+    return reshape(tensor, sizes);
+  }
   Sizes padded = tensor.sizes();
   padded[size_t(dim)] = (tensor.size(dim) + chunks - 1) / chunks * chunks;
   return c.temporary(padded, tensor.dtype());

@@ -32,9 +32,9 @@ std::vector<std::vector<size_t>> chain_cuts(const std::vector<Tensor>& matrices)
 Tensor multiply_chain(const std::vector<Tensor>& matrices, const std::vector<std::vector<size_t>>& cut,
                       size_t i, size_t j) {
   if (i == j) return matrices[i];
-  // The left chain is multiplied before the right one; both die behind their product.
-  const Tensor left = multiply_chain(matrices, cut, i, cut[i][j]);
+  // Arguments of one C++ call: the right chain is multiplied first; both die behind their product.
   const Tensor right = multiply_chain(matrices, cut, cut[i][j] + 1, j);
+  const Tensor left = multiply_chain(matrices, cut, i, cut[i][j]);
   return mm(left, right);
 }
 
@@ -54,7 +54,7 @@ void multi_dot_body(Call& c) {
   if (chain.size() == 3) {
     const int64_t a = chain[0].size(0), b = chain[1].size(0), d = chain[2].size(0), e = chain[2].size(1);
     // (chain[0] · chain[1]) · chain[2], or the other way round: whichever takes fewer products
-    const bool left_first = a * b * d + a * d * e < b * d * e + a * b * e;
+    const bool left_first = a * b * d + a * d * e <= b * d * e + a * b * e;
     const Tensor product =
         left_first ? mm(mm(chain[0], chain[1]), chain[2]) : mm(chain[0], mm(chain[1], chain[2]));
     return c.result(view(product, sizes));

@@ -29,10 +29,11 @@ void like_meta(Call& c) {
   const auto format = c.given("memory_format") ? static_cast<MemoryFormat>(c.integer("memory_format"))
                                                : MemoryFormat::preserve;
   const DType dtype = c.dtype("dtype", self.dtype());
-  if (format == MemoryFormat::preserve) {
-    c.output_like(self, dtype);
+  const Device device = c.given("device") ? c["device"].device() : self.device();
+  if (format != MemoryFormat::preserve) {
+    c.output(self.sizes(), strides_in(format, self.sizes()), dtype, device);
   } else {
-    c.output(self.sizes(), strides_in(format, self.sizes()), dtype, self.device());
+    c.output(self.sizes(), dense_strides_like(self.sizes(), self.strides()), dtype, device);
   }
 }
 
@@ -225,11 +226,16 @@ void add_normal(std::vector<Op>& ops) {
                        const Tensor& mean = c.tensor("mean");
                        c.output(mean.sizes(), mean.dtype());
                      },
-                 .kernels = {},
+                 .kernels = {{DeviceType::cuda,
+                              [](Call& c) {  // the deviation's sizes are those of a tensor
+                                c.allocate(0);
+                                const Tensor deviations =
+                                    c.temporary(c.tensor("mean").sizes(), c.tensor("mean").dtype());
+                              }}},
                  .derivatives = {{{"mean"}, {}, normal_mean_backward}},
                  .flops = elementwise_flops<1>,
                  .examples = {"f32[2,3] 1.0"},
-                 .facts = kRandom});
+                 .facts = {.node = "NormalBackward1", .random = true}});
   ops.push_back(
       {.schema = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
        .summary = "normally distributed with deviations std",
@@ -238,11 +244,15 @@ void add_normal(std::vector<Op>& ops) {
              const Tensor& std = c.tensor("std");
              c.output(std.sizes(), std.dtype());
            },
-       .kernels = {},
+       .kernels = {{DeviceType::cuda,
+                    [](Call& c) {  // the mean as a tensor
+                      c.allocate(0);
+                      const Tensor mean = c.temporary({}, c.tensor("std").dtype());
+                    }}},
        .derivatives = {{{"std"}, {}, normal_std_backward}},
        .flops = elementwise_flops<2>,
        .examples = {"0.0 f32[2,3]"},
-       .facts = {.node = "NormalBackward1", .random = true}});
+       .facts = {.node = "NormalBackward2", .random = true}});
   ops.push_back({.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> "
                            "Tensor",
                  .summary = "normally distributed around mean with deviations std",
@@ -256,7 +266,7 @@ void add_normal(std::vector<Op>& ops) {
                  .derivatives = {{{"mean"}, {}, normal_mean_backward}, {{"std"}, {}, normal_std_backward}},
                  .flops = elementwise_flops<2>,
                  .examples = {"f32[2,3] f32[2,3]"},
-                 .facts = {.node = "NormalBackward2", .random = true}});
+                 .facts = {.node = "NormalBackward3", .random = true}});
 }
 
 // --- multinomial (aten/src/ATen/native/Distributions.cpp, cuda/MultinomialKernel.cu)

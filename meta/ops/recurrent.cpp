@@ -177,7 +177,8 @@ State gru_cell(const Tensor& input, const State& state, const CellWeights& w, bo
 template <FixedString activation>
 State simple_cell(const Tensor& input, const State& state, const CellWeights& w, bool multiplied) {
   const Tensor sum = linear(state.hidden, w.hidden, w.hidden_bias);
-  add_to(sum, multiplied ? input : linear(input, w.input, w.input_bias));
+  const Tensor of_input = multiplied ? input : linear(input, w.input, w.input_bias);
+  add_to(sum, of_input);
   return {call<activation>(session_of(sum), sum), {}};
 }
 

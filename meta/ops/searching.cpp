@@ -53,9 +53,18 @@ void nonzero_numpy_body(Call& c) {
   c.result(call<"unbind.int">(c.session, places, 1).value());
 }
 
+// Sums of thread blocks, then their cumulative sums (aten/src/ATen/native/cuda/Nonzero.cu).
 void nonzero_static_cuda(Call& c) {
+  constexpr int64_t kBlockElements = 512 * 16;
   const Tensor self = c.contiguous(c.tensor("self"));
   c.allocate(0);
+  if (c.result_tensor().numel() == 0 || self.numel() == 0) return;
+  auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
+  const int64_t wanted = c.profile().multiprocessors * (element_size(self.dtype()) == 1 ? 2 : 1);
+  const int64_t rounds = parts(parts(self.numel(), kBlockElements), wanted);
+  const int64_t blocks = parts(self.numel(), rounds * kBlockElements);
+  const auto sums = c.temporary_bytes(4 * blocks);
+  const auto cumulative = c.temporary_bytes(8 * blocks);
 }
 
 void argwhere_body(Call& c) { c.result(Tensor(call<"nonzero">(c.session, c["self"]))); }

@@ -97,12 +97,20 @@ Op whole_median(std::string_view schema, std::string_view summary, void (*kernel
           .examples = {"f32[2,3]"}};
 }
 
+// The slices one after the other in memory (aten/src/ATen/native/cuda/TensorModeKernel.cpp).
+void mode_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.allocate_all();
+  if (self.dim() > 0 && self.numel() > 0)
+    const Tensor slices = c.contiguous(transpose(self, c.integer("dim"), -1));
+}
+
 Op selecting(std::string_view schema, std::string_view summary, std::string_view example,
-             std::string_view node = {}) {
+             std::string_view node = {}, void (*kernel)(Call&) = nullptr) {
   return {.schema = schema,
           .summary = summary,
           .meta = value_and_index_meta,
-          .kernels = {},
+          .kernels = kernel ? std::vector<Kernel>{{DeviceType::cuda, kernel}} : std::vector<Kernel>{},
           .derivatives = {{{"self"}, {"indices"}, selected_backward}},
           .flops = input_flops,
           .examples = {example},
@@ -123,7 +131,7 @@ void add_selection_operators(std::vector<Op>& ops) {
                 "the middle one of what is a number along a dimension", "f32[2,3] 1", "NanmedianBackward1"));
   ops.push_back(
       selecting("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                "the most frequent element along a dimension", "f32[2,3]"));
+                "the most frequent element along a dimension", "f32[2,3]", {}, mode_cuda));
   ops.push_back(
       selecting("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
                 "Tensor indices)",

@@ -43,8 +43,8 @@ void add_error_functions(std::vector<Op>& ops) {
                      {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * neg(1 + log(b("self"))); }}}));
   ops.push_back(special_of_one("special_ndtri(Tensor self) -> Tensor", "quantile of the normal distribution",
                                {{{"self"}, {"result"}, [](Backward& b) {
-                                   const Tensor density =
-                                       exp(Tensor(call<"square">(b.session, b("result"))) / 2);
+                                   const Tensor square = call<"square">(b.session, b("result"));
+                                   const Tensor half = square / 2, density = exp(half);
                                    return b.grad() * std::sqrt(2 * pi) * density;
                                  }}}));
   ops.push_back(special_of_one("special_log_ndtr(Tensor self) -> Tensor", "ln of the normal distribution",
