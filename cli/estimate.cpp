@@ -13,13 +13,6 @@
 namespace metaprof {
 namespace {
 
-Rates rates_of(const DeviceProfile& profile) {
-  return {.bytes_per_second = profile.bandwidth,
-          .flops_f64 = profile.flops_per_second(DType::f64),
-          .flops_f32 = profile.flops_per_second(DType::f32),
-          .flops_f16 = profile.flops_per_second(DType::f16)};
-}
-
 // The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
 std::unique_ptr<DeviceAllocator> make_allocator(const DeviceProfile& device, const AllocConf& conf,
                                                 Bytes memory) {
@@ -51,6 +44,13 @@ std::map<std::string, std::string> environment_of(const ProfileOptions& options)
 }
 
 }  // namespace
+
+Rates rates_of(const DeviceProfile& profile) {
+  return {.bytes_per_second = profile.bandwidth,
+          .flops_f64 = profile.flops_per_second(DType::f64),
+          .flops_f32 = profile.flops_per_second(DType::f32),
+          .flops_f16 = profile.flops_per_second(DType::f16)};
+}
 
 Bytes unlimited_memory() { return {DeviceMemory::kMostMemory}; }
 

@@ -22,6 +22,7 @@ constexpr const char* kDescription =
     "  metaprof profile model.pt2 --device a100 --precision amp-bf16 --optimizer adamw --steps 3\n"
     "  metaprof profile model.pt2 --memory 24GiB --depth 2 --sort saved\n"
     "  metaprof profile model.pt2 --json - | jq .peak\n"
+    "  metaprof profile model.pt2 --per-node --top 20 --sort fwd_mem_out\n"
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
     "\n"
     "MODEL is a .pt2 that torch.export.save wrote, or the text of a trace (*.trace).\n"
@@ -39,16 +40,18 @@ Trace trace_of(const CLI::App& command, const ProfileOptions& options, const Dev
 
 int profile(const CLI::App& command, const ProfileOptions& options) {
   refuse_what_does_not_work_yet(options);
+  check_columns(options.files, options.text);
   const DeviceProfile device = device_of(options);
   ProfileReport report;
   const Trace trace = trace_of(command, options, device, report);
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(trace));
   profile_trace(trace, options, device, report);
 
-  if (!options.json.empty()) write_result(options.json, profile_json(report));
   TextOptions text = options.text;
   text.colour = colour_on_stdout();
-  if (options.json != "-") std::cout << profile_text(report, text);
+  write_report_files(trace, device, options.files, text, report);
+  if (!options.files.takes_stdout())
+    std::cout << (options.files.markdown ? profile_markdown(report, text) : profile_text(report, text));
   return fits(report.memory.phases, device.memory) ? kFine : kFinding;
 }
 

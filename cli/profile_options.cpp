@@ -75,20 +75,20 @@ void add_input_options(CLI::App& command, ProfileOptions& options) {
 
 void add_report_options(CLI::App& command, ProfileOptions& options) {
   Group group{command, "The report"};
-  const std::vector<std::string> columns = module_column_names();
-  group.add("--json", "FILE", options.json, "write JSON to FILE; -: to stdout, in place of the text");
+  const std::vector<std::string> columns = module_column_names(), of_nodes = node_column_names();
+  add_report_file_options(command, group.title, options.files);
   group.add("--write-trace", "FILE", options.write_trace, "write the run's events as text to FILE");
   group.add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all")
       ->capture_default_str();
+  group.add("--sort", "COLUMN", options.text.sort,
+            "sort by this column, the largest first; modules: among siblings");
+  group.add("--top", "N", options.text.top, "only the N largest rows of all levels")
+      ->check(CLI::Range(1, 1000000));
   group
-      .add("--sort", "COLUMN", options.text.sort,
-           "sort modules side by side by this column, the largest first")
-      ->check(CLI::IsMember(columns));
-  group
-      .add("--columns", "LIST", options.text.columns,
-           fmt::format("columns to show: {}", fmt::join(columns, ",")))
-      ->delimiter(',')
-      ->check(CLI::IsMember(columns));
+      .add(
+          "--columns", "LIST", options.text.columns,
+          fmt::format("columns to show: {}; of nodes: {}", fmt::join(columns, ","), fmt::join(of_nodes, ",")))
+      ->delimiter(',');
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/report_files.h"
 #include "meta/step/step.h"
 #include "reports/profile_report.h"
 
@@ -19,7 +20,8 @@ struct ProfileOptions {
   std::optional<int> batch;
   std::vector<std::string> environment;  ///< of --env
   std::vector<std::string> settings;     ///< of --set
-  std::string json, write_trace;
+  std::string write_trace;
+  ReportFiles files;
   TextOptions text;
 };
 

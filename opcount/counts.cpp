@@ -7,22 +7,28 @@
 namespace metaprof {
 namespace {
 
-class Counter {
- public:
-  Counter(const Trace& trace, const Rates& rates) : trace_(trace), rates_(rates) {}
+// The part of a trace that counts: its first step.
+template <class Visit>
+void visit_first_step(const Trace& trace, const Visit& visit) {
+  for (const Event& event : trace.events) {
+    if (event.kind == Event::Kind::phase && event.id > 0 && static_cast<Phase>(event.detail) != Phase::setup)
+      return;
+    visit(event);
+  }
+}
 
-  Counts count() {
-    for (const Event& event : trace_.events) {
-      if (event.kind == Event::Kind::phase && event.id > 0 &&
-          static_cast<Phase>(event.detail) != Phase::setup)
-        break;
-      if (event.kind == Event::Kind::call) begin(trace_.calls[event.id]);
+class Pricing {
+ public:
+  Pricing(const Trace& trace, const Rates& rates)
+      : trace_(trace), rates_(rates), costs_(trace.calls.size()) {}
+
+  std::vector<CallCost> run() {
+    visit_first_step(trace_, [this](const Event& event) {
+      if (event.kind == Event::Kind::call) begin(event.id);
       if (event.kind == Event::Kind::node) covering_.push_back({});
       if (event.kind == Event::Kind::end && !covering_.empty()) covering_.pop_back();
-    }
-    for (auto& [op, cost] : by_op_) counts_.by_op.push_back(std::move(cost));
-    spread_over_modules();
-    return std::move(counts_);
+    });
+    return std::move(costs_);
   }
 
  private:
@@ -32,25 +38,68 @@ class Counter {
     bool bytes = false;
   };
 
-  void begin(const CallRecord& call) {
+  void begin(uint32_t index) {
+    const CallRecord& call = trace_.calls[index];
     const Covering outer = covering_.empty() ? Covering{} : covering_.back();
     const Flops all = call.counted + call.own;
-    add(call, outer.flops ? Flops{} : call.counted, outer.flops ? Flops{} : all,
-        outer.bytes ? Bytes{} : call.moved);
+    CallCost& cost = costs_[index];
+    if (!outer.flops) {
+      cost.counted = call.counted;
+      cost.all = all;
+    }
+    if (!outer.bytes) cost.moved = call.moved;
+    cost.seconds = seconds(call, cost);
     covering_.push_back(
         {.flops = outer.flops || all.count > 0, .bytes = outer.bytes || call.moved.count > 0});
   }
 
-  void add(const CallRecord& call, Flops counted, Flops all, Bytes moved) {
+  double seconds(const CallRecord& call, const CallCost& cost) const {
+    const double rate = rates_.flops_per_second(element_type(call));
+    const double computing = rate > 0 ? static_cast<double>(cost.all.count) / rate : 0;
+    const double moving =
+        rates_.bytes_per_second > 0 ? static_cast<double>(cost.moved.count) / rates_.bytes_per_second : 0;
+    return std::max(computing, moving);
+  }
+
+  DType element_type(const CallRecord& call) const {
+    for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
+      const TensorRecord& tensor = trace_.tensors[call.first_tensor + i];
+      if (tensor.storage != 0 && is_floating(tensor.dtype)) return tensor.dtype;
+    }
+    return DType::f32;
+  }
+
+  const Trace& trace_;
+  const Rates& rates_;
+  std::vector<CallCost> costs_;
+  std::vector<Covering> covering_;
+};
+
+class Counter {
+ public:
+  Counter(const Trace& trace, const Rates& rates) : trace_(trace), rates_(rates) {}
+
+  Counts count() {
+    const std::vector<CallCost> costs = call_costs(trace_, rates_);
+    visit_first_step(trace_, [&](const Event& event) {
+      if (event.kind == Event::Kind::call) add(trace_.calls[event.id], costs[event.id]);
+    });
+    for (auto& [op, cost] : by_op_) counts_.by_op.push_back(std::move(cost));
+    spread_over_modules();
+    return std::move(counts_);
+  }
+
+ private:
+  void add(const CallRecord& call, const CallCost& own) {
     Cost cost;
     if (!cost.all.part(call.phase)) return;
-    *cost.counted.part(call.phase) = counted;
-    *cost.all.part(call.phase) = all;
-    *cost.moved.part(call.phase) = moved;
+    *cost.counted.part(call.phase) = own.counted;
+    *cost.all.part(call.phase) = own.all;
+    *cost.moved.part(call.phase) = own.moved;
     counts_.total += cost;
     by_module_[call.module] += cost;
     add_to_op(call, cost);
-    *part(counts_.roofline, call.phase) += seconds(call, all, moved);
+    *part(counts_.roofline, call.phase) += own.seconds;
   }
 
   void add_to_op(const CallRecord& call, const Cost& cost) {
@@ -72,22 +121,6 @@ class Counter {
     }
   }
 
-  double seconds(const CallRecord& call, Flops all, Bytes moved) const {
-    const double rate = rates_.flops_per_second(element_type(call));
-    const double computing = rate > 0 ? static_cast<double>(all.count) / rate : 0;
-    const double moving =
-        rates_.bytes_per_second > 0 ? static_cast<double>(moved.count) / rates_.bytes_per_second : 0;
-    return std::max(computing, moving);
-  }
-
-  DType element_type(const CallRecord& call) const {
-    for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
-      const TensorRecord& tensor = trace_.tensors[call.first_tensor + i];
-      if (tensor.storage != 0 && is_floating(tensor.dtype)) return tensor.dtype;
-    }
-    return DType::f32;
-  }
-
   // The optimizer's calls belong to no module.
   void spread_over_modules() {
     for (auto& [module, cost] : by_module_) {
@@ -101,7 +134,6 @@ class Counter {
   const Trace& trace_;
   const Rates& rates_;
   Counts counts_;
-  std::vector<Covering> covering_;
   std::map<uint32_t, std::string> names_;  // by text of the operator
   std::map<std::string, OpCost> by_op_;
   std::map<uint32_t, Cost> by_module_;  // by text of the path, without what is inside
@@ -112,6 +144,10 @@ class Counter {
 double Rates::flops_per_second(DType dtype) const {
   if (is_reduced_floating(dtype)) return flops_f16;
   return dtype == DType::f64 || dtype == DType::c128 ? flops_f64 : flops_f32;
+}
+
+std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates) {
+  return Pricing(trace, rates).run();
 }
 
 Counts count(const Trace& trace, const Rates& rates) { return Counter(trace, rates).count(); }

@@ -62,4 +62,21 @@ uint32_t Cursor::node() const {
   return 0;
 }
 
+std::span<const Event> first_part(const Trace& trace, Phase phase) {
+  Cursor cursor(trace);
+  size_t begin = 0;
+  bool inside = false;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (event.kind == Event::Kind::phase && inside && cursor.begins_part(event))
+      return std::span(trace.events).subspan(begin, i - begin);
+    if (event.kind == Event::Kind::phase && !inside && static_cast<Phase>(event.detail) == phase) {
+      inside = true;
+      begin = i + 1;
+    }
+    cursor.pass(event);
+  }
+  return inside ? std::span(trace.events).subspan(begin) : std::span<const Event>();
+}
+
 }  // namespace metaprof

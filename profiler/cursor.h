@@ -1,6 +1,7 @@
 #pragma once
 // Where in a run an event lies: phase, step, and the operator and module that are at work.
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -55,5 +56,9 @@ class Cursor {
   std::vector<Frame> frames_;
   std::vector<uint32_t> modules_;
 };
+
+/// The events of the first part of the step plan with this phase, in Trace::events; the event that begins it
+/// is left out. Empty if there is none.
+std::span<const Event> first_part(const Trace& trace, Phase phase);
 
 }  // namespace metaprof

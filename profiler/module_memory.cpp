@@ -1,31 +1,12 @@
 #include "profiler/module_memory.h"
 
 #include <algorithm>
-#include <span>
 
 #include "meta/trace/module_path.h"
 #include "profiler/cursor.h"
 
 namespace metaprof {
 namespace {
-
-// The events of the first part of the step plan with this phase; the event that begins it is left out.
-std::span<const Event> first_part(const Trace& trace, Phase phase) {
-  Cursor cursor(trace);
-  size_t begin = 0;
-  bool inside = false;
-  for (size_t i = 0; i < trace.events.size(); ++i) {
-    const Event& event = trace.events[i];
-    if (event.kind == Event::Kind::phase && inside && cursor.begins_part(event))
-      return std::span(trace.events).subspan(begin, i - begin);
-    if (event.kind == Event::Kind::phase && !inside && static_cast<Phase>(event.detail) == phase) {
-      inside = true;
-      begin = i + 1;
-    }
-    cursor.pass(event);
-  }
-  return inside ? std::span(trace.events).subspan(begin) : std::span<const Event>();
-}
 
 bool counts(const Trace& trace, DeviceType device, const Event& event) {
   return (event.kind == Event::Kind::alloc || event.kind == Event::Kind::free) &&

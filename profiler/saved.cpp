@@ -29,16 +29,14 @@ std::unordered_map<uint32_t, std::vector<uint32_t>> held_after_first_forward(con
 
 }  // namespace
 
-Saved saved_by_first_forward(const Trace& trace, DeviceType device) {
-  Saved saved;
-  if (trace.losses.empty() || trace.losses[0] == 0) return saved;
+std::vector<SavedStorage> held_by_first_forward(const Trace& trace, DeviceType device) {
+  std::vector<SavedStorage> all;
+  if (trace.losses.empty() || trace.losses[0] == 0) return all;
   const auto held = held_after_first_forward(trace);
-
-  std::unordered_set<uint32_t> seen;
-  for (const ParameterRecord& parameter : trace.parameters) seen.insert(parameter.storage);
+  std::unordered_set<uint32_t> state;
+  for (const ParameterRecord& parameter : trace.parameters) state.insert(parameter.storage);
   std::vector<bool> visited(trace.nodes.size());
   std::vector<uint32_t> stack{trace.losses[0]};
-  std::map<std::string, SavedByNode> by_node;
   while (!stack.empty()) {
     const uint32_t number = stack.back();
     stack.pop_back();
@@ -48,16 +46,27 @@ Saved saved_by_first_forward(const Trace& trace, DeviceType device) {
     if (const auto kept = held.find(number - 1); kept != held.end()) {
       for (const uint32_t storage : kept->second) {
         const StorageRecord& record = trace.storages[storage];
-        if (record.device.type != device || record.bytes.count == 0 || !seen.insert(storage).second) continue;
-        saved.storages.push_back({storage, number - 1, record.bytes});
-        SavedByNode& row = by_node[std::string(trace.text(node.name))];
-        ++row.count;
-        row.bytes += record.bytes;
-        ++saved.count;
-        saved.bytes += record.bytes;
+        if (record.device.type == device && record.bytes.count > 0 && !state.contains(storage))
+          all.push_back({storage, number - 1, record.bytes});
       }
     }
     for (uint32_t i = 0; i < node.edge_count; ++i) stack.push_back(trace.edges[node.first_edge + i]);
+  }
+  return all;
+}
+
+Saved saved_by_first_forward(const Trace& trace, DeviceType device) {
+  Saved saved;
+  std::unordered_set<uint32_t> seen;
+  std::map<std::string, SavedByNode> by_node;
+  for (const SavedStorage& held : held_by_first_forward(trace, device)) {
+    if (!seen.insert(held.storage).second) continue;
+    saved.storages.push_back(held);
+    SavedByNode& row = by_node[std::string(trace.text(trace.nodes[held.node].name))];
+    ++row.count;
+    row.bytes += held.bytes;
+    ++saved.count;
+    saved.bytes += held.bytes;
   }
   for (auto& [name, row] : by_node) {
     row.node = name;

@@ -32,6 +32,9 @@ struct Saved {
   std::vector<SavedStorage> storages;  ///< in the order in which the walk meets them
 };
 
+/// Every storage of every node that the walk meets, so that one which several nodes keep comes several times.
+std::vector<SavedStorage> held_by_first_forward(const Trace& trace, DeviceType device);
+
 /// Nothing if the first forward has no loss with a node (no-grad, inference).
 Saved saved_by_first_forward(const Trace& trace, DeviceType device);
 

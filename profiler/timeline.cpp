@@ -2,47 +2,13 @@
 
 #include <algorithm>
 
+#include "profiler/storage_tensors.h"
+
 namespace metaprof {
 namespace {
 
-// For each of some storages the tensor that shows it best: a result of the call that made it, else the first
-// tensor that was seen of it.
-class TensorOfStorage {
- public:
-  TensorOfStorage(const Trace& trace, const std::vector<uint32_t>& storages) : trace_(trace) {
-    for (const uint32_t storage : storages) best_[storage];
-    for (const CallRecord& call : trace.calls) look_at(call);
-  }
-
-  const TensorRecord* find(uint32_t storage) const {
-    const auto found = best_.find(storage);
-    if (found == best_.end()) return nullptr;
-    return found->second.result ? found->second.result : found->second.any;
-  }
-
- private:
-  struct Best {
-    const TensorRecord* result = nullptr;
-    const TensorRecord* any = nullptr;
-  };
-
-  void look_at(const CallRecord& call) {
-    for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
-      const TensorRecord& tensor = trace_.tensors[call.first_tensor + i];
-      const auto found = best_.find(tensor.storage);
-      if (found == best_.end()) continue;
-      Best& best = found->second;
-      if (!best.any) best.any = &tensor;
-      if (!best.result && i >= call.inputs) best.result = &tensor;
-    }
-  }
-
-  const Trace& trace_;
-  std::unordered_map<uint32_t, Best> best_;
-};
-
 LargeStorage describe(const Trace& trace, const LiveStorages& live, uint32_t id,
-                      const TensorOfStorage& tensors) {
+                      const std::vector<const TensorRecord*>& tensors) {
   const StorageRecord& storage = trace.storages[id];
   LargeStorage large;
   large.bytes = live.bytes(id);
@@ -53,7 +19,7 @@ LargeStorage describe(const Trace& trace, const LiveStorages& live, uint32_t id,
     large.op = trace.text(trace.calls[storage.call - 1].op);
     if (large.module.empty()) large.module = trace.text(trace.calls[storage.call - 1].module);
   }
-  if (const TensorRecord* tensor = tensors.find(id)) {
+  if (const TensorRecord* tensor = tensors[id]) {
     const SizesView shape = trace.shape(*tensor);
     large.shape = Sizes(shape.begin(), shape.end());
     large.dtype = tensor->dtype;
@@ -74,7 +40,7 @@ std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& 
   std::stable_sort(alive.begin(), alive.end(),
                    [&](uint32_t a, uint32_t b) { return live.bytes(a) > live.bytes(b); });
   if (alive.size() > most) alive.resize(most);
-  const TensorOfStorage tensors(trace, alive);
+  const std::vector<const TensorRecord*> tensors = tensors_of_storages(trace);
   std::vector<LargeStorage> largest;
   largest.reserve(alive.size());
   for (const uint32_t id : alive) largest.push_back(describe(trace, live, id, tensors));

@@ -3,42 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "meta/core/error.h"
 #include "meta/trace/module_path.h"
-#include "reports/format.h"
-#include "reports/text_table.h"
 
 namespace metaprof {
 namespace {
-
-constexpr size_t kMostNameCharacters = 36;
-constexpr size_t kMostTypeCharacters = 24;
 
 struct Figures {
   const ModuleRow* row = nullptr;
   ByPhase<Flops> flops;
 };
 
-enum class Measure { elements, bytes, flops };
-
-struct Column {
-  std::string_view name;   // for --columns and --sort
-  std::string_view title;  // in the header, before the unit
-  Measure measure;
+struct Column : FigureColumn {
   int64_t (*value)(const Figures&);
 };
 
 constexpr Column kColumns[] = {
-    {"parameters", "parameters", Measure::elements, [](const Figures& f) { return f.row->parameters; }},
-    {"saved", "saved", Measure::bytes, [](const Figures& f) { return f.row->saved.count; }},
-    {"forward_tmp", "fwd tmp", Measure::bytes, [](const Figures& f) { return f.row->forward_tmp.count; }},
-    {"forward_out", "fwd out", Measure::bytes, [](const Figures& f) { return f.row->forward_out.count; }},
-    {"backward_tmp", "bwd tmp", Measure::bytes, [](const Figures& f) { return f.row->backward_tmp.count; }},
-    {"backward_out", "bwd out", Measure::bytes, [](const Figures& f) { return f.row->backward_out.count; }},
-    {"flops_forward", "fwd", Measure::flops, [](const Figures& f) { return f.flops.forward.count; }},
-    {"flops_backward", "bwd", Measure::flops, [](const Figures& f) { return f.flops.backward.count; }},
+    {{"parameters", "parameters", Measure::elements}, [](const Figures& f) { return f.row->parameters; }},
+    {{"saved", "saved", Measure::bytes}, [](const Figures& f) { return f.row->saved.count; }},
+    {{"forward_tmp", "fwd tmp", Measure::bytes}, [](const Figures& f) { return f.row->forward_tmp.count; }},
+    {{"forward_out", "fwd out", Measure::bytes}, [](const Figures& f) { return f.row->forward_out.count; }},
+    {{"backward_tmp", "bwd tmp", Measure::bytes}, [](const Figures& f) { return f.row->backward_tmp.count; }},
+    {{"backward_out", "bwd out", Measure::bytes}, [](const Figures& f) { return f.row->backward_out.count; }},
+    {{"flops_forward", "fwd", Measure::flops}, [](const Figures& f) { return f.flops.forward.count; }},
+    {{"flops_backward", "bwd", Measure::flops}, [](const Figures& f) { return f.flops.backward.count; }},
 };
 
 const Column& column_named(std::string_view name) {
@@ -93,25 +82,10 @@ std::vector<Figures> sorted(const std::vector<Figures>& rows, const Column& by) 
   return result;
 }
 
-// Columns of one measure share a unit, so that they can be compared.
-Unit unit_of(Measure measure, const std::vector<const Column*>& columns, const std::vector<Figures>& rows) {
-  int64_t largest = 0;
-  for (const Column* column : columns)
-    if (column->measure == measure)
-      for (const Figures& figures : rows) largest = std::max(largest, column->value(figures));
-  switch (measure) {
-    case Measure::bytes: return unit_for_bytes(largest);
-    case Measure::flops: return unit_for_flops(largest);
-    default: return {"", 1, 0};
-  }
-}
-
-std::string name_in_tree(const ModuleRow& row) {
-  if (row.path.empty()) return "(root)";
-  const std::string_view path = row.path;
+std::string last_segment(const std::string& path) {
+  if (path.empty()) return "(root)";
   const size_t dot = path.rfind('.');
-  const std::string indent(2 * static_cast<size_t>(std::min(row.depth, 12)), ' ');
-  return indent + shown(path.substr(dot == path.npos ? 0 : dot + 1), kMostNameCharacters);
+  return path.substr(dot == path.npos ? 0 : dot + 1);
 }
 
 std::string type_of(const ProfileReport& report, const std::string& path) {
@@ -119,7 +93,13 @@ std::string type_of(const ProfileReport& report, const std::string& path) {
   if (found == report.module_types.end()) return "";
   const std::string_view type = found->second;
   const size_t dot = type.rfind('.');  // "torch.nn.modules.conv.Conv2d" is known as Conv2d
-  return shown(type.substr(dot == type.npos ? 0 : dot + 1), kMostTypeCharacters);
+  return std::string(type.substr(dot == type.npos ? 0 : dot + 1));
+}
+
+void keep_largest(std::vector<Figures>& rows, const Column& by, int top) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Figures& a, const Figures& b) { return by.value(a) > by.value(b); });
+  rows.resize(std::min(rows.size(), static_cast<size_t>(top)));
 }
 
 std::vector<Figures> figures_of(const ProfileReport& report) {
@@ -139,35 +119,33 @@ std::vector<std::string> module_column_names() {
   return names;
 }
 
-std::string module_table(const ProfileReport& report, const TextOptions& options) {
+ModuleTable module_table(const ProfileReport& report, const TextOptions& options, bool whole_paths) {
   const ShownColumns columns = chosen(options.columns);
   std::vector<Figures> rows = figures_of(report);
-  if (!options.sort.empty()) rows = sorted(rows, column_named(options.sort));
-
-  TextTable table;
-  table.column("module", TextTable::Align::left);
-  if (columns.type) table.column("type", TextTable::Align::left);
-  std::vector<Unit> units;
-  for (const Column* column : columns.columns) {
-    const Unit unit = units.emplace_back(unit_of(column->measure, columns.columns, rows));
-    table.column(fmt::format("{}{}{}", column->title, unit.name.empty() ? "" : ", ", unit.name));
+  const bool flat = options.top > 0;  // the largest of all levels are no tree
+  if (flat) {
+    keep_largest(rows, column_named(options.sort.empty() ? "saved" : options.sort), options.top);
+  } else if (!options.sort.empty()) {
+    rows = sorted(rows, column_named(options.sort));
   }
-  size_t hidden = 0;
+
+  ModuleTable result;
+  result.table.words.emplace_back("module");
+  if (columns.type) result.table.words.emplace_back("type");
+  for (const Column* column : columns.columns) result.table.columns.push_back(*column);
   for (const Figures& figures : rows) {
-    if (options.depth >= 0 && figures.row->depth > options.depth) {
-      ++hidden;
+    if (!flat && options.depth >= 0 && figures.row->depth > options.depth) {
+      ++result.hidden;
       continue;
     }
-    std::vector<std::string> cells{name_in_tree(*figures.row)};
-    if (columns.type) cells.push_back(type_of(report, figures.row->path));
-    for (size_t i = 0; i < units.size(); ++i)
-      cells.push_back(in_unit(columns.columns[i]->value(figures), units[i]));
-    table.row(std::move(cells));
+    FigureRow& row = result.table.rows.emplace_back();
+    const std::string& path = figures.row->path;
+    row.words.push_back(whole_paths || (flat && !path.empty()) ? path : last_segment(path));
+    if (!whole_paths && !flat) row.indent = figures.row->depth;
+    if (columns.type) row.words.push_back(type_of(report, path));
+    for (const Column* column : columns.columns) row.figures.emplace_back(column->value(figures));
   }
-  std::string text = table.text();
-  if (hidden > 0)
-    text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", hidden, options.depth);
-  return text;
+  return result;
 }
 
 }  // namespace metaprof

@@ -1,13 +1,18 @@
 #pragma once
-// The table of modules in a profile's text.
+// The table of modules of a profile.
 
-#include <string>
-
+#include "reports/figure_table.h"
 #include "reports/profile_report.h"
 
 namespace metaprof {
 
+struct ModuleTable {
+  FigureTable table;
+  size_t hidden = 0;  ///< rows deeper than `depth`
+};
+
+/// `whole_paths`: rows have their paths, for programs; else their last segments, indented.
 /// Errors: an unknown column.
-std::string module_table(const ProfileReport& report, const TextOptions& options);
+ModuleTable module_table(const ProfileReport& report, const TextOptions& options, bool whole_paths);
 
 }  // namespace metaprof

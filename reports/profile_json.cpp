@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "reports/node_json.h"
 #include "reports/profile_report.h"
 
 namespace metaprof {
@@ -202,6 +203,7 @@ std::string profile_json(const ProfileReport& report) {
   json["phases"] = phases_json(memory.phases);
   json["peak"] = peak_json(memory);
   json["modules"] = modules_json(report);
+  if (report.nodes) json["nodes"] = nodes_json(report);
   json["unmodelled"] = unmodelled_json(memory);
   json["workspaces"] = {{"table", report.workspaces.table},
                         {"planned", report.workspaces.planned},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "opcount/counts.h"
+#include "profiler/nodes.h"
 #include "profiler/profile.h"
 
 namespace metaprof {
@@ -34,21 +35,29 @@ struct ProfileReport {
   MemoryProfile memory;
   Counts counts;
   WorkspaceSources workspaces;
+  std::optional<NodeProfile> nodes;  ///< if the per-node pass was asked for
 };
 
-/// What of the text to show.
+/// What of the text to show. The table is that of nodes where the report has them, else that of modules.
 struct TextOptions {
   int depth = 3;     ///< of the tree of modules; negative: all of it
-  std::string sort;  ///< column by which siblings are sorted, the largest first; empty: as called
+  std::string sort;  ///< column by which rows are sorted, the largest first; modules: among their siblings;
+                     ///< empty: as called
   std::vector<std::string> columns;  ///< in this order; empty: all
   bool colour = false;
+  int top = 0;  ///< only so many rows, the largest by `sort` of all levels; 0: all
 };
 
 /// Names of the columns, for `sort` and `columns`.
 std::vector<std::string> module_column_names();
+std::vector<std::string> node_column_names();
 
 /// Errors: an unknown column.
 std::string profile_text(const ProfileReport& report, const TextOptions& options);
+/// Headings, the table, totals and the peak as Markdown. Errors: an unknown column.
+std::string profile_markdown(const ProfileReport& report, const TextOptions& options);
+/// The whole table (no depth) as CSV: bytes, FLOPs and seconds without units. Errors: an unknown column.
+std::string profile_csv(const ProfileReport& report, const TextOptions& options);
 
 /// As docs/profile_report.md and reports/schema/profile.schema.json describe it; ends with a newline.
 std::string profile_json(const ProfileReport& report);

@@ -2,6 +2,7 @@
 
 #include "reports/format.h"
 #include "reports/module_table.h"
+#include "reports/node_table.h"
 #include "reports/profile_report.h"
 #include "reports/text_table.h"
 
@@ -182,8 +183,18 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   const MemoryProfile& memory = report.memory;
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report);
-  text += title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)");
-  text += module_table(report, options);
+  if (report.nodes) {
+    text += title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)");
+    text += to_string(node_table(report, options), TableForm::text);
+    text += node_totals(*report.nodes);
+  } else {
+    text += title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)");
+    const ModuleTable modules = module_table(report, options, false);
+    text += to_string(modules.table, TableForm::text);
+    if (modules.hidden > 0)
+      text +=
+          fmt::format("{} modules deeper than {} are not shown (--depth)\n", modules.hidden, options.depth);
+  }
   text += title("Totals (FLOPs: 2 per multiply-add)");
   text += totals(report);
   text += title("Peak");

@@ -55,8 +55,9 @@ class Analysis {
     std::vector<int32_t> dropped(graph_.values.size(), nodes);
     for (size_t value = 0; value < dropped.size(); ++value) {
       if (producer[value] < 0) continue;
-      const auto returned = users_[value].empty() ? returned_with_others(producer[value], size_t(position[value]))
-                                                 : std::nullopt;
+      const auto returned = users_[value].empty()
+                                ? returned_with_others(producer[value], size_t(position[value]))
+                                : std::nullopt;
       dropped[value] =
           returned ? *returned : drop_after(producer[value], users_[value], size_t(position[value]));
     }

@@ -43,10 +43,13 @@ TEST(Usage, BadValuesSayWhatIsExpected) {
                  "--steps: Value abc not in range 1 to 1000 ('metaprof profile --help' shows the options)");
   expect_refusal("profile x.pt2 --steps 0",
                  "--steps: Value 0 not in range 1 to 1000 ('metaprof profile --help' shows the options)");
-  expect_refusal(
-      "profile x.pt2 --sort size",
-      "--sort: size not in {type,parameters,saved,forward_tmp,forward_out,backward_tmp,backward_out,"
-      "flops_forward,flops_backward} ('metaprof profile --help' shows the options)");
+  expect_refusal("profile x.pt2 --sort size",
+                 "--sort: there is no column 'size' of modules; there are type, parameters, saved, "
+                 "forward_tmp, forward_out, backward_tmp, backward_out, flops_forward, flops_backward");
+  expect_refusal("profile x.pt2 --per-node --columns accumulated,saved",
+                 "--columns: there is no column 'saved' of nodes; there are type, accumulated, fwd_mem_tmp, "
+                 "fwd_mem_out, save_fwd_in, parameters, fwd_mem_peak, bwd_mem_tmp, bwd_mem_out, fwd_flop, "
+                 "bwd_flop, fwd_time, bwd_time");
 }
 
 TEST(Usage, OptionsThatDoNotWorkYetSaySo) {

@@ -1,0 +1,34 @@
+#pragma once
+// Options of `metaprof profile` that write reports beside the text: one option for each form, each with a
+// file
+// (`-`: stdout, in place of the text).
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "meta/device/profile.h"
+#include "reports/profile_report.h"
+
+namespace metaprof {
+
+struct ReportFiles {
+  bool per_node = false;
+  std::string granularity = "module";
+  bool markdown = false;
+  std::string json, csv;
+
+  /// Some file is stdout, so that the text is not printed.
+  bool takes_stdout() const;
+};
+
+/// Errors: a name of `--sort` or `--columns` that is no column of the table.
+void check_columns(const ReportFiles& files, const TextOptions& text);
+
+void add_report_file_options(CLI::App& command, const std::string& group, ReportFiles& files);
+
+/// Runs the passes that the options ask for, and writes their files.
+void write_report_files(const Trace& trace, const DeviceProfile& device, const ReportFiles& files,
+                        const TextOptions& text, ProfileReport& report);
+
+}  // namespace metaprof

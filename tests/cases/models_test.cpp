@@ -1,0 +1,69 @@
+// The identities of the per-node pass over whole models: those of this repository, and all exported ones
+// where they are present.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "frontend/pt2.h"
+#include "meta/device/profile.h"
+#include "meta/step/step.h"
+#include "tests/cases/identities.h"
+
+namespace metaprof {
+namespace {
+
+std::vector<std::string> models_in(const std::string& folder) {
+  std::vector<std::string> models;
+  if (std::filesystem::is_directory(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".pt2") models.push_back(entry.path().string());
+  std::sort(models.begin(), models.end());
+  return models;
+}
+
+void expect_identities_of(const std::string& model, const StepOptions& options) {
+  SCOPED_TRACE(model + " " + options.precision + " " + options.checkpoint);
+  const Trace trace = run_steps(read_pt2(model), *find_device("h200"), options);
+  expect_identities(trace, DeviceType::cuda);
+}
+
+StepOptions one_step(const std::string& precision = "fp32") {
+  StepOptions options;
+  options.optimizer = "none";
+  options.steps = 1;
+  options.precision = precision;
+  return options;
+}
+
+TEST(NodeIdentities, HoldForTheModelsOfThisRepository) {
+  for (const std::string& model : models_in("tests/data/models"))
+    for (const char* precision : {"fp32", "amp-bf16"}) expect_identities_of(model, one_step(precision));
+}
+
+TEST(NodeIdentities, HoldWhenModulesAreComputedAgain) {
+  StepOptions options = one_step();
+  options.checkpoint = "model.transformer.h.*";
+  expect_identities_of("tests/data/models/gpt2.pt2", options);
+  options.checkpoint_reentrant = true;
+  expect_identities_of("tests/data/models/gpt2.pt2", options);
+}
+
+TEST(NodeIdentities, HoldWithoutBackward) {
+  StepOptions options = one_step();
+  for (const char* mode : {"eval", "no-grad", "inference"}) {
+    options.mode = mode;
+    expect_identities_of("tests/data/models/resnet18.pt2", options);
+  }
+}
+
+TEST(NodeIdentities, HoldForAllExportedModels) {
+  const char* shared = std::getenv("METAPROF_SHARED");
+  const std::vector<std::string> models = models_in(std::string(shared ? shared : "../shared") + "/models");
+  if (models.empty()) GTEST_SKIP() << "there is no ../shared/models";
+  for (const std::string& model : models) expect_identities_of(model, one_step());
+}
+
+}  // namespace
+}  // namespace metaprof
