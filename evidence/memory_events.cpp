@@ -30,6 +30,13 @@ std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t t
   return events;
 }
 
+int64_t requested_bytes(std::span<const MemoryEvent> events) {
+  int64_t sum = 0;
+  for (const MemoryEvent& event : events)
+    if (event.allocation) sum += event.bytes;
+  return sum;
+}
+
 namespace {
 
 size_t end_of_frees(std::span<const MemoryEvent> events, size_t at) {

@@ -25,6 +25,9 @@ std::vector<MemoryEvent> recorded_events(std::span<const RecordedLine> lines);
 std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t to,
                                        const std::unordered_set<uint32_t>& hidden);
 
+/// Sum of all requests.
+int64_t requested_bytes(std::span<const MemoryEvent> events);
+
 /// The first difference: indices into both lists (one may be the end).
 struct EventDifference {
   size_t recorded = 0, ours = 0;

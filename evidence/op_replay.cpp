@@ -99,8 +99,8 @@ class Replay {
  private:
   bool reads_in_forward() const { return readable_ < case_.forward.size(); }
 
-  void differ(What what, std::string expected, std::string got) {
-    result_.differences.push_back({what, std::move(expected), std::move(got)});
+  void differ(What what, std::string expected, std::string got, int64_t bytes = 0) {
+    result_.differences.push_back({what, std::move(expected), std::move(got), bytes});
   }
 
   // "…-backendflash": recorded within torch.nn.attention.sdpa_kernel, which allows one implementation.
@@ -186,7 +186,8 @@ class Replay {
     const auto got = traced_events(session_->trace, from, to, tensors_.hidden());
     if (auto difference = compare_events(expected, got, known, prefix))
       differ(what, show_event(expected, difference->recorded, lines),
-             show_event(got, difference->ours, session_->trace, from, known));
+             show_event(got, difference->ours, session_->trace, from, known),
+             requested_bytes(got) - requested_bytes(expected));
   }
 
   void compare_outputs() {
@@ -284,6 +285,7 @@ void find_missing(const RecordedCase& recorded, CaseResult& result) {
 CaseResult replay(const RecordedCase& recorded) {
   CaseResult result;
   result.name = recorded.name;
+  result.device = recorded.device;
   result.op = operator_part(recorded.name);
   if (!find_device(recorded.device))
     fail("{}:{}: there is no device profile '{}'", recorded.file, recorded.line, recorded.device);
@@ -298,7 +300,7 @@ CaseResult replay(const RecordedCase& recorded) {
     choices.push_back(choice);
   for (int choice : choices) {
     if (result.equal(What::saved)) break;
-    CaseResult other{.name = result.name, .op = result.op};
+    CaseResult other{.name = result.name, .device = result.device, .op = result.op};
     Replay(recorded, other, choice).run();
     if (other.equal(What::saved)) result = std::move(other);
   }

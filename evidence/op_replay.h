@@ -15,13 +15,15 @@ struct CaseDifference {
   enum class What : uint8_t { outputs, saved, forward_events, backward_events, grads };
   What what;
   std::string expected, got;
+  int64_t bytes = 0;  ///< of events: all that was requested here, less what was in the recording
 };
 inline constexpr int kWhats = 5;
 std::string_view to_string(CaseDifference::What);
 
 struct CaseResult {
   std::string name = {};
-  std::string op = {};  ///< the second part of the name: "nn.functional.conv2d", "layer_norm"
+  std::string device = {};  ///< "h200", "cpu"
+  std::string op = {};      ///< the second part of the name: "nn.functional.conv2d", "layer_norm"
   std::vector<std::string> missing =
       {};  ///< operators without a record, once each; empty: the case is claimed
   std::vector<CaseDifference> differences = {};

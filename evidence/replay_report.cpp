@@ -33,6 +33,8 @@ void ReplayReport::add(CaseResult result) {
 
 namespace {
 
+using What = CaseDifference::What;
+
 std::string row(const std::string& name, const ReplayCounts& counts) {
   std::string text = fmt::format("{:<44} {:>6} {:>8}", name, counts.total, counts.claimed);
   for (int64_t equal : counts.equal) text += fmt::format(" {:>8}", equal);
@@ -60,7 +62,7 @@ std::string ReplayReport::text() const {
   std::string text = fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "operator", "cases",
                                  "claimed", "outputs", "saved", "forward", "backward", "grads");
   for (const auto& [name, counts] : rows) text += row(name, counts);
-  text += missing_text() + reasons_text();
+  text += missing_text() + reasons_text() + bytes_text();
   text += "\n" + row("all", totals_);
   text += fmt::format("{:<44} {:>6} {:>8}", "", "", percent(totals_.claimed, totals_.total));
   for (int64_t equal : totals_.equal) text += fmt::format(" {:>8}", percent(equal, totals_.claimed));
@@ -89,6 +91,28 @@ std::string ReplayReport::reasons_text() const {
   }
   std::string text = cases.empty() ? "" : "\ncases that differ, by reason\n";
   for (const auto& [reason, count] : cases) text += fmt::format("{:>6}  {}\n", count, reason);
+  return text;
+}
+
+// Operators whose allocations differ, with the bytes that were requested too much (+) or too little.
+std::string ReplayReport::bytes_text() const {
+  struct Sum {
+    int64_t cases = 0, bytes = 0;
+  };
+  std::map<std::string, std::array<Sum, 2>> by_op;  // forward, backward
+  for (const CaseResult& result : differing_)
+    for (const CaseDifference& d : result.differences) {
+      if (d.what != What::forward_events && d.what != What::backward_events) continue;
+      Sum& sum = by_op[result.op][d.what == What::backward_events];
+      ++sum.cases;
+      sum.bytes += d.bytes;
+    }
+  if (by_op.empty()) return {};
+  std::string text = fmt::format("\n{:<44} {:>8} {:>16} {:>8} {:>16}\n", "allocations that differ", "forward",
+                                 "bytes", "backward", "bytes");
+  for (const auto& [op, sums] : by_op)
+    text += fmt::format("{:<44} {:>8} {:>+16} {:>8} {:>+16}\n", op, sums[0].cases, sums[0].bytes,
+                        sums[1].cases, sums[1].bytes);
   return text;
 }
 
@@ -127,14 +151,22 @@ std::string ReplayReport::json() const {
   json["by_op"] = nlohmann::ordered_json::object();
   for (const auto& [name, counts] : by_op_) json["by_op"][name] = counts_json(counts);
   json["differences"] = nlohmann::ordered_json::array();
-  auto add = [&](const std::string& name, std::string_view what, std::string_view expected,
-                 std::string_view got) {
-    json["differences"].push_back({{"case", name}, {"what", what}, {"expected", expected}, {"got", got}});
+  auto add = [&](const CaseResult& result, std::string_view what, std::string_view expected,
+                 std::string_view got) -> nlohmann::ordered_json& {
+    const KnownDifference* known = reason_for(result);
+    json["differences"].push_back(
+        {{"case", result.name}, {"what", what}, {"expected", expected}, {"got", got}});
+    auto& row = json["differences"].back();
+    if (known) row["reason"] = known->reason;
+    return row;
   };
   for (const CaseResult& result : differing_) {
-    if (!result.forward_error.empty()) add(result.name, "forward_error", "none", result.forward_error);
-    if (!result.backward_error.empty()) add(result.name, "backward_error", "none", result.backward_error);
-    for (const CaseDifference& d : result.differences) add(result.name, to_string(d.what), d.expected, d.got);
+    if (!result.forward_error.empty()) add(result, "forward_error", "none", result.forward_error);
+    if (!result.backward_error.empty()) add(result, "backward_error", "none", result.backward_error);
+    for (const CaseDifference& d : result.differences) {
+      auto& row = add(result, to_string(d.what), d.expected, d.got);
+      if (d.what == What::forward_events || d.what == What::backward_events) row["bytes"] = d.bytes;
+    }
   }
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -27,7 +27,7 @@ class ReplayReport {
   /// Claimed cases that differ, in the order of the recordings.
   const std::vector<CaseResult>& differing() const { return differing_; }
 
-  /// A row per operator, most differences first; then what is missing, reasons, totals.
+  /// A row per operator, most differences first; then what is missing, reasons, bytes, totals.
   std::string text() const;
   /// Every difference, case by case.
   std::string differences_text() const;
@@ -36,6 +36,7 @@ class ReplayReport {
  private:
   std::string missing_text() const;
   std::string reasons_text() const;
+  std::string bytes_text() const;
 
   ReplayCounts totals_;
   std::map<std::string, ReplayCounts> by_op_;

@@ -251,7 +251,8 @@ void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
   }
   const Tensor hy = stack(last_hidden);
   const Tensor cy = last_cell.empty() ? Tensor() : stack(last_cell);
-  c.result(a.batch_first ? transpose(input, 0, 1) : input);
+  if (a.batch_first) input = call<"transpose_">(c.session, input, 0, 1);
+  c.result(input);
   c.result(hy);
   if (a.mode == RecurrentMode::lstm) c.result(cy);
 }

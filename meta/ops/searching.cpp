@@ -83,7 +83,8 @@ void add_nonzero(std::vector<Op>& ops) {
                  .meta =
                      [](Call& c) {
                        const int64_t rows = c.integer("size"), dims = c.tensor("self").dim();
-                       c.output(Sizes{rows, dims}, Sizes{1, rows}, DType::i64);
+                       // The GPU writes dimension by dimension.
+                       c.output(Sizes{rows, dims}, c.on_cuda() ? Sizes{1, rows} : Sizes{dims, 1}, DType::i64);
                      },
                  .kernels = {{DeviceType::cuda, nonzero_static_cuda}},
                  .derivatives = not_differentiable,

@@ -19,8 +19,9 @@ void visit_values(const Operand& operand, const auto& visit) {
 // "f(" where f stands by itself and is no type: a function of the model's source.
 bool calls_function(const std::string& code) {
   static const std::set<std::string, std::less<>> kBuiltins = {
-      "if",  "not", "and", "or",  "in",   "return", "int",   "float", "len",  "max",  "min", "abs",
-      "sum", "str", "zip", "set", "list", "tuple",  "range", "dict",  "isinstance", "getattr", "enumerate"};
+      "if",   "not",   "and",   "or",   "in",         "return",  "int",      "float",
+      "len",  "max",   "min",   "abs",  "sum",        "str",     "zip",      "set",
+      "list", "tuple", "range", "dict", "isinstance", "getattr", "enumerate"};
   const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (size_t open = code.find('('); open != std::string::npos; open = code.find('(', open + 1)) {
     size_t begin = open;

@@ -82,6 +82,53 @@ TEST(ReplayReport, OnlyCasesOfAName) {
   }
 }
 
+TEST(ReplayReport, BytesOfAllocationsThatDiffer) {
+  ReplayReport report;
+  CaseResult more = unequal("shapes/sine/f32/3", "sine", What::forward_events);
+  more.differences[0].bytes = 512;
+  CaseResult less = unequal("shapes/sine/f32/4", "sine", What::forward_events);
+  less.differences[0].bytes = -768;
+  report.add(more);
+  report.add(less);
+  const std::string text = report.text();  // 512 − 768 = −256 over two cases
+  EXPECT_NE(text.find("sine                                                2             -256        0       "
+                      "        +0\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(nlohmann::json::parse(report.json())["differences"][1]["bytes"], -768);
+}
+
+TEST(ReplayReport, ReasonsStandInTheJson) {
+  ReplayReport report;
+  report.add(unequal("shapes/engine/f32/hook-64-64", "engine", What::grads));
+  const auto json = nlohmann::json::parse(report.json());
+  EXPECT_TRUE(json["differences"][0]["reason"].get<std::string>().starts_with("a hook is a Python function"));
+}
+
+TEST(Reasons, AreReadFromLines) {
+  const auto known = parse_known_differences("# a remark\n\n a/* | cpu | saved,grads | because \n");
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].cases, "a/*");
+  EXPECT_EQ(known[0].devices, "cpu");
+  EXPECT_EQ(known[0].what, "saved,grads");
+  EXPECT_EQ(known[0].reason, "because");
+  try {
+    parse_known_differences("a/* | because\n");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "known differences, line 1: expected CASES | DEVICES | WHAT | REASON, got 'a/* | because'");
+  }
+}
+
+TEST(Reasons, BelongToDevices) {
+  CaseResult result = unequal("opinfo/masked_select/1/f32", "masked_select", What::outputs);
+  result.device = "cpu";
+  EXPECT_NE(reason_for(result), nullptr);
+  result.device = "h200";
+  EXPECT_EQ(reason_for(result), nullptr);
+}
+
 TEST(Reasons, CoverOnlyWhatTheyName) {
   EXPECT_NE(reason_for(unequal("shapes/engine/f32/hook-64-64", "engine", What::grads)), nullptr);
   EXPECT_EQ(reason_for(unequal("shapes/engine/f32/hook-64-64", "engine", What::saved)), nullptr);
