@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace metaprof {
 namespace {
@@ -23,8 +25,9 @@ class Replay {
   Phases run() {
     for (size_t i = 0; i < trace_.events.size(); ++i) {
       const Event& event = trace_.events[i];
-      if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) begin_part();
+      if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) begin_part(i);
       if (event.kind == Event::Kind::pause) end_part();
+      follow_calls(event, i);
       cursor_.pass(event);
       if (!feed(event)) {
         phases_.out_of_memory = {.event = i,
@@ -32,6 +35,7 @@ class Replay {
                                  .op = std::string(cursor_.op()),
                                  .module = std::string(cursor_.module()),
                                  .requested = {event.value}};
+        unwind(i);
         break;
       }
     }
@@ -40,8 +44,9 @@ class Replay {
   }
 
  private:
-  void begin_part() {
+  void begin_part(size_t index) {
     end_part();
+    part_begin_ = index;
     open_ = true;
     allocator_.reset_peaks();
   }
@@ -53,6 +58,14 @@ class Replay {
       AllocatorNumber& overall = phases_.peak.*number;
       overall.current = (row.numbers.*number).current;
       overall.peak = std::max(overall.peak, (row.numbers.*number).peak);
+    }
+  }
+
+  void follow_calls(const Event& event, size_t index) {
+    if (event.kind == Event::Kind::call || event.kind == Event::Kind::node) {
+      if (depth_++ == 0) outermost_ = index;
+    } else if (event.kind == Event::Kind::end) {
+      --depth_;
     }
   }
 
@@ -69,6 +82,36 @@ class Replay {
       allocator_.record_stream(found->second, event.stream);
     }
     return true;
+  }
+
+  // The error goes through the operators at work, whose temporaries and results it releases; in a backward
+  // also through the engine, with the gradients that wait there. What Python holds stays: the error's
+  // traceback keeps its frames. Recorded: gpt2.mem4900 (backward), vit-b-16.mem2500 (forward).
+  void unwind(size_t failed) {
+    size_t begin = depth_ > 0 ? outermost_ : failed;
+    if (cursor_.part().phase == Phase::backward) {
+      begin = part_begin_;
+      while (begin < failed && trace_.events[begin].kind != Event::Kind::node)
+        ++begin;  // the root's gradient
+    }
+    std::vector<uint32_t> released;
+    std::unordered_set<uint32_t> kept;  // gradients of parameters, workspaces of libraries
+    const auto stays = [](const Event& event) {
+      const auto category = static_cast<Category>(event.detail);
+      return category == Category::gradient || category == Category::workspace;
+    };
+    for (size_t i = begin; i < failed; ++i) {
+      const Event& event = trace_.events[i];
+      if (event.kind == Event::Kind::alloc) released.push_back(event.id);
+      if ((event.kind == Event::Kind::alloc || event.kind == Event::Kind::category) && stays(event))
+        kept.insert(event.id);
+    }
+    for (const uint32_t storage : released) {
+      const auto block = kept.contains(storage) ? blocks_.end() : blocks_.find(storage);
+      if (block == blocks_.end()) continue;
+      allocator_.free(block->second);
+      blocks_.erase(block);
+    }
   }
 
   bool on_device(uint32_t storage) const { return trace_.storages[storage].device.type == device_; }
@@ -92,6 +135,9 @@ class Replay {
   const DeviceType device_;
   DeviceAllocator& allocator_;
   Cursor cursor_;
+  size_t part_begin_ = 0;                             // index of the event that began the part
+  size_t outermost_ = 0;                              // … and the outermost operator or node at work
+  int depth_ = 0;                                     // of operators and nodes at work
   bool open_ = false;                                 // a part has begun and has no row yet
   std::unordered_map<uint32_t, BlockNumber> blocks_;  // by storage
   Phases phases_;

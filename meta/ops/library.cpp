@@ -1,5 +1,7 @@
 #include "meta/ops/library.h"
 
+#include <algorithm>
+
 namespace metaprof {
 namespace {
 
@@ -18,16 +20,23 @@ void ensure_workspace(Call& call, Library library, int64_t bytes, std::string_vi
 
 }  // namespace
 
-void blas_workspace(Call& call) {
+namespace {
+int64_t blas_workspace_bytes(const Call& call) {
   // aten/src/ATen/cuda/CublasHandlePool.cpp, 2.11: 32 MiB on compute capability 9.0, else 2·4 MiB + 8·16 KiB.
   const int64_t usual = call.profile().sm == 90 ? 33554432 : 8519680;
-  ensure_workspace(call, Library::cublas, call.profile().cublas_workspace.value_or(usual),
-                   "cuBLAS workspace");
+  return call.profile().cublas_workspace.value_or(usual);
+}
+}  // namespace
+
+void blas_workspace(Call& call) {
+  ensure_workspace(call, Library::cublas, blas_workspace_bytes(call), "cuBLAS workspace");
 }
 
 void lt_workspace(Call& call) {
-  // 1 MiB per handle and stream, persistent since 2.9 (recorded: the first addmm of every model).
-  const int64_t bytes = call.profile().cublas_lt_workspace.value_or(1048576);
+  // 1 MiB per handle and stream, persistent since 2.9 (recorded: the first addmm of every model), but not
+  // more than cuBLAS's own (recorded: gpt2 with CUBLAS_WORKSPACE_CONFIG=:16:8).
+  const int64_t bytes =
+      std::min(call.profile().cublas_lt_workspace.value_or(1048576), blas_workspace_bytes(call));
   ensure_workspace(call, Library::cublas_lt, bytes, "cuBLASLt workspace");
 }
 

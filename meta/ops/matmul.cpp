@@ -121,11 +121,17 @@ void linear_body(Call& c) {
   c.result(out);
 }
 
+// A view of a tensor that requires grad says so itself, although made in no_grad mode it has no history
+// (torch/csrc/autograd/variable.h, DifferentiableViewMeta::requires_grad).
+bool says_requires_grad(const Tensor& tensor) {
+  return tensor.requires_grad() || (tensor->base && Tensor(tensor->base).requires_grad());
+}
+
 // aten/src/ATen/native/LinearAlgebra.cpp, should_fold: a big operand and a matrix become one product of
 // matrices.
 bool should_fold(const Tensor& a, const Tensor& b, bool matrix_first) {
   const Tensor &big = matrix_first ? b : a, &small = matrix_first ? a : b;
-  if (small.requires_grad() && big.dim() >= 3) return true;
+  if (says_requires_grad(small) && big.dim() >= 3) return true;
   if (matrix_first && small.dim() == 2) return false;
   const Sizes &sizes = big.sizes(), &strides = big.strides();
   if (big.numel() == 0) return true;

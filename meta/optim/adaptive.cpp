@@ -70,7 +70,8 @@ class RmsProp final : public Algorithm {
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.of[i];
       count(state);
-      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
+      gradient = with_decay(session, set, gradient, all.parameters[i]);
       call<"mul_.Tensor">(session, state.tensors[0], kAlpha);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kAlpha);
       if (set.centered) {
@@ -132,7 +133,8 @@ class Adagrad final : public Algorithm {
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.of[i];
       count(state);
-      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
+      gradient = with_decay(session, set, gradient, all.parameters[i]);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1);
       deviation = call<"sqrt">(session, state.tensors[0]);
       call<"add_.Tensor">(session, deviation, kEpsilon);
@@ -179,7 +181,8 @@ class Adadelta final : public Algorithm {
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.of[i];
       count(state);
-      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
+      gradient = with_decay(session, set, gradient, all.parameters[i]);
       call<"mul_.Tensor">(session, state.tensors[0], kRho);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kRho);
       deviation = call<"add.Tensor">(session, state.tensors[0], kEpsilon);
@@ -232,7 +235,8 @@ class Adamax final : public Algorithm {
     Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.of[i];
-      gradient = with_decay(session, set, all.gradients[i], all.parameters[i]);
+      gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
+      gradient = with_decay(session, set, gradient, all.parameters[i]);
       count(state);
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
