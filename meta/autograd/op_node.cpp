@@ -82,11 +82,10 @@ void OpNode::save_arguments(const Call& call) {
     }
     Tensor tensor = value.tensor();
     if (!tensor.defined()) continue;
-    // An in-place operator whose formula reads self keeps a copy of what it was (recorded: inplace/f32/silu).
-    if (plan.index == 0 && op.schema.arguments[0].written) {
-      BelowAutograd below(session);
+    // An in-place operator whose formula reads self keeps a copy of what it was (recorded: inplace/f32/silu),
+    // with its history: second derivatives go through it.
+    if (plan.index == 0 && op.schema.arguments[0].written)
       tensor = metaprof::call<"clone">(session, tensor, Value());
-    }
     saved_[i].one = SavedTensor(tensor, *this, false);
   }
 }

@@ -35,6 +35,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(
   }
   if (output && (tensor->grad_fn || !tensor->requires_grad)) {
     kind_ = Kind::output;
+    has_history_ = bool(tensor->grad_fn);
     storage_ = tensor->storage;
     geometry_ = Geometry(tensor);
     note_saved(*storage_, node_);
@@ -49,6 +50,7 @@ SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
   if (this == &other) return *this;
   reset();
   kind_ = std::exchange(other.kind_, Kind::nothing);
+  has_history_ = other.has_history_;
   version_ = other.version_;
   output_nr_ = other.output_nr_;
   node_ = other.node_;
@@ -81,7 +83,7 @@ Tensor SavedTensor::unpack(Node& node) const {
           new TensorImpl(geometry_->sizes, geometry_->strides, geometry_->dtype, geometry_->device));
       tensor->storage = storage_;
       tensor->offset = geometry_->offset;
-      set_gradient_edge(tensor, {Ref<Node>(&node), output_nr_});
+      if (has_history_) set_gradient_edge(tensor, {Ref<Node>(&node), output_nr_});
       return tensor;
     }
     case Kind::packed: {

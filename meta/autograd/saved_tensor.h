@@ -26,6 +26,7 @@ class SavedTensor {
   void check_version(const Storage& storage, const Node& node) const;
 
   Kind kind_ = Kind::nothing;
+  bool has_history_ = false;  // of an output: it is differentiable
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   uint32_t node_ = 0;     // index into Trace::nodes

@@ -114,6 +114,13 @@ class EndOfCall {
   uint32_t index_;
 };
 
+// c10/core/ScalarType.h, canCast: complex > real > integer > bool, and downwards only within a kind.
+bool can_cast(DType from, DType to) {
+  if (is_complex(from) && !is_complex(to)) return false;
+  if (is_floating(from) && is_integral(to, true)) return false;
+  return from == DType::b8 || to != DType::b8;
+}
+
 // In-place variants compute their results as the functional operator does, then write them to self.
 void write_to_self(Call& call) {
   if (call.arguments[0].is_tensors()) return call.results.clear();
@@ -122,6 +129,9 @@ void write_to_self(Call& call) {
   if (result.defined() && result.sizes() != self.sizes())
     call.error(fmt::format("a result of sizes {} cannot be written in place to {}",
                            to_string(SizesView(result.sizes())), describe(self)));
+  if (result.defined() && !can_cast(result.dtype(), self.dtype()))
+    call.error(fmt::format("a result of type {} cannot be written in place to {}", long_name(result.dtype()),
+                           describe(self)));
   call.results[0] = call.arguments[0];
 }
 
