@@ -52,6 +52,7 @@ Tensor Session::wrapped_number(const Value& number) {
   if (number.kind() == Value::Kind::complex) dtype = DType::c128;
   Tensor tensor = empty({}, dtype, Device{DeviceType::cpu, 0});
   tensor->wrapped_number = true;
+  if (numbers) numbers->wrapped(tensor, number);
   return tensor;
 }
 

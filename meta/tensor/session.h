@@ -47,6 +47,14 @@ using LayerFunction = void (*)(Call&);
 enum class Layer : uint8_t { autocast, autograd, record, kernel };
 inline constexpr int kLayers = 4;
 
+/// Real numbers beside the run (backends/cpu), which takes the place of the kernel layer.
+class Numbers {
+ public:
+  virtual ~Numbers() = default;
+  /// A Python number has become this tensor.
+  virtual void wrapped(const Tensor& tensor, const Value& number) = 0;
+};
+
 /// Memory that a library keeps for the rest of the process: cuBLAS's per handle and stream …
 struct LibraryWorkspace {
   Ref<Storage> storage;
@@ -101,6 +109,8 @@ class Session {
   /// Who knows what libraries plan for one call (meta/device/planned_workspaces.h); null: they take nothing.
   /// Must outlive the session.
   PlannedWorkspaces* planned_workspaces = nullptr;
+  /// Null: tensors have no data. Not owned.
+  Numbers* numbers = nullptr;
   /// State of autograd (meta/autograd/state.h); owned, opaque here.
   std::unique_ptr<void, void (*)(void*)> autograd{nullptr, [](void*) {}};
   /// State of autocast (cached casts); owned, opaque here.

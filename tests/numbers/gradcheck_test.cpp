@@ -1,0 +1,132 @@
+// Every derivative that a record claims, against central differences; composite operators, too.
+
+#include "tests/numbers/gradcheck.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "meta/ops/all.h"
+#include "tests/numbers/not_checked.h"
+
+namespace metaprof {
+namespace {
+
+constexpr NotChecked kNotChecked[] = {
+    // Libraries and devices.
+    {"aten::*cudnn_*", "a library of the GPU; its operators have no kernel on the host"},
+    {"aten::_thnn_fused_*_cell(*", "a kernel of the GPU; lstm_cell and gru_cell are its formula"},
+    {"aten::_scaled_dot_product_*_attention(*", "a kernel of the GPU"},
+    {"aten::mkldnn_rnn_layer(*", "newer than libtorch 1.13"},
+    {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
+    {"aten::squeeze*.dims(*", "newer than libtorch 1.13; squeeze.dim for each dimension"},
+    {"aten::*prelu*", "newer than libtorch 1.13"},
+    {"aten::_safe_softmax(*", "newer than libtorch 1.13"},
+    {"aten::*scaled_dot_product_attention*", "its parts are newer than libtorch 1.13"},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu(*", "newer than libtorch 1.13"},
+    {"aten::*_batch_norm_*legit*", "newer than libtorch 1.13; native_batch_norm is its formula"},
+    {"aten::_batch_norm_*_update(*", "newer than libtorch 1.13; native_batch_norm is its formula"},
+    {"aten::_fused_rms_norm(*", "newer than libtorch 1.13"},
+    // Numbers that differences cannot see.
+    {"aten::*fft*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::complex(*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::polar(*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::view_as_complex(*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::view_as_real(*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::_conj*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::chalf(*", "complex numbers: our tensors have no pending conjugation"},
+    {"aten::normal.*", "the framework defines the gradient of what numbers are drawn around as 0"},
+    {"aten::embedding(f32?10,3? i64?5? 0)", "the row of the padding gets no gradient by definition"},
+    {"aten::embedding*sparse*", "sparse gradients have no numbers"},
+    {"aten::_embedding_bag_sparse_backward(*", "sparse gradients have no numbers"},
+    {"aten::embedding_bag*", "sizes of the bookkeeping results are those of CUDA"},
+    {"aten::_embedding_bag(*", "sizes of the bookkeeping results are those of CUDA"},
+    {"aten::nll_loss*_backward(*",
+     "total_weight is a result of the forward: checked as its second derivative"},
+    {"aten::masked_select_backward(*",
+     "the example's mask selects as many elements as there are in grad: none"},
+    {"aten::_weight_norm_interface(*",
+     "the framework ignores the gradient of the norms: _weight_norm is checked"},
+    {"aten::native_group_norm(*", "gradients of mean and rstd are left out; group_norm is checked"},
+    // Arguments of which the framework has no derivative.
+    {"aten::a*h_(*", "the framework has no derivative in place"},
+    {"aten::igamma*", "the framework has no derivative"},
+    {"aten::special_zeta(*", "the framework has no derivative"},
+    {"aten::nextafter*", "the framework has no derivative"},
+    {"aten::gelu_backward(*", "its derivative is not modelled"},
+    {"aten::softplus_backward(*", "its derivative is not modelled"},
+    {"aten::hardswish_backward(*", "its derivative is not modelled"},
+    {"aten::elu_backward(*", "its derivative is not modelled"},
+};
+
+// Second derivatives that are not there: the backward operator's record has no derivative.
+constexpr NotChecked kNoSecond[] = {
+    {"aten::*conv*", "convolution_backward has no derivative yet"},
+    {"aten::*batch_norm*", "native_batch_norm_backward has no derivative yet"},
+    {"aten::instance_norm(*", "native_batch_norm_backward has no derivative yet"},
+    {"aten::*layer_norm(*", "native_layer_norm_backward has no derivative yet"},
+    {"aten::group_norm(*", "native_group_norm_backward stands for a differentiable formula"},
+    {"aten::_weight_norm(*", "_weight_norm_interface_backward stands for a differentiable formula"},
+    {"aten::*loss(*", "the backward operators of losses have no derivative yet"},
+    {"aten::binary_cross_entropy*", "its backward operator has no derivative yet"},
+    {"aten::*cdist*", "the framework refuses; we do not"},
+    {"aten::logit*", "the framework refuses; we do not"},
+    {"aten::grid_sampler*", "the framework refuses; we do not"},
+    {"aten::affine_grid_generator(*", "its backward operator has no derivative yet"},
+    {"aten::glu(*", "glu_backward has no derivative yet"},
+    {"aten::log_sigmoid*", "log_sigmoid_backward has no derivative yet"},
+    {"aten::rrelu*", "rrelu_with_noise_backward has no derivative yet"},
+    {"aten::atan2*", "its formula writes in place while a second derivative is recorded"},
+    {"aten::gru*", "pieces that unsafe_chunk makes have a version of their own"},
+    {"aten::lstm_cell(*", "pieces that unsafe_chunk makes have a version of their own"},
+};
+
+struct Claims {
+  int operators = 0, checked = 0, gradients = 0, second_gradients = 0;
+};
+
+// Every operator is checked by one of its examples or has a reason.
+void check(const Operator& op, Exceptions& exceptions, Exceptions& no_second, Claims& claims) {
+  std::string why_not;
+  bool checked = false;
+  for (std::string_view example : op.record.examples) {
+    const std::string call = fmt::format("{}({})", op.name, example);
+    const Checked result = gradcheck(op, example);
+    claims.gradients += result.gradients;
+    claims.second_gradients += result.second_gradients;
+    if (!result.failure.empty() && !exceptions.find(call) && !no_second.find(call))
+      ADD_FAILURE() << call << ": " << result.failure;
+    if (result.not_checked.empty()) {
+      checked = true;
+    } else {
+      why_not = result.not_checked;
+    }
+  }
+  ++claims.operators;
+  claims.checked += checked;
+  // A composite operator claims nothing where its body gives no gradient.
+  const bool claims_nothing = op.record.meta.composite && why_not.starts_with("no ");
+  if (checked || why_not.empty() || claims_nothing) return;
+  const std::string first = fmt::format("{}({})", op.name, op.record.examples.front());
+  if (!exceptions.find(first)) ADD_FAILURE() << first << ": " << why_not;
+}
+
+TEST(Gradcheck, EveryDerivativeThatARecordClaims) {
+  Exceptions exceptions(kNotChecked), no_second(kNoSecond);
+  Claims claims;
+  const char* only = std::getenv("METAPROF_ONLY");  // part of a name, to look at one operator
+  for (const auto& op : standard_registry().operators()) {
+    if (only && op->name.find(only) == std::string::npos) continue;
+    if (op->has_derivative() || op->record.meta.composite) check(*op, exceptions, no_second, claims);
+  }
+  GTEST_LOG_(INFO) << fmt::format("{} of {} operators checked, {} gradients and {} second gradients",
+                                  claims.checked, claims.operators, claims.gradients,
+                                  claims.second_gradients);
+  for (const NotChecked& entry : kNotChecked) GTEST_LOG_(INFO) << entry.calls << ": " << entry.reason;
+  for (const NotChecked& entry : kNoSecond) GTEST_LOG_(INFO) << entry.calls << ", second: " << entry.reason;
+  if (only) return;
+  for (Exceptions* table : {&exceptions, &no_second})
+    for (std::string_view calls : table->not_met()) ADD_FAILURE() << calls << " is checked: remove its entry";
+}
+
+}  // namespace
+}  // namespace metaprof
