@@ -4,6 +4,7 @@
 
 #include "cli/console.h"
 #include "cli/inputs.h"
+#include "cli/model_inputs.h"
 #include "cli/sizes.h"
 #include "frontend/workspace_table.h"
 #include "meta/core/error.h"
@@ -58,6 +59,12 @@ DeviceProfile device_of(const ProfileOptions& options) {
   DeviceProfile device = load_device(options.device);
   if (!options.memory.empty()) device.memory = parse_size(options.memory);
   return device;
+}
+
+Program program_of(const ProfileOptions& options) {
+  Program program = load_program(options.model);
+  set_inputs(program, options.batch, options.settings);
+  return program;
 }
 
 Trace run_program(const Program& program, const ProfileOptions& options, const DeviceProfile& device,

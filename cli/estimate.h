@@ -20,6 +20,9 @@ DeviceProfile device_of(const ProfileOptions& options);
 /// What the device can do at best.
 Rates rates_of(const DeviceProfile& profile);
 
+/// The model with the inputs that `--batch` and `--set` ask for. Errors: as load_program and set_inputs.
+Program program_of(const ProfileOptions& options);
+
 /// Runs the steps that `options.step` asks for, with the workspaces that `options.workspaces` names; says on
 /// stderr how many calls a table of workspaces does not know. `report` gets the model and the options.
 Trace run_program(const Program& program, const ProfileOptions& options, const DeviceProfile& device,

@@ -30,7 +30,7 @@ constexpr const char* kDescription =
 
 Trace trace_of(const CLI::App& command, const ProfileOptions& options, const DeviceProfile& device,
                ProfileReport& report) {
-  if (!is_trace_file(options.model)) return run_program(load_program(options.model), options, device, report);
+  if (!is_trace_file(options.model)) return run_program(program_of(options), options, device, report);
   refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
   if (options.workspaces != "auto" && options.workspaces != "none")
     fail("--workspaces has no effect on a trace: it has its workspaces");
@@ -39,7 +39,6 @@ Trace trace_of(const CLI::App& command, const ProfileOptions& options, const Dev
 }
 
 int profile(const CLI::App& command, const ProfileOptions& options) {
-  refuse_what_does_not_work_yet(options);
   check_columns(options.files, options.text);
   const DeviceProfile device = device_of(options);
   ProfileReport report;

@@ -9,6 +9,7 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kStepGroup = "The step";
+constexpr const char* kInputGroup = "The inputs";
 
 // A group of options in the help.
 struct Group {
@@ -68,9 +69,10 @@ void add_device_options(CLI::App& command, ProfileOptions& options) {
 }
 
 void add_input_options(CLI::App& command, ProfileOptions& options) {
-  Group group{command, "The inputs"};
-  group.add("--batch", "N", options.batch, "batch size in place of the export's");
-  group.add("--set", "NAME=TEXT", options.settings, "shape or value of an input");
+  Group group{command, kInputGroup};
+  group.add("--batch", "N", options.batch, "batch size in place of the export's")
+      ->check(CLI::Range(1, 1 << 30));
+  group.add("--set", "NAME=TEXT", options.settings, "shape (4x512) or value of an input");
 }
 
 void add_report_options(CLI::App& command, ProfileOptions& options) {
@@ -101,15 +103,10 @@ void add_profile_options(CLI::App& command, ProfileOptions& options) {
   add_report_options(command, options);
 }
 
-void refuse_what_does_not_work_yet(const ProfileOptions& options) {
-  if (options.batch) fail("--batch does not work yet: export the model with the batch size that you want");
-  if (!options.settings.empty())
-    fail("--set does not work yet: export the model with the inputs that you want");
-}
-
 void refuse_step_options(const CLI::App& command, std::string_view why) {
   for (const CLI::Option* option : command.get_options())
-    if (option->get_group() == kStepGroup && option->count() > 0) fail("{} {}", option->get_name(), why);
+    if ((option->get_group() == kStepGroup || option->get_group() == kInputGroup) && option->count() > 0)
+      fail("{} {}", option->get_name(), why);
 }
 
 std::vector<std::pair<std::string, OptionValue>> option_values(const ProfileOptions& options) {
@@ -132,6 +129,8 @@ std::vector<std::pair<std::string, OptionValue>> option_values(const ProfileOpti
           {"checkpoint", text(step.checkpoint)},
           {"checkpoint_reentrant", step.checkpoint_reentrant},
           {"mode", step.mode},
+          {"batch", options.batch ? OptionValue(int64_t{*options.batch}) : OptionValue(std::monostate())},
+          {"set", text(fmt::format("{}", fmt::join(options.settings, " ")))},
           {"alloc_conf", text(options.alloc_conf)},
           {"memory", text(options.memory)},
           {"workspaces", options.workspaces}};

@@ -27,8 +27,6 @@ struct ProfileOptions {
 
 void add_profile_options(CLI::App& command, ProfileOptions& options);
 
-/// Errors: an option that has no effect yet, as a message that says so.
-void refuse_what_does_not_work_yet(const ProfileOptions& options);
 /// Errors: an option of the step plan was given.
 void refuse_step_options(const CLI::App& command, std::string_view why);
 

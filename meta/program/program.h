@@ -140,6 +140,17 @@ struct SymbolRange {
   std::optional<int64_t> least, most;
 };
 
+/// Sizes of inputs that are not those of the export, where it has no symbols for them (resizing.h).
+struct Resizing {
+  struct Change {
+    int64_t before, now;
+    friend bool operator==(const Change&, const Change&) = default;
+  };
+  std::vector<Change> changes;      ///< of sizes of inputs
+  std::map<ValueId, Sizes> inputs;  ///< what the inputs had when the program was exported
+  bool empty() const { return changes.empty(); }
+};
+
 struct Program {
   std::string name;    ///< "resnet18"
   std::string origin;  ///< the file it was read from, for messages
@@ -149,6 +160,7 @@ struct Program {
   std::vector<std::vector<ModuleFrame>> module_stacks;  ///< each list once; nodes share them
   std::vector<std::vector<SourceFrame>> source_stacks;
   std::vector<SymbolicInteger> expressions;
+  Resizing resizing;                                ///< resizing.h
   SymbolValues symbols;                             ///< the file's hints until bound again (symbols.h)
   std::map<std::string, SymbolRange> ranges;        ///< of symbols
   std::map<std::string, std::string> module_types;  ///< path → type, of all modules of the model

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
 #include "meta/core/error.h"
+#include "meta/program/resizing.h"
 #include "meta/step/conversions.h"
 #include "meta/step/dtypes.h"
 #include "meta/step/lifetimes.h"
@@ -159,7 +162,17 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     const auto at = size_t(step.argument[i]);
     given[at] = adapt(arguments[at], step, evaluate(node.operands[i], values), values);
   }
-  store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()), values);
+  if (!program_.resizing.empty()) resize_arguments(prepared, step, given);
+  try {
+    store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()),
+          values);
+  } catch (const Error& error) {
+    if (program_.resizing.empty()) throw;
+    fail(
+        "{}; a number in the export does not follow the new sizes of the inputs: export the model with "
+        "dynamic_shapes",
+        error.what());
+  }
 }
 
 // What was written down while exporting, but is decided by how the model is run.
@@ -182,6 +195,48 @@ Value Interpreter::adapt(const Argument& argument, const Step& step, Value value
     if (actual == DType::bf16 || actual == DType::f16) return Value(actual);
   }
   return value;
+}
+
+// Sizes that stand as numbers in the call, where an input is not as large as in the export.
+void Interpreter::resize_arguments(const Prepared& prepared, const Step& step, std::span<Value> given) const {
+  const Resizing& resizing = program_.resizing;
+  const auto& arguments = step.op->schema.arguments;
+  const auto tensor = std::ranges::find_if(given, [](const Value& value) { return value.is_tensor(); });
+  const bool makes = tensor == given.end() || step.op->schema.name.starts_with("aten::new_");
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view name = arguments[i].name;
+    if (makes && (name == "end" || name == "n" || name == "m") && given[i].kind() == Value::Kind::integer)
+      given[i] = Value(resized_number(resizing, given[i].integer()));
+    if (given[i].kind() != Value::Kind::integers) continue;
+    if (name != "size" && name != "shape" && name != "repeats") continue;
+    Sizes sizes = given[i].integers();
+    if (makes || name == "repeats") {
+      for (int64_t& size : sizes) size = resized_number(resizing, size);
+    } else {
+      const SizesView exported = exported_sizes(prepared, *step.node), actual = tensor->tensor().sizes();
+      const auto& result = prepared.graph->values[size_t(step.node->targets.at(0).values.at(0))].tensor;
+      if (!result || exported.size() != actual.size()) continue;
+      const auto viewed = numel(exported) == numel(result->sizes)
+                              ? resized_view(resizing, exported, result->sizes, actual)
+                              : resized_expansion(resizing, exported, result->sizes, actual);
+      if (viewed) sizes = *viewed;
+    }
+    given[i] = Value(sizes);
+  }
+}
+
+// What the file says of the sizes of a call's first tensor.
+SizesView Interpreter::exported_sizes(const Prepared& prepared, const GraphNode& node) const {
+  for (const Operand& operand : node.operands) {
+    if (operand.kind != Operand::Kind::value) continue;
+    if (prepared.graph == &program_.graph || prepared.corrected) {
+      const auto input = program_.resizing.inputs.find(operand.value);
+      if (input != program_.resizing.inputs.end()) return input->second;
+    }
+    const auto& facts = prepared.graph->values[size_t(operand.value)].tensor;
+    if (facts) return facts->sizes;
+  }
+  return {};
 }
 
 void Interpreter::store(const Step& step, ResultList results, std::vector<Value>& values) {

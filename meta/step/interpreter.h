@@ -45,6 +45,8 @@ class Interpreter {
   void run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   Value adapt(const Argument& argument, const Step& step, Value value,
               const std::vector<Value>& values) const;
+  void resize_arguments(const Prepared& prepared, const Step& step, std::span<Value> given) const;
+  SizesView exported_sizes(const Prepared& prepared, const GraphNode& node) const;
   void store(const Step& step, ResultList results, std::vector<Value>& values);
   void move_to_modules(int32_t stack);
   Value evaluate(const Operand& operand, const std::vector<Value>& values) const;

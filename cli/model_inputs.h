@@ -1,0 +1,16 @@
+#pragma once
+// `--batch` and `--set`: the inputs that a model is run with.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+/// `settings`: "NAME=4x512" gives an input tensor sizes, "NAME=7" a symbolic number, or a symbol, its value.
+/// The batch size goes first. Errors: a setting is malformed, there is no such input; as resize_input.
+void set_inputs(Program& program, std::optional<int> batch, const std::vector<std::string>& settings);
+
+}  // namespace metaprof
