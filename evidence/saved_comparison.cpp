@@ -54,16 +54,15 @@ std::vector<Kept> kept_by(Node& node) {
   std::vector<Kept> all;
   auto* op_node = dynamic_cast<OpNode*>(&node);
   if (!op_node) return all;
-  const auto slots = op_node->slots();
-  for (size_t i = 0; i < slots.size(); ++i) {
+  for (size_t i = 0; i < op_node->saved_count(); ++i) {
     const SavedPlan& plan = op_node->op.saved[i];
     const Schema& schema = op_node->op.schema;
     Kept kept;
     kept.name = plan.result ? schema.returns[plan.index].name : schema.arguments[plan.index].name;
     kept.list = plan.result ? schema.returns[plan.index].list : schema.arguments[plan.index].list;
     try {
-      if (!kept.list) kept.tensors.push_back(slots[i].one.unpack(node));
-      for (const SavedTensor& one : slots[i].many) kept.tensors.push_back(one.unpack(node));
+      if (!kept.list) kept.tensors.push_back(op_node->saved(i).unpack(node));
+      for (const SavedTensor& one : op_node->saved_list(i)) kept.tensors.push_back(one.unpack(node));
     } catch (const Error&) {
       continue;  // written in place since: the framework refuses to show it, too
     }

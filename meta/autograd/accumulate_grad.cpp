@@ -1,5 +1,7 @@
 #include "meta/autograd/accumulate_grad.h"
 
+#include "meta/autograd/hooks.h"
+
 namespace metaprof {
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable)
@@ -33,6 +35,23 @@ Tensor clone_obeying_contract(Session& session, const Tensor& gradient, const Te
   return copy;
 }
 
+namespace {
+
+// A sparse gradient that nobody else holds is taken over, in new handles to its parts; else its parts are
+// copied.
+Tensor own_sparse(Session& session, const Tensor& gradient, bool steal) {
+  Tensor own(new TensorImpl(gradient.sizes(), gradient.strides(), gradient.dtype(), gradient.device()));
+  own->layout = gradient->layout;
+  own->storage = gradient->storage;
+  own->ensure_extra().coalesced = gradient->extra->coalesced;
+  const BelowAutograd below(session);
+  for (const Ref<TensorImpl>& part : gradient->extra->parts)
+    own->extra->parts.push_back(steal ? alias(part) : Tensor(call<"clone">(session, Tensor(part))));
+  return own;
+}
+
+}  // namespace
+
 Gradients AccumulateGrad::apply(Gradients& incoming) {
   Tensor& gradient = incoming[0];
   if (!gradient.defined() || !variable->requires_grad) return {};
@@ -46,21 +65,22 @@ Gradients AccumulateGrad::apply(Gradients& incoming) {
       session.categorise(*part->storage, Category::gradient);
   };
   if (!extra.grad) {
-    const bool steal = !grad_mode && !gradient.is_sparse() && gradient->use_count() <= expected_owners &&
-                       obeys_layout_contract(gradient, variable);
-    if (steal) {
+    const bool sole = !grad_mode && gradient->use_count() <= expected_owners;
+    if (gradient.is_sparse()) {
+      become(own_sparse(session, gradient, sole && gradient->layout == Layout::sparse));
+    } else if (sole && obeys_layout_contract(gradient, variable)) {
       become(alias(gradient));
-    } else if (gradient.is_sparse()) {
-      become(gradient);
     } else {
       become(clone_obeying_contract(session, gradient, variable));
     }
+  } else if (extra.grad->layout == Layout::sparse && !gradient.is_sparse()) {
+    become(call<"add.Tensor">(session, gradient, Tensor(extra.grad)));  // what is dense comes first
   } else if (!grad_mode) {
     call<"add_.Tensor">(session, Tensor(extra.grad), gradient);
   } else {
     become(call<"add.Tensor">(session, Tensor(extra.grad), gradient));
   }
-  for (auto& hook : after_accumulate) hook(variable);
+  run_hooks_after_accumulation(variable);
   return {};
 }
 

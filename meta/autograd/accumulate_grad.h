@@ -10,9 +10,9 @@ class AccumulateGrad final : public Node {
   explicit AccumulateGrad(const Tensor& variable);
   ~AccumulateGrad() override;
   Gradients apply(Gradients& incoming) override;
+  const TensorImpl* leaf() const override { return variable.get(); }
 
   const Tensor variable;
-  std::vector<std::function<void(const Tensor&)>> after_accumulate;  ///< post-accumulate-grad hooks
 };
 
 /// The leaf's accumulator; made when first asked for, one at a time.

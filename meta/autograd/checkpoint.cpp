@@ -5,6 +5,8 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/saved_tensor.h"
+#include "meta/autograd/saved_tensor_hooks.h"
+#include "meta/autograd/selective_checkpoint.h"
 #include "meta/core/error.h"
 
 namespace metaprof {
@@ -76,11 +78,19 @@ struct Placeholder final : Counted {
 
 class Frame final : public Counted {
  public:
-  Frame(Session& session, CheckpointBody body, const std::vector<Value>& inputs)
+  Frame(Session& session, CheckpointBody body, const std::vector<Value>& inputs,
+        const CheckpointOptions& options)
       : session_(session),
         body_(std::move(body)),
         inputs_(make<SavedInputs>(session, inputs)),
-        before_{session.modes, session.module} {}
+        before_{session.modes, session.module},
+        early_stop_(options.early_stop) {
+    if (!options.policy) return;
+    selective_ = std::make_unique<SelectiveCache>();
+    selective_->policy = options.policy;
+  }
+
+  SelectiveCache* selective() { return selective_.get(); }
 
   Ref<Counted> pack() {
     auto placeholder = make<Placeholder>(Ref<Frame>(this), placeholders_.size());
@@ -98,7 +108,7 @@ class Frame final : public Counted {
     if (found == placeholder.again.end())
       fail(
           "checkpoint: a tensor that was saved in forward was not saved when the region was computed again, "
-          "or is asked for twice");
+          "or is asked for twice in one backward");
     Tensor tensor = std::move(found->second);
     placeholder.again.erase(found);
     return tensor;
@@ -111,7 +121,6 @@ class Frame final : public Counted {
   struct Complete {};
 
   void compute_again(uint32_t task) {
-    AutogradState& state = autograd_state(session_);
     size_t next = 0;
     auto hooks = std::make_shared<SavedTensorHooks>();
     struct Kept final : Counted {
@@ -123,24 +132,26 @@ class Frame final : public Counted {
       if (next >= placeholders_.size())
         fail("checkpoint: the region saved more tensors when it was computed again");
       if (Placeholder* placeholder = placeholders_[next]) placeholder->again[task] = plain;
-      if (++next == placeholders_.size()) throw Complete();
+      if (++next == placeholders_.size() && early_stop_) throw Complete();
       return make<Kept>(plain);
     };
     hooks->unpack = [](Counted& kept) { return static_cast<Kept&>(kept).tensor; };
     const std::vector<Value> inputs = inputs_->unpack();
     AgainAsBefore again(session_, before_);
-    state.saved_tensor_hooks.push_back(hooks);
+    const SelectiveScope selective(session_, selective_.get(), true);
+    const SavedTensorHooksScope packing(session_, hooks);
     try {
       body_(inputs);
     } catch (Complete) {
     }
-    state.saved_tensor_hooks.pop_back();
   }
 
   Session& session_;
   CheckpointBody body_;
   Ref<SavedInputs> inputs_;
   Surroundings before_;
+  bool early_stop_;
+  std::unique_ptr<SelectiveCache> selective_;
   std::vector<Placeholder*> placeholders_;  // not owned: saved tensors own them
   std::map<uint32_t, bool> computed_;       // by backward
 };
@@ -148,18 +159,17 @@ class Frame final : public Counted {
 Placeholder::~Placeholder() { frame->forget(index); }
 
 std::vector<Value> checkpoint_with_placeholders(Session& session, const CheckpointBody& body,
-                                                const std::vector<Value>& inputs) {
-  auto frame = make<Frame>(session, body, inputs);
+                                                const std::vector<Value>& inputs,
+                                                const CheckpointOptions& options) {
+  auto frame = make<Frame>(session, body, inputs, options);
   auto hooks = std::make_shared<SavedTensorHooks>();
   hooks->pack = [frame](const Tensor&) { return frame->pack(); };
   hooks->unpack = [frame](Counted& placeholder) {
     return frame->unpack(static_cast<Placeholder&>(placeholder));
   };
-  AutogradState& state = autograd_state(session);
-  state.saved_tensor_hooks.push_back(std::move(hooks));
-  std::vector<Value> outputs = body(inputs);
-  state.saved_tensor_hooks.pop_back();
-  return outputs;
+  const SelectiveScope selective(session, frame->selective(), false);
+  const SavedTensorHooksScope packing(session, std::move(hooks));
+  return body(inputs);
 }
 
 class CheckpointFunction final : public Node {
@@ -181,6 +191,7 @@ class CheckpointFunction final : public Node {
   }
 
   Gradients apply(Gradients& incoming) override {
+    materialise(incoming);
     std::vector<Value> inputs = plain_;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!saved_[i].defined()) continue;
@@ -244,10 +255,11 @@ std::vector<Value> checkpoint_reentrant(Session& session, const CheckpointBody& 
 }  // namespace
 
 std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
-                              bool reentrant) {
+                              const CheckpointOptions& options) {
+  if (options.reentrant && options.policy) fail("checkpoint: a reentrant one computes everything again");
   if (!session.modes.grad) return body(inputs);
-  return reentrant ? checkpoint_reentrant(session, body, inputs)
-                   : checkpoint_with_placeholders(session, body, inputs);
+  return options.reentrant ? checkpoint_reentrant(session, body, inputs)
+                           : checkpoint_with_placeholders(session, body, inputs, options);
 }
 
 }  // namespace metaprof

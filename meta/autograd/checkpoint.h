@@ -9,10 +9,22 @@ namespace metaprof {
 /// A region as a function. It must be repeatable: it is called in forward and again in backward.
 using CheckpointBody = std::function<std::vector<Value>(const std::vector<Value>&)>;
 
+/// What a selective checkpoint does with the results of a call: keeps them, or computes them again. "prefer"
+/// leaves it to a compiler, which there is none of here.
+enum class CheckpointPolicy : uint8_t { must_save, prefer_save, must_recompute, prefer_recompute };
+/// Asked in forward and again when the region is computed again; must answer the same.
+using CheckpointPolicyFunction = std::function<CheckpointPolicy(const Call& call, bool again)>;
+
+struct CheckpointOptions {
+  bool reentrant = false;
+  bool early_stop = true;           ///< computing again ends with the last tensor that is needed
+  CheckpointPolicyFunction policy;  ///< only without reentrancy; none: everything is computed again
+};
+
 /// Runs a region. Without reentrancy, saved tensors of the region are placeholders; the first one that
-/// backward asks for computes the region again, up to the last tensor that is needed. With it, the region
-/// runs without gradients, and its node runs it again and a backward of its own.
+/// backward asks for computes the region again. With it, the region runs without gradients, and its node runs
+/// it again and a backward of its own.
 std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
-                              bool reentrant);
+                              const CheckpointOptions& options = {});
 
 }  // namespace metaprof

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <queue>
+#include <unordered_map>
 
+#include "meta/autograd/hooks.h"
 #include "meta/autograd/input_buffer.h"
 #include "meta/autograd/state.h"
 #include "meta/core/error.h"
@@ -17,17 +19,18 @@ struct Capture {
   size_t result;
 };
 
-// What a running backward knows of a node.
+constexpr uint32_t kNoBuffer = UINT32_MAX;
+
+// What a running backward knows of a node. There is one for every node of the graph: it is kept small.
 struct NodeState {
   Ref<Node> node;                      // held until the task is over
   uint32_t task_before, index_before;  // of an outer backward that the node belongs to, too
-  int dependencies = 0;
-  bool needed = false;   // run it; only asked where the caller named inputs
-  bool waiting = false;  // it has received gradients
-  std::vector<Capture> captures = {};
-  InputBuffer inputs = InputBuffer(0);
+  int32_t dependencies = 0;
+  uint32_t buffer = kNoBuffer;  // of the gradients that it has received
+  bool needed = false;          // run it; only asked where the caller named inputs
+  bool captured = false;        // the caller wants its gradients
 
-  bool wanted() const { return needed || !captures.empty(); }
+  bool wanted() const { return needed || captured; }
 };
 
 struct Ready {
@@ -46,7 +49,11 @@ struct GraphTask {
   bool keep_graph;
   uint32_t serial;
   bool everything = true;  // no inputs were named: every node runs
+  bool nested = false;     // another backward is running
   std::vector<NodeState> states = {};
+  std::vector<InputBuffer> buffers = {};  // of nodes that have gradients and have not run
+  std::vector<uint32_t> free_buffers = {};
+  std::unordered_multimap<uint32_t, Capture> captures = {};  // by state
   std::priority_queue<Ready, std::vector<Ready>, RunsLater> ready = {};
   Gradients captured = {};
 
@@ -58,7 +65,25 @@ struct GraphTask {
     node.task_index = static_cast<uint32_t>(states.size() - 1);
     return states.back();
   }
+  InputBuffer& buffer_of(NodeState& state) {
+    if (state.buffer == kNoBuffer) {
+      if (free_buffers.empty()) {
+        free_buffers.push_back(static_cast<uint32_t>(buffers.size()));
+        buffers.emplace_back(0);
+      }
+      state.buffer = free_buffers.back();
+      free_buffers.pop_back();
+      buffers[state.buffer] = InputBuffer(state.node->inputs());
+    }
+    return buffers[state.buffer];
+  }
+  Gradients take_buffer(NodeState& state) {
+    Gradients gradients = buffer_of(state).take();
+    free_buffers.push_back(std::exchange(state.buffer, kNoBuffer));
+    return gradients;
+  }
   ~GraphTask() {
+    if (!nested) return;
     for (const NodeState& state : states) {
       state.node->task = state.task_before;
       state.node->task_index = state.index_before;
@@ -117,51 +142,92 @@ void validate(Session& session, Gradients& outgoing, const Node& node) {
   }
 }
 
+// "AddmmBackward0 was made by aten::addmm in 'fc'", and so on for a node that was made while another one ran.
+std::string origin_of(const Trace& trace, uint32_t record) {
+  const NodeRecord& node = trace.nodes[record];
+  std::string text(trace.text(node.name));
+  if (node.call == 0) return text + " was made by no call";
+  const CallRecord& maker = trace.calls[node.call - 1];
+  text += fmt::format(" was made by {}", trace.text(maker.op));
+  if (maker.module != 0) text += fmt::format(" in '{}'", trace.text(maker.module));
+  if (maker.node != 0) text += fmt::format("; {}", origin_of(trace, maker.node - 1));
+  return text;
+}
+
 class Evaluation {
  public:
-  explicit Evaluation(GraphTask& task) : task_(task), session_(task.session) {}
+  explicit Evaluation(GraphTask& task)
+      : task_(task), session_(task.session), state_(autograd_state(task.session)) {}
 
   void run() {
     while (!task_.ready.empty()) {
       NodeState& state = task_.states[task_.ready.top().index];
       task_.ready.pop();
-      evaluate(state.node, std::move(state.inputs));
+      evaluate(*state.node, task_.take_buffer(state));
     }
   }
 
  private:
-  void evaluate(const Ref<Node>& held, InputBuffer inputs) {
-    Node& node = *held;
+  void evaluate(Node& node, Gradients incoming) {
     session_.trace.add({.kind = Event::Kind::node, .id = node.record});
     Scoped<uint32_t> in_node(session_.node, node.record + 1);
     Scoped<uint32_t> in_module(session_.module, session_.trace.nodes[node.record].module);
     Scoped<uint16_t> on_stream(session_.stream, node.stream);
-    if (capture(node, inputs)) {
-      Gradients outgoing = call_node(node, std::move(inputs));
+    if (task_.everything || capture(node, incoming)) {
+      Gradients outgoing =
+          state_.anomaly ? call_watched(node, std::move(incoming)) : call_node(node, std::move(incoming));
       if (!task_.keep_graph) node.release_variables();
+      if (state_.anomaly && state_.anomaly_checks_nan) look_for_nan(outgoing);
       for (size_t i = 0; i < outgoing.size(); ++i) route(node, i, std::move(outgoing[i]));
     }
     session_.trace.add({.kind = Event::Kind::end, .id = node.record});
   }
 
-  // Takes the gradients that the caller wants; false if the node itself need not run.
-  bool capture(const Node& node, const InputBuffer& inputs) {
-    if (task_.everything) return true;
+  // Takes the gradients that the caller wants; false if the node itself need not run. Of a node that does,
+  // the hooks of its tensors come later, and the caller gets what arrived (engine.cpp, evaluate_function).
+  bool capture(Node& node, Gradients& incoming) {
     const NodeState& state = *task_.find(node);
-    for (const Capture& capture : state.captures) task_.captured[capture.result] = inputs[capture.input_nr];
+    if (!state.needed) run_hooks_on_tensors(node, incoming);
+    if (state.captured) {
+      auto [begin, end] = task_.captures.equal_range(node.task_index);
+      for (auto it = begin; it != end; ++it)
+        task_.captured[it->second.result] = incoming[it->second.input_nr];
+    }
     return state.needed;
   }
 
   // The incoming gradients live until the node has run and its gradients are validated.
-  Gradients call_node(Node& node, InputBuffer inputs) {
-    Gradients incoming = inputs.take();
-    if (node.hooks)
-      for (auto& hook : node.hooks->before) hook(incoming);
-    Gradients outgoing = node.apply(incoming);
+  Gradients call_node(Node& node, Gradients incoming) {
+    run_hooks_on_tensors(node, incoming);
+    run_hooks_before(node, incoming);
+    if (!node.hooks || node.hooks->after.empty()) {
+      Gradients outgoing = node.apply(incoming);
+      validate(session_, outgoing, node);
+      return outgoing;
+    }
+    Gradients given = incoming;  // what the node may not keep: the hooks see it, too
+    Gradients outgoing = node.apply(given);
+    given.clear();
     validate(session_, outgoing, node);
-    if (node.hooks)
-      for (auto& hook : node.hooks->after) hook(outgoing, incoming);
+    run_hooks_after(node, outgoing, incoming);
     return outgoing;
+  }
+
+  // Anomaly mode: an error says which call of forward it comes from.
+  Gradients call_watched(Node& node, Gradients incoming) {
+    try {
+      return call_node(node, std::move(incoming));
+    } catch (const Error& error) {
+      fail("{} (anomaly mode: {})", error.what(), origin_of(session_.trace, node.record));
+    }
+  }
+
+  // Numbers are not known here; what looking for them takes is.
+  void look_for_nan(const Gradients& outgoing) {
+    Scoped<bool> no_grad(session_.modes.grad, false);
+    for (const Tensor& gradient : outgoing)
+      if (gradient.defined() && !gradient.is_sparse())
+        call<"any">(session_, Tensor(call<"isnan">(session_, gradient)));
   }
 
   void route(const Node& node, size_t index, Tensor gradient) {
@@ -171,17 +237,14 @@ class Evaluation {
     NodeState& state = *task_.find(target);
     const bool complete = --state.dependencies == 0;
     if (!task_.everything && !state.wanted()) return;
-    if (!state.waiting) {
-      state.waiting = true;
-      state.inputs = InputBuffer(target.inputs());
-    }
-    state.inputs.add(session_, edge.input_nr, std::move(gradient), {node.device, node.stream},
-                     {target.device, target.stream});
+    task_.buffer_of(state).add(session_, edge.input_nr, std::move(gradient), {node.device, node.stream},
+                               {target.device, target.stream});
     if (complete) task_.ready.push({target.sequence, target.task_index});
   }
 
   GraphTask& task_;
   Session& session_;
+  const AutogradState& state_;
 };
 
 void count_dependencies(GraphTask& task, std::span<const Edge> roots) {
@@ -212,7 +275,8 @@ void plan_execution(GraphTask& task, std::span<const Edge> roots, std::span<cons
     if (accumulate) {
       state.needed = true;
     } else {
-      state.captures.push_back({inputs[i].input_nr, i});
+      state.captured = true;
+      task.captures.insert({inputs[i].node->task_index, Capture{inputs[i].input_nr, i}});
     }
   }
   struct Level {
@@ -269,10 +333,8 @@ Ref<Node> start(GraphTask& task, std::span<const Edge> roots, const Gradients& g
   if (roots.size() == 1) {
     Ref<Node> node = roots[0].node;
     NodeState& state = task.state(*node);
-    state.inputs = InputBuffer(node->inputs());
-    state.waiting = true;
     const Stream own{node->device, node->stream};
-    state.inputs.add(session, roots[0].input_nr, gradients[0], own, own);
+    task.buffer_of(state).add(session, roots[0].input_nr, gradients[0], own, own);
     task.ready.push({node->sequence, node->task_index});
     return node;
   }
@@ -297,11 +359,13 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
   }
   for (const Tensor& input : inputs) {
     if (!input.requires_grad()) fail("backward: an input does not require grad: {}", describe(input));
+    if (options.accumulate) retain_grad(input);
     input_edges.push_back(gradient_edge(input));
   }
   GraphTask task{.session = session,
                  .keep_graph = options.retain_graph || options.create_graph,
-                 .serial = ++state.tasks};
+                 .serial = ++state.tasks,
+                 .nested = state.task != nullptr};
   task.captured.resize(options.accumulate ? 0 : inputs.size());
   count_dependencies(task, root_edges);
   if (!inputs.empty()) plan_execution(task, root_edges, input_edges, options.accumulate);
@@ -316,8 +380,12 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
   const Ref<Node> first = start(task, root_edges, root_gradients);
   Evaluation(task).run();
   for (size_t i = 0; i < task.captured.size(); ++i) {
-    if (!task.captured[i].defined() && !options.allow_unused)
+    if (task.captured[i].defined()) continue;
+    if (options.materialize) {
+      task.captured[i] = call<"zeros_like">(session, inputs[i]);
+    } else if (!options.allow_unused) {
       fail("grad: input {} was not used in the graph; set allow_unused if that is meant", i);
+    }
   }
   return std::move(task.captured);
 }

@@ -11,7 +11,8 @@ struct BackwardOptions {
   bool create_graph = false;
   bool accumulate = true;  ///< false: gradients of `inputs` are returned instead of added to .grad
   bool allow_unused =
-      false;  ///< an input that the roots do not depend on has no gradient instead of an error
+      false;                 ///< an input that the roots do not depend on has no gradient instead of an error
+  bool materialize = false;  ///< … and then zeros
 };
 
 /// Gradients of the roots with respect to `inputs`, or to all leaves if there are none given.

@@ -54,7 +54,7 @@ void InputBuffer::add(Session& session, size_t position, Tensor gradient, Stream
     return;
   }
   const bool grad_mode = session.modes.grad;
-  if (held.is_sparse() && !gradient.is_sparse()) {
+  if (held->layout == Layout::sparse) {  // what is dense comes first, whichever came first here
     if (!grad_mode && can_accumulate_in_place(gradient)) {
       call<"add_.Tensor">(session, gradient, held);
       held = std::move(gradient);

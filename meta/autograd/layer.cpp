@@ -52,16 +52,21 @@ void set_histories(Call& call, const Ref<Node>& node) {
 }
 
 void check_writes(const Call& call) {
-  for (uint8_t i : call.op.rewritten)
-    if (call.arguments[i].is_tensor()) check_in_place(call, call.arguments[i].tensor());
+  const bool records = call.session.modes.grad && any_requires_grad(call);
+  for (uint8_t i : call.op.rewritten) {
+    if (!call.arguments[i].is_tensor()) continue;
+    const Tensor& self = call.arguments[i].tensor();
+    check_in_place(call, self, records || (call.session.modes.grad && self.requires_grad()));
+  }
 }
 
 }  // namespace
 
 void autograd_layer(Call& call) {
   const Operator& op = call.op;
-  if (op.record.meta.composite || call.session.modes.inference) return call.next();
+  if (op.record.meta.composite) return call.next();
   if (op.writes) check_writes(call);
+  if (call.session.modes.inference) return call.next();
   const bool records = op.has_derivative() && call.session.modes.grad && any_requires_grad(call);
   Ref<OpNode> node;
   if (records) {

@@ -7,24 +7,31 @@
 namespace metaprof {
 
 Node::Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64_t> given)
-    : session(session),
-      sequence(given ? *given : session.sequence++),
+    : sequence(given ? *given : session.sequence++),
       record(static_cast<uint32_t>(session.trace.nodes.size())),
       maker(maker),
       stream(session.stream),
-      device(session.profile.device()) {
-  NodeRecord written;
+      device(session.profile.device()),
+      session(session) {
+  NodeRecord& written = session.trace.nodes.emplace_back();
   written.name = name;
   written.module = session.module;
   written.call = maker;
   written.sequence = sequence;
-  session.trace.nodes.push_back(written);
 }
 
 uint32_t Node::add_output(const Tensor& tensor) {
   if (metadata.empty()) device = tensor.device();
   metadata.push_back(Geometry(tensor));
   return static_cast<uint32_t>(metadata.size() - 1);
+}
+
+void Node::materialise(Gradients& incoming) {
+  for (size_t i = 0; i < metadata.size(); ++i) {
+    if (incoming[i].defined() || !metadata[i].defined()) continue;
+    const TensorImpl& of = *metadata[i];
+    incoming[i] = call<"zeros">(session, of.sizes, of.dtype, Value(), of.device);
+  }
 }
 
 void Node::record_edges() {

@@ -7,6 +7,7 @@
 namespace metaprof {
 
 class Node;
+class SavedTensor;
 
 /// Where a gradient goes: input `input_nr` of a node, or nowhere.
 struct Edge {
@@ -15,10 +16,27 @@ struct Edge {
   bool valid() const { return bool(node); }
 };
 
-/// A hook on a node: before it runs it may replace the incoming gradients, after it the outgoing ones.
+/// Sees a gradient; a defined result replaces it.
+using GradientHook = std::function<Tensor(const Tensor& gradient)>;
+/// May replace incoming gradients.
+using NodePreHook = std::function<void(Gradients& incoming)>;
+/// May replace outgoing gradients.
+using NodePostHook = std::function<void(Gradients& outgoing, const Gradients& incoming)>;
+using AccumulatedHook = std::function<void(const Tensor& leaf)>;
+
+template <class Function>
+using HookList = std::vector<std::shared_ptr<Function>>;  // a hook that was taken out is an empty function
+
+/// What is registered on a node and on the tensors that it made (meta/autograd/hooks.h).
 struct NodeHooks {
-  std::vector<std::function<void(Gradients&)>> before;
-  std::vector<std::function<void(Gradients& outgoing, const Gradients& incoming)>> after;
+  struct OfTensor {
+    uint32_t output_nr;
+    std::shared_ptr<GradientHook> function;
+    const TensorImpl* tensor = nullptr;  // of `retain`; never followed
+  };
+  std::vector<OfTensor> gradient, retain;
+  HookList<NodePreHook> before;
+  HookList<NodePostHook> after;
 };
 
 /// Runs first of all that are ready: AccumulateGrad.
@@ -33,17 +51,18 @@ class Node : public Counted {
   /// `name`: text of the trace.
   Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64_t> sequence = {});
 
-  Session& session;
+  // What the engine looks at for every node lies together.
+  uint32_t task = 0, task_index = 0;  ///< the running backward that it belongs to, and its place there
   uint64_t sequence;
-  uint32_t record;            ///< index into Trace::nodes
-  uint32_t maker;             ///< 1 + index into Trace::calls
-  uint16_t stream;            ///< the stream that was current when it was made
-  Device device;              ///< of its first output
+  uint32_t record;  ///< index into Trace::nodes
+  uint32_t maker;   ///< 1 + index into Trace::calls
+  uint16_t stream;  ///< the stream that was current when it was made
+  Device device;    ///< of its first output
+  std::unique_ptr<NodeHooks> hooks;
   SmallVector<Edge, 3> next;  ///< one per gradient that `apply` returns
   SmallVector<Geometry, 1>
       metadata;  ///< of the forward's outputs: one per incoming gradient; may be undefined
-  std::unique_ptr<NodeHooks> hooks;
-  uint32_t task = 0, task_index = 0;  ///< the running backward that it belongs to, and its place there
+  Session& session;
 
   std::string_view name() const { return session.trace.text(session.trace.nodes[record].name); }
   size_t inputs() const { return metadata.size(); }
@@ -52,6 +71,13 @@ class Node : public Counted {
   virtual Gradients apply(Gradients& incoming) = 0;
   /// Lets go of what was saved for backward.
   virtual void release_variables() {}
+  /// The leaf whose gradient ends here, if any does.
+  virtual const TensorImpl* leaf() const { return nullptr; }
+  /// For messages: the argument or result of the forward that this is.
+  virtual std::string_view name_of(const SavedTensor&) const { return {}; }
+
+  /// Zeros for incoming gradients that are undefined, as custom functions get them.
+  void materialise(Gradients& incoming);
 
   void add_next(Edge edge) { next.push_back(std::move(edge)); }
   /// Registers an output: its gradient will be incoming gradient number `result`.

@@ -18,45 +18,64 @@ uint32_t node_text(Session& session, const Operator& op) {
 }
 
 const std::vector<Tensor> kNoTensors;
+const Value kNone;
 
 }  // namespace
 
 OpNode::OpNode(const Call& call)
     : Node(call.session, node_text(call.session, call.op), call.session.call), op(call.op) {
-  for (uint8_t argument : op.differentiable) {
-    first_edge_.push_back(static_cast<uint16_t>(next.size()));
-    const Value& value = call.arguments[argument];
+  for (size_t i = 0; i < op.differentiable.size(); ++i) {
+    const Value& value = call.arguments[op.differentiable[i]];
+    if (value.is_tensors()) {
+      first_edge_.resize(op.differentiable.size() + 1);
+    } else {
+      add_next(gradient_edge(value.tensor()));
+    }
+  }
+  if (!first_edge_.empty()) add_edges_of_lists(call);
+  record_edges();
+  keep_arguments(call);
+}
+
+// Where an argument is a list, an argument's edges cannot be told from its position.
+void OpNode::add_edges_of_lists(const Call& call) {
+  next.clear();
+  for (size_t i = 0; i < op.differentiable.size(); ++i) {
+    first_edge_[i] = static_cast<uint16_t>(next.size());
+    const Value& value = call.arguments[op.differentiable[i]];
     if (value.is_tensors()) {
       for (const Tensor& tensor : value.tensors()) add_next(gradient_edge(tensor));
     } else {
       add_next(gradient_edge(value.tensor()));
     }
   }
-  first_edge_.push_back(static_cast<uint16_t>(next.size()));
-  record_edges();
-  keep_arguments(call);
+  first_edge_.back() = static_cast<uint16_t>(next.size());
 }
 
 void OpNode::keep_arguments(const Call& call) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Value& value = call.arguments[i];
-    const bool is_tensor = value.is_tensor(), is_list = value.is_tensors();
-    values_.push_back(is_tensor || is_list ? Value() : value);
-    // An argument that is written may get another geometry: the node keeps the one it had.
-    const bool written = is_tensor && op.schema.arguments[i].written;
-    geometries_.push_back(written     ? Geometry(alias(value.tensor()))
-                          : is_tensor ? Geometry(value.tensor())
-                                      : Geometry());
-    if (is_list) {
-      lists_.resize(call.arguments.size());
-      for (const Tensor& tensor : value.tensors()) lists_[i].emplace_back(tensor);
+    const Argument& argument = op.schema.arguments[i];
+    if (argument.is_tensor()) {
+      const Tensor& tensor = value.tensor();
+      // An argument that is written may get another geometry: the node keeps the one it had.
+      geometries_.push_back(argument.written && tensor.defined() ? Geometry(alias(tensor))
+                                                                 : Geometry(tensor));
+      continue;
     }
+    values_.push_back(value.is_tensors() ? Value() : value);
+    if (!value.is_tensors()) continue;
+    lists_.resize(call.arguments.size());
+    for (const Tensor& tensor : value.tensors()) lists_[i].emplace_back(tensor);
   }
 }
 
 std::pair<size_t, size_t> OpNode::edges_of(size_t argument) const {
-  for (size_t i = 0; i < op.differentiable.size(); ++i)
-    if (op.differentiable[i] == argument) return {first_edge_[i], first_edge_[i + 1] - first_edge_[i]};
+  for (size_t i = 0; i < op.differentiable.size(); ++i) {
+    if (op.differentiable[i] != argument) continue;
+    if (first_edge_.empty()) return {i, 1};
+    return {first_edge_[i], first_edge_[i + 1] - first_edge_[i]};
+  }
   return {0, 0};
 }
 
@@ -77,7 +96,7 @@ void OpNode::save_arguments(const Call& call) {
     if (plan.result || !guard_allows(plan)) continue;
     const Value& value = call.arguments[plan.index];
     if (value.is_tensors()) {
-      for (const Tensor& tensor : value.tensors()) saved_[i].many.emplace_back(tensor, *this, false);
+      save_list(i, value.tensors(), false);
       continue;
     }
     Tensor tensor = value.tensor();
@@ -86,8 +105,13 @@ void OpNode::save_arguments(const Call& call) {
     // with its history: second derivatives go through it.
     if (plan.index == 0 && op.schema.arguments[0].written)
       tensor = metaprof::call<"clone">(session, tensor, Value());
-    saved_[i].one = SavedTensor(tensor, *this, false);
+    saved_[i] = SavedTensor(tensor, *this, false);
   }
+}
+
+void OpNode::save_list(size_t slot, const Value::Tensors& tensors, bool output) {
+  saved_lists_.resize(op.saved.size());
+  for (const Tensor& tensor : tensors) saved_lists_[slot].emplace_back(tensor, *this, output);
 }
 
 void OpNode::save_results(const Call& call) {
@@ -96,9 +120,9 @@ void OpNode::save_results(const Call& call) {
     if (!plan.result) continue;
     const Value& value = call.results[plan.index];
     if (value.is_tensors()) {
-      for (const Tensor& tensor : value.tensors()) saved_[i].many.emplace_back(tensor, *this, true);
+      save_list(i, value.tensors(), true);
     } else {
-      saved_[i].one = SavedTensor(value.tensor(), *this, true);
+      saved_[i] = SavedTensor(value.tensor(), *this, true);
     }
   }
 }
@@ -107,24 +131,35 @@ void OpNode::release_variables() {
   for (int results = 0; results < 2; ++results) {  // arguments first, then results, as recorded
     for (size_t i = 0; i < saved_.size(); ++i) {
       if (op.saved[i].result != bool(results)) continue;
-      saved_[i].one.release();
-      for (SavedTensor& saved : saved_[i].many) saved.release();
+      saved_[i].release();
+      if (saved_lists_.empty()) continue;
+      for (SavedTensor& saved : saved_lists_[i]) saved.release();
     }
   }
+}
+
+std::string_view OpNode::name_of(const SavedTensor& saved) const {
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    const std::span<const SavedTensor> list = saved_list(i);
+    const bool in_list = !list.empty() && &saved >= list.data() && &saved < list.data() + list.size();
+    if (&saved != &saved_[i] && !in_list) continue;
+    const SavedPlan& plan = op.saved[i];
+    return plan.result ? op.schema.returns[plan.index].name : op.schema.arguments[plan.index].name;
+  }
+  return {};
 }
 
 Gradients OpNode::apply(Gradients& incoming) {
   Gradients outgoing;
   outgoing.resize(next.size());
+  if (op.record.facts.materialize) materialise(incoming);
   bool any = false;
   for (const Tensor& gradient : incoming) any |= gradient.defined();
-  SmallVector<Tensor, 6> saved;
-  std::vector<std::vector<Tensor>> lists;
+  SmallVector<Tensor, 4> saved;
+  std::vector<std::vector<Tensor>> lists(saved_lists_.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
-    saved.push_back(saved_[i].one.unpack(*this));
-    if (saved_[i].many.empty()) continue;
-    lists.resize(saved_.size());
-    for (const SavedTensor& one : saved_[i].many) lists[i].push_back(one.unpack(*this));
+    saved.push_back(saved_[i].unpack(*this));
+    for (const SavedTensor& one : saved_list(i)) lists[i].push_back(one.unpack(*this));
   }
   if (!any) return outgoing;
   Backward backward{session, *this, incoming, saved, lists, nullptr};
@@ -173,16 +208,24 @@ const std::vector<Tensor>& Backward::list(Name name) const {
   const size_t index = declared(*this, name);
   return index < saved_lists.size() ? saved_lists[index] : kNoTensors;
 }
-const Value& Backward::operator[](Name name) const { return node.values_[argument_named(node.op, name)]; }
+const Value& Backward::operator[](Name name) const {
+  const size_t index = argument_named(node.op, name);
+  return node.op.schema.arguments[index].is_tensor() ? kNone : node.values_[node.op.place[index]];
+}
 
 bool Backward::given(Name name) const {
-  const size_t index = argument_named(node.op, name);
-  return !node.values_[index].is_none() || node.geometries_[index].defined();
+  const size_t index = argument_named(node.op, name), place = node.op.place[index];
+  return node.op.schema.arguments[index].is_tensor() ? node.geometries_[place].defined()
+                                                     : !node.values_[place].is_none();
 }
 
 const TensorImpl* Backward::shape(Name name) const {
   const int argument = node.op.schema.find(name.hash);
-  if (argument >= 0) return node.geometries_[size_t(argument)].get();
+  if (argument >= 0) {
+    const auto index = static_cast<size_t>(argument);
+    if (!node.op.schema.arguments[index].is_tensor()) return nullptr;
+    return node.geometries_[node.op.place[index]].get();
+  }
   const int result = node.op.schema.find_return(name.hash);
   if (result < 0) fail("record of {}: a formula asks for the shape of '{}'", node.op.name, name.text);
   return node.metadata[size_t(result)].get();

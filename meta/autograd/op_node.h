@@ -20,12 +20,14 @@ class OpNode final : public Node, public Pooled<OpNode> {
   Gradients apply(Gradients& incoming) override;
   void release_variables() override;
 
-  /// What was saved, in the order of Operator::saved; a list argument has several.
-  struct Slot {
-    SavedTensor one;
-    std::vector<SavedTensor> many;
-  };
-  std::span<const Slot> slots() const { return {saved_.data(), saved_.size()}; }
+  /// What was saved, in the order of Operator::saved; of a list argument in `saved_list`.
+  const SavedTensor& saved(size_t i) const { return saved_[i]; }
+  size_t saved_count() const { return saved_.size(); }
+  std::span<const SavedTensor> saved_list(size_t i) const {
+    if (saved_lists_.empty()) return {};
+    return saved_lists_[i];
+  }
+  std::string_view name_of(const SavedTensor& saved) const override;
 
   /// First edge and number of edges of an argument; {0, 0} if it is not differentiable.
   std::pair<size_t, size_t> edges_of(size_t argument) const;
@@ -34,14 +36,18 @@ class OpNode final : public Node, public Pooled<OpNode> {
 
  private:
   friend struct Backward;
+  void add_edges_of_lists(const Call& call);
   void keep_arguments(const Call& call);
   bool guard_allows(const SavedPlan& plan) const;
 
-  SmallVector<Value, 6> values_;              // arguments that are no tensors
-  SmallVector<Geometry, 4> geometries_;       // arguments that are tensors; undefined for others
+  void save_list(size_t slot, const Value::Tensors& tensors, bool output);
+
+  SmallVector<SavedTensor, 2> saved_;
+  SmallVector<Geometry, 3> geometries_;       // arguments that are single tensors: by Operator::place
+  SmallVector<Value, 2> values_;              // the other arguments: by Operator::place
   std::vector<std::vector<Geometry>> lists_;  // arguments that are tensor lists, if any: by argument
-  SmallVector<uint16_t, 4> first_edge_;       // per entry of op.differentiable, and the end
-  SmallVector<Slot, 2> saved_;
+  std::vector<std::vector<SavedTensor>> saved_lists_;  // if any: by entry of Operator::saved
+  std::vector<uint16_t> first_edge_;  // if there are lists: per entry of op.differentiable, and the end
 };
 
 }  // namespace metaprof

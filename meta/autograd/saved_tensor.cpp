@@ -1,5 +1,7 @@
 #include "meta/autograd/saved_tensor.h"
 
+#include <fmt/format.h>
+
 #include "meta/core/error.h"
 
 namespace metaprof {
@@ -20,20 +22,16 @@ void note_released(Storage& storage, uint32_t node) {
 
 SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(node.record) {
   if (!tensor.defined()) return;
-  AutogradState& state = autograd_state(node.session);
+  if (tensor->inference)
+    fail("{}: {} was made in inference mode and cannot be saved for backward: clone it outside of that mode",
+         node.name(), describe(tensor));
   version_ = tensor->storage->version;
   output_nr_ = tensor->output_nr;
-  if (!state.saved_tensor_hooks.empty()) {
-    kind_ = Kind::packed;
-    packed_ = std::make_unique<Packed>();
-    packed_->hooks = state.saved_tensor_hooks.back();
-    packed_->leaf_requires_grad = tensor->requires_grad && !tensor->grad_fn;
-    if (!output) packed_->edge = gradient_edge(tensor);
-    Scoped<bool> no_grad(node.session.modes.grad, false);
-    packed_->object = packed_->hooks->pack(tensor->grad_fn ? alias(tensor) : tensor);
-    return;
-  }
-  if (output && (tensor->grad_fn || !tensor->requires_grad)) {
+  // Wrapped numbers are never shown to the user's hooks.
+  const bool packs = !autograd_state(node.session).saved_tensor_hooks.empty() && !tensor->wrapped_number;
+  if (packs) {
+    pack(tensor, node, output);
+  } else if (output && (tensor->grad_fn || !tensor->requires_grad)) {
     kind_ = Kind::output;
     has_history_ = bool(tensor->grad_fn);
     storage_ = tensor->storage;
@@ -44,6 +42,19 @@ SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(
     original_ = tensor;
     note_saved(*original_->storage, node_);
   }
+}
+
+// torch/csrc/autograd/saved_variable.cpp, set_hooks_and_pack_data: what is no leaf is shown without history.
+void SavedTensor::pack(const Tensor& tensor, Node& node, bool output) {
+  kind_ = Kind::packed;
+  packed_ = std::make_unique<Packed>();
+  packed_->hooks = autograd_state(node.session).saved_tensor_hooks.back();
+  packed_->output = output && (tensor->grad_fn || !tensor->requires_grad);
+  if (!packed_->output) packed_->edge = gradient_edge(tensor);
+  Scoped<bool> no_grad(node.session.modes.grad, false);
+  packed_->object = packed_->hooks->pack(tensor->grad_fn ? alias(tensor) : tensor);
+  if (tensor->storage->version != version_)
+    fail("{}: a pack hook wrote to its tensor {} in place", node.name(), describe(tensor));
 }
 
 SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
@@ -64,8 +75,28 @@ SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
 void SavedTensor::check_version(const Storage& storage, const Node& node) const {
   if (storage.version == version_) return;
   const TensorImpl& tensor = kind_ == Kind::output ? *geometry_ : *original_;
-  fail("{}: a tensor that backward needs was modified in place: {}{}, is at version {}; expected version {}",
-       node.name(), short_name(tensor.dtype), to_string(SizesView(tensor.sizes)), storage.version, version_);
+  std::string made_by;
+  if (kind_ == Kind::output) {
+    made_by = fmt::format(", output {} of {},", output_nr_, node.name());
+  } else if (original_->grad_fn) {
+    made_by = fmt::format(", output {} of {},", output_nr_, grad_fn(original_)->name());
+  }
+  fail(
+      "{}: a tensor that backward needs was modified in place: '{}' {}{}{} is at version {}; expected "
+      "version "
+      "{}",
+      node.name(), node.name_of(*this), short_name(tensor.dtype), to_string(SizesView(tensor.sizes)), made_by,
+      storage.version, version_);
+}
+
+Tensor SavedTensor::unpack_packed(Node& node) const {
+  Tensor tensor = packed_->hooks->unpack(*packed_->object);
+  if (!tensor.defined()) fail("{}: an unpack hook returned nothing", node.name());
+  const Edge edge = packed_->output ? Edge{Ref<Node>(&node), output_nr_} : packed_->edge;
+  if (!edge.valid() || tensor->grad_fn) return tensor;
+  tensor = alias(tensor);
+  set_gradient_edge(tensor, edge);
+  return tensor;
 }
 
 Tensor SavedTensor::unpack(Node& node) const {
@@ -86,14 +117,7 @@ Tensor SavedTensor::unpack(Node& node) const {
       if (has_history_) set_gradient_edge(tensor, {Ref<Node>(&node), output_nr_});
       return tensor;
     }
-    case Kind::packed: {
-      Tensor tensor = packed_->hooks->unpack(*packed_->object);
-      if (packed_->edge.valid() && !packed_->leaf_requires_grad && !tensor->grad_fn) {
-        tensor = alias(tensor);
-        set_gradient_edge(tensor, packed_->edge);
-      }
-      return tensor;
-    }
+    case Kind::packed: return unpack_packed(node);
   }
   return {};
 }

@@ -8,7 +8,7 @@ namespace metaprof {
 class SavedTensor {
  public:
   SavedTensor() = default;
-  /// `output`: the tensor is an output of `node` itself; kept without a cycle. `slot`: its name for messages.
+  /// `output`: the tensor is an output of `node` itself; kept without a cycle.
   SavedTensor(const Tensor& tensor, Node& node, bool output);
   SavedTensor(SavedTensor&&) noexcept = default;
   SavedTensor& operator=(SavedTensor&& other) noexcept;
@@ -24,6 +24,8 @@ class SavedTensor {
   enum class Kind : uint8_t { nothing, original, output, packed, released };
   void reset();
   void check_version(const Storage& storage, const Node& node) const;
+  void pack(const Tensor& tensor, Node& node, bool output);
+  Tensor unpack_packed(Node& node) const;
 
   Kind kind_ = Kind::nothing;
   bool has_history_ = false;  // of an output: it is differentiable
@@ -37,8 +39,8 @@ class SavedTensor {
   struct Packed {
     Ref<Counted> object;
     std::shared_ptr<SavedTensorHooks> hooks;
-    Edge edge;  // the history of the original
-    bool leaf_requires_grad = false;
+    Edge edge;  // the history of the original; of an output, the node is known when it is unpacked
+    bool output = false;
   };
   std::unique_ptr<Packed> packed_;
 };

@@ -12,6 +12,7 @@ struct SavedTensorHooks {
 };
 
 struct GraphTask;
+struct SelectiveCache;
 
 struct AutogradState {
   std::vector<Node*> graveyard;  ///< nodes whose last owner is gone, while one of them is being destroyed
@@ -24,7 +25,9 @@ struct AutogradState {
   uint32_t reentrant_depth = 0;
   bool trim_rows = true;    ///< tests turn it off to see what trimming saves
   uint64_t saved_read = 0;  ///< bit i: a formula has looked at saved tensor i of its node
-  bool anomaly = false;
+  bool anomaly = false;     ///< an error in backward names the forward call; results are checked for NaN …
+  bool anomaly_checks_nan = true;       ///< … unless this is off
+  SelectiveCache* selective = nullptr;  ///< of the selective checkpoint that is being run (checkpoint.cpp)
 };
 
 AutogradState& autograd_state(Session& session);

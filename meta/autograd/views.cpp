@@ -1,11 +1,37 @@
 #include "meta/autograd/views.h"
 
+#include "meta/autograd/hooks.h"
+
 namespace metaprof {
 
-void check_in_place(const Call& call, const Tensor& self) {
-  if (!call.session.modes.grad || !self.requires_grad()) return;
-  if (self.is_leaf() && !self->base) call.error("a leaf that requires grad cannot be written in place");
-  if (!self->base) return;
+namespace {
+
+// at::has_internal_overlap, as TensorIterator asks it.
+bool overlaps_itself(const TensorImpl& tensor) {
+  if (tensor.dense) return false;
+  for (size_t d = 0; d < tensor.sizes.size(); ++d)
+    if (tensor.strides[d] == 0 && tensor.sizes[d] > 1) return true;
+  return false;
+}
+
+// What writes one value to every element may meet an element twice (check_mem_overlap(false) in
+// aten/native/Fill.cpp); writes through an index only warn.
+bool may_overlap_itself(const Operator& op) { return !op.in_place && op.schema.name != "aten::copy_"; }
+
+}  // namespace
+
+void check_in_place(const Call& call, const Tensor& self, bool records) {
+  if (self->inference && !call.session.modes.inference)
+    call.error("a tensor of inference mode cannot be written in place outside of it: clone it first");
+  if (overlaps_itself(*self) && !may_overlap_itself(call.op))
+    call.error("several elements of " + describe(self) +
+               " lie at one place in memory, so it cannot be written in place: clone it first");
+  if (!records) return;
+  if (!self->base) {
+    if (self.requires_grad() && self.is_leaf())
+      call.error("a leaf that requires grad cannot be written in place");
+    return;
+  }
   const Tensor base(self->base);
   if (base.requires_grad() && base.is_leaf())
     call.error("a view of a leaf that requires grad cannot be written in place");
@@ -63,16 +89,21 @@ Gradients CopySlices::apply(Gradients& incoming) {
   return outgoing;
 }
 
+namespace {
+
+void replace_history(const Tensor& tensor, Ref<Node> node) {
+  const Ref<Counted> before = tensor->grad_fn;
+  set_gradient_edge(tensor, {std::move(node), 0});
+  if (before) move_retain_grad(tensor, static_cast<Node&>(*before));
+}
+
+}  // namespace
+
 void rebase_history(const Tensor& self, Ref<Node> node) {
-  if (!self->base) {
-    node->add_output(self);
-    set_gradient_edge(self, {std::move(node), 0});
-    return;
-  }
-  Tensor base(self->base);
   node->add_output(self);
-  Ref<Node> slices = make<CopySlices>(base, self, std::move(node));
-  set_gradient_edge(base, {std::move(slices), 0});
+  if (!self->base) return replace_history(self, std::move(node));
+  const Tensor base(self->base);
+  replace_history(base, make<CopySlices>(base, self, std::move(node)));
   refresh_view_history(self);
 }
 

@@ -5,9 +5,10 @@
 
 namespace metaprof {
 
-/// Errors for in-place writes that cannot be differentiated: to a leaf, to a view of a leaf, to one of
-/// several views.
-void check_in_place(const Call& call, const Tensor& self);
+/// Errors for in-place writes: to several elements at one place, to tensors of inference mode; and, where
+/// `records` (the write is to be differentiated), to a leaf, a view of a leaf, one of several views, a view
+/// of no_grad mode.
+void check_in_place(const Call& call, const Tensor& self, bool records);
 
 /// Makes `node` the history of a tensor that was just written in place; of its base, too, if it is a view.
 void rebase_history(const Tensor& self, Ref<Node> node);

@@ -48,7 +48,7 @@ void fill_arguments(Session& session, const Operator& op, std::span<Value> given
 }
 
 void add_tensor(Trace& trace, const Tensor& tensor) {
-  TensorRecord record;
+  TensorRecord& record = trace.tensors.emplace_back();
   if (tensor.defined()) {
     record.storage = tensor->storage ? tensor->storage->id : 0;
     record.shape = static_cast<uint32_t>(trace.numbers.size());
@@ -58,7 +58,6 @@ void add_tensor(Trace& trace, const Tensor& tensor) {
     record.requires_grad = tensor.requires_grad();
     trace.numbers.insert(trace.numbers.end(), tensor.sizes().begin(), tensor.sizes().end());
   }
-  trace.tensors.push_back(record);
 }
 
 uint16_t add_tensors(Trace& trace, std::span<const Value> values) {
@@ -135,6 +134,11 @@ void write_to_self(Call& call) {
   call.results[0] = call.arguments[0];
 }
 
+// Tensors that were made in inference mode have no version (c10::VariableVersion, 2.11).
+void count_write(const Tensor& tensor) {
+  if (!tensor->inference) ++tensor->storage->version;
+}
+
 }  // namespace
 
 void pass_layer(Call& call) { call.next(); }
@@ -144,7 +148,7 @@ void record_layer(Call& call) {
   Trace& trace = session.trace;
   const auto index = static_cast<uint32_t>(trace.calls.size());
   call.index = index;
-  CallRecord record;
+  CallRecord& record = trace.calls.emplace_back();
   record.op = op_text(session, call.op);
   record.module = session.module;
   record.phase = session.phase;
@@ -153,7 +157,6 @@ void record_layer(Call& call) {
   record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
   record.node = session.node;
   record.inputs = add_tensors(trace, call.arguments);
-  trace.calls.push_back(record);
   trace.add({.kind = Event::Kind::call, .id = index});
   const EndOfCall end(trace, index);
   {
@@ -189,11 +192,11 @@ void kernel_layer(Call& call) {
   } else {
     call.allocate_all();
   }
-  if (op.writes && !call.session.modes.inference) {
+  if (op.writes) {
     for (uint8_t i : op.rewritten) {
-      if (call.arguments[i].is_tensor()) ++call.arguments[i].tensor()->storage->version;
+      if (call.arguments[i].is_tensor()) count_write(call.arguments[i].tensor());
       if (call.arguments[i].is_tensors())
-        for (const Tensor& tensor : call.arguments[i].tensors()) ++tensor->storage->version;
+        for (const Tensor& tensor : call.arguments[i].tensors()) count_write(tensor);
     }
   }
 }
@@ -202,11 +205,11 @@ Results invoke(Session& session, const Operator& op, std::span<Value> given) {
   const size_t count = op.schema.arguments.size();
   if (count > kMostArguments)
     fail("{} takes {} arguments; at most {} are supported", op.name, count, kMostArguments);
-  std::array<Value, kMostArguments> frame;
-  fill_arguments(session, op, given, std::span(frame).first(count));
+  Frame frame(count);
+  fill_arguments(session, op, given, frame.values());
   Call call{.session = session,
             .op = op,
-            .arguments = std::span(frame).first(count),
+            .arguments = frame.values(),
             .results = {},
             .layer = session.modes.below_autograd ? static_cast<int>(Layer::record) : 0};
   call.next();

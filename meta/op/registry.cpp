@@ -164,7 +164,11 @@ void Registry::add(Op record, bool in_place) {
   const std::string base = op->schema.name.substr(op->schema.name.find("::") + 2);
   op->node_name =
       op->record.facts.node.empty() ? camel_case(base) + "Backward0" : std::string(op->record.facts.node);
-  for (const Argument& argument : op->schema.arguments) op->writes |= argument.written;
+  uint8_t tensors = 0, others = 0;
+  for (const Argument& argument : op->schema.arguments) {
+    op->writes |= argument.written;
+    op->place.push_back(argument.is_tensor() ? tensors++ : others++);
+  }
   op->rewritten = rewritten_arguments(op->schema);
   for (const Kernel& kernel : op->record.kernels) op->kernel[static_cast<int>(kernel.device)] = kernel.run;
   plan_derivatives(*op);

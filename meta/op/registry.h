@@ -42,7 +42,9 @@ struct Operator {
   SmallVector<uint8_t, 4> rewritten;
   void (*kernel[2])(Call&) = {nullptr, nullptr};  ///< by DeviceType; null: results are allocated in order
   std::vector<SavedPlan> saved;
-  std::vector<RowPlan> rows;               ///< in the order in which formulas run: by target name
+  std::vector<RowPlan> rows;  ///< in the order in which formulas run: by target name
+  /// Per argument: its number among the single tensors, or among all others.
+  SmallVector<uint8_t, 8> place;
   SmallVector<uint8_t, 4> differentiable;  ///< argument indices, in the order of the schema: the node's edges
 
   bool has_derivative() const { return !rows.empty(); }

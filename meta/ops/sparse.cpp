@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/arithmetic.h"
 
 namespace metaprof {
 namespace {
@@ -32,22 +34,86 @@ Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values
   return sparse;
 }
 
+Tensor make_sparse_csr(Session& session, const Tensor& compressed, const Tensor& plain, const Tensor& values,
+                       SizesView sizes) {
+  Tensor sparse(new TensorImpl(sizes, contiguous_strides(sizes), values.dtype(), values.device()));
+  sparse->layout = Layout::sparse_csr;
+  sparse->storage = session.allocate(values.device(), 0);
+  for (const Tensor* data : {&compressed, &plain, &values})
+    sparse->ensure_extra().parts.push_back(alias(*data));
+  return sparse;
+}
+
+namespace {
+
+// ATen/SparseTensorUtils.cpp, flatten_indices: one number per element out of several.
+Tensor flat_indices(Session& session, const Tensor& indices) {
+  if (indices.size(0) == 1) return squeeze(indices, 0);
+  const Tensor factors = session.empty(Sizes{indices.size(0), 1}, DType::i64, indices.device());
+  return sum(indices * factors, Sizes{0}, false);
+}
+
+// native/sparse/cuda/SparseCUDATensorMath.cu, add_out_dense_sparse_cuda: rows of values are added to the
+// dense tensor seen as a matrix. Elements of a CSR matrix are added by one kernel without scratch memory.
+void add_to_dense(Session& session, const Tensor& dense, const Tensor& sparse) {
+  if (sparse->layout == Layout::sparse_csr) return;
+  const Tensor indices = flat_indices(session, part(sparse, 0)), values = part(sparse, 1);
+  int64_t rows = 1;
+  for (int64_t d = 0; d < part(sparse, 0).size(0); ++d) rows *= dense.size(d);
+  const int64_t columns = dense.numel() / std::max<int64_t>(rows, 1);
+  call<"index_add_">(session, view(dense, Sizes{rows, columns}), 0, indices,
+                     view(values, Sizes{values.size(0), columns}));
+}
+
+void sum_with_dense(Call& c, const Tensor& dense, const Tensor& sparse) {
+  if (c.op.in_place) {
+    if (c.arguments[0].tensor().is_sparse())
+      c.error("a dense tensor cannot be added to a sparse one in place");
+    add_to_dense(c.session, dense, sparse);
+    return c.result(dense);
+  }
+  const Tensor sum = c.output_like(dense);
+  c.allocate(0);
+  call<"copy_">(c.session, sum, dense);
+  add_to_dense(c.session, sum, sparse);
+}
+
+void sum_of_coordinates(Call& c, const Tensor& self, const Tensor& other) {
+  // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_sparse_cuda.
+  const Tensor indices = joined(c.session, self, other, 0, 1), values = joined(c.session, self, other, 1, 0);
+  if (!c.op.in_place) return c.result(make_sparse(c.session, indices, values, self.sizes()));
+  self->extra->parts = {indices, values};
+  c.result(self);
+}
+
+// cuSPARSE's own scratch memory is not known.
+void sum_of_compressed_rows(Call& c, const Tensor& self, const Tensor& other) {
+  const int64_t count = part(self, 2).size(0) + part(other, 2).size(0);
+  const Tensor compressed = empty_like(part(self, 0));
+  const Tensor plain = c.session.empty(Sizes{count}, part(self, 1).dtype(), self.device());
+  const Tensor values = c.session.empty(Sizes{count}, self.dtype(), self.device());
+  if (!c.op.in_place) return c.result(make_sparse_csr(c.session, compressed, plain, values, self.sizes()));
+  self->extra->parts = {compressed, plain, values};
+  c.result(self);
+}
+
+}  // namespace
+
 bool sum_of_sparse(Call& c) {
   const Tensor &self = c.arguments[0].tensor(), &other = c.arguments[1].tensor();
   if (!self.is_sparse() && !other.is_sparse()) return false;
-  if (!self.is_sparse() || !other.is_sparse())
-    c.error("the sum of a dense and a sparse tensor is not modelled; both must be of one kind");
   if (self.sizes() != other.sizes())
-    c.error(fmt::format("sparse tensors must be of the same sizes, got {} and {}", describe(self),
+    c.error(fmt::format("a sparse tensor must be of the other one's sizes, got {} and {}", describe(self),
                         describe(other)));
-  // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_sparse_cuda.
   const BelowAutograd below(c.session);
-  const Tensor indices = joined(c.session, self, other, 0, 1), values = joined(c.session, self, other, 1, 0);
-  if (c.op.in_place) {
-    self->extra->parts = {indices, values};
-    c.result(self);
+  if (!self.is_sparse() || !other.is_sparse()) {
+    sum_with_dense(c, self.is_sparse() ? other : self, self.is_sparse() ? self : other);
+  } else if (self->layout != other->layout) {
+    c.error("the sum of a COO and a CSR tensor: both must be of one kind");
+  } else if (self->layout == Layout::sparse) {
+    sum_of_coordinates(c, self, other);
   } else {
-    c.result(make_sparse(c.session, indices, values, self.sizes()));
+    sum_of_compressed_rows(c, self, other);
   }
   return true;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Sparse tensors: coordinates and values, as the gradients of embeddings are. Their memory is that of these
-// two; the sparse tensor itself has none.
+// Sparse tensors: coordinates and values (COO), as the gradients of embeddings are, or compressed rows (CSR).
+// Their memory is that of their parts; the sparse tensor itself has none.
 
 #include "meta/op/call.h"
 
@@ -9,8 +9,13 @@ namespace metaprof {
 /// A sparse tensor over these (not copied) indices [dimensions, count] and values [count, …].
 Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values, SizesView sizes);
 
-/// The result of a sum of sparse tensors: indices and values are joined, nothing is added up. False if
-/// neither operand is sparse.
+/// A CSR matrix over these (not copied): where each row begins [rows + 1], columns [n] and values [n].
+Tensor make_sparse_csr(Session& session, const Tensor& compressed, const Tensor& plain, const Tensor& values,
+                       SizesView sizes);
+
+/// The result of a sum with a sparse operand. Dense and sparse: dense. COO and COO: indices and values are
+/// joined, nothing is added up. CSR and CSR: room for all elements of both, as if none met; how many do
+/// depends on the data. False if neither operand is sparse.
 bool sum_of_sparse(Call& c);
 
 }  // namespace metaprof

@@ -288,7 +288,7 @@ void Interpreter::run_higher_order(const Prepared& prepared, const Step& step, s
     const Prepared& region = prepare(*body);
     outputs = checkpoint(
         session_, [this, &region](const std::vector<Value>& values_in) { return run(region, values_in); },
-        inputs, false);
+        inputs);
   } else {
     return run_unmodelled(prepared, step, values);
   }

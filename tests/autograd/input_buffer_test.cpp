@@ -1,0 +1,229 @@
+// Where gradients meet: in place or not, on which stream, and what the trace says about it.
+
+#include "meta/autograd/input_buffer.h"
+
+#include "meta/ops/sparse.h"
+#include "profiler/allocator/caching_allocator.h"
+#include "profiler/phases.h"
+#include "tests/autograd/graph.h"
+
+namespace metaprof {
+namespace {
+
+constexpr Device kHost{DeviceType::cpu, 0};
+constexpr Device kFirst{DeviceType::cuda, 0}, kSecond{DeviceType::cuda, 1}, kThird{DeviceType::cuda, 2};
+
+enum class Kind { dense, coo, csr };
+std::string name_of(Kind kind) { return kind == Kind::dense ? "dense" : kind == Kind::coo ? "COO" : "CSR"; }
+
+class Buffers : public Graph {
+ protected:
+  /// [10,4]: dense, or three rows of it, or six elements.
+  Tensor gradient(Kind kind, Device device = kFirst) {
+    auto part = [&](std::initializer_list<int64_t> sizes, DType dtype) {
+      return session_->empty(Sizes(sizes), dtype, device);
+    };
+    const Sizes sizes{10, 4};
+    if (kind == Kind::coo)
+      return make_sparse(*session_, part({1, 3}, DType::i64), part({3, 4}, DType::f32), sizes);
+    if (kind == Kind::csr)
+      return make_sparse_csr(*session_, part({11}, DType::i64), part({6}, DType::i64), part({6}, DType::f32),
+                             sizes);
+    return session_->empty(sizes, DType::f32, device);
+  }
+
+  static std::vector<uint32_t> storages_of(const Tensor& tensor) {
+    if (!tensor.is_sparse()) return {tensor->storage->id};
+    std::vector<uint32_t> ids;
+    for (const Ref<TensorImpl>& part : tensor->extra->parts) ids.push_back(part->storage->id);
+    return ids;
+  }
+
+  /// Waits and record-stream events since then, in words.
+  Names synchronisation_since(size_t begin) const {
+    Names words;
+    for (size_t i = begin; i < session_->trace.events.size(); ++i) {
+      const Event& event = session_->trace.events[i];
+      if (event.kind == Event::Kind::wait)
+        words.push_back("stream " + std::to_string(event.stream) + " waits for " + std::to_string(event.id));
+      if (event.kind == Event::Kind::record_stream)
+        words.push_back("storage " + std::to_string(event.id) + " on stream " + std::to_string(event.stream));
+    }
+    return words;
+  }
+  /// The stream of the last allocation since then; nothing if there was none.
+  std::optional<int> allocated_on(size_t begin) const {
+    std::optional<int> stream;
+    for (size_t i = begin; i < session_->trace.events.size(); ++i)
+      if (session_->trace.events[i].kind == Event::Kind::alloc) stream = session_->trace.events[i].stream;
+    return stream;
+  }
+};
+
+struct StreamCase {
+  const char* rule;
+  Device gradient;
+  Stream producer, consumer;
+  int accumulates_on;
+  // Which streams must meet: the one that accumulates waits for this one. -1: none.
+  int waits_for;
+};
+
+// The five cases of torch/csrc/autograd/input_buffer.cpp, with the same stream and with different ones.
+const StreamCase kStreamCases[] = {
+    {"(1) a host gradient has no stream", kHost, {kFirst, 1}, {kFirst, 2}, 0, -1},
+    {"(1) the same with host nodes", kHost, {kHost, 0}, {kHost, 0}, 0, -1},
+    {"(2) one device, same stream", kFirst, {kFirst, 1}, {kFirst, 1}, 1, -1},
+    {"(2) one device, default stream", kFirst, {kFirst, 0}, {kFirst, 0}, 0, -1},
+    {"(2) one device, different streams", kFirst, {kFirst, 1}, {kFirst, 2}, 2, 1},
+    {"(3) the consumer's device, its default stream", kFirst, {kSecond, 1}, {kFirst, 0}, 0, -1},
+    {"(3) the consumer's device, another stream", kFirst, {kSecond, 1}, {kFirst, 2}, 2, 0},
+    {"(3) the same from the host", kFirst, {kHost, 0}, {kFirst, 2}, 2, 0},
+    {"(4) the producer's device, its default stream", kFirst, {kFirst, 0}, {kSecond, 2}, 0, -1},
+    {"(4) the producer's device, another stream", kFirst, {kFirst, 1}, {kSecond, 2}, 0, 1},
+    {"(4) the same to the host", kFirst, {kFirst, 1}, {kHost, 0}, 0, 1},
+    {"(5) neither's device, same stream number", kThird, {kFirst, 0}, {kSecond, 0}, 0, -1},
+    {"(5) neither's device, different streams", kThird, {kFirst, 1}, {kSecond, 2}, 0, -1},
+};
+
+TEST_F(Buffers, AccumulateOnTheRightStreamAfterTheRightWait) {
+  for (const Kind kind : {Kind::dense, Kind::coo, Kind::csr}) {
+    for (const StreamCase& one : kStreamCases) {
+      SCOPED_TRACE(std::string(one.rule) + ", " + name_of(kind));
+      session_ = make_session(*find_device("h200"));
+      session_->stream = 7;  // what is current meanwhile does not matter
+      const Tensor first = gradient(kind, one.gradient), second = gradient(kind, one.gradient);
+      Names expected;
+      if (one.waits_for >= 0) {
+        const std::string on = std::to_string(one.accumulates_on);
+        expected.push_back("stream " + on + " waits for " + std::to_string(one.waits_for));
+        for (uint32_t storage : storages_of(first))
+          expected.push_back("storage " + std::to_string(storage) + " on stream " + on);
+      }
+      InputBuffer buffer(1);
+      size_t begin = mark();
+      buffer.add(*session_, 0, first, one.producer, one.consumer);
+      EXPECT_EQ(synchronisation_since(begin), expected);
+      EXPECT_FALSE(allocated_on(begin));  // the first gradient is only moved in
+
+      // `first` is held here, too, so the sum is made anew: on the stream that accumulates.
+      begin = mark();
+      buffer.add(*session_, 0, second, one.producer, one.consumer);
+      EXPECT_EQ(synchronisation_since(begin).size(), expected.size());
+      EXPECT_EQ(allocated_on(begin), one.accumulates_on);
+      EXPECT_EQ(session_->stream, 7);
+      EXPECT_EQ(buffer[0]->layout, first->layout);
+    }
+  }
+}
+
+TEST_F(Buffers, SkipWhatIsUndefined) {
+  InputBuffer buffer(2);
+  const size_t begin = mark();
+  buffer.add(*session_, 0, Tensor(), {kFirst, 1}, {kFirst, 2});
+  EXPECT_FALSE(buffer[0].defined());
+  EXPECT_EQ(mark(), begin);
+  const Tensor only = gradient(Kind::dense);
+  buffer.add(*session_, 1, only, {kFirst, 0}, {kFirst, 0});
+  buffer.add(*session_, 1, Tensor(), {kFirst, 0}, {kFirst, 0});
+  EXPECT_EQ(buffer[1], only);
+}
+
+// A gradient in the buffer is written only if nobody else can see it.
+TEST_F(Buffers, AccumulateInPlaceOnlyAsTheSoleOwner) {
+  auto run = [&](const char* who, Tensor first, bool in_place, bool grad_mode = false) {
+    SCOPED_TRACE(who);
+    const Tensor second = tensor({10, 4});
+    const Storage* before = first->storage.get();
+    Scoped<bool> mode(session_->modes.grad, grad_mode);
+    InputBuffer buffer(1);
+    buffer.add(*session_, 0, std::move(first), {kFirst, 0}, {kFirst, 0});
+    const size_t begin = mark();
+    buffer.add(*session_, 0, second, {kFirst, 0}, {kFirst, 0});
+    EXPECT_EQ(calls_since(begin), Names{in_place ? "add_.Tensor" : "add.Tensor"});
+    EXPECT_EQ(buffer[0]->storage.get() == before, in_place);
+  };
+  run("sole owner", tensor({10, 4}), true);
+  run("sole owner, with grad mode on", tensor({10, 4}), false, true);
+  const Tensor held = tensor({10, 4});
+  run("shared handle", held, false);
+  run("shared storage", alias(held), false);
+  {
+    Tensor base = tensor({40});
+    const Tensor whole = view(base, Sizes{10, 4});
+    run("view of a living tensor", whole, false);
+  }
+  run("expanded", expand(tensor({1, 4}), Sizes{10, 4}), false);
+  auto with_strides = [&](const Sizes& strides) {
+    return session_->empty_strided(Sizes{10, 4}, strides, DType::f32, kFirst);
+  };
+  run("expanded, and the sole owner of its storage", with_strides({0, 1}), false);
+  run("with gaps, and the sole owner", with_strides({8, 1}), false);
+  run("transposed, and the sole owner", with_strides({1, 10}), true);
+  // A view keeps its base, and with it a second handle to the storage.
+  run("view whose base has no other handle", view(tensor({40}), Sizes{10, 4}), false);
+}
+
+TEST_F(Buffers, AddSparseGradientsToDenseOnesWhicheverComesFirst) {
+  struct Case {
+    Kind first, second;
+    bool sole;  // owner of the dense one
+    const char* op;
+    Layout result;
+  };
+  const Case cases[] = {
+      {Kind::dense, Kind::coo, true, "add_.Tensor", Layout::strided},
+      {Kind::coo, Kind::dense, true, "add_.Tensor", Layout::strided},
+      {Kind::dense, Kind::coo, false, "add.Tensor", Layout::strided},
+      {Kind::coo, Kind::dense, false, "add.Tensor", Layout::strided},
+      {Kind::coo, Kind::coo, true, "add.Tensor", Layout::sparse},
+      {Kind::dense, Kind::csr, true, "add_.Tensor", Layout::strided},
+      {Kind::dense, Kind::csr, false, "add.Tensor", Layout::strided},
+      {Kind::csr, Kind::dense, true, "add.Tensor", Layout::strided},
+      {Kind::csr, Kind::csr, true, "add.Tensor", Layout::sparse_csr},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(name_of(one.first) + " + " + name_of(one.second) + (one.sole ? "" : ", held"));
+    Scoped<bool> no_grad(session_->modes.grad, false);
+    Tensor first = gradient(one.first), second = gradient(one.second);
+    const Tensor held = one.sole ? Tensor() : one.first == Kind::dense ? first : second;
+    InputBuffer buffer(1);
+    buffer.add(*session_, 0, std::move(first), {kFirst, 0}, {kFirst, 0});
+    const size_t begin = mark();
+    buffer.add(*session_, 0, std::move(second), {kFirst, 0}, {kFirst, 0});
+    const Names calls = calls_since(begin);
+    ASSERT_FALSE(calls.empty());
+    EXPECT_EQ(calls[0], one.op);
+    EXPECT_EQ(buffer[0]->layout, one.result);
+    EXPECT_EQ(describe(buffer[0]), "f32[10,4]");
+  }
+}
+
+// A chain over two streams: the gradient that the second stream's node makes is used on the first one, and
+// its block is not given out again before that work.
+TEST_F(Buffers, RecordStreamDelaysTheReuseOfABlock) {
+  const Tensor x = leaf({1024});
+  Tensor loss;
+  {
+    Scoped<uint16_t> side(session_->stream, 3);
+    loss = exp(x);
+  }
+  loss = neg(loss);  // on the default stream: its gradient is made here and consumed on stream 3
+  const size_t begin = mark();
+  run_backward(loss);
+  const Names words = synchronisation_since(begin);
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(words[0], "stream 3 waits for 0");
+
+  CachingAllocator allocator({.events_complete_at_once = false});
+  replay(session_->trace, DeviceType::cuda, allocator);
+  const int64_t used = allocator.statistics().allocated_bytes.all.current;
+  // What backward's neg made is given back, but stays active until stream 3 is through.
+  EXPECT_EQ(allocator.statistics().active_bytes.all.current, used + 4096);
+  allocator.complete_events(3);
+  EXPECT_TRUE(allocator.allocate(64, 0));
+  EXPECT_EQ(allocator.statistics().active_bytes.all.current, used + 512);
+}
+
+}  // namespace
+}  // namespace metaprof
