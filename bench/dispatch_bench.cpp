@@ -3,8 +3,10 @@
 #include <benchmark/benchmark.h>
 
 #include "meta/autograd/engine.h"
+#include "meta/autograd/saved_tensor.h"
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
+#include "tests/autograd/hessian_network.h"
 
 namespace metaprof {
 namespace {
@@ -86,6 +88,24 @@ void backward_node(benchmark::State& state) {
 }
 BENCHMARK(backward_node);
 
+// A tensor that a node keeps: saved, unpacked and let go of.
+void saved_tensor(benchmark::State& state) {
+  auto session = make_session(*find_device("h200"));
+  const Tensor input = leaf(*session);
+  struct Keeper final : Node {
+    explicit Keeper(Session& session) : Node(session, "Keeper", 0) {}
+    Gradients apply(Gradients&) override { return {}; }
+  };
+  const Ref<Node> node = make<Keeper>(*session);
+  for (auto _ : state) {
+    SavedTensor saved(input, *node, false);
+    benchmark::DoNotOptimize(saved.unpack(*node));
+    saved.release();
+    session->trace.events.clear();
+  }
+}
+BENCHMARK(saved_tensor);
+
 // The whole life of a chain: forward, backward, destruction.
 void chain_forward_and_backward(benchmark::State& state) {
   auto session = make_session(*find_device("h200"));
@@ -98,6 +118,18 @@ void chain_forward_and_backward(benchmark::State& state) {
   }
 }
 BENCHMARK(chain_forward_and_backward)->Unit(benchmark::kMillisecond);
+
+// What trimming saves on the Hessian of a network: FLOPs and saved bytes, untrimmed over trimmed.
+void hessian(benchmark::State& state) {
+  const bool final_backward = state.range(0) != 0;
+  HessianCost trimmed, untrimmed;
+  for (auto _ : state) trimmed = run_hessian({}, true, final_backward);
+  untrimmed = run_hessian({}, false, final_backward);
+  state.counters["flops"] =
+      double(untrimmed.flops + untrimmed.flops_backward) / double(trimmed.flops + trimmed.flops_backward);
+  state.counters["saved_bytes"] = double(untrimmed.saved_bytes) / double(trimmed.saved_bytes);
+}
+BENCHMARK(hessian)->ArgName("final_backward")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace metaprof

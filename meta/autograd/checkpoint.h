@@ -17,8 +17,8 @@ using CheckpointPolicyFunction = std::function<CheckpointPolicy(const Call& call
 
 struct CheckpointOptions {
   bool reentrant = false;
-  bool early_stop = true;           ///< computing again ends with the last tensor that is needed
-  CheckpointPolicyFunction policy;  ///< only without reentrancy; none: everything is computed again
+  bool early_stop = true;                ///< computing again ends with the last tensor that is needed
+  CheckpointPolicyFunction policy = {};  ///< only without reentrancy; none: everything is computed again
 };
 
 /// Runs a region. Without reentrancy, saved tensors of the region are placeholders; the first one that

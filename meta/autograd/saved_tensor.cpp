@@ -49,7 +49,7 @@ void SavedTensor::pack(const Tensor& tensor, Node& node, bool output) {
   kind_ = Kind::packed;
   packed_ = std::make_unique<Packed>();
   packed_->hooks = autograd_state(node.session).saved_tensor_hooks.back();
-  packed_->output = output && (tensor->grad_fn || !tensor->requires_grad);
+  packed_->output = output && tensor->grad_fn;
   if (!packed_->output) packed_->edge = gradient_edge(tensor);
   Scoped<bool> no_grad(node.session.modes.grad, false);
   packed_->object = packed_->hooks->pack(tensor->grad_fn ? alias(tensor) : tensor);
@@ -82,9 +82,8 @@ void SavedTensor::check_version(const Storage& storage, const Node& node) const 
     made_by = fmt::format(", output {} of {},", output_nr_, grad_fn(original_)->name());
   }
   fail(
-      "{}: a tensor that backward needs was modified in place: '{}' {}{}{} is at version {}; expected "
-      "version "
-      "{}",
+      "{}: a tensor that backward needs was modified in place: '{}' {}{}{} is at version {}; "
+      "expected version {}",
       node.name(), node.name_of(*this), short_name(tensor.dtype), to_string(SizesView(tensor.sizes)), made_by,
       storage.version, version_);
 }

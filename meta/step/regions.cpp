@@ -117,7 +117,7 @@ void Interpreter::run_region(const Prepared& prepared, const Region& region, std
     return run_again(prepared, region, std::move(own));
   };
   std::vector<Value> outputs =
-      checkpoint(session_, body, inputs, {.reentrant = options_.checkpoint_reentrant, .policy = {}});
+      checkpoint(session_, body, inputs, {.reentrant = options_.checkpoint_reentrant});
   for (size_t i = 0; i < outputs.size(); ++i) values[size_t(region.outputs[i])] = std::move(outputs[i]);
   for (size_t i = region.begin; i < region.end; ++i)
     for (ValueId value : prepared.steps[i].dropped) values[size_t(value)] = Value();

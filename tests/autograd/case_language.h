@@ -1,5 +1,6 @@
 #pragma once
-// Text cases: small programs with what they keep and what they take, for people to read (*.case beside this file).
+// Text cases: small programs with what they keep and what they take, for people to read (*.case beside this
+// file).
 //
 //   case TITLE                     a new program on a new device
 //   # …                            a remark, also behind a statement
