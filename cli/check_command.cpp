@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
 #include "cli/parallel.h"
+#include "cli/sizes.h"
 #include "evidence/check.h"
 #include "meta/core/error.h"
 #include "reports/check_report.h"
@@ -37,17 +37,6 @@ struct CheckOptions {
   std::string model, models, tolerance = "1%", workspaces = "none", json;
   std::vector<std::string> measurements;
 };
-
-// "1%", "0.5 %", "0.01"
-double parse_tolerance(std::string_view text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::string_view unit(rest, static_cast<size_t>(text.data() + text.size() - rest));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  if (error != std::errc() || !(value >= 0 && value <= 1e6) || (!unit.empty() && unit != "%"))
-    fail("--tolerance: '{}' is no share; write 1% or 0.01", text);
-  return unit == "%" ? value / 100 : value;
-}
 
 std::string model_of(const Measurement& measurement, const CheckOptions& options) {
   if (options.models.empty()) return options.model;
@@ -80,7 +69,7 @@ CheckResult check(const std::string& path, const CheckOptions& options) {
 int check_all(const CheckOptions& options) {
   if (options.model.empty() == options.models.empty())
     fail("check: name the model, or the folder of its exports with --models, and not both");
-  const double tolerance = parse_tolerance(options.tolerance);
+  const double tolerance = parse_share(options.tolerance, "--tolerance");
   std::vector<CheckResult> results(options.measurements.size());
   in_parallel(results.size(), [&](size_t i) { results[i] = check(options.measurements[i], options); });
   if (!options.json.empty()) write_result(options.json, check_json(results, tolerance));

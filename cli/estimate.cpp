@@ -63,7 +63,7 @@ DeviceProfile device_of(const ProfileOptions& options) {
 
 Program program_of(const ProfileOptions& options) {
   Program program = load_program(options.model);
-  set_inputs(program, options.batch, options.settings);
+  set_inputs(program, options.batch, options.sequence, options.settings);
   return program;
 }
 

@@ -20,7 +20,8 @@ DeviceProfile device_of(const ProfileOptions& options);
 /// What the device can do at best.
 Rates rates_of(const DeviceProfile& profile);
 
-/// The model with the inputs that `--batch` and `--set` ask for. Errors: as load_program and set_inputs.
+/// The model with the inputs that `--batch`, `--sequence` and `--set` ask for. Errors: as load_program and
+/// set_inputs.
 Program program_of(const ProfileOptions& options);
 
 /// Runs the steps that `options.step` asks for, with the workspaces that `options.workspaces` names; says on

@@ -51,8 +51,10 @@ void apply(Program& program, const std::string& setting) {
 
 }  // namespace
 
-void set_inputs(Program& program, std::optional<int> batch, const std::vector<std::string>& settings) {
+void set_inputs(Program& program, std::optional<int> batch, std::optional<int> sequence,
+                const std::vector<std::string>& settings) {
   if (batch) set_batch(program, *batch);
+  if (sequence) set_sequence(program, *sequence);
   for (const std::string& setting : settings) apply(program, setting);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// `--batch` and `--set`: the inputs that a model is run with.
+// `--batch`, `--sequence` and `--set`: the inputs that a model is run with.
 
 #include <optional>
 #include <string>
@@ -10,7 +10,9 @@
 namespace metaprof {
 
 /// `settings`: "NAME=4x512" gives an input tensor sizes, "NAME=7" a symbolic number, or a symbol, its value.
-/// The batch size goes first. Errors: a setting is malformed, there is no such input; as resize_input.
-void set_inputs(Program& program, std::optional<int> batch, const std::vector<std::string>& settings);
+/// Batch size and sequence length go first. Errors: a setting is malformed, there is no such input; as
+/// resize_input.
+void set_inputs(Program& program, std::optional<int> batch, std::optional<int> sequence,
+                const std::vector<std::string>& settings);
 
 }  // namespace metaprof

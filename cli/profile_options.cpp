@@ -72,6 +72,8 @@ void add_input_options(CLI::App& command, ProfileOptions& options) {
   Group group{command, kInputGroup};
   group.add("--batch", "N", options.batch, "batch size in place of the export's")
       ->check(CLI::Range(1, 1 << 30));
+  group.add("--sequence", "N", options.sequence, "sequence length in place of the export's")
+      ->check(CLI::Range(1, 1 << 30));
   group.add("--set", "NAME=TEXT", options.settings, "shape (4x512) or value of an input");
 }
 
@@ -130,6 +132,8 @@ std::vector<std::pair<std::string, OptionValue>> option_values(const ProfileOpti
           {"checkpoint_reentrant", step.checkpoint_reentrant},
           {"mode", step.mode},
           {"batch", options.batch ? OptionValue(int64_t{*options.batch}) : OptionValue(std::monostate())},
+          {"sequence",
+           options.sequence ? OptionValue(int64_t{*options.sequence}) : OptionValue(std::monostate())},
           {"set", text(fmt::format("{}", fmt::join(options.settings, " ")))},
           {"alloc_conf", text(options.alloc_conf)},
           {"memory", text(options.memory)},

@@ -17,7 +17,7 @@ struct ProfileOptions {
   StepOptions step;
   std::string device = "h200";
   std::string memory, alloc_conf, workspaces = "auto";
-  std::optional<int> batch;
+  std::optional<int> batch, sequence;
   std::vector<std::string> environment;  ///< of --env
   std::vector<std::string> settings;     ///< of --set
   std::string write_trace;

@@ -31,4 +31,14 @@ Bytes parse_size(std::string_view text) {
        text);
 }
 
+double parse_share(std::string_view text, std::string_view option) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit(rest, static_cast<size_t>(text.data() + text.size() - rest));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (error != std::errc() || !(value >= 0 && value <= 1e6) || (!unit.empty() && unit != "%"))
+    fail("{}: '{}' is no share; write 1% or 0.01", option, text);
+  return unit == "%" ? value / 100 : value;
+}
+
 }  // namespace metaprof

@@ -1,6 +1,8 @@
 #include "meta/program/resizing.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "meta/core/error.h"
 #include "meta/program/symbols.h"
@@ -28,40 +30,127 @@ bool is_symbolic(const TensorFacts& facts) {
   return std::ranges::any_of(facts.size_expressions, [](int32_t expression) { return expression >= 0; });
 }
 
-int64_t product(SizesView sizes) {
-  int64_t elements = 1;
-  for (const int64_t size : sizes) elements *= size;
-  return elements;
+// A part of a dimension before a view that is a part of one after it: of (16, 192) viewed as (192, 16) the
+// factors are 16 · 12 · 16; the first two make the 192, the last two were the 192.
+struct Factor {
+  size_t before, after;  // dimensions
+  int64_t size;
+};
+
+// Nothing: one side's dimensions cut across the other's. Dimensions of 1 have no factors.
+std::optional<std::vector<Factor>> common_factors(SizesView before, SizesView after) {
+  std::vector<Factor> factors;
+  size_t i = 0, j = 0;
+  int64_t a = 1, b = 1;  // what is left of before[i - 1] and after[j - 1]
+  while (true) {
+    while (a == 1 && i < before.size()) a = before[i++];
+    while (b == 1 && j < after.size()) b = after[j++];
+    if (a == 1 && b == 1) return factors;
+    const int64_t size = std::min(a, b);
+    if (size <= 1 || a % size != 0 || b % size != 0) return std::nullopt;
+    factors.push_back({i - 1, j - 1, size});
+    a /= size;
+    b /= size;
+  }
 }
 
-// Changes numbers of `target`, from one on and each at most once, so that all of them multiply to `wanted`.
-// What was the size of an input is likelier to change than a multiple of it; as few change as do, the first
-// first.
-bool fit_product(const Resizing& resizing, std::span<int64_t> target, size_t from, int64_t wanted,
+// The dimension after the view that a dimension of 1 has become: one of 1 at the same place, or that which
+// begins there.
+size_t place_of_one(SizesView before, size_t dim, SizesView after) {
+  int64_t wanted = 1, passed = 1;
+  for (size_t i = 0; i < dim; ++i) wanted *= before[i];
+  std::optional<size_t> begins;
+  for (size_t j = 0; j < after.size(); passed *= after[j++]) {
+    if (passed != wanted) continue;
+    if (after[j] == 1) return j;
+    if (!begins) begins = j;
+  }
+  return begins.value_or(after.empty() ? 0 : after.size() - 1);
+}
+
+bool multiply_to(std::span<Factor* const> factors, int64_t wanted) {
+  int64_t all = 1;
+  for (const Factor* factor : factors) all *= factor->size;
+  return all == wanted;
+}
+
+// Changes `changes` of the factors, from one on, so that all of them multiply to `wanted`. What was the size
+// of an input is likelier to change than a multiple of it.
+bool change_some(const Resizing& resizing, std::span<Factor* const> factors, size_t from, int64_t wanted,
                  size_t changes) {
-  if (changes == 0) return product({target.data(), target.size()}) == wanted;
+  if (changes == 0) return multiply_to(factors, wanted);
   for (const bool multiple : {false, true})
-    for (size_t i = from; i < target.size(); ++i)
+    for (size_t i = from; i < factors.size(); ++i)
       for (const Resizing::Change& change : resizing.changes) {
-        const int64_t former = target[i];
-        if (change.before <= 0 || former == 0 || former % change.before != 0) continue;
-        if ((former != change.before) != multiple) continue;
-        target[i] = former / change.before * change.now;
-        if (fit_product(resizing, target, i + 1, wanted, changes - 1)) return true;
-        target[i] = former;
+        const int64_t former = factors[i]->size;
+        if (change.before <= 1 || former % change.before != 0 || (former != change.before) != multiple)
+          continue;
+        factors[i]->size = former / change.before * change.now;
+        if (change_some(resizing, factors, i + 1, wanted, changes - 1)) return true;
+        factors[i]->size = former;
       }
   return false;
 }
 
+// A dimension that the view takes apart: all factors that were sizes of inputs change if that fits, else as
+// few as do.
+bool change_factors(const Resizing& resizing, std::span<Factor* const> factors, int64_t wanted) {
+  std::vector<int64_t> former;
+  for (Factor* factor : factors)
+    former.push_back(std::exchange(factor->size, resized_number(resizing, factor->size)));
+  if (multiply_to(factors, wanted)) return true;
+  for (size_t i = 0; i < factors.size(); ++i) factors[i]->size = former[i];
+  for (size_t changes = 0; changes <= factors.size(); ++changes)
+    if (change_some(resizing, factors, 0, wanted, changes)) return true;
+  return false;
+}
+
+// A dimension that inputs share.
+struct SharedDimension {
+  size_t at = 0;
+  bool integers = false;  // only of inputs of integers
+};
+
+// Its size in this input; nothing if the input does not have it.
+std::optional<int64_t> size_in(const Program& program, const ProgramInput& input,
+                               const SharedDimension& dimension) {
+  if (!is_tensor_input(program, input)) return std::nullopt;
+  const TensorFacts& facts = *program.graph.values[size_t(input.value)].tensor;
+  if (facts.sizes.size() <= dimension.at || (dimension.integers && facts.dtype != DType::i64))
+    return std::nullopt;
+  return facts.sizes[dimension.at];
+}
+
+std::optional<int64_t> size_of(const Program& program, const SharedDimension& dimension) {
+  for (const ProgramInput& input : program.inputs)
+    if (const auto size = size_in(program, input, dimension)) return size;
+  return std::nullopt;
+}
+
+// Changes it in all inputs in which it is as large as in the first.
+void set_size(Program& program, const SharedDimension& dimension, std::string_view option, int64_t size) {
+  const auto before = size_of(program, dimension);
+  if (!before)
+    fail("{}: {}: no input has it: no {} of {} dimensions or more", program.origin, option,
+         dimension.integers ? "tensor of integers" : "tensor", dimension.at + 1);
+  std::vector<std::pair<std::string, Sizes>> wanted;
+  for (const ProgramInput& input : program.inputs) {
+    if (size_in(program, input, dimension) != before) continue;
+    Sizes sizes = program.graph.values[size_t(input.value)].tensor->sizes;
+    sizes[dimension.at] = size;
+    wanted.emplace_back(input.name, std::move(sizes));
+  }
+  // A symbol that two inputs share is bound with the first of them.
+  for (const auto& [name, sizes] : wanted)
+    if (program.graph.values[size_t(input_named(program, name).value)].tensor->sizes != sizes)
+      resize_input(program, name, sizes);
+}
+
 }  // namespace
 
-std::optional<int64_t> batch_of(const Program& program) {
-  for (const ProgramInput& input : program.inputs) {
-    if (!is_tensor_input(program, input)) continue;
-    const Sizes& sizes = program.graph.values[size_t(input.value)].tensor->sizes;
-    if (!sizes.empty()) return sizes[0];
-  }
-  return std::nullopt;
+std::optional<int64_t> batch_of(const Program& program) { return size_of(program, {.at = 0}); }
+std::optional<int64_t> sequence_of(const Program& program) {
+  return size_of(program, {.at = 1, .integers = true});
 }
 
 void resize_input(Program& program, const std::string& name, SizesView sizes) {
@@ -84,49 +173,36 @@ void resize_input(Program& program, const std::string& name, SizesView sizes) {
   check_sizes(value);
 }
 
-void set_batch(Program& program, int64_t batch) {
-  const auto before = batch_of(program);
-  if (!before) fail("{}: --batch: the model has no input tensor", program.origin);
-  std::vector<std::pair<std::string, Sizes>> wanted;
-  for (const ProgramInput& input : program.inputs) {
-    if (!is_tensor_input(program, input)) continue;
-    Sizes sizes = program.graph.values[size_t(input.value)].tensor->sizes;
-    if (sizes.empty() || sizes[0] != *before) continue;
-    sizes[0] = batch;
-    wanted.emplace_back(input.name, std::move(sizes));
-  }
-  // A symbol that two inputs share is bound with the first of them.
-  for (const auto& [name, sizes] : wanted)
-    if (program.graph.values[size_t(input_named(program, name).value)].tensor->sizes != sizes)
-      resize_input(program, name, sizes);
+void set_batch(Program& program, int64_t batch) { set_size(program, {.at = 0}, "--batch", batch); }
+void set_sequence(Program& program, int64_t length) {
+  set_size(program, {.at = 1, .integers = true}, "--sequence", length);
 }
 
 int64_t resized_number(const Resizing& resizing, int64_t number) {
   for (const Resizing::Change& change : resizing.changes)
-    if (change.before == number) return change.now;
+    if (change.before == number && number != 1) return change.now;
   return number;
 }
 
 std::optional<Sizes> resized_view(const Resizing& resizing, SizesView exported, SizesView target,
                                   SizesView actual) {
+  auto factors = common_factors(exported, target);
+  if (!factors) return std::nullopt;
   Sizes sizes(target);
-  // Dimensions that multiply to the same on both sides belong together: (16, 56, 56, 96) → (16, 8, 7, 8, 7,
-  // 96).
-  size_t in = 0, out = 0;
-  while (in < exported.size() || out < sizes.size()) {
-    const size_t first_in = in, first_out = out;
-    int64_t before = in < exported.size() ? exported[in++] : 1, made = out < sizes.size() ? sizes[out++] : 1;
-    while (before != made) {
-      if (before < made ? in == exported.size() : out == sizes.size()) return std::nullopt;
-      before < made ? before *= exported[in++] : made *= sizes[out++];
+  std::ranges::fill(sizes, 1);
+  for (size_t dim = 0; dim < exported.size(); ++dim) {
+    std::vector<Factor*> parts;
+    for (Factor& factor : *factors)
+      if (factor.before == dim) parts.push_back(&factor);
+    if (parts.empty()) {
+      if (actual[dim] != 1 && !sizes.empty()) sizes[place_of_one(exported, dim, target)] *= actual[dim];
+    } else if (parts.size() == 1) {
+      parts[0]->size = actual[dim];
+    } else if (!change_factors(resizing, parts, actual[dim])) {
+      return std::nullopt;
     }
-    int64_t wanted = 1;
-    for (size_t i = first_in; i < in; ++i) wanted *= actual[i];
-    const std::span<int64_t> group(sizes.begin() + first_out, out - first_out);
-    size_t changes = 0;
-    while (changes <= group.size() && !fit_product(resizing, group, 0, wanted, changes)) ++changes;
-    if (changes > group.size()) return std::nullopt;
   }
+  for (const Factor& factor : *factors) sizes[factor.after] *= factor.size;
   return sizes;
 }
 

@@ -26,7 +26,12 @@ void set_batch(Program& program, int64_t batch);
 /// The batch size: the first dimension of the first input tensor; nothing if there is none.
 std::optional<int64_t> batch_of(const Program& program);
 
-/// What the number becomes that a call without tensors takes.
+/// The same for the sequence length: the second dimension of inputs of integers (token ids, labels).
+void set_sequence(Program& program, int64_t length);
+/// Nothing: there is no such input.
+std::optional<int64_t> sequence_of(const Program& program);
+
+/// What the number becomes that a call without tensors takes. 1 stays: it says nothing.
 int64_t resized_number(const Resizing& resizing, int64_t number);
 /// The sizes that a tensor is viewed with: a tensor of sizes `exported` was viewed as `target`, now it has
 /// sizes `actual`. Nothing: no numbers of `target` can be changed so that they fit.

@@ -1,0 +1,54 @@
+#pragma once
+// Tables of many runs: the largest inputs that fit (`metaprof fit`), and a grid of options (`metaprof
+// sweep`).
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meta/core/units.h"
+
+namespace metaprof {
+
+/// The options of a run that are shown, in their order: ("precision", "amp-bf16").
+using ShownOptions = std::vector<std::pair<std::string, std::string>>;
+
+struct FitRow {
+  ShownOptions options;
+  std::optional<int64_t> largest;  ///< nothing: not even 1 fits
+  bool unbounded = false;          ///< the largest that was tried fits, too
+  Bytes allocated, reserved;       ///< peaks with the largest; with 1 if that does not fit
+  Bytes memory;                    ///< what the run may take
+  int runs = 0;                    ///< candidates that were tried
+};
+
+struct FitReport {
+  std::string model, dimension;  ///< "batch" or "sequence"
+  double margin = 0;             ///< share of the device's memory that stays free
+  std::vector<FitRow> rows;
+  bool all_fit() const;
+};
+
+std::string fit_text(const FitReport& report);
+std::string fit_json(const FitReport& report);
+
+struct SweepRow {
+  ShownOptions options;
+  std::string error;  ///< why there are no figures; empty: there are
+  bool fits = false;
+  int64_t parameter_bytes = 0, saved_bytes = 0, allocated = 0, requested = 0, reserved = 0;
+  int64_t flops_forward = 0, flops_backward = 0, flops_recompute = 0;
+};
+
+struct SweepReport {
+  std::string model;
+  std::vector<SweepRow> rows;
+  bool all_fit() const;
+};
+
+/// RFC 4180: a header, then a line for each run.
+std::string sweep_csv(const SweepReport& report);
+std::string sweep_json(const SweepReport& report);
+
+}  // namespace metaprof
