@@ -40,7 +40,12 @@ double dropout_scale(Backward& b) {
   return p == 1 ? 0 : 1 / (1 - p);
 }
 
-void native_dropout_backward_meta(Call& c) { c.output_like(c.tensor("grad_output")); }
+// native/cuda/Dropout.cu: in the format that the gradient's strides look like; on the host a product.
+void native_dropout_backward_meta(Call& c) {
+  const Tensor& gradient = c.tensor("grad_output");
+  if (!c.on_cuda()) return (void)c.output_like(gradient);
+  c.output(gradient.sizes(), strides_in(suggested_format(gradient), gradient.sizes()), gradient.dtype());
+}
 
 // --- The composites (aten/src/ATen/native/Dropout.cpp).
 
