@@ -22,6 +22,7 @@ constexpr const char* kDescription =
     "  metaprof profile model.pt2 --device a100 --precision amp-bf16 --optimizer adamw --steps 3\n"
     "  metaprof profile model.pt2 --memory 24GiB --depth 2 --sort saved\n"
     "  metaprof profile model.pt2 --json - | jq .peak\n"
+    "  metaprof profile model.pt2 --html page.html --chrome-trace step.json --snapshot step.pickle\n"
     "  metaprof profile model.pt2 --per-node --top 20 --sort fwd_mem_out\n"
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
     "\n"
@@ -39,7 +40,7 @@ Trace trace_of(const CLI::App& command, const ProfileOptions& options, const Dev
 }
 
 int profile(const CLI::App& command, const ProfileOptions& options) {
-  check_columns(options.files, options.text);
+  check_report_options(options.files, options.text);
   const DeviceProfile device = device_of(options);
   ProfileReport report;
   const Trace trace = trace_of(command, options, device, report);
@@ -48,7 +49,7 @@ int profile(const CLI::App& command, const ProfileOptions& options) {
 
   TextOptions text = options.text;
   text.colour = colour_on_stdout();
-  write_report_files(trace, device, options.files, text, report);
+  write_report_files({trace, device, options.alloc_conf}, options.files, text, report);
   if (!options.files.takes_stdout())
     std::cout << (options.files.markdown ? profile_markdown(report, text) : profile_text(report, text));
   return fits(report.memory.phases, device.memory) ? kFine : kFinding;

@@ -23,11 +23,11 @@ class Pricing {
       : trace_(trace), rates_(rates), costs_(trace.calls.size()) {}
 
   std::vector<CallCost> run() {
-    visit_first_step(trace_, [this](const Event& event) {
+    for (const Event& event : trace_.events) {
       if (event.kind == Event::Kind::call) begin(event.id);
       if (event.kind == Event::Kind::node) covering_.push_back({});
       if (event.kind == Event::Kind::end && !covering_.empty()) covering_.pop_back();
-    });
+    }
     return std::move(costs_);
   }
 

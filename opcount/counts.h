@@ -91,8 +91,8 @@ struct CallCost {
   double seconds = 0;  ///< on an ideal device: the longer of moving its bytes and computing its FLOPs
 };
 
-/// Costs of the calls of the first step, by index into Trace::calls; those of later steps are 0. A call whose
-/// cost is stated by the call around it has none.
+/// Costs of all calls, by index into Trace::calls. A call whose cost is stated by the call around it has
+/// none.
 std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates);
 
 /// The calls of a composite call count by themselves. A call inside a kernel counts only if the operator

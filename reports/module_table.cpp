@@ -140,7 +140,7 @@ ModuleTable module_table(const ProfileReport& report, const TextOptions& options
     }
     FigureRow& row = result.table.rows.emplace_back();
     const std::string& path = figures.row->path;
-    row.words.push_back(whole_paths || (flat && !path.empty()) ? path : last_segment(path));
+    row.words.push_back((whole_paths || flat) && !path.empty() ? path : last_segment(path));
     if (!whole_paths && !flat) row.indent = figures.row->depth;
     if (columns.type) row.words.push_back(type_of(report, path));
     for (const Column* column : columns.columns) row.figures.emplace_back(column->value(figures));

@@ -1,0 +1,24 @@
+#pragma once
+// The graph of nodes as a drawing: modules are clusters, edges are what a node reads. Nodes whose results are
+// kept for backward are filled, the more the darker; views and nodes that write in place have a dashed
+// border. An edge is red where the reader saves what it reads.
+
+#include <string>
+
+#include "reports/profile_report.h"
+
+namespace metaprof {
+
+struct DrawingOptions {
+  /// More nodes than this are drawn as the modules around them, so few levels deep that this many are left.
+  size_t most_nodes = 300;
+};
+
+/// Graphviz' language. The report must have nodes.
+std::string graph_dot(const ProfileReport& report, const DrawingOptions& options = {});
+
+/// A drawing of Graphviz' language as SVG, by the Graphviz library. Errors: the library is not part of this
+/// build; it refuses the text.
+std::string svg_of_dot(const std::string& dot);
+
+}  // namespace metaprof

@@ -1,0 +1,13 @@
+#pragma once
+// JSON written piece by piece, for reports of many thousand events.
+
+#include <string>
+#include <string_view>
+
+namespace metaprof {
+
+/// The text in quotes, as JSON writes it; bytes that are not UTF-8 become U+FFFD. `<` is escaped, so that it
+/// may stand in an HTML page.
+std::string json_string(std::string_view text);
+
+}  // namespace metaprof

@@ -1,0 +1,10 @@
+#pragma once
+// The files of reports/page, as they are built into the program.
+
+#include <string_view>
+
+namespace metaprof {
+
+extern const std::string_view page_html, page_css, page_js;
+
+}  // namespace metaprof

@@ -1,0 +1,61 @@
+// The reports of `metaprof profile` that are files.
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace metaprof {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kBase = "tests/data/fixtures/base.pt2";  // Linear(4, 3), relu, cross-entropy
+
+TEST(ReportFiles, AllFormsAtOnce) {
+  const std::string base = testing::TempDir() + "metaprof_forms";
+  const Outcome outcome =
+      run_program("profile " + kBase + " --optimizer none --per-node --json " + base + ".json --csv " + base +
+                  ".csv --html " + base + ".html --chrome-trace " + base + ".trace.json --snapshot " + base +
+                  ".pickle --folded " + base + ".folded --dot " + base + ".dot");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nnode "), std::string::npos) << "the text is printed beside the files";
+  EXPECT_EQ(Json::parse(read_file(base + ".json"))["nodes"]["granularity"], "module");
+  EXPECT_TRUE(read_file(base + ".csv").starts_with("node,type,accumulated,"));
+  EXPECT_TRUE(read_file(base + ".html").starts_with("<!DOCTYPE html>"));
+  EXPECT_GT(Json::parse(read_file(base + ".trace.json"))["traceEvents"].size(), 50u);
+  EXPECT_TRUE(read_file(base + ".pickle").starts_with("\x80\x02}"));
+  EXPECT_TRUE(read_file(base + ".folded").starts_with("(root);"));
+  EXPECT_TRUE(read_file(base + ".dot").starts_with("digraph"));
+}
+
+TEST(ReportFiles, OneOfThemCanGoToStdout) {
+  const Outcome csv = run_program("profile " + kBase + " --optimizer none --csv - --columns saved");
+  EXPECT_TRUE(csv.out.starts_with("module,saved\n(root),")) << csv.out;
+  const Outcome markdown = run_program("profile " + kBase + " --optimizer none --markdown");
+  EXPECT_TRUE(markdown.out.starts_with("## base on NVIDIA H200\n")) << markdown.out;
+  expect_refusal("profile " + kBase + " --json - --html -", "--json and --html cannot both go to stdout");
+}
+
+TEST(ReportFiles, NodesFollowTheSchema) {
+  for (const char* granularity : {"module", "function", "operator"}) {
+    const std::string file = testing::TempDir() + "metaprof_nodes_schema.json";
+    ASSERT_EQ(run_program("profile " + kBase + " --optimizer none --per-node --granularity " + granularity +
+                          " --json " + file)
+                  .exit_code,
+              0);
+    const int status = std::system(
+        (METAPROF_PYTHON " tests/validate_json.py reports/schema/profile.schema.json " + file).c_str());
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << granularity;
+  }
+}
+
+TEST(ReportFiles, WhatCannotBeWrittenIsAnError) {
+  expect_refusal("profile " + kBase + " --optimizer none --html /no/such/folder/page.html",
+                 "/no/such/folder/page.html: cannot be written (No such file or directory)");
+  expect_refusal("profile " + kBase + " --optimizer none --device cpu --snapshot x.pickle",
+                 "--snapshot: cpu has no caching allocator whose history could be shown");
+}
+
+}  // namespace
+}  // namespace metaprof

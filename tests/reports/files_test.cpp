@@ -1,0 +1,367 @@
+// The reports that are files for other programs, of tests/data/traces/two_layers.trace, against those on file
+// in tests/data/reports. After a change that is meant: METAPROF_WRITE_GOLDEN=1 ./test reports, and look at
+// the difference that git shows.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "meta/core/error.h"
+#include "meta/trace/text.h"
+#include "profiler/allocator/exact_allocator.h"
+#include "reports/chrome_trace.h"
+#include "reports/folded.h"
+#include "reports/graph_dot.h"
+#include "reports/html_page.h"
+#include "reports/json_text.h"
+#include "reports/memory_snapshot.h"
+#include "reports/pickle.h"
+#include "tests/read_file.h"
+
+namespace metaprof {
+namespace {
+
+using Json = nlohmann::json;
+
+const Rates kRates{.bytes_per_second = 1e6, .flops_f64 = 1e6, .flops_f32 = 1e6, .flops_f16 = 1e6};
+
+class TwoLayersFiles : public testing::Test {
+ protected:
+  TwoLayersFiles() {
+    report.model = "two_layers";
+    report.device = "toy";
+    report.device_title = "Toy 4000";
+    report.device_memory = {4000};
+    report.options = {{"precision", std::string("fp32")}, {"steps", int64_t{2}}, {"fused", false}};
+    report.module_types = {{"", "demo.TwoLayers"}, {"fc1", "torch.nn.modules.linear.Linear"}};
+    ExactAllocator allocator;
+    report.memory = profile_memory(trace, DeviceType::cuda, allocator);
+    report.counts = count(trace, kRates);
+    report.nodes = profile_nodes(trace, DeviceType::cuda, Granularity::module, kRates);
+    at_peak = peak_moment(trace, DeviceType::cuda, SIZE_MAX).largest;
+  }
+
+  static void expect_golden(const std::string& name, const std::string& text) {
+    const std::string file = "tests/data/reports/two_layers." + name;
+    if (std::getenv("METAPROF_WRITE_GOLDEN")) std::ofstream(file) << text;
+    EXPECT_EQ(text, read_file(file)) << name;
+  }
+
+  const Trace trace = parse_trace(read_file("tests/data/traces/two_layers.trace"));
+  ProfileReport report;
+  std::vector<LargeStorage> at_peak;
+};
+
+TEST_F(TwoLayersFiles, TableOfNodesAsText) {
+  const std::string text = profile_text(report, {});
+  expect_golden("nodes.txt", text.substr(0, text.find("\nTotals")));
+}
+
+TEST_F(TwoLayersFiles, Markdown) { expect_golden("nodes.md", profile_markdown(report, {})); }
+
+TEST_F(TwoLayersFiles, Csv) {
+  expect_golden("nodes.csv", profile_csv(report, {}));
+  report.nodes.reset();
+  expect_golden("modules.csv", profile_csv(report, {}));
+}
+
+TEST_F(TwoLayersFiles, TopIsTheLargestOfAllLevels) {
+  report.nodes.reset();
+  TextOptions options;
+  options.top = 2;
+  options.sort = "saved";
+  options.columns = {"saved"};
+  EXPECT_EQ(profile_csv(report, options), "module,saved\n(root),640\nfc2,512\n");
+}
+
+TEST_F(TwoLayersFiles, FoldedStacksSumToThePeak) {
+  const std::string text = folded_stacks(at_peak);
+  expect_golden("folded", text);
+  int64_t sum = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) sum += std::stoll(line.substr(line.rfind(' ')));
+  EXPECT_EQ(sum, report.memory.peak.bytes.count);
+}
+
+TEST_F(TwoLayersFiles, ChromeTrace) {
+  const std::string text = chrome_trace(schedule(trace, DeviceType::cuda, kRates), "two_layers");
+  expect_golden("chrome.json", text);
+  // Slices of a track lie beside or within each other, as viewers demand; counters have the live bytes.
+  const Json events = Json::parse(text)["traceEvents"];
+  std::map<int, std::vector<double>> open;
+  int64_t most = 0;
+  for (const Json& event : events) {
+    if (event["ph"] == "X") {
+      auto& ends = open[event["tid"].get<int>()];
+      const double begin = event["ts"], end = begin + event["dur"].get<double>();
+      while (!ends.empty() && ends.back() <= begin + 1e-9) ends.pop_back();
+      if (!ends.empty()) {
+        EXPECT_LE(end, ends.back() + 1e-6) << event;
+      }
+      ends.push_back(end);
+    }
+    if (event["ph"] != "C") continue;
+    int64_t total = 0;
+    for (const Json& bytes : event["args"]) total += bytes.get<int64_t>();
+    most = std::max(most, total);
+  }
+  EXPECT_EQ(most, report.memory.peak.bytes.count);
+}
+
+TEST_F(TwoLayersFiles, Graph) { expect_golden("dot", graph_dot(report)); }
+
+// Six calls in a.0, a.1 and b: clusters within clusters, and with less room one node for each.
+TEST_F(TwoLayersFiles, LargeGraphsAreDrawnAsModules) {
+  std::string text = "# phase forward step 0\n+ 1 8 input\n# enter\n";
+  int storage = 1;
+  for (const char* module : {"a.0", "a.1", "b"}) {
+    const std::string path(module), outer = path.substr(0, path.find('.'));
+    if (outer != path) text += "# enter " + outer + "\n";
+    for (const char* leaf : {"lin", "act"}) {
+      text += "# enter " + path + "\n# enter " + path + "." + leaf + "\n> x::op f32[2]@" +
+              std::to_string(storage);
+      ++storage;
+      text += "\n+ " + std::to_string(storage) + " 8 activation\n< f32[2]@" + std::to_string(storage) +
+              "\n# leave " + path + "." + leaf + "\n# leave " + path + "\n";
+    }
+    if (outer != path) text += "# leave " + outer + "\n";
+  }
+  report.nodes = profile_nodes(parse_trace(text), DeviceType::cuda, Granularity::module, kRates);
+  const auto count_of = [](const std::string& dot, const std::string& word) {
+    size_t count = 0;
+    for (size_t at = 0; (at = dot.find(word, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const std::string whole = graph_dot(report);
+  EXPECT_EQ(count_of(whole, " [label="), 7u) << whole;
+  EXPECT_EQ(count_of(whole, "subgraph"), 4u) << whole;
+  EXPECT_NE(whole.find("subgraph \"cluster_a.0\""), std::string::npos) << whole;
+  // Two levels deep: the input, a.0, a.1, and b's two modules, which are as deep.
+  const std::string five = graph_dot(report, {.most_nodes = 5});
+  EXPECT_EQ(count_of(five, " [label="), 5u) << five;
+  EXPECT_NE(five.find("[label=\"0\\n2 nodes"), std::string::npos) << five;
+  const std::string three = graph_dot(report, {.most_nodes = 3});
+  EXPECT_EQ(count_of(three, " [label="), 3u) << three;
+  EXPECT_NE(three.find("[label=\"a\\n4 nodes"), std::string::npos) << three;
+}
+
+TEST_F(TwoLayersFiles, GraphvizDrawsTheGraph) {
+  std::string svg;
+  try {
+    svg = svg_of_dot(graph_dot(report));
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  EXPECT_NE(svg.find("<svg"), std::string::npos);
+  EXPECT_NE(svg.find(">fc1<"), std::string::npos) << svg;
+  EXPECT_THROW(svg_of_dot("digraph {"), Error);
+}
+
+TEST_F(TwoLayersFiles, PageHasItsDataAndNothingFromElsewhere) {
+  const std::string page = html_page(report, schedule(trace, DeviceType::cuda, kRates), at_peak);
+  for (const char* elsewhere : {"http://", "https://", "src=", "@import", "url("})
+    EXPECT_EQ(page.find(elsewhere), std::string::npos) << elsewhere;
+  const std::string opening = "<script type=\"application/json\" id=\"data\">";
+  const size_t begin = page.find(opening) + opening.size();
+  const std::string data = page.substr(begin, page.find("</script>", begin) - begin);
+  expect_golden("page.json", Json::parse(data).dump(1) + "\n");
+}
+
+// A model can name its modules as it likes.
+TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
+  const Trace evil = parse_trace(
+      "# phase forward step 0\n# enter \"</script>\\x01;|\\\"\"\n> \"x::\\n, y\"\n+ 1 8 activation\n< "
+      "f32[2]@1\n# "
+      "leave \"</script>\\x01;|\\\"\"\n");
+  ExactAllocator allocator;
+  ProfileReport strange = report;
+  strange.memory = profile_memory(evil, DeviceType::cuda, allocator);
+  strange.nodes = profile_nodes(evil, DeviceType::cuda, Granularity::function, kRates);
+  const auto alive = peak_moment(evil, DeviceType::cuda, SIZE_MAX).largest;
+  const Schedule laid_out = schedule(evil, DeviceType::cuda, kRates);
+  EXPECT_TRUE(Json::accept(chrome_trace(laid_out, "\xff\"")));
+  const std::string page = html_page(strange, laid_out, alive);
+  size_t scripts = 0;
+  for (size_t at = 0; (at = page.find("</script>", at)) != std::string::npos; ++at) ++scripts;
+  EXPECT_EQ(scripts, 2u);
+  const std::string stacks = folded_stacks(alive);
+  EXPECT_EQ(std::count(stacks.begin(), stacks.end(), ' '), 1) << stacks;
+  EXPECT_EQ(std::count(stacks.begin(), stacks.end(), '\n'), 1) << stacks;
+  const std::string csv = profile_csv(strange, {});
+  EXPECT_NE(csv.find("\"</script>\x01;|\"\": x::\n, y\",operator"), std::string::npos) << csv;
+  EXPECT_NO_THROW(graph_dot(strange));
+}
+
+TEST(JsonText, EscapesWhatJsonAndHtmlNeed) {
+  EXPECT_EQ(json_string("a\"b\\c\n<"), R"("a\"b\\c\u000a\u003c")");
+  EXPECT_EQ(json_string("\xc3\xa9\xf0\x9f\x98\x80"), "\"\xc3\xa9\xf0\x9f\x98\x80\"");
+  for (const char* wrong : {"\xff", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80"})
+    EXPECT_TRUE(Json::accept(json_string(wrong)));
+}
+
+// --- the pickle
+// -----------------------------------------------------------------------------------------------
+
+// What Python makes of it, as its own JSON.
+Json unpickled(const std::string& pickle) {
+  const std::string base = testing::TempDir() + "metaprof_pickle";
+  std::ofstream(base, std::ios::binary) << pickle;
+  const std::string script =
+      "import json, pickle, pickletools, sys\n"
+      "data = open(sys.argv[1], 'rb').read()\n"
+      "assert max(op.proto for op, _, _ in pickletools.genops(data)) <= 4\n"
+      "print(json.dumps(pickle.loads(data)))\n";
+  std::ofstream(base + ".py") << script;
+  const std::string command = METAPROF_PYTHON " " + base + ".py " + base + " > " + base + ".json";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  return Json::parse(read_file(base + ".json"));
+}
+
+TEST(Pickle, WritesWhatPythonReads) {
+  PickleWriter out;
+  out.begin_dict();
+  out.text("numbers");
+  out.begin_list();
+  for (const int64_t number : {int64_t{0}, int64_t{255}, int64_t{256}, int64_t{-1}, int64_t{1} << 31,
+                               -(int64_t{1} << 40), INT64_MAX, INT64_MIN})
+    out.integer(number);
+  out.end_list();
+  out.text("empty");
+  out.begin_list();
+  out.end_list();
+  out.text("nothing");
+  out.begin_dict();
+  out.end_dict();
+  out.text("pair");
+  out.begin_tuple();
+  out.text("numbers");
+  out.boolean(true);
+  out.end_tuple();
+  out.text("not utf-8 \xff");
+  out.boolean(false);
+  out.text("many");
+  out.begin_list();
+  for (int i = 0; i < 300; ++i) out.text("text " + std::to_string(i));
+  out.text("text 299");
+  out.end_list();
+  out.end_dict();
+  const Json json = unpickled(std::move(out).finish());
+  EXPECT_EQ(json["numbers"], Json::parse("[0,255,256,-1,2147483648,-1099511627776,9223372036854775807,"
+                                         "-9223372036854775808]"));
+  EXPECT_EQ(json["empty"], Json::array());
+  EXPECT_EQ(json["nothing"], Json::object());
+  EXPECT_EQ(json["pair"], (Json{"numbers", true}));
+  EXPECT_EQ(json["not utf-8 \\xff"], false);
+  EXPECT_EQ(json["many"].size(), 301u);
+  EXPECT_EQ(json["many"][300], "text 299");
+}
+
+TEST_F(TwoLayersFiles, Snapshot) {
+  const std::string pickle = memory_snapshot(allocator_history(trace, {}));
+  const Json json = unpickled(pickle);
+  expect_golden("snapshot.json", json.dump(1) + "\n");
+  // Live bytes from the events are those of the segments' blocks.
+  int64_t live = 0, allocated = 0;
+  for (const Json& event : json["device_traces"][0]) {
+    if (event["action"] == "alloc") live += event["size"].get<int64_t>();
+    if (event["action"] == "free_completed") live -= event["size"].get<int64_t>();
+  }
+  for (const Json& segment : json["segments"]) {
+    int64_t sum = 0;
+    for (const Json& block : segment["blocks"]) sum += block["size"].get<int64_t>();
+    EXPECT_EQ(sum, segment["total_size"]);
+    allocated += segment["allocated_size"].get<int64_t>();
+  }
+  EXPECT_EQ(live, allocated);
+}
+
+TEST_F(TwoLayersFiles, SnapshotEndsWhereMemoryRunsOut) {
+  CachingAllocatorOptions options;
+  options.device.capacity = 1;
+  const Json json = unpickled(memory_snapshot(allocator_history(trace, options)));
+  EXPECT_EQ(json["device_traces"][0].back()["action"], "oom");
+  EXPECT_EQ(json["device_traces"][0].back()["size"], 256);
+  EXPECT_EQ(json["segments"], Json::array());
+}
+
+// The framework's own reader of snapshots.
+TEST_F(TwoLayersFiles, TheFrameworkReadsTheSnapshot) {
+  const char* python = std::getenv("METAPROF_TORCH_PYTHON");
+  if (!python) GTEST_SKIP() << "METAPROF_TORCH_PYTHON does not name a Python that has PyTorch";
+  const std::string base = testing::TempDir() + "metaprof_snapshot";
+  std::ofstream(base + ".pickle", std::ios::binary) << memory_snapshot(allocator_history(trace, {}));
+  const std::string script =
+      "import pickle, sys\n"
+      "from torch.cuda import _memory_viz as viz\n"
+      "data = pickle.load(open(sys.argv[1], 'rb'))\n"
+      "print(viz.segsum(data)); print(viz.trace(data)); print(viz.memory(data, format_flamegraph=lambda "
+      "text: text))\n"
+      "assert len(viz.trace_plot(data)) > 1000 and len(viz.segment_plot(data)) > 1000\n";
+  std::ofstream(base + ".py") << script;
+  const std::string command = std::string(python) + " " + base + ".py " + base + ".pickle > " + base + ".txt";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::string text = read_file(base + ".txt");
+  EXPECT_NE(text.find("segments: 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("aten::mm"), std::string::npos) << text;
+}
+
+// --- the page in a browser
+// ------------------------------------------------------------------------------------
+
+std::string browser() {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
+    if (std::system((std::string("command -v ") + name + " >/dev/null 2>&1").c_str()) == 0) return name;
+  return "";
+}
+
+// The page's body tag after its script has run: what was painted.
+std::string rendered(const std::string& page) {
+  const std::string base = testing::TempDir() + "metaprof_page";
+  std::ofstream(base + ".html") << page;
+  const std::string command =
+      "timeout 120 " + browser() +
+      " --headless --no-sandbox --disable-gpu --window-size=1200,1500 --user-data-dir=" + base +
+      ".profile --dump-dom file://" + base + ".html > " + base + ".dom 2>/dev/null";
+  if (std::system(command.c_str()) != 0) return "";
+  const std::string dom = read_file(base + ".dom");
+  const size_t begin = dom.find("<body");
+  return begin == std::string::npos ? dom : dom.substr(begin, dom.find('>', begin) - begin);
+}
+
+TEST_F(TwoLayersFiles, ABrowserPaintsThePage) {
+  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
+  const std::string body = rendered(html_page(report, schedule(trace, DeviceType::cuda, kRates), at_peak));
+  if (body.empty()) GTEST_SKIP() << "chromium does not run here";
+  EXPECT_NE(body.find("data-ready=\"yes\""), std::string::npos) << body;
+  EXPECT_NE(body.find("data-rows=\"5\""), std::string::npos) << body;
+  // Both drawings show parameters and workspaces, which are large at the peak.
+  const size_t treemap = body.find("data-treemap=");
+  EXPECT_NE(body.find("workspace:", body.find("data-timeline=")), std::string::npos) << body;
+  EXPECT_NE(body.find("parameter:", treemap), std::string::npos) << body;
+  EXPECT_NE(body.find("workspace:", treemap), std::string::npos) << body;
+}
+
+TEST_F(TwoLayersFiles, ABrowserPaintsAHundredThousandEvents) {
+  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
+  Trace many;
+  many.add({.kind = Event::Kind::phase, .detail = static_cast<uint8_t>(Phase::forward)});
+  for (uint32_t i = 1; i <= 50000; ++i) {
+    many.storages.push_back({.bytes = {1000 + i % 77}, .device = Device{DeviceType::cuda, 0}});
+    many.add({.kind = Event::Kind::alloc,
+              .detail = static_cast<uint8_t>(i % 2 ? Category::gradient : Category::parameter),
+              .id = i,
+              .value = 1000 + i % 77});
+    if (i > 1000) many.add({.kind = Event::Kind::free, .id = i - 1000});
+  }
+  const Schedule laid_out = schedule(many, DeviceType::cuda, kRates);
+  ASSERT_EQ(laid_out.moments.size(), 99000u);
+  const std::string body = rendered(html_page(report, laid_out, at_peak));
+  if (body.empty()) GTEST_SKIP() << "chromium does not run here";
+  EXPECT_NE(body.find("data-changes=\"99000\""), std::string::npos) << body;
+  EXPECT_NE(body.find("data-timeline=\"gradient:"), std::string::npos) << body;
+}
+
+}  // namespace
+}  // namespace metaprof
