@@ -20,6 +20,7 @@ void add_ops_command(CLI::App& app, int& exit_code);
 void add_allocator_command(CLI::App& app, int& exit_code);
 void add_check_command(CLI::App& app, int& exit_code);
 void add_fit_command(CLI::App& app, int& exit_code);
+void add_diff_command(CLI::App& app, int& exit_code);
 void add_sweep_command(CLI::App& app, int& exit_code);
 
 }  // namespace metaprof

@@ -146,6 +146,21 @@ void set_size(Program& program, const SharedDimension& dimension, std::string_vi
       resize_input(program, name, sizes);
 }
 
+// A batch of 1 leaves no factor: (64, 768) viewed as (1, 64, 768). Where the dimension has grown by what a 1
+// has become, the 1 before it takes that; gives back how much.
+int64_t grown_one(const Resizing& resizing, SizesView target, const Factor& factor, int64_t actual,
+                  Sizes& sizes) {
+  for (const Resizing::Change& change : resizing.changes) {
+    if (change.before != 1 || actual != change.now * resized_number(resizing, factor.size)) continue;
+    for (size_t j = factor.after; j-- > 0 && target[j] == 1;) {
+      if (sizes[j] != 1) continue;
+      sizes[j] = change.now;
+      return change.now;
+    }
+  }
+  return 1;
+}
+
 }  // namespace
 
 std::optional<int64_t> batch_of(const Program& program) { return size_of(program, {.at = 0}); }
@@ -197,7 +212,7 @@ std::optional<Sizes> resized_view(const Resizing& resizing, SizesView exported, 
     if (parts.empty()) {
       if (actual[dim] != 1 && !sizes.empty()) sizes[place_of_one(exported, dim, target)] *= actual[dim];
     } else if (parts.size() == 1) {
-      parts[0]->size = actual[dim];
+      parts[0]->size = actual[dim] / grown_one(resizing, target, *parts[0], actual[dim], sizes);
     } else if (!change_factors(resizing, parts, actual[dim])) {
       return std::nullopt;
     }

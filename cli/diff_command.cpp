@@ -1,0 +1,53 @@
+// metaprof diff: two reports of `metaprof profile --json` compared.
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/inputs.h"
+#include "cli/metaprof.h"
+#include "reports/profile_diff.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "Two profiles compared: options and figures that differ.\n"
+    "\n"
+    "  metaprof profile model.pt2 --json before.json; … ; metaprof profile model.pt2 --json after.json\n"
+    "  metaprof diff before.json after.json\n"
+    "  metaprof diff before.json after.json --top -1\n"
+    "\n"
+    "Exit status: 0 no figure differs, 1 some do, 2 bad usage or input.\n";
+
+struct DiffOptions {
+  std::string before, after, json;
+  int top = 10;
+};
+
+int diff(const DiffOptions& options) {
+  const ProfileDiff result = diff_profiles(options.before, read_text_file(options.before), options.after,
+                                           read_text_file(options.after));
+  if (!options.json.empty()) write_result(options.json, diff_json(result));
+  if (options.json != "-") std::cout << diff_text(result, options.top);
+  return result.rows.empty() ? kFine : kFinding;
+}
+
+}  // namespace
+
+void add_diff_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("diff", kDescription);
+  auto options = std::make_shared<DiffOptions>();
+  command->add_option("BEFORE", options->before, "a report")->option_text(" ")->required();
+  command->add_option("AFTER", options->after, "another one")->option_text(" ")->required();
+  command
+      ->add_option("--top", options->top,
+                   "figures to show besides the totals, the largest change first; -1: all")
+      ->option_text("N")
+      ->capture_default_str();
+  command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+      ->option_text("FILE");
+  command->callback([options, &exit_code] { exit_code = diff(*options); });
+}
+
+}  // namespace metaprof
