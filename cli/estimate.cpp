@@ -28,10 +28,15 @@ AllocConf conf_of(const ProfileOptions& options, const DeviceProfile& device) {
   return parse_alloc_conf(options.alloc_conf);
 }
 
-// What cuDNN plans, from a file; without one it takes nothing: no rule knows its plans.
-std::unique_ptr<WorkspaceTable> workspaces_of(const ProfileOptions& options, const DeviceProfile& device) {
-  if (options.workspaces == "auto" || options.workspaces == "none") return nullptr;
-  return std::make_unique<WorkspaceTable>(options.workspaces, device.name);
+// Who knows what cuDNN plans: a file, then a rule. "none": plans are taken to need nothing.
+std::unique_ptr<PlannedWorkspaces> workspaces_of(const ProfileOptions& options, const DeviceProfile& device) {
+  if (options.workspaces == "none" || device.type == DeviceType::cpu) return nullptr;
+  auto workspaces = std::make_unique<PlannedWorkspaces>();
+  if (options.workspaces != "auto")
+    workspaces->add(WorkspaceSource::table,
+                    std::make_unique<WorkspaceTable>(options.workspaces, device.name));
+  workspaces->add(WorkspaceSource::rule, std::make_unique<WorkspaceRules>());
+  return workspaces;
 }
 
 std::map<std::string, std::string> environment_of(const ProfileOptions& options) {
@@ -78,11 +83,16 @@ Trace run_program(const Program& program, const ProfileOptions& options, const D
   step.workspaces = workspaces.get();
   Trace trace = run_steps(program, device, step);
   if (!workspaces) return trace;
-  report.workspaces.table = workspaces->blocks();
-  if (workspaces->missed() > 0)
-    message(fmt::format("note: {} of {} calls of convolutions are not in {}: they take no workspace",
-                        workspaces->missed(), workspaces->missed() + workspaces->found(),
-                        options.workspaces));
+  const auto& table = workspaces->answers(WorkspaceSource::table);
+  const auto& planned = workspaces->answers(WorkspaceSource::planned);
+  const auto& rule = workspaces->answers(WorkspaceSource::rule);
+  report.workspaces.table = table.bytes;
+  report.workspaces.planned = planned.bytes;
+  if (rule.count > 0)
+    message(
+        fmt::format("note: workspaces of {} of {} calls of cuDNN follow from a rule, as no table has them "
+                    "and no cuDNN was asked",
+                    rule.count, table.count + planned.count + rule.count));
   return trace;
 }
 
@@ -103,7 +113,7 @@ void profile_trace(const Trace& trace, const ProfileOptions& options, const Devi
     if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
   }
   report.counts = count(trace, rates_of(device));
-  report.workspaces.rule = report.memory.workspaces - report.workspaces.table;
+  report.workspaces.rule = report.memory.workspaces - report.workspaces.table - report.workspaces.planned;
 }
 
 }  // namespace metaprof

@@ -33,8 +33,7 @@ Trace trace_of(const CLI::App& command, const ProfileOptions& options, const Dev
                ProfileReport& report) {
   if (!is_trace_file(options.model)) return run_program(program_of(options), options, device, report);
   refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
-  if (options.workspaces != "auto" && options.workspaces != "none")
-    fail("--workspaces has no effect on a trace: it has its workspaces");
+  if (options.workspaces != "none") fail("--workspaces has no effect on a trace: it has its workspaces");
   report.model = std::filesystem::path(options.model).stem().string();
   return parse_trace(read_text_file(options.model), options.model);
 }

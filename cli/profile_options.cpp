@@ -65,7 +65,10 @@ void add_device_options(CLI::App& command, ProfileOptions& options) {
   group.add("--alloc-conf", "TEXT", options.alloc_conf, "as PYTORCH_ALLOC_CONF");
   group.add("--env", "NAME=VALUE", options.environment,
             "environment of the process: CUBLAS_WORKSPACE_CONFIG …");
-  group.add("--workspaces", "WORD", options.workspaces, "none, auto or FILE")->capture_default_str();
+  group
+      .add("--workspaces", "WORD", options.workspaces,
+           "of cuDNN's plans: none, auto or a FILE of measured ones")
+      ->capture_default_str();
 }
 
 void add_input_options(CLI::App& command, ProfileOptions& options) {

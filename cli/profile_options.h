@@ -16,7 +16,7 @@ struct ProfileOptions {
   std::string model;
   StepOptions step;
   std::string device = "h200";
-  std::string memory, alloc_conf, workspaces = "auto";
+  std::string memory, alloc_conf, workspaces = "none";
   std::optional<int> batch, sequence;
   std::vector<std::string> environment;  ///< of --env
   std::vector<std::string> settings;     ///< of --set

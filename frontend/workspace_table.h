@@ -5,8 +5,13 @@
 //   [1,1],
 //    "dtype": "fp32", "x_stride": […], "w_stride": […], "y_stride": […], "workspace": {"h200": 1024, …}}
 //
-// "op" is conv_fwd, conv_dgrad or conv_wgrad; other operations and other keys are passed over. Sizes are
-// bytes.
+//   {"op": "sdpa_bwd", "b": 4, "h": 8, "hkv": 2, "sq": 256, "skv": 256, "d": 64, "dv": 64, "dtype": "bf16",
+//    "causal": true, "dropout": 0.1, "stats": true, "bias": […], "q_stride": […], "k_stride": […],
+//    "v_stride": […], "o_stride": […], "do_stride": […], "workspace": {…}}
+//
+// "op" is conv_fwd, conv_dgrad, conv_wgrad, sdpa_fwd ("stats") or sdpa_bwd ("do_stride"); "dropout", "bias",
+// "causal" and "stats" (true) may be left out. Other operations and other keys are passed over. Sizes are
+// bytes; null: there is no plan.
 
 #include <string>
 #include <unordered_map>
@@ -15,23 +20,26 @@
 
 namespace metaprof {
 
-class WorkspaceTable final : public PlannedWorkspaces {
+/// An operation as text, the same for lines of a table and for questions.
+std::string key_of(const ConvolutionPlan& plan);
+std::string key_of(const AttentionPlan& plan);
+
+class WorkspaceTable final : public WorkspacePlanner {
  public:
   /// Reads the sizes for one device. Errors: no such file, a line that is not such an object, one operation
   /// with two sizes, no size for this device.
   WorkspaceTable(const std::string& path, const std::string& device);
 
-  /// An operation that no line describes takes nothing, by rule.
-  PlannedWorkspace convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override;
+  /// Nothing if no line describes the operation.
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override;
+  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override;
 
   size_t size() const { return bytes_.size(); }
-  int64_t found() const { return found_; }    ///< questions answered from the table
-  int64_t blocks() const { return blocks_; }  ///< of those: with more than 0 bytes
-  int64_t missed() const { return missed_; }  ///< questions that no line describes
 
  private:
+  std::optional<int64_t> find(const std::string& key) const;
+
   std::unordered_map<std::string, int64_t> bytes_;  ///< by the operation as text
-  int64_t found_ = 0, blocks_ = 0, missed_ = 0;
 };
 
 }  // namespace metaprof

@@ -13,7 +13,8 @@ MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAlloca
   profile.modules = module_rows(trace, device, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
   for (const StorageRecord& storage : trace.storages)
-    profile.workspaces += storage.category == Category::workspace && storage.device.type == device;
+    if (storage.category == Category::workspace && storage.device.type == device)
+      profile.workspaces += storage.bytes.count;
   return profile;
 }
 

@@ -17,7 +17,7 @@ struct MemoryProfile {
   PeakMoment peak;  ///< of requested bytes; the allocator's own peaks are in `phases`
   std::vector<ModuleRow> modules;
   std::vector<UnmodelledRow> unmodelled;
-  int64_t workspaces = 0;  ///< of libraries: how many were allocated
+  int64_t workspaces = 0;  ///< of libraries: bytes of all that were allocated
 };
 
 /// `allocator` must be fresh. `largest`: how many of the storages alive at the peak to list.

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "meta/autograd/backward.h"
+#include "meta/device/planned_workspaces.h"
 #include "meta/ops/all.h"
 #include "meta/ops/attention.h"
 #include "meta/ops/functions.h"
@@ -47,32 +48,62 @@ void forward_meta(Call& c) {
   c.no_output();
 }
 
-// Working memory that cuDNN's plan itself wants. It is decided inside the closed library; the recorded plans
-// ask for none.
-int64_t plan_workspace(const Call&) { return 0; }
+// What both directions hand to the library.
+AttentionPlan attention_plan(const Call& c, bool backward) {
+  const Tensor &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
+  AttentionPlan plan{.backward = backward,
+                     .batch = query.size(0),
+                     .heads = query.size(1),
+                     .key_heads = key.size(1),
+                     .query_length = query.size(2),
+                     .key_length = key.size(2),
+                     .width = query.size(3),
+                     .value_width = value.size(3),
+                     .dtype = query.dtype(),
+                     .causal = c.boolean("is_causal"),
+                     .statistics = true,
+                     .dropout = c.real("dropout_p"),
+                     .bias = {},
+                     .q_strides = query.strides(),
+                     .k_strides = key.strides(),
+                     .v_strides = value.strides(),
+                     .o_strides = {},
+                     .grad_strides = {}};
+  if (const Tensor& bias = c.tensor("attn_bias"); bias.defined()) plan.bias = bias.sizes();
+  return plan;
+}
+
+// Working memory of cuDNN's plan, decided inside the closed library, and its frontend's.
+Ref<Storage> attention_workspace(Call& c, const AttentionPlan& plan) {
+  PlannedWorkspaces* planned = c.session.planned_workspaces;
+  const int64_t bytes = planned ? planned->attention(plan, c.profile()) : attention_frontend_bytes(plan);
+  return c.temporary_bytes(bytes, Category::workspace);
+}
 
 void forward_cuda(Call& c) {
   c.allocate(6);
   c.allocate(7);
   c.allocate(0);
   c.allocate(1);
-  const Ref<Storage> workspace = c.temporary_bytes(plan_workspace(c), Category::workspace);
+  AttentionPlan plan = attention_plan(c, false);
+  plan.statistics = c.boolean("compute_log_sumexp");
+  plan.o_strides = c.result_tensor().strides();
+  const Ref<Storage> workspace = attention_workspace(c, plan);
 }
 
 void backward_meta(Call& c) {
   for (Name name : {Name("query"), Name("key"), Name("value")}) c.output_like(c.tensor(name));
 }
 
-// The frontend's own part: dQ is accumulated in fp32, and one number per row.
 void backward_cuda(Call& c) {
-  const Tensor& query = c.tensor("query");
   const Tensor& given = c.tensor("grad_out");
   c.allocate_all();
   Tensor grad = given;
   if (given.strides().back() != 1 && given.size(3) != 1) grad = clone(given, MemoryFormat::contiguous);
-  const int64_t rows = query.size(0) * query.size(1) * query.size(2);
-  const Ref<Storage> workspace =
-      c.temporary_bytes(4 * rows * (query.size(3) + 1) + plan_workspace(c), Category::workspace);
+  AttentionPlan plan = attention_plan(c, true);
+  plan.o_strides = c.tensor("out").strides();
+  plan.grad_strides = grad.strides();
+  const Ref<Storage> workspace = attention_workspace(c, plan);
 }
 
 Gradients gradients(Backward& b) {

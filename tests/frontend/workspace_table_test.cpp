@@ -34,20 +34,47 @@ constexpr int64_t kOnes[] = {1, 1}, kTwos[] = {2, 2};
 TEST(WorkspaceTable, AnswersForItsDevice) {
   const DeviceProfile& device = *find_device("h200");
   WorkspaceTable table(kFile, "h200");
-  EXPECT_EQ(table.size(), 2u);  // the line about attention is passed over
-  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kOnes), device).bytes, 1024);
-  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_wgrad, kOnes), device).bytes, 0);
-  EXPECT_EQ(table.found(), 2);
+  EXPECT_EQ(table.size(), 3u);  // the line about a norm is passed over
+  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kOnes), device), 1024);
+  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_wgrad, kOnes), device), 0);
   WorkspaceTable other(kFile, "a100");
-  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_fwd, kOnes), *find_device("a100")).bytes, 2048);
+  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_fwd, kOnes), *find_device("a100")), 2048);
+  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_wgrad, kOnes), *find_device("a100")), std::nullopt)
+      << "null: no plan";
+}
+
+AttentionPlan attention(double dropout) {
+  static constexpr int64_t query[] = {2048, 512, 64, 1}, key[] = {2048, 1024, 64, 1};
+  return {.backward = false,
+          .batch = 2,
+          .heads = 4,
+          .key_heads = 2,
+          .query_length = 8,
+          .key_length = 16,
+          .width = 64,
+          .value_width = 64,
+          .dtype = DType::bf16,
+          .causal = true,
+          .statistics = true,
+          .dropout = dropout,
+          .bias = {},
+          .q_strides = query,
+          .k_strides = key,
+          .v_strides = key,
+          .o_strides = query,
+          .grad_strides = {}};
+}
+
+TEST(WorkspaceTable, KnowsAttention) {
+  const DeviceProfile& device = *find_device("h200");
+  WorkspaceTable table(kFile, "h200");
+  EXPECT_EQ(table.attention(attention(0), device), 256);
+  EXPECT_EQ(table.attention(attention(0.1), device), std::nullopt);
 }
 
 TEST(WorkspaceTable, KnowsNothingOfOtherOperations) {
   WorkspaceTable table(kFile, "h200");
-  const PlannedWorkspace answer = table.convolution(plan(PlannedOp::conv_fwd, kTwos), *find_device("h200"));
-  EXPECT_EQ(answer.bytes, 0);
-  EXPECT_EQ(answer.source, WorkspaceSource::rule);
-  EXPECT_EQ(table.missed(), 1);
+  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kTwos), *find_device("h200")), std::nullopt);
 }
 
 std::string message_for(const std::string& text, const std::string& device = "h200") {
@@ -63,8 +90,9 @@ std::string message_for(const std::string& text, const std::string& device = "h2
 }
 
 TEST(WorkspaceTable, MistakesAreNamedWithTheirLine) {
-  EXPECT_EQ(message_for(""), "workspaces.jsonl: no line describes a convolution");
-  EXPECT_EQ(message_for("{\"op\": \"sdpa_fwd\"}\n"), "workspaces.jsonl: no line describes a convolution");
+  EXPECT_EQ(message_for(""), "workspaces.jsonl: no line describes a convolution or attention");
+  EXPECT_EQ(message_for("{\"op\": \"norm\"}\n"),
+            "workspaces.jsonl: no line describes a convolution or attention");
   std::string rows = read_file(kFile);
   EXPECT_EQ(message_for(rows, "t4"), "workspaces.jsonl: no line has a size for the device 't4'");
   const std::string first = rows.substr(0, rows.find('\n') + 1);

@@ -115,18 +115,25 @@ TEST_F(Convolutions, TransposedFlopsGoByTheInputsPositions) {
 }
 
 // Answers by operation, and remembers what it was asked.
-class Planner final : public PlannedWorkspaces {
+class Planner final : public WorkspacePlanner {
  public:
-  PlannedWorkspace convolution(const ConvolutionPlan& plan, const DeviceProfile&) override {
-    asked.push_back(std::string(1, "fdw"[static_cast<int>(plan.op)]) + to_string(plan.x) + to_string(plan.w));
-    return {1000 * (1 + static_cast<int64_t>(plan.op)), WorkspaceSource::table};
+  explicit Planner(std::vector<std::string>& asked) : asked_(asked) {}
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile&) override {
+    asked_.push_back(std::string(1, "fdw"[static_cast<int>(plan.op)]) + to_string(plan.x) +
+                     to_string(plan.w));
+    return 1000 * (1 + static_cast<int64_t>(plan.op));
   }
-  std::vector<std::string> asked;
+  std::optional<int64_t> attention(const AttentionPlan&, const DeviceProfile&) override { return {}; }
+
+ private:
+  std::vector<std::string>& asked_;
 };
 
 TEST_F(Convolutions, WorkspacesFollowTheResultsThatTheyAreFor) {
-  Planner planner;
-  session_->planned_workspaces = &planner;
+  std::vector<std::string> asked;
+  PlannedWorkspaces workspaces;
+  workspaces.add(WorkspaceSource::table, std::make_unique<Planner>(asked));
+  session_->planned_workspaces = &workspaces;
   const Tensor x = with_gradient(tensor(Sizes{2, 3, 16})), w = with_gradient(tensor(Sizes{4, 3, 5}));
   watch();
   const Tensor out = call<"conv1d">(*session_, x, w);
@@ -134,8 +141,10 @@ TEST_F(Convolutions, WorkspacesFollowTheResultsThatTheyAreFor) {
   run_backward(out);
   EXPECT_EQ(allocated(), (Blocks{2 * 3 * 16 * 4, 2000, 4 * 3 * 5 * 4, 3000}));
   // One dimension is planned as two.
-  EXPECT_EQ(planner.asked, (std::vector<std::string>{"f[2,3,1,16][4,3,1,5]", "d[2,3,1,16][4,3,1,5]",
-                                                     "w[2,3,1,16][4,3,1,5]"}));
+  EXPECT_EQ(asked, (std::vector<std::string>{"f[2,3,1,16][4,3,1,5]", "d[2,3,1,16][4,3,1,5]",
+                                             "w[2,3,1,16][4,3,1,5]"}));
+  EXPECT_EQ(workspaces.answers(WorkspaceSource::table).count, 3);
+  EXPECT_EQ(workspaces.answers(WorkspaceSource::table).bytes, 6000);  // 1000 + 2000 + 3000
 }
 
 TEST_F(Convolutions, MistakesAreNamed) {

@@ -1,0 +1,87 @@
+// Workspaces of cuDNN's plans: recorded steps in which the library planned for the described device.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace metaprof {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+fs::path shared_folder() {
+  const char* given = std::getenv("METAPROF_SHARED");
+  return given ? given : "../shared";
+}
+
+std::string model_of(const json& config) {
+  std::string name = config["model"];
+  for (auto [key, letter] : {std::pair{"batch", "b"}, {"seq", "s"}, {"image", "i"}})
+    if (!config[key].is_null()) name += "." + std::string(letter) + std::to_string(config[key].get<int>());
+  return (shared_folder() / "models" / (name + ".pt2")).string();
+}
+
+json profiled(const json& config, const std::string& workspaces) {
+  std::string words = "profile " + model_of(config) + " --json - --workspaces " + workspaces + " --device " +
+                      config["device"].get<std::string>() + " --precision " +
+                      config["precision"].get<std::string>() + " --optimizer " +
+                      config["optimizer"].get<std::string>();
+  if (config["channels_last"].get<bool>()) words += " --channels-last";
+  const Outcome outcome = run_program(words);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return outcome.exit_code == 0 ? json::parse(outcome.out) : json();
+}
+
+class PlannedRecordings : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = shared_folder() / "recordings/planned";
+    if (!fs::exists(folder_)) GTEST_SKIP() << folder_ << " is not there";
+  }
+  // Requested bytes of every phase, at its end and at most.
+  template <class Compare>
+  void for_each_phase(const std::string& workspaces, const Compare& compare) {
+    int recordings = 0;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().extension() != ".json") continue;
+      SCOPED_TRACE(entry.path().stem().string());
+      const json recorded = json::parse(read_file(entry.path().string()));
+      const json report = profiled(recorded["config"], workspaces);
+      ASSERT_EQ(report["phases"].size(), recorded["phases"].size());
+      for (size_t i = 0; i < recorded["phases"].size(); ++i)
+        for (const char* when : {"current", "peak"})
+          compare(recorded["phases"][i]["requested_bytes"][when].get<double>(),
+                  report["phases"][i]["requested_bytes"][when].get<double>());
+      ++recordings;
+    }
+    EXPECT_GT(recordings, 0);
+  }
+  fs::path folder_;
+};
+
+TEST_F(PlannedRecordings, AreReproducedWithTheirTable) {
+  for_each_phase((folder_ / "workspaces.jsonl").string(),
+                 [](double recorded, double profiled) { EXPECT_EQ(profiled, recorded); });
+}
+
+TEST(Workspaces, TheReportSaysWhereBytesComeFrom) {
+  const std::string model = "profile tests/data/models/resnet18.pt2 --steps 1 --json - --workspaces ";
+  const json none = json::parse(run_program(model + "none").out)["workspaces"];
+  EXPECT_EQ(none["table"], 0);
+  EXPECT_EQ(none["planned"], 0);
+  EXPECT_GT(none["rule"], 0) << "cuBLAS";
+  // One forward convolution of another model: the rest follows from a rule.
+  const Outcome outcome = run_program(model + "tests/data/workspaces/three.jsonl");
+  const json from_file = json::parse(outcome.out)["workspaces"];
+  EXPECT_EQ(from_file["table"], 0);
+  EXPECT_NE(outcome.err.find("note: workspaces of 59 of 59 calls"), std::string::npos)
+      << outcome.err;  // 20 convolutions, forward and two gradients each; the image wants none
+}
+
+}  // namespace
+}  // namespace metaprof
