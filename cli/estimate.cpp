@@ -8,6 +8,7 @@
 #include "cli/sizes.h"
 #include "frontend/workspace_table.h"
 #include "meta/core/error.h"
+#include "planner/cudnn_planner.h"
 #include "profiler/allocator/caching_allocator.h"
 #include "profiler/allocator/exact_allocator.h"
 
@@ -28,13 +29,15 @@ AllocConf conf_of(const ProfileOptions& options, const DeviceProfile& device) {
   return parse_alloc_conf(options.alloc_conf);
 }
 
-// Who knows what cuDNN plans: a file, then a rule. "none": plans are taken to need nothing.
+// Who knows what cuDNN plans: a file, then the library itself, then a rule. "none": plans are taken to need
+// nothing.
 std::unique_ptr<PlannedWorkspaces> workspaces_of(const ProfileOptions& options, const DeviceProfile& device) {
   if (options.workspaces == "none" || device.type == DeviceType::cpu) return nullptr;
   auto workspaces = std::make_unique<PlannedWorkspaces>();
   if (options.workspaces != "auto")
     workspaces->add(WorkspaceSource::table,
                     std::make_unique<WorkspaceTable>(options.workspaces, device.name));
+  workspaces->add(WorkspaceSource::planned, std::make_unique<CudnnPlanner>());
   workspaces->add(WorkspaceSource::rule, std::make_unique<WorkspaceRules>());
   return workspaces;
 }
@@ -90,8 +93,8 @@ Trace run_program(const Program& program, const ProfileOptions& options, const D
   report.workspaces.planned = planned.bytes;
   if (rule.count > 0)
     message(
-        fmt::format("note: workspaces of {} of {} calls of cuDNN follow from a rule, as no table has them "
-                    "and no cuDNN was asked",
+        fmt::format("note: workspaces of {} of {} calls of cuDNN are by rule: no table and no "
+                    "installed cuDNN says what it plans",
                     rule.count, table.count + planned.count + rule.count));
   return trace;
 }

@@ -69,6 +69,21 @@ TEST_F(PlannedRecordings, AreReproducedWithTheirTable) {
                  [](double recorded, double profiled) { EXPECT_EQ(profiled, recorded); });
 }
 
+// Convolutions by asking cuDNN, attention by rule.
+TEST_F(PlannedRecordings, AreReproducedByAskingCudnn) {
+  const json asked = json::parse(
+      run_program("profile tests/data/models/resnet18.pt2 --steps 1 --json - --workspaces auto").out);
+  if (asked["workspaces"]["planned"] == 0) GTEST_SKIP() << "cuDNN is not installed";
+  for_each_phase("auto", [](double recorded, double profiled) { EXPECT_EQ(profiled, recorded); });
+}
+
+TEST_F(PlannedRecordings, AreNearByRuleAlone) {
+  setenv("METAPROF_CUDNN", "/nowhere", 1);
+  for_each_phase("auto",
+                 [](double recorded, double profiled) { EXPECT_NEAR(profiled, recorded, 0.16 * recorded); });
+  unsetenv("METAPROF_CUDNN");
+}
+
 TEST(Workspaces, TheReportSaysWhereBytesComeFrom) {
   const std::string model = "profile tests/data/models/resnet18.pt2 --steps 1 --json - --workspaces ";
   const json none = json::parse(run_program(model + "none").out)["workspaces"];
@@ -76,10 +91,11 @@ TEST(Workspaces, TheReportSaysWhereBytesComeFrom) {
   EXPECT_EQ(none["planned"], 0);
   EXPECT_GT(none["rule"], 0) << "cuBLAS";
   // One forward convolution of another model: the rest follows from a rule.
-  const Outcome outcome = run_program(model + "tests/data/workspaces/three.jsonl");
+  const Outcome outcome =
+      run_program(model + "tests/data/workspaces/three.jsonl", "METAPROF_CUDNN=/nowhere ");
   const json from_file = json::parse(outcome.out)["workspaces"];
   EXPECT_EQ(from_file["table"], 0);
-  EXPECT_NE(outcome.err.find("note: workspaces of 59 of 59 calls"), std::string::npos)
+  EXPECT_NE(outcome.err.find("note: workspaces of 59 of 59 calls of cuDNN are by rule"), std::string::npos)
       << outcome.err;  // 20 convolutions, forward and two gradients each; the image wants none
 }
 
