@@ -96,6 +96,9 @@ class Builder {
     open = {known[size_t(repeats)], is_module, path, frames_.size()};
   }
 
+  // The whole model is no node, even if it has no modules inside.
+  bool is_leaf(uint32_t path) const { return path != 0 && !outer_.contains(path); }
+
   bool makes_node(uint32_t call) const {
     return granularity_ != Granularity::op || !trace_.calls[call].composite || allocates_[call];
   }
@@ -105,7 +108,7 @@ class Builder {
     const int32_t before = open.node;
     switch (event.kind) {
       case Event::Kind::enter:
-        if (open.node == kNoNode && granularity_ == Granularity::module && !outer_.contains(event.id))
+        if (open.node == kNoNode && granularity_ == Granularity::module && is_leaf(event.id))
           begin(open, true, event.id, 0);
         break;
       case Event::Kind::leave:

@@ -4,8 +4,8 @@
 // A node is an input of the model, a call of a module or a call of an operator. Which calls are nodes is the
 // granularity:
 //
-//   module     a call of a leaf module (one that calls no other module); what is called outside of leaf
-//              modules are nodes as with `function`
+//   module     a call of a leaf module (one that calls no other module, and is not the whole model); what is
+//              called outside of leaf modules are nodes as with `function`
 //   function   every operator as the program calls it, composite or not: aten::linear
 //   operator   what does the work: the outermost operators that are not composite, or allocate by
 //              themselves: aten::addmm

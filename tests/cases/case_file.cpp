@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const std::string& line) {
       ++i;
     } else {
       const size_t begin = i;
-      while (i < line.size() && std::string("()[],=| #").find(line[i]) == std::string::npos) ++i;
+      while (i < line.size() && std::string("()[],=| ").find(line[i]) == std::string::npos) ++i;
       words.push_back(line.substr(begin, i - begin));
     }
   }
@@ -262,12 +262,18 @@ class Reader {
     return Value(int64_t{std::stoll(word)});
   }
 
+  ValueId known(const std::string& name) {
+    const auto found = values_.find(name);
+    if (found == values_.end()) wrong("there is no value '" + name + "'");
+    return found->second;
+  }
+
   // return y [more]: the first is the loss
   void returns() {
     while (at_ < words_.size()) {
       Operand operand;
       operand.kind = Operand::Kind::value;
-      operand.value = values_.at(take());
+      operand.value = known(take());
       const bool loss = now().program.outputs.empty();
       ProgramOutput& output = now().program.outputs.emplace_back();
       output.kind = loss ? ProgramOutput::Kind::loss : ProgramOutput::Kind::user;
@@ -285,11 +291,11 @@ class Reader {
       const std::string figure = take();
       take("=");
       int64_t sum = 0;
-      for (std::istringstream terms(take()); terms.good();) {
+      for (std::istringstream terms(take()); terms.good() && terms.peek() != EOF;) {
         int64_t term = 0;
         terms >> term;
         sum += term;
-        terms.ignore();
+        if (terms.peek() == '+') terms.ignore();
       }
       expectation.figures[figure] = sum;
     }
