@@ -83,7 +83,8 @@ void autocast_layer(Call& call) {
     return facts.cast_by(call);
   }
   const Autocast rule = facts.autocast;
-  if (!session.modes.autocast || rule == Autocast::none) return call.next();
+  // In-place variants are in none of the framework's lists.
+  if (!session.modes.autocast || rule == Autocast::none || call.op.in_place) return call.next();
   Scoped<bool> inside(session.modes.autocast, false);
   switch (rule) {
     case Autocast::none: break;

@@ -155,7 +155,7 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
                         gradients}},
        .flops = attention_flops,
        .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
-       .facts = {.random = true, .no_gradient_for = 0b111111110}});
+       .facts = {.random = true, .autocast = Autocast::lower_precision, .no_gradient_for = 0b111111110}});
   ops.push_back(
       {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
                  "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "

@@ -212,7 +212,7 @@ Op sampler(std::string_view schema, void (*meta)(Call&), Gradients (*gradients)(
           .derivatives = {{{"input", "grid"}, {"grid", "input"}, gradients}},
           .flops = flops,
           .examples = {example},
-          .facts = {.node = node, .autocast = Autocast::promote}};
+          .facts = {.node = node}};
 }
 
 Op sampler_backward(std::string_view schema, FlopCount (*flops)(const Call&), std::string_view example) {

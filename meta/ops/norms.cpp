@@ -180,12 +180,31 @@ Op composed(std::string_view schema, std::string_view summary, void (*body)(Call
           .facts = facts};
 }
 
+// Under autocast these are called with a dtype of fp32 (autocast_mode.h, fp32_append_dtype).
+bool in_lower_precision(const Call& c) {
+  const Tensor& self = c.tensor("self");
+  return self.is_cuda() && is_floating(self.dtype()) && self.dtype() != DType::f64;
+}
+
+void norm_in_fp32(Call& c) {
+  if (!in_lower_precision(c)) return c.next();
+  c.result(Tensor(call<"norm.ScalarOpt_dtype">(c.session, c["self"], c["p"], DType::f32)));
+}
+
+void norm_along_dimensions_in_fp32(Call& c) {
+  if (!in_lower_precision(c)) return c.next();
+  c.result(Tensor(
+      call<"norm.ScalarOpt_dim_dtype">(c.session, c["self"], c["p"], c["dim"], c["keepdim"], DType::f32)));
+}
+
 void add_old_norms(std::vector<Op>& ops) {
   ops.push_back(
       norm<false, false>("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", "NormBackward0", "f32[3]"));
+  ops.back().facts.cast_by = norm_in_fp32;
   ops.push_back(norm<true, false>(
       "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", "NormBackward1",
       "f32[2,3] 2 (1)"));
+  ops.back().facts.cast_by = norm_along_dimensions_in_fp32;
   ops.push_back(
       norm<false, true>("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
                         "NormBackward2", "f32[3] 2 6"));

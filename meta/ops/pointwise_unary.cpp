@@ -179,14 +179,27 @@ void add_steps(std::vector<Op>& ops) {
                                 {{{"self"}, {}, [](Backward& b) { return b.grad() * (180 / pi); }}}));
 }
 
+// aten/src/ATen/autocast_mode.h, AT_FORALL_FP32 (2.11).
+constexpr std::string_view kInFp32UnderAutocast[] = {"acos(", "asin(",  "cosh(",      "exp(",   "expm1(",
+                                                     "log(",  "log10(", "log2(",      "log1p(", "rsqrt(",
+                                                     "sinh(", "tan(",   "reciprocal("};
+
+void set_autocast_rules(std::span<Op> ops) {
+  for (Op& op : ops)
+    for (std::string_view beginning : kInFp32UnderAutocast)
+      if (op.schema.starts_with(beginning)) op.facts.autocast = Autocast::fp32;
+}
+
 }  // namespace
 
 void add_unary_operators(std::vector<Op>& ops) {
+  const size_t before = ops.size();
   add_arithmetic(ops);
   add_exponentials(ops);
   add_trigonometry(ops);
   add_hyperbolic(ops);
   add_steps(ops);
+  set_autocast_rules(std::span(ops).subspan(before));
 }
 
 }  // namespace metaprof

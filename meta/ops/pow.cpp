@@ -67,6 +67,7 @@ void add_pow(std::vector<Op>& ops) {
   // In place it is called pow_.Scalar.
   Op in_place = only_functional(with_number);
   in_place.schema = "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)";
+  in_place.facts.autocast = Autocast::none;
   in_place.meta = self_meta;
   ops.push_back(only_functional(std::move(with_number)));
   ops.push_back(std::move(in_place));
@@ -79,6 +80,7 @@ void add_pow(std::vector<Op>& ops) {
   with_tensor.facts.autocast = Autocast::fp32;
   in_place = with_tensor;
   in_place.schema = "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)";
+  in_place.facts.autocast = Autocast::none;
   in_place.meta = self_meta;
   ops.push_back(std::move(with_tensor));
   ops.push_back(std::move(in_place));
