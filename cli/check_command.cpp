@@ -34,7 +34,7 @@ constexpr const char* kDescription =
     "Exit status: 0 all peaks are within the tolerance, 1 some are not, 2 bad usage or input.\n";
 
 struct CheckOptions {
-  std::string model, models, tolerance = "1%", workspaces = "none", json;
+  std::string model, models, tolerance = "1%", workspaces, json;
   std::vector<std::string> measurements;
 };
 
@@ -55,7 +55,8 @@ CheckResult check(const std::string& path, const CheckOptions& options) {
   run.step = measurement.options.step;
   run.device = measurement.options.device;
   run.alloc_conf = measurement.options.alloc_conf;
-  run.workspaces = options.workspaces;
+  run.workspaces =
+      options.workspaces.empty() ? (measurement.planned_workspaces ? "auto" : "none") : options.workspaces;
   DeviceProfile device = device_of(run);
   device.memory = measurement.device_memory;
   ProfileReport report;
@@ -93,9 +94,10 @@ void add_check_command(CLI::App& app, int& exit_code) {
   command->add_option("--tolerance", options->tolerance, "largest error of a peak, as 1% or 0.01")
       ->option_text("SHARE")
       ->capture_default_str();
-  command->add_option("--workspaces", options->workspaces, "none, auto or FILE, as for profile")
-      ->option_text("WORD")
-      ->capture_default_str();
+  command
+      ->add_option("--workspaces", options->workspaces,
+                   "none, auto or FILE, as for profile; else what was measured")
+      ->option_text("WORD");
   command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
       ->option_text("FILE");
   command->callback([options, &exit_code] { exit_code = check_all(*options); });

@@ -63,6 +63,12 @@ Rates rates_of(const DeviceProfile& profile) {
 
 Bytes unlimited_memory() { return {DeviceMemory::kMostMemory}; }
 
+void check_options(const ProfileOptions& options) {
+  (void)environment_of(options);
+  if (options.workspaces != "none" && options.workspaces != "auto")
+    (void)WorkspaceTable(options.workspaces, options.device);
+}
+
 DeviceProfile device_of(const ProfileOptions& options) {
   DeviceProfile device = load_device(options.device);
   if (!options.memory.empty()) device.memory = parse_size(options.memory);

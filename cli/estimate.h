@@ -14,6 +14,9 @@
 
 namespace metaprof {
 
+/// Errors that show before a model is read: `--env` is malformed, the table of `--workspaces` cannot be read.
+void check_options(const ProfileOptions& options);
+
 /// The device that `--device` and `--memory` describe.
 DeviceProfile device_of(const ProfileOptions& options);
 

@@ -40,6 +40,7 @@ Trace trace_of(const CLI::App& command, const ProfileOptions& options, const Dev
 
 int profile(const CLI::App& command, const ProfileOptions& options) {
   check_report_options(options.files, options.text);
+  check_options(options);
   const DeviceProfile device = device_of(options);
   ProfileReport report;
   const Trace trace = trace_of(command, options, device, report);

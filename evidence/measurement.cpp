@@ -155,6 +155,12 @@ MeasuredInput input_of(const Member& input) {
   return result;
 }
 
+// A real device plans; an emulated one says so.
+bool has_planned_workspaces(const Member& root) {
+  const auto emulated = root.find("emulated");
+  return !emulated || !emulated->boolean() || root.find("workspaces").has_value();
+}
+
 }  // namespace
 
 std::string Measurement::export_name() const {
@@ -184,6 +190,7 @@ Measurement read_measurement(const std::filesystem::path& path) {
                           .image = optional_count(config, "image"),
                           .options = options_of(config),
                           .device_memory = {root.at("device_memory").count()},
+                          .planned_workspaces = has_planned_workspaces(root),
                           .parameter_tensors = root.at("parameters").at("tensors").count(),
                           .inputs = {},
                           .phases = {}};

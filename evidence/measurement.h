@@ -40,6 +40,7 @@ struct Measurement {
   std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
   MeasuredOptions options;
   Bytes device_memory;
+  bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
   int64_t parameter_tensors = 0;
   std::vector<MeasuredInput> inputs;
   std::vector<MeasuredPhase> phases;

@@ -22,16 +22,21 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal("", "which command? There are profile, ops, allocator; metaprof --help shows examples");
-  expect_refusal("frobnicate", "there is no command 'frobnicate'; there are profile, ops, allocator");
+  expect_refusal("",
+                 "which command? There are profile, ops, allocator, check, fit, diff, sweep; metaprof --help "
+                 "shows examples");
+  expect_refusal(
+      "frobnicate",
+      "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, sweep");
 }
 
 TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "profile x.pt2 --colour",
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
-  expect_refusal("--colour profile",
-                 "the command comes before '--colour'; there are profile, ops, allocator");
+  expect_refusal(
+      "--colour profile",
+      "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, sweep");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
@@ -52,11 +57,7 @@ TEST(Usage, BadValuesSayWhatIsExpected) {
                  "bwd_flop, fwd_time, bwd_time");
 }
 
-TEST(Usage, OptionsThatDoNotWorkYetSaySo) {
-  expect_refusal("profile x.pt2 --batch 3",
-                 "--batch does not work yet: export the model with the batch size that you want");
-  expect_refusal("profile x.pt2 --set x=3",
-                 "--set does not work yet: export the model with the inputs that you want");
+TEST(Usage, FilesAndVariablesThatAreNot) {
   expect_refusal("profile x.pt2 --workspaces no-such.jsonl", "no-such.jsonl: no such file");
   expect_refusal("profile x.pt2 --env A", "--env: 'A' is no NAME=VALUE");
 }
