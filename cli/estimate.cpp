@@ -32,8 +32,9 @@ AllocConf conf_of(const ProfileOptions& options, const DeviceProfile& device) {
 // Who knows what cuDNN plans: a file, then the library itself, then a rule. "none": plans are taken to need
 // nothing.
 std::unique_ptr<PlannedWorkspaces> workspaces_of(const ProfileOptions& options, const DeviceProfile& device) {
-  if (options.workspaces == "none" || device.type == DeviceType::cpu) return nullptr;
+  if (device.type == DeviceType::cpu) return nullptr;
   auto workspaces = std::make_unique<PlannedWorkspaces>();
+  if (options.workspaces == "none") return workspaces;
   if (options.workspaces != "auto")
     workspaces->add(WorkspaceSource::table,
                     std::make_unique<WorkspaceTable>(options.workspaces, device.name));
@@ -97,6 +98,7 @@ Trace run_program(const Program& program, const ProfileOptions& options, const D
   const auto& rule = workspaces->answers(WorkspaceSource::rule);
   report.workspaces.table = table.bytes;
   report.workspaces.planned = planned.bytes;
+  report.workspaces.unplanned_calls = workspaces->unanswered();
   if (rule.count > 0)
     message(
         fmt::format("note: workspaces of {} of {} calls of cuDNN are by rule: no table and no "

@@ -207,7 +207,8 @@ std::string profile_json(const ProfileReport& report) {
   json["unmodelled"] = unmodelled_json(memory);
   json["workspaces"] = {{"table", report.workspaces.table},
                         {"planned", report.workspaces.planned},
-                        {"rule", report.workspaces.rule}};
+                        {"rule", report.workspaces.rule},
+                        {"unplanned_calls", report.workspaces.unplanned_calls}};
   json["fits"] = fits(memory.phases, report.device_memory);
   json["out_of_memory"] = out_of_memory_json(report);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -18,10 +18,11 @@ namespace metaprof {
 /// An option's value as it was used; monostate: not given.
 using OptionValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
 
-/// Workspaces of libraries, by where their sizes come from: a table of measured ones, plans made by the
-/// library itself, a rule of the framework or library.
+/// Bytes of libraries' workspaces, by where their sizes come from: a table of measured ones, plans made by
+/// the library itself, a rule of the framework or library.
 struct WorkspaceSources {
   int64_t table = 0, planned = 0, rule = 0;
+  int64_t unplanned_calls = 0;  ///< calls of cuDNN whose workspaces nobody was asked for: they count as 0
 };
 
 struct ProfileReport {

@@ -208,6 +208,10 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
     text += title("Not modelled: results as the program records them, temporaries and FLOPs unknown");
     text += unmodelled_table(memory.unmodelled);
   }
+  if (report.workspaces.unplanned_calls > 0)
+    text +=
+        fmt::format("\nWorkspaces of {} calls of cuDNN count as 0 (--workspaces auto asks what it plans)\n",
+                    grouped(report.workspaces.unplanned_calls));
   return text + closing(report, options.colour);
 }
 

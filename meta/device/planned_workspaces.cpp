@@ -31,6 +31,7 @@ int64_t PlannedWorkspaces::first_answer(const Ask& ask) {
     answers.bytes += *bytes;
     return *bytes;
   }
+  ++unanswered_;
   return 0;
 }
 

@@ -68,6 +68,8 @@ class PlannedWorkspaces {
   int64_t attention(const AttentionPlan& plan, const DeviceProfile& device);
   /// Of a source so far.
   const Answers& answers(WorkspaceSource source) const { return answers_[static_cast<size_t>(source)]; }
+  /// Calls for which no source knew anything: they count as 0 bytes.
+  int64_t unanswered() const { return unanswered_; }
 
  private:
   template <class Ask>
@@ -75,6 +77,7 @@ class PlannedWorkspaces {
 
   std::vector<std::pair<WorkspaceSource, std::unique_ptr<WorkspacePlanner>>> planners_;
   std::array<Answers, kWorkspaceSources> answers_ = {};
+  int64_t unanswered_ = 0;
 };
 
 /// What is stated where neither a table nor the library answers; knows every operation.

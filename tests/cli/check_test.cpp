@@ -15,7 +15,7 @@ const std::string kModels = "tests/data/models", kRecordings = "tests/data/recor
 std::string changed(const std::string& name, const std::function<void(Json&)>& change) {
   Json json = Json::parse(read_file(kRecordings + name + ".json"));
   change(json);
-  const std::string path = testing::TempDir() + "metaprof_check_" + name + ".json";
+  const std::string path = testing::TempDir() + "metaprof_check_" + std::to_string(getpid()) + name + ".json";
   std::ofstream(path) << json.dump();
   return path;
 }
@@ -82,7 +82,7 @@ TEST(Check, AnErrorAboveTheToleranceIsAFinding) {
 // One activation is missing in the estimate: here the log has one more, the 4096 bytes after the first
 // request of a convolution's forward.
 TEST(Check, TheFirstEventThatDiffersIsNamed) {
-  const std::string base = testing::TempDir() + "metaprof_check_first";
+  const std::string base = testing::TempDir() + "metaprof_check_first" + std::to_string(getpid());
   std::filesystem::copy_file(kRecordings + "resnet18.json", base + ".json",
                              std::filesystem::copy_options::overwrite_existing);
   const std::string unpack =
@@ -103,7 +103,7 @@ TEST(Check, TheFirstEventThatDiffersIsNamed) {
 
 TEST(Check, MeasurementsThatCannotBeUsedSayWhy) {
   expect_refusal("check " + kModels + "/resnet18.pt2 --against no-such.json", "no-such.json: no such file");
-  const std::string cut = testing::TempDir() + "metaprof_check_cut.json";
+  const std::string cut = testing::TempDir() + "metaprof_check_cut" + std::to_string(getpid()) + ".json";
   std::ofstream(cut) << read_file(kRecordings + "resnet18.json").substr(0, 1000);
   expect_refusal("check " + kModels + "/resnet18.pt2 --against " + cut,
                  cut + ": is no JSON, or was cut off; a measurement is what tools/record_pytorch.py writes");
@@ -179,7 +179,7 @@ TEST(Check, AllRecordings) {
   const char* shared = std::getenv("METAPROF_SHARED");
   const std::filesystem::path folder = shared ? shared : "../shared";
   if (!std::filesystem::is_directory(folder / "recordings/models")) GTEST_SKIP() << "no recordings";
-  const std::string file = testing::TempDir() + "metaprof_check_all.json";
+  const std::string file = testing::TempDir() + "metaprof_check_all" + std::to_string(getpid()) + ".json";
   const Outcome outcome = run_program("check --models " + (folder / "models").string() + " --against " +
                                       (folder / "recordings/models").string() + "/*.json --json " + file);
   std::cout << outcome.out;

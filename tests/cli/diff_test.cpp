@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 const std::string kBase = "tests/data/fixtures/base.pt2";  // Linear(4, 3), relu, cross-entropy
 
 std::string profile(const std::string& name, const std::string& options) {
-  const std::string file = testing::TempDir() + "metaprof_diff_" + name + ".json";
+  const std::string file = testing::TempDir() + "metaprof_diff_" + std::to_string(getpid()) + name + ".json";
   EXPECT_EQ(run_program("profile " + kBase + " --steps 1 " + options + " --json " + file).exit_code, 0);
   return file;
 }
@@ -54,7 +54,7 @@ TEST(Diff, AllFiguresOrTheMostTelling) {
 TEST(Diff, FilesThatAreNoReportsSayWhy) {
   const std::string report = profile("report", "");
   const auto file = [](const std::string& name, const std::string& text) {
-    const std::string path = testing::TempDir() + "metaprof_diff_" + name;
+    const std::string path = testing::TempDir() + "metaprof_diff_" + std::to_string(getpid()) + name;
     std::ofstream(path) << text;
     return path;
   };
