@@ -223,9 +223,10 @@ Gradients gradients(Backward& b) {
   return out;
 }
 
-// Under autocast the weights are cast into a flat buffer, copy by copy, so that gradients find back; the rest is
-// cast from right to left. All of it to fp16, whatever autocast's own type (aten/src/ATen/cudnn/AutocastRNN.cpp
-// names kHalf; recorded: lstm-lm.amp-bf16, whose head casts its input once more).
+// Under autocast the weights are cast into a flat buffer, copy by copy, so that gradients find back; the rest
+// is cast from right to left. All of it to fp16, whatever autocast's own type
+// (aten/src/ATen/cudnn/AutocastRNN.cpp names kHalf; recorded: lstm-lm.amp-bf16, whose head casts its input
+// once more).
 void cast_and_flatten(Call& c) {
   Session& s = c.session;
   constexpr DType to = DType::f16;

@@ -1,11 +1,14 @@
 // Backward passes of recorded training steps of the real framework: the same nodes, in the same order, and
 // between them the same allocations and frees of the same blocks, those of kernels' temporaries included.
 
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "evidence/gzip_lines.h"
@@ -45,6 +48,12 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
+// "torch::autograd::AccumulateGrad": nodes that no table of derivatives made.
+std::string_view without_namespace(std::string_view name) {
+  constexpr std::string_view kNamespace = "torch::autograd::";
+  return name.starts_with(kNamespace) ? name.substr(kNamespace.size()) : name;
+}
+
 Happenings recorded_backward(const std::string& path) {
   Happenings happened;
   Blocks blocks;
@@ -59,7 +68,7 @@ Happenings recorded_backward(const std::string& path) {
     } else if (words[0] == "-") {
       blocks.gone(words[1]);
     } else if (words[0] == ">" && words[1] == "evaluate") {
-      if (backward) happened.emplace_back(words[2]);
+      if (backward) happened.emplace_back(without_namespace(words[2]));
       continue;
     } else {
       continue;
@@ -109,47 +118,105 @@ void sort_frees(Happenings& happened) {
   }
 }
 
-void expect_recorded_backward(const std::string& recording, const std::string& model) {
-  SCOPED_TRACE(recording);
-  Happenings recorded = recorded_backward(recording);
-  Happenings ours = our_backward(run_steps(read_pt2(model), *find_device("h200"), {}));
-  ASSERT_GT(recorded.size(), 20U);
+// What the head of a recording says about the run: the model's file and the step.
+struct RecordedStep {
+  std::string model, device;
+  StepOptions options;
+};
+
+RecordedStep read_head(const fs::path& path) {
+  std::ifstream file(path);
+  const nlohmann::json config = nlohmann::json::parse(file)["config"];
+  RecordedStep step{.model = config["model"], .device = config["device"], .options = {}};
+  for (const auto& [key, letter] : {std::pair{"batch", "b"}, std::pair{"seq", "s"}, std::pair{"image", "i"}})
+    if (!config[key].is_null()) step.model += "." + (letter + std::to_string(config[key].get<int>()));
+  step.model += ".pt2";
+  StepOptions& options = step.options;
+  options.precision = config["precision"];
+  options.optimizer = config["optimizer"];
+  options.optimizer_impl = config["optimizer_impl"];
+  options.steps = config["steps"];
+  options.accumulate = config["accumulate"];
+  if (!config["clip_norm"].is_null()) options.clip_norm = config["clip_norm"].get<double>();
+  if (!config["clip_value"].is_null()) options.clip_value = config["clip_value"].get<double>();
+  options.zero_grad_to_none = config["zero_grad_to_none"];
+  options.channels_last = config["channels_last"];
+  if (!config["checkpoint"].is_null()) options.checkpoint = config["checkpoint"];
+  options.checkpoint_reentrant = config["checkpoint_reentrant"];
+  options.mode = config["mode"];
+  for (const auto& [name, value] : config["env"].items()) options.environment[name] = value;
+  return step;
+}
+
+// The first difference, in words; empty if there is none. `recording`: the path without ".json".
+std::string difference(const std::string& recording, const fs::path& models) {
+  const RecordedStep step = read_head(recording + ".json");
+  Happenings recorded = recorded_backward(recording + ".log.gz");
+  Happenings ours = our_backward(
+      run_steps(read_pt2((models / step.model).string()), *find_device(step.device), step.options));
   sort_frees(recorded);
   sort_frees(ours);
   const auto [ours_at, recorded_at] =
       std::mismatch(ours.begin(), ours.end(), recorded.begin(), recorded.end());
-  if (ours_at == ours.end() && recorded_at == recorded.end()) return;
+  if (ours_at == ours.end() && recorded_at == recorded.end()) return {};
   auto text = [](const Happenings& all, Happenings::iterator at) {
     return at == all.end() ? "the end" : *at;
   };
-  ADD_FAILURE() << "number " << recorded_at - recorded.begin() << " of " << recorded.size() << ": recorded '"
-                << text(recorded, recorded_at) << "', ours '" << text(ours, ours_at) << "'";
+  return "number " + std::to_string(recorded_at - recorded.begin()) + " of " +
+         std::to_string(recorded.size()) + ": recorded '" + text(recorded, recorded_at) + "', ours '" +
+         text(ours, ours_at) + "'";
 }
-
-struct Step {
-  const char *recording, *model;
-};
 
 TEST(RecordedBackward, OfSmallModels) {
-  for (const Step& step : {Step{"tied-lm", "tied_lm"},  // the embedding's weight is the head's, too
-                           Step{"lstm-lm", "lstm_lm"}, Step{"resnet18", "resnet18"}, Step{"gpt2", "gpt2"}})
-    expect_recorded_backward(std::string("tests/data/recordings/") + step.recording + ".log.gz",
-                             std::string("tests/data/models/") + step.model + ".pt2");
+  // tied-lm: the embedding's weight is the head's, too.
+  for (const char* name : {"tied-lm", "lstm-lm", "resnet18", "gpt2"})
+    EXPECT_EQ(difference(std::string("tests/data/recordings/") + name, "tests/data/models"), "") << name;
 }
 
-TEST(RecordedBackward, OfMoreModels) {
+// Recordings whose backward differs, because what comes before it does: the names with a shell's wildcards,
+// and why. One that no longer differs is a failure.
+struct Exception {
+  const char *names, *why;
+};
+const Exception kDiffer[] = {
+    {"tiny-llama.amp-*",
+     "autocast is off where rotary frequencies are computed; the program does not show it"},
+    {"t5-small.amp-*", "the model's Python compares dtypes and casts; the program does not show it"},
+    {"tiny-llama.ckpt-*", "a region holds position_ids, which no call in it uses"},
+    {"llama-3-2-1b.ckpt-*", "a region holds position_ids, which no call in it uses"},
+    {"swin-t.ckpt-*", "locals of a helper without a frame of its own, in a region that is computed again"},
+    {"tiny-llama.asgd.for-loop.*", "the number of ASGD's temporaries"},
+};
+
+const char* why_it_differs(const std::string& name) {
+  for (const Exception& exception : kDiffer)
+    if (fnmatch(exception.names, name.c_str(), 0) == 0) return exception.why;
+  return nullptr;
+}
+
+bool runs_out_of_memory(const fs::path& head) {
+  std::ifstream file(head);
+  return !nlohmann::json::parse(file)["config"]["memory_mib"].is_null();
+}
+
+TEST(RecordedBackward, OfAllRecordings) {
   const char* given = std::getenv("METAPROF_SHARED");
   const fs::path shared = given ? fs::path(given) : fs::path("..") / "shared";
-  if (!fs::exists(shared / "recordings" / "models"))
-    GTEST_SKIP() << shared.string() << " is not there: set METAPROF_SHARED";
-  for (const char* name :
-       {"bert-base", "mlp", "alexnet", "autoencoder", "unet", "whisper-tiny", "tiny-llama", "tiny-mixtral",
-        "lora-mlp", "transformer-encoder", "vit-b-16", "t5-small", "distilbert", "dlrm"}) {
-    std::string model = name;
-    std::replace(model.begin(), model.end(), '-', '_');
-    expect_recorded_backward((shared / "recordings" / "models" / (std::string(name) + ".log.gz")).string(),
-                             (shared / "models" / (model + ".pt2")).string());
+  const fs::path folder = shared / "recordings" / "models";
+  if (!fs::exists(folder)) GTEST_SKIP() << shared.string() << " is not there: set METAPROF_SHARED";
+  int equal = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json" || runs_out_of_memory(entry.path())) continue;
+    const std::string name = entry.path().stem().string();
+    const std::string found = difference((folder / name).string(), shared / "models");
+    if (const char* why = why_it_differs(name)) {
+      EXPECT_NE(found, "") << name << " is equal by now: take it out of the exceptions (" << why << ")";
+    } else {
+      EXPECT_EQ(found, "") << name;
+    }
+    equal += found.empty();
   }
+  EXPECT_GT(equal, 0);
 }
 
 }  // namespace
