@@ -172,6 +172,13 @@ void fetch_ahead(const Node& node) {
   }
 }
 
+// A node ends, whether its formula returns or not.
+struct EndOfNode {
+  Trace& trace;
+  uint32_t record;
+  ~EndOfNode() { trace.add({.kind = Event::Kind::end, .id = record}); }
+};
+
 class Evaluation {
  public:
   explicit Evaluation(GraphTask& task)
@@ -189,6 +196,7 @@ class Evaluation {
   void evaluate(Node& node, Gradients incoming) {
     fetch_ahead(node);
     session_.trace.add({.kind = Event::Kind::node, .id = node.record});
+    const EndOfNode end{session_.trace, node.record};
     Scoped<uint32_t> in_node(session_.node, node.record + 1);
     Scoped<uint32_t> in_module(session_.module, session_.trace.nodes[node.record].module);
     Scoped<uint16_t> on_stream(session_.stream, node.stream);
@@ -199,7 +207,6 @@ class Evaluation {
       if (state_.anomaly && state_.anomaly_checks_nan) look_for_nan(outgoing);
       for (size_t i = 0; i < outgoing.size(); ++i) route(node, i, std::move(outgoing[i]));
     }
-    session_.trace.add({.kind = Event::Kind::end, .id = node.record});
   }
 
   // Takes the gradients that the caller wants; false if the node itself need not run. Of a node that does,
@@ -323,8 +330,16 @@ void plan_execution(GraphTask& task, std::span<const Edge> roots, std::span<cons
   }
 }
 
+// torch/autograd/__init__.py, _make_grads, and the engine's validation of roots.
+Tensor given_gradient(Session& session, const Tensor& root, const Tensor& gradient, size_t i) {
+  if (gradient.sizes() != root.sizes())
+    fail("backward: gradient {} is {}, but output {} is {}: their sizes must be equal", i, describe(gradient),
+         i, describe(root));
+  return gradient.dtype() == root.dtype() ? gradient : call<"to.dtype">(session, gradient, root.dtype());
+}
+
 Tensor root_gradient(Session& session, const Tensor& root, std::span<const Tensor> gradients, size_t i) {
-  if (i < gradients.size() && gradients[i].defined()) return gradients[i];
+  if (i < gradients.size() && gradients[i].defined()) return given_gradient(session, root, gradients[i], i);
   if (root.numel() != 1)
     fail("backward: a gradient can be made up only for outputs of one element; got {}", describe(root));
   Scoped<Category> born_as(session.category, Category::temporary);
@@ -369,6 +384,8 @@ Ref<Node> start(GraphTask& task, std::span<const Edge> roots, const Gradients& g
 Gradients backward(Session& session, std::span<const Tensor> roots, std::span<const Tensor> gradients,
                    std::span<const Tensor> inputs, const BackwardOptions& options) {
   AutogradState& state = autograd_state(session);
+  if (gradients.size() > roots.size())
+    fail("backward: {} gradients for {} outputs", gradients.size(), roots.size());
   std::vector<Edge> root_edges, input_edges;
   Gradients root_gradients;
   for (size_t i = 0; i < roots.size(); ++i) {

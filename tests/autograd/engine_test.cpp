@@ -105,6 +105,10 @@ TEST_F(Engine, RefusesRootsThatHaveNoGraphOrNoGradient) {
             "backward: output 0 does not require grad and has no grad_fn");
   EXPECT_EQ(message_of([&] { backward(*session_, vector); }),
             "backward: a gradient can be made up only for outputs of one element; got f32[4]");
+  const Tensor wrong[] = {tensor({5})}, several[] = {tensor({4}), tensor({4})};
+  EXPECT_EQ(message_of([&] { backward(*session_, vector, wrong); }),
+            "backward: gradient 0 is f32[5], but output 0 is f32[4]: their sizes must be equal");
+  EXPECT_EQ(message_of([&] { backward(*session_, vector, several); }), "backward: 2 gradients for 1 outputs");
   const Tensor inputs[] = {plain[0]}, ones[] = {tensor({4})};
   EXPECT_EQ(message_of([&] { backward(*session_, vector, ones, inputs); }),
             "backward: an input does not require grad: f32[1]");
@@ -124,6 +128,27 @@ TEST_F(Engine, SumsAndCastsGradientsToWhatTheyBelongTo) {
   run_backward(y);
   EXPECT_EQ(describe(bias.grad()), "bf16[3]");
   EXPECT_EQ(calls_since(begin), (Names{"sum.dim_IntList", "view", "to.dtype"}));
+}
+
+TEST_F(Engine, CastsTheGradientOfARoot) {
+  const Tensor x = leaf({4}, DType::bf16);
+  const Tensor roots[] = {neg(x)}, gradients[] = {tensor({4})};
+  const size_t begin = mark();
+  backward(*session_, roots, gradients);
+  EXPECT_EQ(calls_since(begin), (Names{"to.dtype", "neg"}));
+  EXPECT_EQ(describe(x.grad()), "bf16[4]");
+}
+
+TEST_F(Engine, ANodeThatFailsEndsInTheTrace) {
+  const Tensor x = leaf({4}), y = exp(x);
+  call<"zero_">(*session_, y);
+  message_of([&] { run_backward(y); });
+  int open = 0;
+  for (const Event& event : session_->trace.events) {
+    open += event.kind == Event::Kind::node || event.kind == Event::Kind::call;
+    open -= event.kind == Event::Kind::end;
+  }
+  EXPECT_EQ(open, 0);
 }
 
 TEST_F(Engine, AFormulaOfWrongSizesIsRefused) {
