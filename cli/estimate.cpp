@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/model_inputs.h"
 #include "cli/sizes.h"
 #include "frontend/workspace_table.h"
 #include "meta/core/error.h"
+#include "meta/trace/text.h"
 #include "planner/cudnn_planner.h"
 #include "profiler/allocator/caching_allocator.h"
 #include "profiler/allocator/exact_allocator.h"
@@ -105,6 +108,15 @@ Trace run_program(const Program& program, const ProfileOptions& options, const D
                     "installed cuDNN says what it plans",
                     rule.count, table.count + planned.count + rule.count));
   return trace;
+}
+
+Trace trace_of(const CLI::App& command, const ProfileOptions& options, const DeviceProfile& device,
+               ProfileReport& report) {
+  if (!is_trace_file(options.model)) return run_program(program_of(options), options, device, report);
+  refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+  if (options.workspaces != "none") fail("--workspaces has no effect on a trace: it has its workspaces");
+  report.model = std::filesystem::path(options.model).stem().string();
+  return parse_trace(read_text_file(options.model), options.model);
 }
 
 Phases replay_trace(const Trace& trace, const ProfileOptions& options, const DeviceProfile& device,

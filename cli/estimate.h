@@ -32,6 +32,10 @@ Program program_of(const ProfileOptions& options);
 Trace run_program(const Program& program, const ProfileOptions& options, const DeviceProfile& device,
                   ProfileReport& report);
 
+/// The model's run; or the trace, if MODEL is one. Errors: options of the step were given with a trace.
+Trace trace_of(const CLI::App& command, const ProfileOptions& options, const DeviceProfile& device,
+               ProfileReport& report);
+
 /// Everything that a report says of a run. Errors: `options.alloc_conf` is malformed, or there is no cache to
 /// configure.
 void profile_trace(const Trace& trace, const ProfileOptions& options, const DeviceProfile& device,

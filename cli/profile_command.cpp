@@ -29,15 +29,6 @@ constexpr const char* kDescription =
     "MODEL is a .pt2 that torch.export.save wrote, or the text of a trace (*.trace).\n"
     "Exit status: 0 it fits, 1 it does not fit, 2 bad usage or input.\n";
 
-Trace trace_of(const CLI::App& command, const ProfileOptions& options, const DeviceProfile& device,
-               ProfileReport& report) {
-  if (!is_trace_file(options.model)) return run_program(program_of(options), options, device, report);
-  refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
-  if (options.workspaces != "none") fail("--workspaces has no effect on a trace: it has its workspaces");
-  report.model = std::filesystem::path(options.model).stem().string();
-  return parse_trace(read_text_file(options.model), options.model);
-}
-
 int profile(const CLI::App& command, const ProfileOptions& options) {
   check_report_options(options.files, options.text);
   check_options(options);

@@ -25,6 +25,9 @@ struct ProfileOptions {
   TextOptions text;
 };
 
+/// MODEL, the step, the device and the inputs: what every command has that runs a model.
+void add_run_options(CLI::App& command, ProfileOptions& options);
+/// These, and those of the report.
 void add_profile_options(CLI::App& command, ProfileOptions& options);
 
 /// Errors: an option of the step plan was given.

@@ -18,6 +18,7 @@ struct Life {
   int32_t freed_in = kNoNode;
   bool born_forward = false, born_backward = false, born_again = false;
   bool freed_backward = false;
+  bool is_gradient = false;          // of a parameter
   bool alive = false;                // now, while passing
   bool alive_after_forward = false;  // of those on the device
   bool read_outside = false;         // by another group than the one in which it was born, in the forward
@@ -108,15 +109,15 @@ class Pass {
         now = owner;
         again_now = again;
         visiting = true;
-        profile_.visits.push_back(
-            {.node = owner, .backward = backward, .again = again, .live = live_, .most = live_});
+        begin_visit(owner, backward, again);
       }
+      if (event.kind == Event::Kind::category) note_category(event);
       if (event.kind == Event::Kind::call && !backward) note_reads(trace_.calls[event.id], owner);
       if (event.kind == Event::Kind::end && !backward) note_results(event, owner);
       if (backward && !again && owner != kNoNode) row(owner).has_backward = true;
       if (count_live(event)) {
         note_change(event, owner, backward, again);
-        profile_.visits.back().most = std::max(profile_.visits.back().most, live_);
+        note_fullest();
       }
     }
     for (const NodeVisit& visit : profile_.visits) {
@@ -127,6 +128,43 @@ class Pass {
     }
   }
 
+  void begin_visit(int32_t owner, bool backward, bool again) {
+    NodeVisit& visit = profile_.visits.emplace_back();
+    visit.node = owner;
+    visit.backward = backward;
+    visit.again = again;
+    visit.live = visit.most = live_;
+    visit.gradients = live_gradients_;
+    visit.activations = live_activations_;
+    temporary_at_begin_ = live_temporary_;
+  }
+
+  void note_fullest() {
+    NodeVisit& visit = profile_.visits.back();
+    if (live_ <= visit.most) return;
+    visit.most = live_;
+    visit.activations = live_activations_;
+    visit.activation_gradients = live_temporary_ - temporary_at_begin_;
+  }
+
+  // The sum to which a storage belongs now; null: to none.
+  Bytes* kind_of(uint32_t storage) {
+    const Life& life = lives_[storage];
+    if (!is_result(storage)) return nullptr;
+    if (life.is_gradient) return &live_gradients_;
+    if (life.born_forward || life.born_again) return &live_activations_;
+    return life.born_backward ? &live_temporary_ : nullptr;
+  }
+
+  void note_category(const Event& event) {
+    Life& life = lives_[event.id];
+    const bool gradient = static_cast<Category>(event.detail) == Category::gradient;
+    if (!life.alive || !on_device(event.id) || life.is_gradient == gradient) return;
+    if (Bytes* kind = kind_of(event.id)) *kind -= bytes(event.id);
+    life.is_gradient = gradient;
+    if (Bytes* kind = kind_of(event.id)) *kind += bytes(event.id);
+  }
+
   void note_change(const Event& event, int32_t owner, bool backward, bool again) {
     Life& life = lives_[event.id];
     if (event.kind == Event::Kind::alloc) {
@@ -134,7 +172,9 @@ class Pass {
       life.born_forward = !backward;
       life.born_backward = backward;
       life.born_again = again;
+      if (Bytes* kind = kind_of(event.id)) *kind += bytes(event.id);
     } else {
+      if (Bytes* kind = kind_of(event.id)) *kind -= bytes(event.id);
       life.freed_in = owner;
       life.freed_backward = backward;
       // Something from before the forward that it lets go.
@@ -147,6 +187,7 @@ class Pass {
       const TensorRecord& tensor = trace_.tensors[call.first_tensor + k];
       if (tensor.storage == 0) continue;
       Life& life = lives_[tensor.storage];
+      if (life.born_in != owner) life.read_outside = true;
       if (owner == kNoNode) continue;
       if (is_state_[tensor.storage]) {
         if (on_device(tensor.storage) && !buffers_.contains(tensor.storage) &&
@@ -154,7 +195,6 @@ class Pass {
           row(owner).parameters += bytes(tensor.storage);
         continue;
       }
-      if (life.born_in != owner) life.read_outside = true;
       add_read(owner, maker_of(tensor));
     }
   }
@@ -275,12 +315,6 @@ class Pass {
   }
 
   void settle_backward() {
-    std::vector<bool> is_gradient(trace_.storages.size());
-    for (size_t i = graph_.backward.begin; i < graph_.backward.end; ++i) {
-      const Event& event = trace_.events[i];
-      if (event.kind == Event::Kind::category)
-        is_gradient[event.id] = static_cast<Category>(event.detail) == Category::gradient;
-    }
     for (uint32_t id = 1; id < trace_.storages.size(); ++id) {
       const Life& life = lives_[id];
       if (life.freed_backward && (!life.born_backward || life.freed_in != life.born_in))
@@ -290,7 +324,7 @@ class Pass {
       NodeRow& made = row(life.born_in);
       if (life.born_again) {
         made.recomputed += bytes(id);
-      } else if (is_gradient[id]) {
+      } else if (life.is_gradient) {
         made.bwd_mem_grad += bytes(id);
       } else {
         (is_result(id) ? made.bwd_mem_out : made.bwd_mem_other) += bytes(id);
@@ -337,7 +371,7 @@ class Pass {
   const std::vector<const TensorRecord*> tensors_;
   std::vector<Life> lives_;
   std::vector<bool> is_state_;
-  Bytes live_;
+  Bytes live_, live_gradients_, live_activations_, live_temporary_, temporary_at_begin_;
   std::unordered_set<uint32_t> buffers_, read_state_, saved_;
   std::unordered_map<uint32_t, std::vector<Result>> results_;  // by storage
   std::map<int32_t, std::set<uint32_t>> aliases_;              // by group

@@ -79,6 +79,10 @@ struct NodeVisit {
   bool backward = false, again = false;  ///< again: its forward is computed again
   Bytes live;                            ///< at its beginning
   Bytes most;                            ///< the largest live bytes within it
+  Bytes gradients;                       ///< of parameters, alive at its beginning
+  Bytes activations;                     ///< results of the forward alive at its fullest moment
+  Bytes activation_gradients;  ///< results of the backward alive then, less those at its beginning, without
+                               ///< gradients of parameters
 };
 
 struct NodeProfile {

@@ -23,20 +23,21 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
-                 "which command? There are profile, ops, allocator, check, fit, diff, sweep; metaprof --help "
+                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input; "
+                 "metaprof --help "
                  "shows examples");
-  expect_refusal(
-      "frobnicate",
-      "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, sweep");
+  expect_refusal("frobnicate",
+                 "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
+                 "sweep, plan-input");
 }
 
 TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "profile x.pt2 --colour",
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
-  expect_refusal(
-      "--colour profile",
-      "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, sweep");
+  expect_refusal("--colour profile",
+                 "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
+                 "sweep, plan-input");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

@@ -1,0 +1,31 @@
+#pragma once
+// What planners of activation checkpointing read: docs/planners.md describes every field with its unit.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/plan_input.h"
+
+namespace metaprof {
+
+struct PlanReport {
+  std::string model, device;
+  std::string root_type;  ///< of the model, "ResNet"
+  PlanInput input;
+};
+
+/// "rotor", "checkmate", "sac", "knapsack", "csv", "json".
+std::vector<std::string> plan_formats();
+
+/// Errors: an unknown format.
+std::string plan_record(const PlanReport& report, std::string_view format);
+
+/// A line of at most two pieces through points (x from 0 to 1): the least squares over all places of the
+/// bend.
+struct TwoPieces {
+  std::vector<double> slopes, intercepts, breakpoints;  ///< breakpoints: 0, the bend if there is one, 1
+};
+TwoPieces fit_two_pieces(const std::vector<std::pair<double, double>>& points);
+
+}  // namespace metaprof
