@@ -1,0 +1,182 @@
+// When Python lets values go, from stack traces as a .pt2 has them (docs/lifetimes.md).
+
+#include "meta/step/lifetimes.h"
+
+#include <gtest/gtest.h>
+
+#include "meta/ops/all.h"
+#include "meta/step/conversions.h"
+
+namespace metaprof {
+namespace {
+
+// One call: "result = op(arguments)" and its stack, a line per frame: "function:line code".
+struct Call {
+  std::vector<std::string> results;
+  std::string op;
+  std::vector<std::string> arguments;
+  std::vector<SourceFrame> stack;
+};
+
+SourceFrame at(int line, const std::string& code, const std::string& file = "model.py") {
+  return {.file = file, .function = "forward", .code = code, .line = line};
+}
+
+class Model {
+ public:
+  explicit Model(const std::vector<std::string>& inputs) {
+    for (const std::string& input : inputs) {
+      program.graph.inputs.push_back(value(input));
+      program.inputs.push_back({.value = value(input), .name = input, .constant = {}});
+    }
+  }
+
+  Model& add(const Call& call) {
+    program.graph.nodes.push_back(node_of(call));
+    return *this;
+  }
+
+  // A call of a sub-graph, which has no stack of its own.
+  Model& add_region(const std::vector<std::string>& results, const std::vector<std::string>& arguments,
+                    const Call& inside) {
+    GraphNode node = node_of({results, "higher_order::wrap_with_set_grad_enabled", arguments, {}});
+    node.source = -1;
+    auto body = std::make_shared<Graph>();
+    body->nodes.push_back(node_of(inside));
+    Operand operand;
+    operand.kind = Operand::Kind::graph;
+    operand.graph = body;
+    node.operands.insert(node.operands.begin(), operand);
+    program.graph.nodes.push_back(node);
+    return *this;
+  }
+
+  // The call after which a value is let go; −1: by none.
+  int dropped(const std::string& name) {
+    const auto lifetimes = value_lifetimes(program, program.graph, standard_registry());
+    const int node = lifetimes[size_t(value(name))];
+    return node == static_cast<int>(program.graph.nodes.size()) ? -1 : node;
+  }
+
+  ValueId value(const std::string& name) {
+    for (size_t i = 0; i < program.graph.values.size(); ++i)
+      if (program.graph.values[i].name == name) return static_cast<ValueId>(i);
+    ValueFacts facts;
+    facts.name = name;
+    facts.tensor.emplace();
+    facts.tensor->sizes = {2, 3};
+    facts.tensor->strides = {3, 1};
+    program.graph.values.push_back(facts);
+    return static_cast<ValueId>(program.graph.values.size() - 1);
+  }
+
+  Program program;
+
+ private:
+  GraphNode node_of(const Call& call) {
+    GraphNode node;
+    node.op = call.op;
+    for (const std::string& argument : call.arguments) {
+      Operand operand;
+      operand.kind = Operand::Kind::value;
+      operand.value = value(argument);
+      node.operands.push_back(operand);
+    }
+    for (const std::string& result : call.results) node.targets.push_back({.values = {value(result)}});
+    node.source = static_cast<int32_t>(program.source_stacks.size());
+    program.source_stacks.push_back(call.stack);
+    return node;
+  }
+};
+
+TEST(Lifetimes, ATemporaryGoesWithItsLastUseAVariableWithItsName) {
+  Model model({"x"});
+  model.add({{"a"}, "aten::relu", {"x"}, {at(1, "y = torch.relu(x).exp()")}})
+      .add({{"b"}, "aten::exp", {"a"}, {at(1, "y = torch.relu(x).exp()")}})
+      .add({{"c"}, "aten::neg", {"b"}, {at(2, "z = -y")}})
+      .add({{"d"}, "aten::neg", {"c"}, {at(3, "y = -z")}})
+      .add({{"e"}, "aten::neg", {"d"}, {at(4, "return -y")}});
+  EXPECT_EQ(model.dropped("a"), 1) << "a temporary: when exp returns";
+  EXPECT_EQ(model.dropped("b"), 3) << "y, until the name is bound again";
+  EXPECT_EQ(model.dropped("c"), 4) << "z, until the function returns";
+}
+
+// `out, _ = self.rnn(x)`: nobody uses the second result, but `_` holds it until the caller returns. In the
+// module it was `result`, which would go when the module returns.
+TEST(Lifetimes, AnElementOfAReturnedTupleHasTheCallersName) {
+  const SourceFrame caller = at(10, "out, _ = self.rnn(x)"), next = at(11, "return self.head(out)");
+  Model model({"x"});
+  model.add({{"out", "hidden"}, "aten::lstm.input", {"x"}, {caller, at(5, "result = _VF.lstm(x)", "rnn.py")}})
+      .add({{"y"}, "aten::relu", {"out"}, {next}})
+      .add({{"z"}, "aten::exp", {"y"}, {next}});
+  EXPECT_EQ(model.dropped("hidden"), 2);
+}
+
+// `x = self.rnn(x)[0]`: the tuple is a temporary.
+TEST(Lifetimes, ATupleThatNoNameHoldsGoesWithTheCall) {
+  const SourceFrame caller = at(10, "x = self.rnn(x)[0]"), next = at(11, "return self.head(x)");
+  Model model({"x"});
+  model.add({{"out", "hidden"}, "aten::lstm.input", {"x"}, {caller, at(5, "result = _VF.lstm(x)", "rnn.py")}})
+      .add({{"y"}, "aten::relu", {"out"}, {next}})
+      .add({{"z"}, "aten::exp", {"y"}, {next}});
+  EXPECT_EQ(model.dropped("hidden"), 0);
+}
+
+// Without the stack of its calls the region would end the life of everything that it reads.
+TEST(Lifetimes, ARegionStandsWhereItsCallsStand) {
+  Model model({"x"});
+  model.add({{"positions"}, "aten::relu", {"x"}, {at(1, "positions = torch.relu(x)")}})
+      .add_region({"r"}, {"positions"},
+                  {{"r"}, "aten::exp", {"positions"}, {at(2, "r = torch.exp(positions)")}})
+      .add({{"y"}, "aten::neg", {"r"}, {at(3, "y = -r")}})
+      .add({{"z"}, "aten::neg", {"y"}, {at(4, "return -y")}});
+  EXPECT_EQ(model.dropped("positions"), 3) << "a variable, until the function returns";
+}
+
+// def attend(x): q, k = …; attn = q.matmul(k); return attn.softmax(-1).exp(): only the call of it is seen.
+TEST(Lifetimes, FactorsInAFunctionWithoutAFrameAreVariables) {
+  const std::vector<SourceFrame> call = {at(1, "return attend(x)")};
+  Model model({"x"});
+  model.add({{"q"}, "aten::relu", {"x"}, call})
+      .add({{"k"}, "aten::exp", {"x"}, call})
+      .add({{"attn"}, "aten::matmul", {"q", "k"}, call})
+      .add({{"p"}, "aten::neg", {"attn"}, call})
+      .add({{"y"}, "aten::exp", {"p"}, call});
+  EXPECT_EQ(model.dropped("q"), 4) << "when attend returns";
+  EXPECT_EQ(model.dropped("attn"), 3) << "a pointwise operator's argument is none";
+
+  const std::vector<SourceFrame> expression = {at(1, "return torch.relu(x).matmul(torch.exp(x)).neg()")};
+  Model plain({"x"});
+  plain.add({{"q"}, "aten::relu", {"x"}, expression})
+      .add({{"k"}, "aten::exp", {"x"}, expression})
+      .add({{"attn"}, "aten::matmul", {"q", "k"}, expression})
+      .add({{"y"}, "aten::neg", {"attn"}, expression});
+  EXPECT_EQ(plain.dropped("q"), 2) << "no function of the model's: an expression's temporary";
+}
+
+// RMSNorm: h = h.to(torch.float32); h = h * h; return h. The caller's residual is the tensor before.
+Model norm_and_residual(const std::string& last) {
+  const SourceFrame caller = at(10, "h = self.norm(x)"), sum = at(11, "return x + h");
+  Model model({"ids"});
+  model.add({{"x"}, "aten::relu", {"ids"}, {at(9, "x = torch.relu(ids)")}})
+      .add({{"wide"}, "aten::to.dtype", {"x"}, {caller, at(1, "h = h.to(torch.float32)", "norm.py")}})
+      .add({{"square"}, "aten::mul.Tensor", {"wide", "wide"}, {caller, at(2, last, "norm.py")}})
+      .add({{"y"}, "aten::add.Tensor", {"wide", "square"}, {sum}});
+  return model;
+}
+
+TEST(Conversions, OutsideOfItsFunctionAnIdleConversionIsItsArgument) {
+  Model model = norm_and_residual("h = h * h");
+  const auto graph = undo_conversions(model.program, model.program.graph);
+  ASSERT_TRUE(graph.has_value());
+  EXPECT_EQ(graph->nodes[2].operands[0].value, model.value("wide")) << "inside it is the converted one";
+  EXPECT_EQ(graph->nodes[3].operands[0].value, model.value("x")) << "the residual is not";
+}
+
+TEST(Conversions, WhatTheFunctionReturnsStaysConverted) {
+  Model model = norm_and_residual("return h * h, h");
+  EXPECT_FALSE(undo_conversions(model.program, model.program.graph).has_value());
+}
+
+}  // namespace
+}  // namespace metaprof
