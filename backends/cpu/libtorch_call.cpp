@@ -118,14 +118,19 @@ c10::IValue to_ivalue(const Argument& argument, const Value& value,
   }
 }
 
+std::vector<c10::IValue> call_libtorch_with_autograd(const Operator& op,
+                                                     const std::vector<c10::IValue>& arguments) {
+  const c10::OperatorHandle handle = find_operator(op);
+  std::vector<c10::IValue> stack = match_arguments(op, handle.schema(), arguments);
+  handle.callBoxed(&stack);
+  return stack;
+}
+
 std::vector<c10::IValue> call_libtorch(const Operator& op, const std::vector<c10::IValue>& arguments) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   try {
     if (const Recipe recipe = recipe_for(op.name)) return recipe(op, arguments);
-    const c10::OperatorHandle handle = find_operator(op);
-    std::vector<c10::IValue> stack = match_arguments(op, handle.schema(), arguments);
-    handle.callBoxed(&stack);
-    return stack;
+    return call_libtorch_with_autograd(op, arguments);
   } catch (const c10::Error& error) {
     throw NoNumbers(op.name + ": " + first_line(error.what_without_backtrace()));
   } catch (const NoNumbers&) {

@@ -18,6 +18,9 @@ c10::IValue to_ivalue(const Argument& argument, const Value& value,
 /// Results of libtorch's operator. `arguments`: one per argument of our schema. A NoNumbers says why there
 /// are none: libtorch has no such operator or argument, or refused the call.
 std::vector<c10::IValue> call_libtorch(const Operator& op, const std::vector<c10::IValue>& arguments);
+/// The same with libtorch's own autograd, and with its own exceptions (c10::Error).
+std::vector<c10::IValue> call_libtorch_with_autograd(const Operator& op,
+                                                     const std::vector<c10::IValue>& arguments);
 
 /// An operator that libtorch 1.13 lacks, computed with operators that it has; null if there is no such
 /// recipe. Takes one value per argument of our schema.

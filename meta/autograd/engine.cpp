@@ -392,11 +392,14 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
     if (!roots[i].requires_grad()) fail("backward: output {} does not require grad and has no grad_fn", i);
     root_gradients.push_back(root_gradient(session, roots[i], gradients, i));
     root_edges.push_back(gradient_edge(roots[i]));
+    // A view that no_grad mode made requires grad, but leads nowhere.
+    if (!root_edges.back().valid()) fail("backward: output {} does not require grad and has no grad_fn", i);
   }
   for (const Tensor& input : inputs) {
     if (!input.requires_grad()) fail("backward: an input does not require grad: {}", describe(input));
     if (options.accumulate) retain_grad(input);
     input_edges.push_back(gradient_edge(input));
+    if (!input_edges.back().valid()) fail("backward: an input has no grad_fn: {}", describe(input));
   }
   GraphTask task{.session = session,
                  .keep_graph = options.retain_graph || options.create_graph,

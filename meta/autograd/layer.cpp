@@ -21,6 +21,13 @@ bool any_requires_grad(const Call& call) {
   return false;
 }
 
+// A view without a derivative has no base (as_view, is_bw_differentiable).
+void forget_bases(const Value& value) {
+  if (value.is_tensor()) value.tensor()->base.reset();
+  if (value.is_tensors())
+    for (const Tensor& tensor : value.tensors()) tensor->base.reset();
+}
+
 // Views that come as a list from one call may not be written in place.
 void mark_list(const Value& list) {
   for (const Tensor& tensor : list.tensors())
@@ -74,7 +81,9 @@ void autograd_layer(Call& call) {
     node->save_arguments(call);
   }
   call.next();
-  if (op.record.facts.view)
+  if (op.record.facts.view && !op.has_derivative())
+    for (const Value& value : call.results) forget_bases(value);
+  if (op.record.facts.view && call.session.modes.grad)
     for (const Value& value : call.results)
       if (value.is_tensors()) mark_list(value);
   if (!records) return;

@@ -60,7 +60,7 @@ Edge gradient_edge(const Tensor& tensor) {
   if (!tensor.defined()) return {};
   refresh_view_history(tensor);
   if (tensor->grad_fn) return {Ref<Node>(grad_fn(tensor)), tensor->output_nr};
-  if (!tensor->requires_grad) return {};
+  if (!tensor->requires_grad) return {};  // a view that no_grad mode made leads nowhere
   return {accumulator_of(tensor), 0};
 }
 

@@ -1,6 +1,7 @@
 #include "meta/autograd/views.h"
 
 #include "meta/autograd/hooks.h"
+#include "meta/core/error.h"
 
 namespace metaprof {
 
@@ -14,6 +15,18 @@ bool overlaps_itself(const TensorImpl& tensor) {
   return false;
 }
 
+// Views whose history cannot be made again after a write (torch/csrc/autograd/variable.cpp,
+// handle_view_on_rebase).
+void refuse_special_view(std::string_view who, const TensorImpl& view, std::string_view how) {
+  if (view.view_origin == ViewOrigin::multi_output)
+    fail(
+        "{}: the output of a function that returns several views cannot be written in place{}: use its "
+        "out-of-place form",
+        who, how);
+  if (view.view_origin == ViewOrigin::no_grad)
+    fail("{}: a view that was made in no_grad mode cannot be written in place with grad mode on{}", who, how);
+}
+
 // What writes one value to every element may meet an element twice (check_mem_overlap(false) in
 // aten/native/Fill.cpp); writes through an index only warn.
 bool may_overlap_itself(const Operator& op) { return !op.in_place && op.schema.name != "aten::copy_"; }
@@ -23,24 +36,16 @@ bool may_overlap_itself(const Operator& op) { return !op.in_place && op.schema.n
 void check_in_place(const Call& call, const Tensor& self, bool records) {
   if (self->inference && !call.session.modes.inference)
     call.error("a tensor of inference mode cannot be written in place outside of it: clone it first");
+  if (records) {
+    if (self->base) refuse_special_view(call.op.name, *self, "");
+    if (self.requires_grad() && self->base && Tensor(self->base).is_leaf())
+      call.error("a view of a leaf that requires grad cannot be written in place");
+    if (self.requires_grad() && self.is_leaf())
+      call.error("a leaf that requires grad cannot be written in place");
+  }
   if (overlaps_itself(*self) && !may_overlap_itself(call.op))
     call.error("several elements of " + describe(self) +
                " lie at one place in memory, so it cannot be written in place: clone it first");
-  if (!records) return;
-  if (!self->base) {
-    if (self.requires_grad() && self.is_leaf())
-      call.error("a leaf that requires grad cannot be written in place");
-    return;
-  }
-  const Tensor base(self->base);
-  if (base.requires_grad() && base.is_leaf())
-    call.error("a view of a leaf that requires grad cannot be written in place");
-  if (self->view_origin == ViewOrigin::multi_output)
-    call.error(
-        "the output of a function that returns several views cannot be written in place: use its "
-        "out-of-place form");
-  if (self->view_origin == ViewOrigin::no_grad)
-    call.error("a view that was made in no_grad mode cannot be written in place with grad mode on");
 }
 
 CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> write)
@@ -56,6 +61,10 @@ CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> write)
 }
 
 Gradients CopySlices::apply(Gradients& incoming) {
+  if (released_)
+    fail(
+        "CopySlices: trying to go backward through the graph a second time, but it has been freed: use "
+        "retain_graph if you need to");
   Gradients outgoing;
   outgoing.resize(next.size());
   const Tensor& gradient = incoming[0];
@@ -112,6 +121,7 @@ void refresh_view_history(const Tensor& view) {
   const Tensor base(view->base);
   view->history_version = view->storage->version;
   if (!view->grad_fn && !base.requires_grad()) return;
+  refuse_special_view("a view is used", *view, ", nor what it is a view of");
   Session& session = view->storage->session();
   Scoped<bool> grad_mode(session.modes.grad, true);
   Scoped<bool> autograd(session.modes.below_autograd, false);

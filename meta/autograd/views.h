@@ -25,12 +25,16 @@ class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, Ref<Node> write);
   Gradients apply(Gradients& incoming) override;
-  void release_variables() override { write_->release_variables(); }
+  void release_variables() override {
+    write_->release_variables();
+    released_ = true;
+  }
 
  private:
   Sizes view_sizes_, view_strides_;
   int64_t view_offset_;
   Ref<Node> write_;
+  bool released_ = false;  // then it cannot run again, whether or not something was saved
 };
 
 }  // namespace metaprof

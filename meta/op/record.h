@@ -88,9 +88,10 @@ struct FlopsRule {
 enum class Autocast : uint8_t { none, lower_precision, fp32, fp32_set_dtype, promote, banned };
 
 struct Facts {
-  std::string_view node = {};  ///< name of the autograd node; default: CamelCase of the name + "Backward0"
-  bool in_place_too = false;   ///< `name_` exists and writes to self
-  bool view = false;           ///< the result looks into an argument
+  std::string_view node = {};   ///< name of the autograd node; default: CamelCase of the name + "Backward0"
+  bool in_place_too = false;    ///< `name_` exists and writes to self
+  bool writes_no_data = false;  ///< what is written is the history: no new version, allowed for leaves
+  bool view = false;            ///< the result looks into an argument
   bool random = false;
   Autocast autocast = Autocast::none;
   bool cudagraph_unsafe = false;

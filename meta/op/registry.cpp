@@ -169,7 +169,7 @@ void Registry::add(Op record, bool in_place) {
     op->writes |= argument.written;
     op->place.push_back(argument.is_tensor() ? tensors++ : others++);
   }
-  op->rewritten = rewritten_arguments(op->schema);
+  if (!op->record.facts.writes_no_data) op->rewritten = rewritten_arguments(op->schema);
   for (const Kernel& kernel : op->record.kernels) op->kernel[static_cast<int>(kernel.device)] = kernel.run;
   plan_derivatives(*op);
   operators_.push_back(std::move(op));

@@ -73,7 +73,7 @@ void view_dtype_meta(Call& c) {
 
 void detach_in_place(Call& c) {
   const Tensor& self = c.tensor("self");
-  if (self->base && self.requires_grad()) c.error("a view cannot be detached in place: use detach");
+  if (self->base) c.error("a view cannot be detached in place: use detach");
   self->grad_fn.reset();
   self->output_nr = 0;
   self->requires_grad = false;
@@ -102,7 +102,8 @@ void add_copies(std::vector<Op>& ops) {
                  .kernels = {},
                  .derivatives = not_differentiable,
                  .flops = free_of_flops,
-                 .examples = {"f32[2]"}});
+                 .examples = {"f32[2]"},
+                 .facts = {.writes_no_data = true}});
   ops.push_back({.schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
                  .summary = "the same bytes as another dtype",
                  .meta = view_dtype_meta,

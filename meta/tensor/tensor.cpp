@@ -40,7 +40,8 @@ Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t o
   if (of->inference) return view;
   view->base = of->base ? of->base : Ref<TensorImpl>(of);
   view->history_version = of->storage->version;
-  if (!of->storage->session().modes.grad) view->view_origin = ViewOrigin::no_grad;
+  // How a view was made counts for the views of it (torch/csrc/autograd/variable.h, propagate_creation_meta).
+  view->view_origin = of->storage->session().modes.grad ? of->view_origin : ViewOrigin::no_grad;
   return view;
 }
 

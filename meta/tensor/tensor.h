@@ -122,7 +122,13 @@ class Tensor : public Ref<TensorImpl> {
   bool is_cuda() const { return device().is_cuda(); }
   bool is_contiguous() const { return (*this)->contiguous; }
   bool is_sparse() const { return (*this)->layout != Layout::strided; }
-  bool requires_grad() const { return defined() && ((*this)->requires_grad || (*this)->grad_fn); }
+  /// A view requires grad if what it looks into does, even one that no_grad mode made without a grad_fn.
+  bool requires_grad() const {
+    if (!defined()) return false;
+    const TensorImpl& tensor = **this;
+    return tensor.requires_grad || tensor.grad_fn ||
+           (tensor.base && (tensor.base->requires_grad || tensor.base->grad_fn));
+  }
   bool is_leaf() const { return !(*this)->grad_fn; }
   Tensor grad() const { return (*this)->extra ? Tensor((*this)->extra->grad) : Tensor(); }
 };

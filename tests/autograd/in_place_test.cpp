@@ -48,8 +48,11 @@ TEST_F(InPlace, ViewsOfNoGradModeAreRefusedOutsideOfIt) {
     Scoped<bool> no_grad(session_->modes.grad, false);
     seen = view(y, Sizes{6});
   }
-  write(seen);  // without history, as in no_grad mode
+  EXPECT_TRUE(seen.requires_grad());  // what it looks into does
+  expect_mentions(message_of([&] { write(seen); }), "made in no_grad mode");
   expect_mentions(message_of([&] { copy_(seen, neg(view(x, Sizes{6}))); }), "made in no_grad mode");
+  Scoped<bool> no_grad(session_->modes.grad, false);
+  write(seen);
 }
 
 TEST_F(InPlace, VersionsAreThoseOfTheStorage) {
