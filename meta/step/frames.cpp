@@ -139,6 +139,7 @@ class Unwinder {
   bool continues(const Statement& statement, const SourceFrame& source, const ModuleFrame* callee) const {
     if (statement.line != lines_.of(source).first) return false;
     if (!callee || statement.modules.empty() || statement.modules.back() == callee->key) return true;
+    if (is_comprehension(statement.code)) return true;
     const std::string name = last_part(callee->path);
     const std::string code = statement.code + source.code;
     const bool called_before =
@@ -148,6 +149,12 @@ class Unwinder {
   }
 
   static std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+  // A loop within an expression: "[f(x) for x in xs]".
+  static bool is_comprehension(const std::string& code) {
+    const size_t open = code.find_first_of("([{"), loop = code.find(" for ");
+    return open != std::string::npos && loop != std::string::npos && open < loop && contains_word(code, "in");
+  }
 
   // "self.NAME(" where NAME is none of the modules that were called.
   static bool calls_helper(const std::string& code, const Statement& statement, const std::string& name) {

@@ -101,6 +101,26 @@ TEST(Lifetimes, ATemporaryGoesWithItsLastUseAVariableWithItsName) {
   EXPECT_EQ(model.dropped("c"), 4) << "z, until the function returns";
 }
 
+// y = torch.stack([f(x) for f in self.functions]): each turn calls another module, and all of it is one
+// statement.
+TEST(Lifetimes, AComprehensionIsOneStatement) {
+  const SourceFrame loop = at(1, "y = torch.stack([f(x) for f in self.functions])");
+  Model model({"x"});
+  model.add({{"a"}, "aten::relu", {"x"}, {loop, at(5, "return torch.relu(x)", "f.py")}})
+      .add({{"b"}, "aten::exp", {"x"}, {loop, at(7, "return torch.exp(x)", "g.py")}})
+      .add({{"y"}, "aten::add.Tensor", {"a", "b"}, {loop}})
+      .add({{"z"}, "aten::neg", {"y"}, {at(2, "return -y")}});
+  const ModuleFrame root{.path = "", .type = "Model", .key = "root"};
+  model.program.module_stacks = {{root, {.path = "functions.0", .type = "F", .key = "0"}},
+                                 {root, {.path = "functions.1", .type = "G", .key = "1"}},
+                                 {root}};
+  model.program.graph.nodes[0].modules = 0;
+  model.program.graph.nodes[1].modules = 1;
+  model.program.graph.nodes[2].modules = model.program.graph.nodes[3].modules = 2;
+  EXPECT_EQ(model.dropped("a"), 2);
+  EXPECT_EQ(model.dropped("b"), 2);
+}
+
 // `out, _ = self.rnn(x)`: nobody uses the second result, but `_` holds it until the caller returns. In the
 // module it was `result`, which would go when the module returns.
 TEST(Lifetimes, AnElementOfAReturnedTupleHasTheCallersName) {
