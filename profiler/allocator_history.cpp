@@ -63,16 +63,16 @@ class Recorder {
     blocks_[event.id] = *block;
     site_of_[event.id] = site;
     const Block& made = allocator_.block(*block);
-    add(HistoryEvent::Kind::alloc, made.address, made.size, event.stream, site);
+    add(HistoryEvent::Kind::alloc, made.address, made.requested, event.stream, site);
     return true;
   }
 
   void release(BlockNumber number) {
     const Block block = allocator_.block(number);
     const uint32_t site = site_now();
-    add(HistoryEvent::Kind::free_requested, block.address, block.size, block.stream, site);
+    add(HistoryEvent::Kind::free_requested, block.address, block.requested, block.stream, site);
     allocator_.free(number);
-    add(HistoryEvent::Kind::free_completed, block.address, block.size, block.stream, site);
+    add(HistoryEvent::Kind::free_completed, block.address, block.requested, block.stream, site);
     add_segments(site);
   }
 

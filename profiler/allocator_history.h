@@ -24,7 +24,8 @@ struct HistoryEvent {
   };
   Kind kind = Kind::alloc;
   uint64_t address = 0;
-  uint64_t size = 0;  ///< of a block: as the allocator rounds it
+  uint64_t size =
+      0;  ///< of a block: what was asked for, as the framework records it; of a segment: all of it
   StreamId stream = 0;
   uint32_t event = 0;  ///< of the trace
   uint32_t site = 0;   ///< index into AllocatorHistory::sites

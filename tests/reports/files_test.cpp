@@ -263,7 +263,7 @@ TEST_F(TwoLayersFiles, Snapshot) {
   const Json json = unpickled(pickle);
   expect_golden("snapshot.json", json.dump(1) + "\n");
   // Live bytes from the events are those of the segments' blocks.
-  int64_t live = 0, allocated = 0;
+  int64_t live = 0, requested = 0;
   for (const Json& event : json["device_traces"][0]) {
     if (event["action"] == "alloc") live += event["size"].get<int64_t>();
     if (event["action"] == "free_completed") live -= event["size"].get<int64_t>();
@@ -272,9 +272,9 @@ TEST_F(TwoLayersFiles, Snapshot) {
     int64_t sum = 0;
     for (const Json& block : segment["blocks"]) sum += block["size"].get<int64_t>();
     EXPECT_EQ(sum, segment["total_size"]);
-    allocated += segment["allocated_size"].get<int64_t>();
+    requested += segment["requested_size"].get<int64_t>();
   }
-  EXPECT_EQ(live, allocated);
+  EXPECT_EQ(live, requested);
 }
 
 TEST_F(TwoLayersFiles, SnapshotEndsWhereMemoryRunsOut) {
