@@ -105,20 +105,20 @@ TEST(Lifetimes, ATemporaryGoesWithItsLastUseAVariableWithItsName) {
 // statement.
 TEST(Lifetimes, AComprehensionIsOneStatement) {
   const SourceFrame loop = at(1, "y = torch.stack([f(x) for f in self.functions])");
-  Model model({"x"});
-  model.add({{"a"}, "aten::relu", {"x"}, {loop, at(5, "return torch.relu(x)", "f.py")}})
-      .add({{"b"}, "aten::exp", {"x"}, {loop, at(7, "return torch.exp(x)", "g.py")}})
-      .add({{"y"}, "aten::add.Tensor", {"a", "b"}, {loop}})
-      .add({{"z"}, "aten::neg", {"y"}, {at(2, "return -y")}});
   const ModuleFrame root{.path = "", .type = "Model", .key = "root"};
-  model.program.module_stacks = {{root, {.path = "functions.0", .type = "F", .key = "0"}},
-                                 {root, {.path = "functions.1", .type = "G", .key = "1"}},
-                                 {root}};
-  model.program.graph.nodes[0].modules = 0;
-  model.program.graph.nodes[1].modules = 1;
-  model.program.graph.nodes[2].modules = model.program.graph.nodes[3].modules = 2;
-  EXPECT_EQ(model.dropped("a"), 2);
-  EXPECT_EQ(model.dropped("b"), 2);
+  Model model({"x"});
+  for (const char* name : {"0", "1", "2"}) {
+    model.add({{name}, "aten::relu", {"x"}, {loop, at(5, "return torch.relu(x)", "function.py")}});
+    model.program.module_stacks.push_back(
+        {root, {.path = std::string("functions.") + name, .type = "F", .key = name}});
+    model.program.graph.nodes.back().modules = static_cast<int32_t>(model.program.module_stacks.size()) - 1;
+  }
+  model.add({{"y"}, "aten::stack", {"0", "1", "2"}, {loop}})
+      .add({{"z"}, "aten::neg", {"y"}, {at(2, "z = -y")}})
+      .add({{"end"}, "aten::neg", {"z"}, {at(3, "return -z")}});
+  model.program.module_stacks.push_back({root});
+  for (size_t node : {3, 4, 5}) model.program.graph.nodes[node].modules = 3;
+  for (const char* name : {"0", "1", "2"}) EXPECT_EQ(model.dropped(name), 3) << "with the list, after stack";
 }
 
 // `out, _ = self.rnn(x)`: nobody uses the second result, but `_` holds it until the caller returns. In the
