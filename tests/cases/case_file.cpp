@@ -79,6 +79,8 @@ class Reader {
       now().device = take();
     else if (first == "granularity")
       now().granularity = take();
+    else if (first == "recorded")
+      now().recorded = take();
     else if (first == "precision")
       now().options.precision = take();
     else if (first == "mode")

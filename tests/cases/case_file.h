@@ -25,6 +25,7 @@ struct TextCase {
   StepOptions options;
   std::string device = "h200";
   std::string granularity = "module";
+  std::string recorded;  ///< a recorded operator case that saves the same, apart from its inputs
   std::vector<Expectation> expectations;
 };
 
