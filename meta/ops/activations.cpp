@@ -2,6 +2,7 @@
 
 #include "meta/ops/all.h"
 #include "meta/ops/pointwise.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 namespace {
@@ -83,25 +84,14 @@ void add_smooth_backwards(std::vector<Op>& ops) {
         }}}));
   ops.push_back(activation_backward(
       "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
-      "grad · gelu'(self)",
-      {{{"grad_output"},
-        {"self"},
-        [](Backward& b) { return call<"gelu_backward">(b.session, b.grad(), b("self"), b["approximate"]); }},
-       {{"self"}, {"grad_output", "self"}, not_implemented}}));
+      "grad · gelu'(self)", gelu_twice()));
   ops.push_back(activation_backward("silu_backward(Tensor grad_output, Tensor self) -> Tensor",
                                     "grad · silu'(self)", not_differentiable));
   ops.push_back(activation_backward("mish_backward(Tensor grad_output, Tensor self) -> Tensor",
                                     "grad · mish'(self)", not_differentiable));
   ops.push_back(activation_backward(
       "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
-      "grad · softplus'(self)",
-      {{{"grad_output"},
-        {"self"},
-        [](Backward& b) {
-          return call<"softplus_backward">(b.session, b.grad(), b("self"), b["beta"], b["threshold"]);
-        }},
-       {{"self"}, {"grad_output", "self"}, not_implemented}},
-      {"f32[2,3] f32[2,3] 1 20"}));
+      "grad · softplus'(self)", softplus_twice(), {"f32[2,3] f32[2,3] 1 20"}));
 }
 
 void add_piecewise(std::vector<Op>& ops) {
@@ -168,9 +158,7 @@ void add_piecewise_backwards(std::vector<Op>& ops) {
       },
       {"f32[2,3] f32[2,3] -1 1"}));
   ops.push_back(activation_backward("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
-                                    "grad · hardswish'(self)",
-                                    {{{"grad_output"}, {"self"}, backward_of_self<"hardswish_backward">},
-                                     {{"self"}, {"grad_output", "self"}, not_implemented}}));
+                                    "grad · hardswish'(self)", hardswish_twice()));
   ops.push_back(activation_backward("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
                                     "grad · hardsigmoid'(self)",
                                     {{{"grad_output"}, {"self"}, backward_of_self<"hardsigmoid_backward">},
@@ -223,15 +211,7 @@ void add_exponential_units(std::vector<Op>& ops) {
   ops.push_back(activation_backward(
       "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
       "Tensor self_or_result) -> Tensor",
-      "grad · elu'",
-      {{{"grad_output"},
-        {"self_or_result"},
-        [](Backward& b) {
-          return call<"elu_backward">(b.session, b.grad(), b["alpha"], b["scale"], b["input_scale"],
-                                      b["is_result"], b("self_or_result"));
-        }},
-       {{"self_or_result"}, {"grad_output", "self_or_result"}, not_implemented}},
-      {"f32[2,3] 1 1 1 False f32[2,3]"}));
+      "grad · elu'", elu_twice(), {"f32[2,3] 1 1 1 False f32[2,3]"}));
   // The constants of Klambauer et al. 2017, as ATen/native/Activation.cpp has them.
   static constexpr double alpha = 1.6732632423543772848170429916717,
                           scale = 1.0507009873554804934193349852946;

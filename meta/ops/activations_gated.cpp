@@ -4,6 +4,7 @@
 
 #include "meta/ops/all.h"
 #include "meta/ops/pointwise.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 namespace {
@@ -90,7 +91,7 @@ void add_glu(std::vector<Op>& ops) {
                        c.output(self.sizes(), self.dtype());
                      },
                  .kernels = {},
-                 .derivatives = not_differentiable,
+                 .derivatives = glu_twice(),
                  .flops = elementwise_flops<4>,
                  .examples = {"f32[2,3] f32[2,6] -1"}});
 }
@@ -152,7 +153,7 @@ void add_rrelu(std::vector<Op>& ops) {
                  .summary = "grad · slope",
                  .meta = promoted_meta,
                  .kernels = {},
-                 .derivatives = not_differentiable,
+                 .derivatives = rrelu_twice(),
                  .flops = elementwise_flops<1>,
                  .examples = {"f32[2,3] f32[2,3] f32[2,3] 0.1 0.3 False False"}});
 }
@@ -189,7 +190,7 @@ void add_log_sigmoid(std::vector<Op>& ops) {
                  .summary = "grad · (1 − sigmoid(self))",
                  .meta = [](Call& c) { c.output_like(c.tensor("grad_output")); },
                  .kernels = {},
-                 .derivatives = not_differentiable,
+                 .derivatives = log_sigmoid_twice(),
                  .flops = elementwise_flops<1>,
                  .examples = {"f32[2,3] f32[2,3] f32[0]"}});
 }

@@ -8,6 +8,7 @@
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 
@@ -316,7 +317,7 @@ void add_own(std::vector<Op>& ops) {
        .meta = [](Call& c) { native_batch_norm_backward_results(c, c.boolean("train")); },
        .kernels = {{DeviceType::cuda,
                     [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
-       .derivatives = not_differentiable,
+       .derivatives = batch_norm_twice(),
        .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
        .examples =
            {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"}});

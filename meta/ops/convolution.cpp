@@ -7,6 +7,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 namespace {
@@ -282,7 +283,7 @@ void add_convolution_operators(std::vector<Op>& ops) {
        .summary = "gradients of a convolution",
        .meta = convolution_backward_meta,
        .kernels = {{DeviceType::cuda, convolution_backward_cuda}},
-       .derivatives = not_differentiable,
+       .derivatives = convolution_twice(),
        .flops = convolution_backward_flops,
        .examples = {"f32[2,4,3,3] f32[2,3,6,6] f32[4,3,3,3] (4) (2) (1) (1) False (0) 1 (True True True)"}});
   add_wrappers(ops);

@@ -7,6 +7,7 @@
 #include "meta/ops/embedding.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/pointwise.h"
 
 namespace metaprof {
 namespace {
@@ -154,7 +155,7 @@ void add_bag_backwards(std::vector<Op>& ops) {
              c.output(Sizes{c.integer("num_weights"), grad.size(-1)}, grad.dtype());
            },
        .kernels = {{DeviceType::cuda, bag_dense_backward_cuda}},
-       .derivatives = not_differentiable,
+       .derivatives = {{{"grad"}, {}, not_implemented}},
        .flops = [](const Call& c) -> FlopCount {
          return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
        },

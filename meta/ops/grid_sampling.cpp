@@ -6,6 +6,7 @@
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/normalization.h"
+#include "meta/ops/pointwise.h"
 
 namespace metaprof {
 namespace {
@@ -220,7 +221,9 @@ Op sampler_backward(std::string_view schema, FlopCount (*flops)(const Call&), st
           .summary = "gradients of sampling",
           .meta = sampler_backward_meta,
           .kernels = {},
-          .derivatives = not_differentiable,
+          .derivatives = {{{"grad_output"}, {}, not_implemented},
+                          {{"input"}, {}, not_implemented},
+                          {{"grid"}, {}, not_implemented}},
           .flops = flops,
           .examples = {example}};
 }

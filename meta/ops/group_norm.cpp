@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/arithmetic.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/normalization.h"
 
@@ -97,7 +97,68 @@ void native_backward_cuda(Call& c) {
   if (c.given("weight") && c.integer("HxW") > 1) first = c.temporary(channels, accumulated);
 }
 
+// FunctionsManual.cpp, infinitely_differentiable_native_group_norm_backward: while a second derivative is
+// recorded, or where the statistics have gradients.
+Gradients differentiable_gradients(Backward& b) {
+  Session& s = b.session;
+  const int64_t images = b.integer("N"), channels = b.integer("C"), positions = b.integer("HxW"),
+                groups = b.integer("group"), width = channels / groups;
+  const double share = 1.0 / double(width * positions);
+  const Sizes whole{images, groups, width, positions}, single{images, groups, 1, 1};
+  const Tensor x = reshape(b("input"), whole), mean_of_x = reshape(b("result1"), single),
+               rstd = reshape(b("result2"), single);
+  auto last = [&](const Tensor& sums, int64_t dim) { return Tensor(call<"unsqueeze_">(s, sums, dim)); };
+  Tensor outer, along, level, weight;
+  if (b.grad(0).defined()) {
+    outer = reshape(b.grad(0), whole);
+    along = last(sum(outer * x, Sizes{3}, false), -1);
+    level = last(sum(outer, Sizes{3}, false), -1);
+  }
+  if (b("weight").defined()) weight = reshape(b("weight"), Sizes{1, groups, width, 1});
+  auto by_weight = [&](const Tensor& tensor) { return weight.defined() ? tensor * weight : tensor; };
+  Gradients gradients{Tensor(), Tensor(), Tensor()};
+  if (b.wants("input")) {
+    const Tensor square = rstd * rstd;
+    call<"reciprocal_">(s, square);
+    const Tensor variance = call<"clamp_min">(s, square - b["eps"], 0);
+    const Tensor cube = rstd * rstd * rstd;
+    Tensor result;
+    if (outer.defined()) {
+      const Tensor scale = by_weight(rstd);
+      Tensor tilt = last(sum(by_weight(along), Sizes{2}, false), -2);
+      Tensor shift = last(sum(by_weight(level), Sizes{2}, false), -2);
+      tilt = (shift * mean_of_x - tilt) * cube * share;
+      const Tensor rest = shift * rstd * share;
+      shift = neg(tilt) * mean_of_x - rest;
+      const Tensor tilted = tilt * x;
+      result = reshape(scale * outer + tilted + shift, b("input").sizes());
+    }
+    if (b.grad(2).defined() || b.grad(1).defined()) {
+      Tensor of_statistics;
+      if (b.grad(2).defined()) {
+        const Tensor of_variance = cube * -0.5 * reshape(b.grad(2), single);
+        const Tensor centred = x - mean(x, Sizes{2, 3}, true);
+        of_statistics = of_variance * (2 * share) * centred;
+      }
+      if (b.grad(1).defined()) {
+        const Tensor spread = expand(reshape(b.grad(1), single), whole) / int64_t{width * positions};
+        of_statistics = of_statistics.defined() ? of_statistics + spread : spread;
+      }
+      const Tensor more = reshape(of_statistics, b("input").sizes());
+      result = result.defined() ? result + more : more;
+    }
+    gradients[0] = result;
+  }
+  if (outer.defined() && b.wants("weight"))
+    gradients[1] = reshape(sum((along - level * mean_of_x) * rstd, Sizes{0}, false), b.sizes("weight"));
+  if (outer.defined() && b.wants("bias"))
+    gradients[2] = reshape(sum(level, Sizes{0}, false), b.sizes("bias"));
+  return gradients;
+}
+
 Gradients group_norm_gradients(Backward& b) {
+  if (b.session.modes.grad || b.grad(1).defined() || b.grad(2).defined()) return differentiable_gradients(b);
+  if (!b.grad(0).defined()) return {Tensor(), Tensor(), Tensor()};
   const TensorImpl& input = *b.shape("input");
   const MemoryFormat format = input.device.is_cuda() ? MemoryFormat::contiguous : suggested_format(input);
   const Tensor grad = contiguous(b.grad(), format), ready = contiguous(b("input"), format);

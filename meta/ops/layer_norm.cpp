@@ -7,6 +7,7 @@
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/normalization.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 
@@ -144,7 +145,7 @@ void add_layer_norm_operators(std::vector<Op>& ops) {
                  .summary = "gradients of layer_norm",
                  .meta = native_layer_norm_backward_meta,
                  .kernels = {{DeviceType::cuda, native_layer_norm_backward_cuda}},
-                 .derivatives = not_differentiable,
+                 .derivatives = layer_norm_twice(),
                  .flops = [](const Call& c) -> FlopCount { return {.own = 14 * c.tensor("input").numel()}; },
                  .examples = {"f32[2,3] f32[2,3] (3) f32[2,1] f32[2,1] f32[3] f32[3] (True True True)"}});
 }

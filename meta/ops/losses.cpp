@@ -6,6 +6,7 @@
 #include "meta/ops/iterator.h"
 #include "meta/ops/loss.h"
 #include "meta/ops/reduction.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 
@@ -121,12 +122,13 @@ Op elementwise_loss(std::string_view schema, std::string_view summary, void (*ke
           .facts = {.autocast = Autocast::fp32}};
 }
 
-Op loss_gradient(std::string_view schema, std::string_view summary, std::string_view example) {
+Op loss_gradient(std::string_view schema, std::string_view summary, Derivatives derivatives,
+                 std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = gradient_of_self_meta,
           .kernels = {},
-          .derivatives = not_differentiable,
+          .derivatives = std::move(derivatives),
           .flops = elementwise_flops<3>,
           .examples = {example}};
 }
@@ -142,15 +144,15 @@ void add_difference_losses(std::vector<Op>& ops) {
                        "squared near 0, linear beyond delta", huber_cuda, of_both<huber_gradient>()));
   ops.push_back(loss_gradient(
       "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
-      "2 · grad · (self − target)", "f32[] f32[2,3] f32[2,3] 1"));
+      "2 · grad · (self − target)", mse_twice(), "f32[] f32[2,3] f32[2,3] 1"));
   ops.push_back(
       loss_gradient("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
                     "reduction, float beta) -> Tensor",
-                    "grad · the slope", "f32[] f32[2,3] f32[2,3] 1 1.0"));
+                    "grad · the slope", smooth_l1_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"));
   ops.push_back(
       loss_gradient("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
                     "reduction, float delta) -> Tensor",
-                    "grad · the slope", "f32[] f32[2,3] f32[2,3] 1 1.0"));
+                    "grad · the slope", huber_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"));
   ops.push_back(composite_loss("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
                                "|self − target|",
                                [](Call& c) {
@@ -200,7 +202,7 @@ void add_soft_margin(std::vector<Op>& ops) {
                  .summary = "−target · grad / (1 + exp(target · self))",
                  .meta = gradient_of_self_meta,
                  .kernels = {{DeviceType::cuda, soft_margin_backward_cuda}},
-                 .derivatives = not_differentiable,
+                 .derivatives = soft_margin_twice(),
                  .flops = elementwise_flops<5>,
                  .examples = {"f32[] f32[2,3] f32[2,3] 1"}});
 }
@@ -261,7 +263,7 @@ void add_bce(std::vector<Op>& ops) {
                  .summary = "grad · (self − target) / (self · (1 − self))",
                  .meta = bce_backward_meta,
                  .kernels = {},
-                 .derivatives = not_differentiable,
+                 .derivatives = binary_cross_entropy_twice(),
                  .flops = elementwise_flops<5>,
                  .examples = {"f32[] f32[2,3] f32[2,3] None 1"}});
 }
@@ -295,6 +297,16 @@ void bce_logits_kernel(Call& c) {
   reduce_into_result(c, elements);
 }
 
+// Into the tensor itself, or while a second derivative is recorded into a new one.
+template <FixedString in_place, FixedString out_of_place>
+void change(Session& s, Tensor& tensor, const Tensor& by) {
+  if (s.modes.grad) {
+    tensor = call<out_of_place>(s, tensor, by);
+  } else {
+    call<in_place>(s, tensor, by);
+  }
+}
+
 // FunctionsManual.cpp, binary_cross_entropy_with_logits_backward.
 Gradients bce_logits_backward(Backward& b) {
   Session& s = b.session;
@@ -303,16 +315,16 @@ Gradients bce_logits_backward(Backward& b) {
   if (pos_weight.defined()) {
     const Tensor weighted = mul(pos_weight, target);
     gradient = call<"add.Scalar">(s, weighted, 1);
-    call<"sub_.Tensor">(s, gradient, target);
+    change<"sub_.Tensor", "sub.Tensor">(s, gradient, target);
     const Tensor sigmoid = call<"sigmoid">(s, self);
-    call<"mul_.Tensor">(s, gradient, sigmoid);
-    call<"sub_.Tensor">(s, gradient, weighted);
+    change<"mul_.Tensor", "mul.Tensor">(s, gradient, sigmoid);
+    change<"sub_.Tensor", "sub.Tensor">(s, gradient, weighted);
   } else {
     gradient = call<"sigmoid">(s, self);
-    call<"sub_.Tensor">(s, gradient, target);
+    change<"sub_.Tensor", "sub.Tensor">(s, gradient, target);
   }
-  call<"mul_.Tensor">(s, gradient, b.grad());
-  if (weight.defined()) call<"mul_.Tensor">(s, gradient, weight);
+  change<"mul_.Tensor", "mul.Tensor">(s, gradient, b.grad());
+  if (weight.defined()) change<"mul_.Tensor", "mul.Tensor">(s, gradient, weight);
   if (reduction(b) == Reduction::mean) call<"div_.Scalar">(s, gradient, self.numel());
   return {gradient};
 }

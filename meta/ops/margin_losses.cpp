@@ -8,6 +8,7 @@
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/loss.h"
+#include "meta/ops/pointwise.h"
 #include "meta/ops/reduction.h"
 
 namespace metaprof {
@@ -207,7 +208,7 @@ void add_class_margins(std::vector<Op>& ops) {
                  .summary = "gradient of multi_margin_loss",
                  .meta = contiguous_like_self_meta,
                  .kernels = {},
-                 .derivatives = not_differentiable,
+                 .derivatives = {{{"grad_output"}, {}, not_implemented}, {{"self"}, {}, not_implemented}},
                  .flops = pairwise,
                  .examples = {"f32[] f32[4,3] i64[4] 1 1"}});
   ops.push_back(composite_loss(

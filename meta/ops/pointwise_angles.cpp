@@ -15,8 +15,12 @@ Tensor sum_of_squares(Backward& b) {
 
 Gradients atan2_backward(Backward& b) {
   const Tensor square = sum_of_squares(b);
-  const Tensor inverse = call<"reciprocal">(b.session, square);
-  call<"masked_fill_.Scalar">(b.session, inverse, eq(square, 0), 0);
+  Tensor inverse = call<"reciprocal">(b.session, square);
+  if (b.session.modes.grad) {  // a second derivative reads the reciprocal
+    inverse = masked_fill(inverse, eq(square, 0), 0);
+  } else {
+    masked_fill_(inverse, eq(square, 0), 0);
+  }
   Tensor scaled_self, negative, scaled_other;
   Gradients gradients{Tensor(), Tensor()};
   if (b.wants("self")) {

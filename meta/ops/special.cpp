@@ -1,6 +1,7 @@
 // Special functions: error functions, gamma functions, Bessel functions, polynomials.
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "meta/ops/all.h"
@@ -60,16 +61,33 @@ void add_error_functions(std::vector<Op>& ops) {
 
 // --- gamma functions
 
-// FunctionsManual.cpp, logit_backward; without eps nothing lies outside (0, 1).
+// FunctionsManual.cpp, infinitely_differentiable_logit_backward: while a second derivative is recorded.
+Tensor logit_backward(Backward& b) {
+  const Tensor& self = b("self");
+  if (!b.session.modes.grad) return call<"logit_backward">(b.session, b.grad(), self, b["eps"]);
+  const double low = b.given("eps") ? b.real("eps") : 0.0;
+  Tensor outside;
+  if (b.given("eps")) {
+    outside = call<"zeros">(b.session, Sizes{}, self.dtype(), Value(), self.device());
+  } else {
+    outside = call<"empty.memory_format">(b.session, Sizes{}, self.dtype(), Value(), self.device());
+    call<"fill_.Scalar">(b.session, outside, std::numeric_limits<double>::quiet_NaN());
+  }
+  const Tensor rest = 1.0 - self;
+  const Tensor slope = b.grad() / (self * rest);
+  const Tensor below = le(self, 1.0 - low);
+  const Tensor above = ge(self, low);
+  return where(logical_and(above, below), slope, outside);
+}
+
 void add_logit(std::vector<Op>& ops) {
   ops.push_back(function_of_one("logit(Tensor self, float? eps=None) -> Tensor", "ln(self / (1 − self))",
-                                promoted_floating_meta, {{{"self"}, {"self"}, [](Backward& b) {
-                                                            return call<"logit_backward">(
-                                                                b.session, b.grad(), b("self"), b["eps"]);
-                                                          }}}));
+                                promoted_floating_meta,
+                                {{{"self"}, {"self"}, [](Backward& b) { return logit_backward(b); }}}));
   ops.push_back(only_functional(function_of_two(
       "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
-      "grad / (self · (1 − self))", promoted_meta, not_differentiable, {"f32[2,3] f32[2,3]"})));
+      "grad / (self · (1 − self))", promoted_meta,
+      {{{"grad_output"}, {}, not_implemented}, {{"self"}, {}, not_implemented}}, {"f32[2,3] f32[2,3]"})));
 }
 
 // Σ ln Γ(self + (1 − k)/2) over k = 1 … p: one more dimension of size p, reduced again.

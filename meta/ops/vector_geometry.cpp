@@ -6,6 +6,7 @@
 #include "meta/ops/all.h"
 #include "meta/ops/arithmetic.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/pointwise.h"
 #include "meta/ops/reduction.h"
 
 namespace metaprof {
@@ -208,7 +209,9 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
              c.output(sizes, x1.dtype());
            },
        .kernels = {{DeviceType::cuda, cdist_backward_cuda}},
-       .derivatives = not_differentiable,
+       .derivatives = {{{"grad"}, {}, not_implemented},
+                       {{"x1"}, {}, not_implemented},
+                       {{"x2"}, {}, not_implemented}},
        .flops = [](const Call& c) -> FlopCount {
          return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
        },

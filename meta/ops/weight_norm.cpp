@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/arithmetic.h"
 
 namespace metaprof {
 namespace {
@@ -52,6 +52,34 @@ void backward_meta(Call& c) {
   c.output(g.sizes(), g.dtype());
 }
 
+// WeightNorm.cpp, _weight_norm_differentiable_backward: while a second derivative is recorded.
+Gradients differentiable_backward(const Tensor& grad, const Tensor& v, const Tensor& g, const Tensor& norms,
+                                  int64_t dim) {
+  Sizes per_dim(v.sizes().size(), 1);
+  per_dim[size_t(dim)] = v.size(dim);
+  const Tensor product = grad * v;
+  const Tensor sums = dim == 0 ? sum(view(product, Sizes{v.size(0), -1}), Sizes{1}, false)
+                               : sum(view(product, Sizes{-1, v.size(dim)}), Sizes{0}, false);
+  const Tensor along = view(sums, per_dim);
+  Tensor across;
+  {
+    const Tensor square = norms * norms;
+    const Tensor shadow = v * (along / square);
+    across = grad - shadow;
+  }
+  return {g / norms * across, along / norms};
+}
+
+Gradients interface_backward(Backward& b) {
+  if (!b.grad().defined()) return {Tensor(), Tensor()};
+  const Tensor grad = contiguous(b.grad());
+  if (b.session.modes.grad)
+    return differentiable_backward(grad, b("v"), b("g"), b("result1"), b.integer("dim"));
+  Results gradients =
+      call<"_weight_norm_interface_backward">(b.session, grad, b("v"), b("g"), b("result1"), b["dim"]);
+  return {gradients[0], gradients[1]};
+}
+
 }  // namespace
 
 void add_weight_norm_operators(std::vector<Op>& ops) {
@@ -66,14 +94,7 @@ void add_weight_norm_operators(std::vector<Op>& ops) {
                  .summary = "weight_norm by one kernel: weight, norms",
                  .meta = interface_meta,
                  .kernels = {},
-                 .derivatives = {{{"v", "g"},
-                                  {"g", "v", "result1"},
-                                  [](Backward& b) -> Gradients {
-                                    Results gradients = call<"_weight_norm_interface_backward">(
-                                        b.session, contiguous(b.grad()), b("v"), b("g"), b("result1"),
-                                        b["dim"]);
-                                    return {gradients[0], gradients[1]};
-                                  }}},
+                 .derivatives = {{{"v", "g"}, {"g", "v", "result1"}, interface_backward}},
                  .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("v").numel()}; },
                  .examples = {"f32[4,3] f32[4,1]"}});
   ops.push_back({.schema =
