@@ -114,7 +114,7 @@ class Recorder {
 }  // namespace
 
 AllocatorHistory allocator_history(const Trace& trace, CachingAllocatorOptions options) {
-  return Recorder(trace, std::move(options)).run();
+  return Recorder(trace, options).run();
 }
 
 }  // namespace metaprof

@@ -136,7 +136,13 @@ class Builder {
   void pass_forward(size_t i) {
     const Event& event = trace_.events[i];
     if (event.kind == Event::Kind::node) evaluating_.push_back({event.id, frames_.size()});
-    graph_.owner[i] = step(forward_, event);
+    const int32_t owner = step(forward_, event);
+    graph_.owner[i] = owner;
+    // A number of the program that becomes a tensor on the host is made for the call that comes next.
+    if (owner == kNoNode && event.kind == Event::Kind::alloc) numbers_.push_back(i);
+    if (owner == kNoNode) return;
+    for (const size_t number : numbers_) graph_.owner[number] = owner;
+    numbers_.clear();
   }
 
   struct Evaluation {
@@ -206,6 +212,7 @@ class Builder {
   std::map<Key, std::vector<int32_t>> by_key_;
   std::map<Key, int32_t> count_;     // of this pass
   std::vector<uint32_t> frames_;     // open calls
+  std::vector<size_t> numbers_;      // events that belong to the node which begins next
   std::vector<bool> allocates_;      // by call: it makes storages itself
   std::vector<int32_t> call_owner_;  // by call
   std::vector<uint32_t> leading_;    // by autograd node: the first that leads to it

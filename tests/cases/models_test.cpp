@@ -23,10 +23,11 @@ std::vector<std::string> models_in(const std::string& folder) {
   return models;
 }
 
-void expect_identities_of(const std::string& model, const StepOptions& options) {
-  SCOPED_TRACE(model + " " + options.precision + " " + options.checkpoint);
-  const Trace trace = run_steps(read_pt2(model), *find_device("h200"), options);
-  expect_identities(trace, DeviceType::cuda);
+void expect_identities_of(const std::string& model, const StepOptions& options,
+                          const std::string& device = "h200") {
+  SCOPED_TRACE(model + " " + options.precision + " " + options.checkpoint + " " + device);
+  const DeviceProfile& profile = *find_device(device);
+  expect_identities(run_steps(read_pt2(model), profile, options), profile.type);
 }
 
 StepOptions one_step(const std::string& precision = "fp32") {
@@ -40,6 +41,11 @@ StepOptions one_step(const std::string& precision = "fp32") {
 TEST(NodeIdentities, HoldForTheModelsOfThisRepository) {
   for (const std::string& model : models_in("tests/data/models"))
     for (const char* precision : {"fp32", "amp-bf16"}) expect_identities_of(model, one_step(precision));
+}
+
+TEST(NodeIdentities, HoldOnTheHost) {
+  for (const char* model : {"resnet18", "gpt2", "tied_lm"})
+    expect_identities_of(std::string("tests/data/models/") + model + ".pt2", one_step(), "cpu");
 }
 
 TEST(NodeIdentities, HoldWhenModulesAreComputedAgain) {
@@ -62,7 +68,8 @@ TEST(NodeIdentities, HoldForAllExportedModels) {
   const char* shared = std::getenv("METAPROF_SHARED");
   const std::vector<std::string> models = models_in(std::string(shared ? shared : "../shared") + "/models");
   if (models.empty()) GTEST_SKIP() << "there is no ../shared/models";
-  for (const std::string& model : models) expect_identities_of(model, one_step());
+  for (const std::string& model : models)
+    for (const char* precision : {"fp32", "amp-bf16"}) expect_identities_of(model, one_step(precision));
 }
 
 }  // namespace
