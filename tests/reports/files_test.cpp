@@ -343,6 +343,49 @@ TEST_F(TwoLayersFiles, ABrowserPaintsThePage) {
   EXPECT_NE(body.find("workspace:", treemap), std::string::npos) << body;
 }
 
+// What a user does: zoom, hover, search, sort, go into a module and back.
+TEST_F(TwoLayersFiles, ABrowserFollowsTheUser) {
+  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
+  const char* user = R"js(<script>
+    const seen = document.body.dataset, get = (id) => document.getElementById(id);
+    const fire = (canvas, type, x, y, more) => {
+      const box = canvas.getBoundingClientRect();
+      const at = { clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true };
+      canvas.dispatchEvent(new (type === 'wheel' ? WheelEvent : PointerEvent)(type, Object.assign(at, more)));
+    };
+    const pixels = (canvas) => canvas.toDataURL();
+    const whole = pixels(get('timeline'));
+    fire(get('timeline'), 'wheel', 0.6, 0.5, { deltaY: -600, cancelable: true });
+    seen.zoomed = String(pixels(get('timeline')) !== whole);
+    fire(get('timeline'), 'dblclick', 0.6, 0.5);
+    seen.back = String(pixels(get('timeline')) === whole);
+    fire(get('timeline'), 'pointermove', 0.5, 0.5);
+    seen.tip = get('timeline-tip').textContent.replace(/\n/g, ' / ');
+    get('search').value = 'FC2';
+    get('search').dispatchEvent(new Event('input'));
+    seen.found = String(get('table').tBodies[0].rows.length);
+    get('search').value = '';
+    get('search').dispatchEvent(new Event('input'));
+    get('table').tHead.rows[0].cells[2].click();
+    seen.largest = get('table').tBodies[0].rows[0].cells[0].textContent;
+    get('tabs').children[1].click();
+    seen.nodes = String(get('table').tBodies[0].rows.length);
+    fire(get('treemap'), 'pointermove', 0.1, 0.5);
+    seen.held = get('treemap-tip').textContent.replace(/\n/g, ' / ');
+    fire(get('treemap'), 'click', 0.1, 0.5);
+    seen.inside = get('crumbs').textContent;
+  </script></body>)js";
+  std::string page = html_page(report, schedule(trace, DeviceType::cuda, kRates), at_peak);
+  page.replace(page.rfind("</body>"), 7, user);
+  const std::string body = rendered(page);
+  if (body.empty()) GTEST_SKIP() << "chromium does not run here";
+  for (const char* expected :
+       {"data-zoomed=\"true\"", "data-back=\"true\"", "data-found=\"1\"", "data-largest=\"(root)\"",
+        "data-nodes=\"5\"", "data-held=\"cuBLAS workspace", "workspace of fc2 / 1.0 KiB, 31.7 %",
+        "data-inside=\"(root) › fc2  1.6 KiB of 3.2 KiB\"", "data-tip=\"event ", " live / "})
+    EXPECT_NE(body.find(expected), std::string::npos) << expected << "\n" << body;
+}
+
 TEST_F(TwoLayersFiles, ABrowserPaintsAHundredThousandEvents) {
   if (browser().empty()) GTEST_SKIP() << "there is no chromium";
   Trace many;
