@@ -1,0 +1,85 @@
+// How long the passes over a trace and the reports take: three steps of GPT-2 with AdamW.
+
+#include <benchmark/benchmark.h>
+
+#include "frontend/pt2.h"
+#include "meta/device/profile.h"
+#include "meta/step/step.h"
+#include "profiler/allocator/exact_allocator.h"
+#include "profiler/allocator_history.h"
+#include "profiler/plan_input.h"
+#include "reports/chrome_trace.h"
+#include "reports/graph_dot.h"
+#include "reports/html_page.h"
+#include "reports/memory_snapshot.h"
+#include "reports/plan_records.h"
+
+namespace metaprof {
+namespace {
+
+const Rates kRates{.bytes_per_second = 1e12, .flops_f64 = 1e13, .flops_f32 = 1e13, .flops_f16 = 1e14};
+
+const Trace& gpt2() {
+  static const Trace trace =
+      run_steps(read_pt2("tests/data/models/gpt2.pt2"), *find_device("h200"), StepOptions());
+  return trace;
+}
+
+const ProfileReport& report() {
+  static const ProfileReport report = [] {
+    ProfileReport made;
+    ExactAllocator allocator;
+    made.memory = profile_memory(gpt2(), DeviceType::cuda, allocator);
+    made.counts = count(gpt2(), kRates);
+    made.nodes = profile_nodes(gpt2(), DeviceType::cuda, Granularity::module, kRates);
+    return made;
+  }();
+  return report;
+}
+
+// Argument: the granularity.
+void per_node_pass(benchmark::State& state) {
+  const auto granularity = static_cast<Granularity>(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(profile_nodes(gpt2(), DeviceType::cuda, granularity, kRates));
+}
+BENCHMARK(per_node_pass)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
+void json_report(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(profile_json(report()));
+}
+BENCHMARK(json_report)->Unit(benchmark::kMillisecond);
+
+void html_report(benchmark::State& state) {
+  const auto alive = peak_moment(gpt2(), DeviceType::cuda, SIZE_MAX).largest;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(html_page(report(), schedule(gpt2(), DeviceType::cuda, kRates), alive));
+}
+BENCHMARK(html_report)->Unit(benchmark::kMillisecond);
+
+void chrome_trace_report(benchmark::State& state) {
+  for (auto _ : state)
+    benchmark::DoNotOptimize(chrome_trace(schedule(gpt2(), DeviceType::cuda, kRates), "gpt2"));
+}
+BENCHMARK(chrome_trace_report)->Unit(benchmark::kMillisecond);
+
+void snapshot_report(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(memory_snapshot(allocator_history(gpt2(), {})));
+}
+BENCHMARK(snapshot_report)->Unit(benchmark::kMillisecond);
+
+void drawing(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(graph_dot(report()));
+}
+BENCHMARK(drawing)->Unit(benchmark::kMillisecond);
+
+void planner_records(benchmark::State& state) {
+  PlanReport plan;
+  for (auto _ : state) {
+    plan.input = plan_input(gpt2(), DeviceType::cuda, kRates);
+    for (const std::string& format : plan_formats()) benchmark::DoNotOptimize(plan_record(plan, format));
+  }
+}
+BENCHMARK(planner_records)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace metaprof
