@@ -49,7 +49,7 @@ void add_prelu(std::vector<Op>& ops) {
                        promoted_meta(c);
                      },
                  .kernels = {},
-                 .derivatives = not_differentiable,
+                 .derivatives = prelu_twice(),
                  .flops = elementwise_flops<2>,
                  .examples = {"f32[2,3] f32[2,3] f32[1,3]"}});
 }

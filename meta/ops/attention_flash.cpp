@@ -7,6 +7,7 @@
 #include "meta/ops/all.h"
 #include "meta/ops/attention.h"
 #include "meta/ops/functions.h"
+#include "meta/ops/pointwise.h"
 
 namespace metaprof {
 namespace {
@@ -190,7 +191,10 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
        .summary = "gradients of query, key and value",
        .meta = cpu_backward_meta,
        .kernels = {},
-       .derivatives = not_differentiable,
+       .derivatives = {{{"grad_out"}, {}, not_implemented},
+                       {{"query"}, {}, not_implemented},
+                       {{"key"}, {}, not_implemented},
+                       {{"value"}, {}, not_implemented}},
        .flops = uncounted<attention_backward_flops>,
        .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
                     "False"}});

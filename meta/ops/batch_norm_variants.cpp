@@ -5,6 +5,7 @@
 #include "meta/ops/batch_norm.h"
 #include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
+#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 namespace {
@@ -170,7 +171,7 @@ void add_either(std::vector<Op>& ops) {
        .summary = "gradients of batch_norm by whichever library takes it",
        .meta = backward_meta,
        .kernels = {{DeviceType::cuda, backward_cuda}},
-       .derivatives = not_differentiable,
+       .derivatives = any_batch_norm_twice(),
        .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
        .examples = {
            "f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True) u8[0]"}});

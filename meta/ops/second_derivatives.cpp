@@ -293,6 +293,39 @@ Derivatives log_sigmoid_twice() {
       {{"self"}, {"grad_output", "self"}, [](Backward& b) { return log_sigmoid_of_self(b); }}};
 }
 
+namespace {
+
+Tensor zero_of(const Tensor& like) {
+  return call<"zeros">(session_of(like), Sizes{}, like.dtype(), Value(), like.device());
+}
+
+Tensor prelu_of_gradient(Backward& b) {
+  const Tensor &self = b("self"), &of_self = b.grad(0), &of_weight = b.grad(1);
+  if (!of_self.defined()) {
+    const Tensor below = of_weight * self, zero = zero_of(self);
+    return where(ge(self, 0), zero, below);
+  }
+  Tensor below = of_self * b("weight");
+  if (of_weight.defined()) below = below + of_weight * self;
+  return where(ge(self, 0), of_self, below);
+}
+
+// The slope times what the other result asks for.
+Tensor prelu_below(Backward& b, const Tensor& gradient) {
+  const Tensor& self = b("self");
+  if (!gradient.defined()) return zeros_like(self);
+  const Tensor below = b("grad_output") * gradient, zero = zero_of(self);
+  return where(ge(self, 0), zero, below);
+}
+
+}  // namespace
+
+Derivatives prelu_twice() {
+  return {{{"grad_output"}, {"self", "weight"}, [](Backward& b) { return prelu_of_gradient(b); }},
+          {{"self"}, {"grad_output", "self"}, [](Backward& b) { return prelu_below(b, b.grad(1)); }},
+          {{"weight"}, {"grad_output", "self"}, [](Backward& b) { return prelu_below(b, b.grad(0)); }}};
+}
+
 Derivatives mse_twice() {
   return {{{"grad_output"},
            {"self", "target"},

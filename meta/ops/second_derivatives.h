@@ -14,6 +14,7 @@ Derivatives elu_twice();
 Derivatives glu_twice();
 Derivatives rrelu_twice();
 Derivatives log_sigmoid_twice();
+Derivatives prelu_twice();
 
 // Losses.
 Derivatives mse_twice();
@@ -25,6 +26,7 @@ Derivatives binary_cross_entropy_twice();
 // Layers.
 Derivatives convolution_twice();
 Derivatives batch_norm_twice();
+Derivatives any_batch_norm_twice();  ///< of batch_norm_backward, whichever library takes it
 Derivatives layer_norm_twice();
 
 }  // namespace metaprof

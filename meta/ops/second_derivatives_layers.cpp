@@ -267,15 +267,15 @@ Tensor expanded(const Tensor& tensor, const Sizes& sizes) {
   return tensor.defined() ? expand(over_channels(tensor, int64_t(sizes.size())), sizes) : tensor;
 }
 
-Gradients batch_norm_rows(Backward& b) {
+Gradients batch_norm_rows(Backward& b, Name train_argument, Name sigma_argument) {
   const Tensor &input = b("input"), &outer = b("grad_out"), &weight = b("weight");
-  const bool train = b.boolean("train");
+  const bool train = b.boolean(train_argument);
   const Tensor gamma = expanded(weight, input.sizes());
   const Tensor of_weight = expanded(weight.defined() ? b.grad(1) : Tensor(), input.sizes());
   const Tensor of_bias = expanded(weight.defined() ? b.grad(2) : Tensor(), input.sizes());
   const Tensor& of_input = b.grad(0);
   const Tensor mean = unsqueeze(over_channels(train ? b("save_mean") : b("running_mean"), input.dim()), 0);
-  Tensor sigma = b("save_invstd");
+  Tensor sigma = b(sigma_argument);
   if (!train) sigma = pow(b("running_var") + b["eps"], -0.5);
   Sizes dims{0};
   for (int64_t d = 2; d < input.dim(); ++d) dims.push_back(d);
@@ -319,7 +319,13 @@ Derivatives layer_norm_twice() {
 Derivatives batch_norm_twice() {
   return {{{"input", "weight", "grad_out"},
            {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_invstd"},
-           batch_norm_rows}};
+           Formula::Function([](Backward& b) { return batch_norm_rows(b, "train", "save_invstd"); })}};
+}
+
+Derivatives any_batch_norm_twice() {
+  return {{{"input", "weight", "grad_out"},
+           {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_var"},
+           Formula::Function([](Backward& b) { return batch_norm_rows(b, "update", "save_var"); })}};
 }
 
 }  // namespace metaprof
