@@ -40,7 +40,7 @@ struct CheckOptions {
 
 std::string model_of(const Measurement& measurement, const CheckOptions& options) {
   if (options.models.empty()) return options.model;
-  const std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
+  std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
   if (!std::filesystem::exists(path))
     fail("{}: no such file; {} was measured with this export", path, measurement.path.string());
   return path;

@@ -59,10 +59,10 @@ class Figures {
       for (const auto& [key, value] : json.items())
         // The largest storages, depths and numbers of steps are no figures of the step.
         if (key != "largest" && key != "depth" && key != "step" && key != "micro")
-          add(place + "." + key, value);
+          add(fmt::format("{}.{}", place, key), value);
     } else if (json.is_array()) {
       for (size_t i = 0; i < json.size(); ++i)
-        if (json[i].is_object()) add(place + "." + key_of(json[i], i), json[i]);
+        if (json[i].is_object()) add(fmt::format("{}.{}", place, key_of(json[i], i)), json[i]);
     }
   }
 };
@@ -97,7 +97,7 @@ bool is_total(const DiffRow& row) {
 
 // The totals, then those of the rest that changed most: bytes before anything else.
 std::vector<DiffRow> most_telling(std::vector<DiffRow> rows, size_t others) {
-  const auto end_of_totals = std::ranges::stable_partition(rows, is_total).begin();
+  const auto end_of_totals = std::stable_partition(rows.begin(), rows.end(), is_total);
   std::stable_sort(end_of_totals, rows.end(), [](const DiffRow& a, const DiffRow& b) {
     if (is_bytes(a) != is_bytes(b)) return is_bytes(a);
     return std::abs(change_of(a)) > std::abs(change_of(b));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -54,7 +53,10 @@ class FreeBlocks {
     std::uint64_t major;  // stream and size
     std::uint64_t address;
 
-    auto operator<=>(const Key&) const = default;
+    bool operator==(const Key&) const = default;
+    bool operator<(const Key& other) const {
+      return major != other.major ? major < other.major : address < other.address;
+    }
   };
   struct Entry {
     Key key;

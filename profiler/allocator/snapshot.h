@@ -1,7 +1,7 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "profiler/allocator/block.h"
@@ -14,7 +14,10 @@ struct PoolId {
   std::uint64_t second = 0;
 
   bool is_default() const { return first == 0 && second == 0; }
-  auto operator<=>(const PoolId&) const = default;
+  bool operator==(const PoolId&) const = default;
+  bool operator<(const PoolId& other) const {
+    return std::tie(first, second) < std::tie(other.first, other.second);
+  }
 };
 
 // The allocator got memory from the device or gave it back.

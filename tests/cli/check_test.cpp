@@ -15,7 +15,7 @@ const std::string kModels = "tests/data/models", kRecordings = "tests/data/recor
 std::string changed(const std::string& name, const std::function<void(Json&)>& change) {
   Json json = Json::parse(read_file(kRecordings + name + ".json"));
   change(json);
-  const std::string path = testing::TempDir() + "metaprof_check_" + std::to_string(getpid()) + name + ".json";
+  std::string path = testing::TempDir() + "metaprof_check_" + std::to_string(getpid()) + name + ".json";
   std::ofstream(path) << json.dump();
   return path;
 }
