@@ -96,6 +96,9 @@ void ReplayTensors::make_inputs() {
     const RecordedTensor& recorded = named.value.tensor[0];
     Tensor tensor;
     if (!(recorded.requires_grad && has_gradient(named.name))) tensor = find(recorded);
+    // Without memory, tensors are told apart by nothing else.
+    if (tensor.defined() && recorded.storage == 0 && tensor.requires_grad() != recorded.requires_grad)
+      tensor.reset();
     if (!tensor.defined()) {
       tensor = make(recorded);
       hold(recorded, tensor, true);

@@ -34,9 +34,8 @@ void mark_list(const Value& list) {
     if (tensor.defined() && tensor->base) tensor->view_origin = ViewOrigin::multi_output;
 }
 
-void set_history(const Tensor& tensor, const Ref<Node>& node, bool differentiable) {
-  if (!differentiable || !tensor.defined() || !is_differentiable(tensor.dtype()))
-    return node->add_undefined_output();
+void set_history(const Tensor& tensor, const Ref<Node>& node) {
+  if (!tensor.defined() || !is_differentiable(tensor.dtype())) return node->add_undefined_output();
   const uint32_t output_nr = node->add_output(tensor);
   set_gradient_edge(tensor, {node, output_nr});
 }
@@ -46,12 +45,13 @@ void set_histories(Call& call, const Ref<Node>& node) {
     for (uint8_t i : call.op.rewritten)
       if (call.arguments[i].is_tensor()) return rebase_history(call.arguments[i].tensor(), node);
   }
+  // Results that never have a gradient are not counted (recorded: opinfo/lu_unpack).
   for (size_t i = 0; i < call.results.size(); ++i) {
-    const bool differentiable = !(call.op.record.facts.no_gradient_for >> i & 1);
+    if (call.op.record.facts.no_gradient_for >> i & 1) continue;
     if (call.results[i].is_tensors()) {
-      for (const Tensor& tensor : call.results[i].tensors()) set_history(tensor, node, differentiable);
+      for (const Tensor& tensor : call.results[i].tensors()) set_history(tensor, node);
     } else if (call.results[i].is_tensor()) {
-      set_history(call.results[i].tensor(), node, differentiable);
+      set_history(call.results[i].tensor(), node);
     } else {  // undefined, or a number
       node->add_undefined_output();
     }

@@ -13,6 +13,11 @@ const Registry& standard_registry();
 std::unique_ptr<Session> make_session(const DeviceProfile& profile);
 
 // The families.
+void add_linear_solver_operators(std::vector<Op>& ops);
+void add_decomposition_operators(std::vector<Op>& ops);
+void add_matrix_norm_operators(std::vector<Op>& ops);
+void add_alias_operators(std::vector<Op>& ops);
+void add_whole_tensor_operators(std::vector<Op>& ops);
 void add_view_operators(std::vector<Op>& ops);
 void add_view_part_operators(std::vector<Op>& ops);
 void add_view_composite_operators(std::vector<Op>& ops);

@@ -1,0 +1,50 @@
+#pragma once
+// What operators on (batches of) matrices share.
+
+#include "meta/ops/functions.h"
+
+namespace metaprof {
+
+inline Tensor matrix_product(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
+inline Tensor transposed(const Tensor& a) { return call<"mT">(session_of(a), a); }
+inline Tensor adjoint(const Tensor& a) { return call<"mH">(session_of(a), a); }
+inline Tensor upper_triangle(const Tensor& a, int64_t diagonal = 0) {
+  return call<"triu">(session_of(a), a, diagonal);
+}
+inline Tensor lower_triangle(const Tensor& a, int64_t diagonal = 0) {
+  return call<"tril">(session_of(a), a, diagonal);
+}
+inline Tensor narrowed(const Tensor& a, int64_t dim, int64_t start, int64_t length) {
+  return call<"narrow">(session_of(a), a, dim, start, length);
+}
+inline Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true,
+                               bool ones_on_diagonal = false) {
+  return call<"linalg_solve_triangular">(session_of(a), a, b, upper, left, ones_on_diagonal);
+}
+
+/// Sizes without the last two.
+inline Sizes batch_of(const Tensor& a) { return Sizes(a.sizes().begin(), a.sizes().end() - 2); }
+/// Batch sizes with more behind them.
+inline Sizes with_batch(Sizes batch, std::initializer_list<int64_t> sizes) {
+  batch.append(sizes.begin(), sizes.end());
+  return batch;
+}
+/// Strides of batches of matrices whose columns lie one after the other, as LAPACK wants them.
+inline Sizes column_major(SizesView sizes) {
+  Sizes strides = contiguous_strides(sizes);
+  const size_t n = sizes.size();
+  strides[n - 2] = 1;
+  strides[n - 1] = std::max<int64_t>(1, sizes[n - 2]);
+  return strides;
+}
+/// As is_contiguous: sizes of 1 may have any stride.
+bool is_column_major(const Tensor& a);
+
+/// Square matrices; an Error names the operator.
+void check_square(const Call& call, const Tensor& a);
+/// A list of pointers to the matrices of a batch, made on the device.
+Tensor pointers(Call& call, int64_t matrices);
+/// What a factorisation by LU asks for besides its results.
+void factorise(Call& call, const Tensor& a, bool pivot);
+
+}  // namespace metaprof

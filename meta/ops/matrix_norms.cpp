@@ -1,0 +1,308 @@
+// Norms and powers of matrices, and what is composed of products, solutions and singular values
+// (aten/src/ATen/native/LinearAlgebra.cpp, PyTorch 2.11).
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/arithmetic.h"
+#include "meta/ops/matrices.h"
+
+namespace metaprof {
+namespace {
+
+Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
+            std::vector<std::string_view> examples, Autocast autocast = Autocast::none) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = std::move(examples),
+          .facts = {.autocast = autocast}};
+}
+
+Sizes two_dims(const Call& c, const Tensor& a, const Value& dims) {
+  Sizes out;
+  for (int64_t d : dims.integers()) out.push_back(wrap_dim(d, a.dim()));
+  if (out.size() != 2 || out[0] == out[1]) c.error("expects two different dimensions");
+  return out;
+}
+
+// The two dimensions moved to the end.
+Tensor at_the_end(const Tensor& a, const Sizes& dims) {
+  Sizes order;
+  for (int64_t d = 0; d < a.dim(); ++d)
+    if (d != dims[0] && d != dims[1]) order.push_back(d);
+  order.append(dims.begin(), dims.end());
+  return permute(a, order);
+}
+
+// Dimensions that were reduced at the end go back to where they were, with size 1.
+Tensor with_dims_kept(Tensor result, const Sizes& dims) {
+  const int64_t first = std::min(dims[0], dims[1]), second = std::max(dims[0], dims[1]);
+  result = unsqueeze(result, first);
+  return unsqueeze(result, second);
+}
+
+// "fro" is a norm of vectors, "nuc" the sum of singular values.
+void named_matrix_norm(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes dims = two_dims(c, self, c["dim"]);
+  const std::string& order = c["ord"].string();
+  const bool keepdim = c.boolean("keepdim");
+  if (order == "fro")
+    return c.result(Tensor(call<"linalg_vector_norm">(c.session, self, 2, dims, keepdim, c["dtype"])));
+  if (order != "nuc") c.error(fmt::format("ord must be \"fro\" or \"nuc\", got \"{}\"", order));
+  const Tensor a = c.given("dtype") ? to(self, c.dtype("dtype", self.dtype())) : self;
+  const Tensor last = at_the_end(a, dims), values = call<"linalg_svdvals">(c.session, last);
+  const Tensor total = sum(values, Sizes{-1}, false);
+  c.result(keepdim ? with_dims_kept(total, dims) : total);
+}
+
+// ±2 by singular values, ±1 and ±∞ by sums of rows or columns.
+void numbered_matrix_norm(Call& c) {
+  Session& s = c.session;
+  const Tensor& self = c.tensor("self");
+  Sizes dims = two_dims(c, self, c["dim"]);
+  const double order = c.real("ord"), magnitude = std::abs(order);
+  const bool keepdim = c.boolean("keepdim"), largest = order > 0;
+  auto extreme = [&](const Tensor& t, int64_t dim, bool keep) -> Tensor {
+    return largest ? Tensor(call<"amax">(s, t, Sizes{dim}, keep))
+                   : Tensor(call<"amin">(s, t, Sizes{dim}, keep));
+  };
+  if (magnitude == 2) {
+    const Tensor a = c.given("dtype") ? to(self, c.dtype("dtype", self.dtype())) : self;
+    const Tensor last = at_the_end(a, dims), values = call<"linalg_svdvals">(s, last);
+    const Tensor result = extreme(values, -1, false);
+    return c.result(keepdim ? with_dims_kept(result, dims) : result);
+  }
+  if (magnitude != 1 && !std::isinf(magnitude))
+    c.error(fmt::format("there is no matrix norm of order {}", order));
+  if (std::isinf(magnitude)) std::swap(dims[0], dims[1]);
+  const Tensor sums = call<"linalg_vector_norm">(s, self, 1.0, Sizes{dims[0]}, keepdim, c["dtype"]);
+  c.result(extreme(sums, !keepdim && dims[1] > dims[0] ? dims[1] - 1 : dims[1], keepdim));
+}
+
+void norm_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const bool ordered = c.given("ord");
+  const size_t dims = c.given("dim") ? c.ints("dim").size() : size_t(self.dim());
+  if (ordered && dims == 2) {
+    const Sizes both = c.given("dim") ? c.ints("dim") : Sizes{0, 1};
+    return c.result(
+        Tensor(call<"linalg_matrix_norm">(c.session, self, c["ord"], both, c["keepdim"], c["dtype"])));
+  }
+  c.result(Tensor(call<"linalg_vector_norm">(c.session, self, ordered ? c["ord"] : Value(2.0), c["dim"],
+                                             c["keepdim"], c["dtype"])));
+}
+
+void norm_named_body(Call& c) {
+  const Sizes both = c.given("dim") ? c.ints("dim") : Sizes{0, 1};
+  c.result(Tensor(
+      call<"linalg_matrix_norm.str_ord">(c.session, c["self"], c["ord"], both, c["keepdim"], c["dtype"])));
+}
+
+// x · y along a dimension; a single pair of vectors is one call of the library.
+void vecdot_body(Call& c) {
+  const Tensor &x = c.tensor("x"), &y = c.tensor("y");
+  if (x.dim() == 1 && y.dim() == 1) return c.result(Tensor(call<"vdot">(c.session, x, y)));
+  const Tensor product = is_complex(x.dtype()) ? call<"conj">(c.session, x) * y : x * y;
+  c.result(sum(product, Sizes{c.integer("dim")}, false));
+}
+
+// Powers as products that accumulate, behind a column of ones.
+void vander_body(Call& c) {
+  const Tensor& x = c.tensor("x");
+  const int64_t columns = c.given("N") ? c.integer("N") : x.size(-1);
+  if (columns <= 1) c.error(fmt::format("N must be greater than 1, got {}", columns));
+  const Tensor base = x.dim() == 0 ? unsqueeze(x, -1) : x, wide = unsqueeze(base, -1);
+  Sizes sizes = base.sizes();
+  sizes.push_back(columns - 1);
+  const Tensor powers = call<"cumprod">(c.session, expand(wide, sizes), -1);
+  sizes.back() = 1;
+  const Tensor ones = call<"new_ones">(c.session, powers, sizes);
+  c.result(Tensor(call<"cat">(c.session, Value::Tensors{ones, powers}, -1)));
+}
+
+// By squaring: z holds A to powers of two.
+void matrix_power_body(Call& c) {
+  Session& s = c.session;
+  const Tensor& self = c.tensor("self");
+  check_square(c, self);
+  int64_t n = c.integer("n");
+  if (n == 0) {
+    const Tensor out = clone(self, MemoryFormat::contiguous);
+    const Tensor one = call<"eye">(s, self.size(-1), self.dtype(), Value(), self.device());
+    return c.result(copy_(out, one));
+  }
+  Tensor base = n < 0 ? Tensor(call<"linalg_inv">(s, self)) : self;
+  n = std::abs(n);
+  if (n == 1) return c.result(n == c.integer("n") ? clone(base, MemoryFormat::contiguous) : base);
+  if (n == 2) return c.result(matrix_product(base, base));
+  if (n == 3) {
+    const Tensor square = matrix_product(base, base);
+    return c.result(matrix_product(square, base));
+  }
+  Tensor z, result;
+  for (; n > 0; n /= 2) {
+    z = z.defined() ? matrix_product(z, z) : base;
+    if (n % 2) result = result.defined() ? matrix_product(result, z) : z;
+  }
+  c.result(result);
+}
+
+void cond_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (c.given("p") && std::abs(c.real("p")) != 2) {
+    const Tensor inverse = call<"linalg_inv_ex">(c.session, self)[0];
+    const Tensor of_inverse = call<"linalg_matrix_norm">(c.session, inverse, c["p"]);
+    const Tensor of_self = call<"linalg_matrix_norm">(c.session, self, c["p"]);
+    return c.result(of_self * of_inverse);
+  }
+  const Tensor values = call<"linalg_svdvals">(c.session, self);
+  const Tensor largest = narrowed(values, -1, 0, 1), smallest = narrowed(values, -1, -1, 1);
+  const Tensor ratio = c.given("p") && c.real("p") < 0 ? smallest / largest : largest / smallest;
+  c.result(squeeze(ratio, -1));
+}
+
+// 1/singular values, those below the tolerance 0.
+Tensor pseudo_inverse(Call& c) {
+  Session& s = c.session;
+  const Tensor& self = c.tensor("self");
+  const DType real = real_type(self.dtype());
+  Tensor atol = c.tensor("atol"), rtol = c.tensor("rtol");
+  const double epsilon = self.dtype() == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  const bool absolute = atol.defined();
+  if (!absolute) atol = call<"zeros">(s, Sizes{}, DType::f64, Value(), self.device());
+  if (!rtol.defined()) {
+    const double factor = absolute ? 0 : epsilon * double(std::max(self.size(-1), self.size(-2)));
+    rtol = call<"full">(s, Sizes{}, factor, DType::f64, Value(), self.device());
+  }
+  if (self.numel() == 0) {
+    Results parts = call<"svd">(s, self);
+    const Tensor inverse = call<"reciprocal">(s, parts[1]);
+    return matrix_product(parts[2] * unsqueeze(inverse, -2), adjoint(parts[0]));
+  }
+  if (c.boolean("hermitian")) {
+    Results parts = call<"linalg_eigh">(s, self);
+    const Tensor values = parts[0], vectors = parts[1], magnitudes = abs(values);
+    const Tensor largest = call<"amax">(s, magnitudes, Sizes{-1}, true);
+    const Tensor tolerance = call<"max.other">(s, unsqueeze(atol, -1), unsqueeze(rtol, -1) * largest);
+    const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
+    const Tensor inverse = call<"reciprocal">(s, values), keep = gt(magnitudes, tolerance);
+    const Tensor chosen = where(keep, inverse, zero);
+    return matrix_product(vectors * unsqueeze(chosen, -2), adjoint(vectors));
+  }
+  Results parts = call<"svd">(s, self);
+  const Tensor u = parts[0], values = parts[1], v = parts[2], largest = narrowed(values, -1, 0, 1);
+  Tensor tolerance;
+  {
+    const Tensor relative = unsqueeze(rtol, -1) * largest;
+    tolerance = call<"max.other">(s, unsqueeze(atol, -1), relative);
+  }
+  const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
+  const Tensor inverse = call<"reciprocal">(s, values), keep = gt(values, tolerance);
+  const Tensor chosen = where(keep, inverse, zero);
+  return matrix_product(v * unsqueeze(chosen, -2), adjoint(u));
+}
+
+void pinv_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (self.dim() < 2) c.error(fmt::format("expects matrices, got {}", describe(self)));
+  c.output(with_batch(batch_of(self), {self.size(-1), self.size(-2)}), self.dtype());
+}
+
+void pinv_kernel(Call& c) {
+  const Tensor made = pseudo_inverse(c);
+  c.adopt(0, made);
+}
+
+// FunctionsManual.cpp, pinv_backward; the operands of its sums from right to left.
+Gradients pinv_gradient(Backward& b) {
+  const Tensor &inverse = b("result"), &a = b("self");
+  const Tensor inverse_h = adjoint(inverse), grad_h = adjoint(b.grad());
+  if (a.size(-2) <= a.size(-1)) {
+    const Tensor k = matrix_product(grad_h, inverse), right = matrix_product(k, inverse_h);
+    const Tensor gram = matrix_product(inverse_h, inverse), rest = grad_h - matrix_product(k, a);
+    const Tensor fourth = matrix_product(gram, rest);
+    const Tensor third = matrix_product(matrix_product(a, inverse), right);
+    const Tensor first = neg(adjoint(matrix_product(inverse, k)));
+    return {first + right - third + fourth};
+  }
+  const Tensor k = matrix_product(inverse, grad_h), left = matrix_product(inverse_h, k);
+  const Tensor fourth = matrix_product(matrix_product(left, inverse), a);
+  const Tensor rest = grad_h - matrix_product(a, k);
+  const Tensor second = matrix_product(matrix_product(rest, inverse), inverse_h);
+  const Tensor first = neg(adjoint(matrix_product(k, inverse)));
+  return {first + second + left - fourth};
+}
+
+void pinv_numbers_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  auto tensor = [&](Name name) -> Value {
+    if (!c.given(name)) return {};
+    return Value(Tensor(call<"full">(c.session, Sizes{}, c[name], DType::f64, Value(), self.device())));
+  };
+  const Value atol = tensor("atol"), rtol = tensor("rtol");
+  c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, atol, rtol, c["hermitian"])));
+}
+
+void add_norms(std::vector<Op>& ops) {
+  ops.push_back(
+      composed("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+               "ScalarType? dtype=None) -> Tensor",
+               "norm of vectors or matrices", norm_body, {"f32[5]", "f32[5,3] 1", "f32[2,5,3] inf (1 2)"}));
+  ops.push_back(
+      composed("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+               "ScalarType? dtype=None) -> Tensor",
+               "\"fro\" or \"nuc\" norm of matrices", norm_named_body, {"f32[5,3] \"fro\""}));
+  ops.push_back(
+      composed("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
+               "ScalarType? dtype=None) -> Tensor",
+               "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"}));
+  ops.push_back(
+      composed("linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
+               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+               "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""}));
+  ops.push_back(composed("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|", cond_body,
+                         {"f32[3,3]", "f32[3,3] 1"}));
+}
+
+}  // namespace
+
+void add_matrix_norm_operators(std::vector<Op>& ops) {
+  add_norms(ops);
+  ops.push_back(composed("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+                         "Σ x · y along a dimension", vecdot_body, {"f32[5] f32[5]", "f32[2,5] f32[2,5]"},
+                         Autocast::lower_precision));
+  ops.push_back(composed("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
+                         vander_body, {"f32[4]", "f32[2,3] 4"}));
+  ops.push_back(composed("linalg_matrix_power(Tensor self, int n) -> Tensor", "selfⁿ", matrix_power_body,
+                         {"f32[3,3] 0", "f32[3,3] 5", "f32[3,3] -2"}));
+  ops.push_back(
+      {.schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
+                 "hermitian=False) -> Tensor",
+       .summary = "pseudo-inverse",
+       .meta = pinv_meta,
+       .kernels = {{DeviceType::cuda, pinv_kernel}, {DeviceType::cpu, pinv_kernel}},
+       .derivatives = {{{"self"}, {"self", "result"}, pinv_gradient}},
+       .flops = free_of_flops,
+       .examples = {"f32[3,5]", "f32[5,3]"},
+       .facts = {.node = "LinalgPinvBackward0"}});
+  ops.push_back(
+      composed("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
+               "hermitian=False) -> Tensor",
+               "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}));
+  ops.push_back(
+      composed("pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
+               [](Call& c) {
+                 c.result(Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"])));
+               },
+               {"f32[3,5]"}));
+}
+
+}  // namespace metaprof
