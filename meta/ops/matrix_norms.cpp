@@ -260,14 +260,15 @@ void add_norms(std::vector<Op>& ops) {
       composed("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
                "ScalarType? dtype=None) -> Tensor",
                "\"fro\" or \"nuc\" norm of matrices", norm_named_body, {"f32[5,3] \"fro\""}));
-  ops.push_back(
-      composed("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
-               "ScalarType? dtype=None) -> Tensor",
-               "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"}));
+  ops.push_back(composed(
+      "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
+      "ScalarType? dtype=None) -> Tensor",
+      "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"}, Autocast::fp32_set_dtype));
   ops.push_back(
       composed("linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
                "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-               "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""}));
+               "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""},
+               Autocast::fp32_set_dtype));
   ops.push_back(composed("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|", cond_body,
                          {"f32[3,3]", "f32[3,3] 1"}));
 }

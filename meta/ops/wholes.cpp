@@ -243,7 +243,7 @@ void add_whole_tensor_operators(std::vector<Op>& ops) {
                  .derivatives = {{{"self"}, {"self"}, renorm_gradient}},
                  .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
                  .examples = {"f32[5,4,3] 2 1 0.5"},
-                 .facts = {.in_place_too = true}});
+                 .facts = {.in_place_too = true, .autocast = Autocast::fp32}});
   ops.push_back({.schema =
                      "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
                      "Tensor(a!)",

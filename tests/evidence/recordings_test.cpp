@@ -54,23 +54,26 @@ class AllRecordings : public ::testing::Test {
 
 TEST_F(AllRecordings, Cuda) {
   const ReplayCounts counts = replay_files({"shapes.h200.log.gz", "opinfo.h200.log.gz"});
-  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.60);
-  EXPECT_GE(share(counts, What::outputs), 0.94);
-  EXPECT_GE(share(counts, What::saved), 0.94);
-  EXPECT_GE(share(counts, What::forward_events), 0.94);
-  EXPECT_GE(share(counts, What::backward_events), 0.90);
-  EXPECT_GE(share(counts, What::grads), 0.94);
+  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.96);
+  EXPECT_GE(share(counts, What::outputs), 0.998);
+  EXPECT_GE(share(counts, What::saved), 0.998);
+  EXPECT_GE(share(counts, What::forward_events), 0.99);
+  EXPECT_GE(share(counts, What::backward_events), 0.99);
+  EXPECT_GE(share(counts, What::grads), 0.998);
 }
 
 TEST_F(AllRecordings, OtherDevices) {
   const ReplayCounts counts = replay_files({"shapes.a100.log.gz", "shapes.rtx4090.log.gz"});
-  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.50);
+  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.95);
+  for (const What what :
+       {What::outputs, What::saved, What::forward_events, What::backward_events, What::grads})
+    EXPECT_GE(share(counts, what), 0.99);
 }
 
 TEST_F(AllRecordings, Cpu) {
   const ReplayCounts counts = replay_files({"shapes.cpu.log.gz", "opinfo.cpu.log.gz"});
-  EXPECT_GE(share(counts, What::outputs), 0.90);
-  EXPECT_GE(share(counts, What::saved), 0.90);
+  EXPECT_GE(share(counts, What::outputs), 0.98);
+  EXPECT_GE(share(counts, What::saved), 0.98);
 }
 
 }  // namespace
