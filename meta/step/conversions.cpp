@@ -41,16 +41,35 @@ class Conversions {
  private:
   bool find() {
     made_by_.assign(graph_.values.size(), 0);
+    temporary_.assign(graph_.values.size(), false);
     bool any = false;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const ValueId converted = unchanged(graph_, graph_.nodes[i]);
-      if (converted == kNoValue || source_.places[i].frames.empty() || is_returned(i)) continue;
+      if (converted == kNoValue || source_.places[i].frames.empty()) continue;
       const auto result = size_t(graph_.nodes[i].targets[0].values[0]);
+      temporary_[result] = is_temporary(i);
+      if (!temporary_[result] && is_returned(i)) continue;
       original_[result] = converted;
       made_by_[result] = i;
       any = true;
     }
     return any;
+  }
+
+  // `variance = h.to(torch.float32).pow(2)`: another call of the statement takes it, and no name holds it.
+  bool is_temporary(size_t node) const {
+    const Place& place = source_.places[node];
+    if (source_.statements[size_t(place.statements.back())].names.empty()) return false;
+    const ValueId result = graph_.nodes[node].targets[0].values[0];
+    for (size_t later = node + 1; later < graph_.nodes.size(); ++later) {
+      const Place& other = source_.places[later];
+      if (other.statements.size() < place.statements.size() ||
+          other.statements[place.statements.size() - 1] != place.statements.back())
+        return false;
+      for (const Operand& operand : graph_.nodes[later].operands)
+        if (operand.kind == Operand::Kind::value && operand.value == result) return true;
+    }
+    return false;
   }
 
   // The function returns it by this statement, or by a later one that names the variable, unless that has
@@ -72,9 +91,11 @@ class Conversions {
   ValueId seen_from(ValueId value, size_t node) const {
     for (ValueId original = original_[size_t(value)]; original != kNoValue;
          original = original_[size_t(value)]) {
-      const auto& frames = source_.places[node].frames;
-      const int made_in = source_.places[made_by_[size_t(value)]].frames.back();
-      if (std::ranges::find(frames, made_in) != frames.end()) break;
+      const Place& maker = source_.places[made_by_[size_t(value)]];
+      const bool temporary = temporary_[size_t(value)];
+      const auto& here = temporary ? source_.places[node].statements : source_.places[node].frames;
+      const int made_in = temporary ? maker.statements.back() : maker.frames.back();
+      if (std::ranges::find(here, made_in) != here.end()) break;
       value = original;
     }
     return value;
@@ -84,6 +105,7 @@ class Conversions {
   const SourceFrames source_;
   std::vector<ValueId> original_;  // per value: what it was before the conversion that made it
   std::vector<size_t> made_by_;
+  std::vector<bool> temporary_;  // it is used in its statement only
 };
 
 }  // namespace

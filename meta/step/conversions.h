@@ -10,8 +10,10 @@
 
 namespace metaprof {
 
-/// The graph with uses of such a conversion outside the function that made it given back to the converted
-/// tensor, unless the function returned the result. Nothing if there are none.
+/// The graph with uses of such a conversion given back to the converted tensor: those outside the function
+/// that made it, unless the function returned the result; and those outside the statement, where no name
+/// holds it
+/// (`h.to(torch.float32).pow(2)`). Nothing if there are none.
 std::optional<Graph> undo_conversions(const Program& program, const Graph& graph);
 
 }  // namespace metaprof

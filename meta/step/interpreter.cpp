@@ -167,11 +167,18 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()),
           values);
   } catch (const Error& error) {
-    if (program_.resizing.empty()) throw;
-    fail(
-        "{}; a number in the export does not follow the new sizes of the inputs: export the model with "
-        "dynamic_shapes",
-        error.what());
+    if (!program_.resizing.empty())
+      fail(
+          "{}; a number in the export does not follow the new sizes of the inputs: export the model with "
+          "dynamic_shapes",
+          error.what());
+    if (options_.dtype != DType::f32)
+      fail(
+          "{}; the source may branch on the dtype, and the export has the branch of fp32: export the model "
+          "in "
+          "16 bits",
+          error.what());
+    throw;
   }
 }
 

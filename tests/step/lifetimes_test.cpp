@@ -193,6 +193,21 @@ TEST(Conversions, OutsideOfItsFunctionAnIdleConversionIsItsArgument) {
   EXPECT_EQ(graph->nodes[3].operands[0].value, model.value("x")) << "the residual is not";
 }
 
+// variance = h.to(torch.float32).pow(2); return h * variance: h itself was not converted.
+TEST(Conversions, OutsideOfItsStatementATemporaryIsItsArgument) {
+  Model model({"h"});
+  model.add({{"wide"}, "aten::to.dtype", {"h"}, {at(1, "variance = h.to(torch.float32).pow(2)")}})
+      .add({{"variance"},
+            "aten::mul.Tensor",
+            {"wide", "wide"},
+            {at(1, "variance = h.to(torch.float32).pow(2)")}})
+      .add({{"y"}, "aten::mul.Tensor", {"wide", "variance"}, {at(2, "return h * variance")}});
+  const auto graph = undo_conversions(model.program, model.program.graph);
+  ASSERT_TRUE(graph.has_value());
+  EXPECT_EQ(graph->nodes[1].operands[0].value, model.value("wide"));
+  EXPECT_EQ(graph->nodes[2].operands[0].value, model.value("h"));
+}
+
 TEST(Conversions, WhatTheFunctionReturnsStaysConverted) {
   Model model = norm_and_residual("return h * h, h");
   EXPECT_FALSE(undo_conversions(model.program, model.program.graph).has_value());
