@@ -44,7 +44,36 @@ bool is_column_major(const Tensor& a);
 void check_square(const Call& call, const Tensor& a);
 /// A list of pointers to the matrices of a batch, made on the device.
 Tensor pointers(Call& call, int64_t matrices);
+/// The results of a factorisation by LU: both factors in one matrix by columns, pivots.
+void lu_outputs(Call& call, const Tensor& a);
 /// What a factorisation by LU asks for besides its results.
 void factorise(Call& call, const Tensor& a, bool pivot);
+/// An error where the info of a factorisation says that it failed; `name` is for the message.
+inline void check_info(Session& s, const Tensor& info, const char* name) {
+  call<"_linalg_check_errors">(s, info, name, info.dim() == 0);
+}
+
+/// n³ operations, times a factor; where the sides differ, the square of the shorter one counts.
+template <int factor>
+FlopCount cubic_flops(const Call& c) {
+  const Tensor& a = c.arguments[0].tensor();
+  return {.own = a.dim() < 2 ? 0 : factor * a.numel() * std::min(a.size(-1), a.size(-2))};
+}
+
+/// The record of an operator that only calls others.
+inline Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                   std::vector<std::string_view> examples, Autocast autocast = Autocast::none) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = std::move(examples),
+          .facts = {.autocast = autocast}};
+}
+
+/// Part of add_linear_solver_operators: linear_systems.cpp.
+void add_linear_systems(std::vector<Op>& ops);
 
 }  // namespace metaprof

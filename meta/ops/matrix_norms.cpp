@@ -13,18 +13,6 @@
 namespace metaprof {
 namespace {
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
-            std::vector<std::string_view> examples, Autocast autocast = Autocast::none) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples),
-          .facts = {.autocast = autocast}};
-}
-
 Sizes two_dims(const Call& c, const Tensor& a, const Value& dims) {
   Sizes out;
   for (int64_t d : dims.integers()) out.push_back(wrap_dim(d, a.dim()));

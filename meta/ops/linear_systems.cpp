@@ -1,0 +1,318 @@
+// Systems of equations and inverses (aten/src/ATen/native/BatchLinearAlgebra.cpp, PyTorch 2.11).
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/arithmetic.h"
+#include "meta/ops/matrices.h"
+
+namespace metaprof {
+
+namespace {
+
+// --- triangular systems
+
+void solve_triangular_meta(Call& c) {
+  const Tensor &a = c.tensor("self"), &b = c.tensor("B");
+  check_square(c, a);
+  const Sizes batch = broadcast(batch_of(a), batch_of(b));
+  const Sizes sizes = with_batch(batch, {b.size(-2), b.size(-1)});
+  c.output(sizes, column_major(sizes), b.dtype());
+}
+
+void pointers_of_both(Call& c, const Tensor& a, const Tensor& b) {
+  const int64_t matrices = numel(batch_of(b));
+  const Tensor of_a = pointers(c, a.numel() == 0 ? 0 : matrices),
+               of_b = pointers(c, b.numel() == 0 ? 0 : matrices);
+}
+
+// A matrix that lies neither by columns nor by rows is copied.
+void solve_triangular_cuda(Call& c) {
+  const Tensor& a = c.tensor("self");
+  c.allocate(0);
+  Tensor copy;
+  if (!is_column_major(a) && !a.is_contiguous()) copy = c.contiguous(transposed(a));
+  pointers_of_both(c, a, c.result_tensor());
+}
+
+Gradients solve_triangular_gradients(Backward& b) {
+  const bool upper = b.boolean("upper"), left = b.boolean("left"), ones = b.boolean("unitriangular");
+  const Tensor &a = b("self"), &result = b("result");
+  const Tensor of_b = solve_triangular(adjoint(a), b.grad(), !upper, left, ones);
+  if (!b.wants("self")) return {of_b, Tensor()};
+  Tensor of_a;
+  {
+    const Tensor product =
+        left ? matrix_product(of_b, adjoint(result)) : matrix_product(adjoint(result), of_b);
+    of_a = neg(product);
+  }
+  of_a = upper ? upper_triangle(of_a, ones) : lower_triangle(of_a, -int64_t{ones});
+  return {b.wants("B") ? of_b : Tensor(), of_a};
+}
+
+void triangular_solve_meta(Call& c) {
+  const Tensor &b = c.tensor("self"), &a = c.tensor("A");
+  check_square(c, a);
+  const Sizes batch = broadcast(batch_of(a), batch_of(b));
+  const Sizes of_b = with_batch(batch, {b.size(-2), b.size(-1)}),
+              of_a = with_batch(batch, {a.size(-2), a.size(-1)});
+  c.output(of_b, column_major(of_b), b.dtype());
+  c.output(of_a, column_major(of_a), a.dtype());
+}
+
+void triangular_solve_cuda(Call& c) {
+  c.allocate_all();
+  pointers_of_both(c, c.tensor("A"), c.result_tensor());
+}
+
+Gradients triangular_solve_gradients(Backward& b) {
+  Session& s = b.session;
+  const bool upper = b.boolean("upper"), transpose = b.boolean("transpose"),
+             ones = b.boolean("unitriangular");
+  Tensor of_a, of_b;
+  if (b.grad(0).defined()) {
+    {
+      Results solved = call<"triangular_solve">(s, b.grad(0), b("A"), upper, !transpose, ones);
+      of_b = solved[0];
+    }
+    {
+      const Tensor product = transpose ? matrix_product(b("solution"), adjoint(of_b))
+                                       : matrix_product(of_b, adjoint(b("solution")));
+      of_a = neg(product);
+    }
+    of_a = upper ? upper_triangle(of_a, ones) : lower_triangle(of_a, -int64_t{ones});
+  }
+  if (b.grad(1).defined()) of_a = of_a.defined() ? of_a + b.grad(1) : b.grad(1);
+  return {of_a, of_b};
+}
+
+void add_triangular(std::vector<Op>& ops) {
+  ops.push_back({.schema =
+                     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
+                     "unitriangular=False) -> Tensor",
+                 .summary = "X of self · X = B, self triangular",
+                 .meta = solve_triangular_meta,
+                 .kernels = {{DeviceType::cuda, solve_triangular_cuda}},
+                 .derivatives = {{{"B", "self"}, {"self", "result"}, solve_triangular_gradients}},
+                 .flops = [](const Call& c) -> FlopCount {
+                   return {.own = c.result_tensor().numel() * c.tensor("self").size(-1)};
+                 },
+                 .examples = {"f32[3,3] f32[3,2] True"}});
+  ops.push_back({.schema =
+                     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
+                     "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+                 .summary = "X of A · X = self, A triangular",
+                 .meta = triangular_solve_meta,
+                 .kernels = {{DeviceType::cuda, triangular_solve_cuda}},
+                 .derivatives = {{{"A", "self"}, {"A", "self", "solution"}, triangular_solve_gradients}},
+                 .flops = cubic_flops<1>,
+                 .examples = {"f32[3,2] f32[3,3]"}});
+}
+
+// --- systems by LU
+
+void lu_solve_meta(Call& c) {
+  const Tensor &lu = c.tensor("LU"), &b = c.tensor("B");
+  check_square(c, lu);
+  const Sizes sizes = with_batch(broadcast(batch_of(lu), batch_of(b)), {b.size(-2), b.size(-1)});
+  c.output(sizes, column_major(sizes), b.dtype());
+}
+
+void solve_with_factors(Call& c, int64_t matrices) {
+  const Tensor of_lu = pointers(c, matrices), of_b = pointers(c, matrices);
+}
+
+void lu_solve_cuda(Call& c) {
+  c.allocate(0);
+  if (c.result_tensor().numel() > 0) solve_with_factors(c, numel(batch_of(c.result_tensor())));
+}
+
+Gradients lu_solve_b_gradient(Backward& b) {
+  return {Tensor(
+      call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), b.grad(), b["left"], !b.boolean("adjoint")))};
+}
+
+// FunctionsManual.cpp, linalg_lu_solve_LU.
+Gradients lu_solve_lu_gradient(Backward& b) {
+  const bool left = b.boolean("left"), adj = b.boolean("adjoint");
+  const Tensor& x = b("result");
+  const Results parts = call<"lu_unpack">(b.session, b("LU"), b("pivots"), true, left == adj);
+  const Tensor p = parts[0], l = parts[1], u = parts[2];
+  Tensor inner;
+  if (left != adj) {
+    {
+      const Tensor product = matrix_product(left ? b.grad() : adjoint(b.grad()), left ? adjoint(x) : x);
+      const Tensor negative = neg(product);
+      inner = solve_triangular(adjoint(u), negative, false);
+    }
+    Tensor low;
+    {
+      const Tensor product = matrix_product(inner, adjoint(u));
+      const Tensor of_l = solve_triangular(adjoint(l), product, true, true, true);
+      low = lower_triangle(of_l, -1);
+    }
+    return {low + upper_triangle(inner)};
+  }
+  Tensor negative;
+  {
+    const Tensor right = matrix_product(transposed(p), left ? x : adjoint(x));
+    const Tensor middle = matrix_product(right, left ? adjoint(b.grad()) : b.grad());
+    const Tensor all = matrix_product(middle, p);
+    negative = neg(all);
+  }
+  inner = solve_triangular(adjoint(l), negative, true, false, true);
+  negative.reset();
+  Tensor high;
+  {
+    const Tensor product = matrix_product(adjoint(l), inner);
+    const Tensor of_u = solve_triangular(adjoint(u), product, false, false);
+    high = upper_triangle(of_u);
+  }
+  return {lower_triangle(inner, -1) + high};
+}
+
+bool is_vector_case(const Tensor& a, const Tensor& b) {
+  return b.dim() == 1 ||
+         (a.dim() - 1 == b.dim() && b.sizes() == Sizes(a.sizes().begin(), a.sizes().end() - 1));
+}
+
+void solve_ex_meta(Call& c) {
+  const Tensor &a = c.tensor("A"), &b = c.tensor("B");
+  check_square(c, a);
+  if (is_vector_case(a, b)) {
+    c.output(with_batch(batch_of(a), {a.size(-1)}), b.dtype());
+  } else {
+    const Sizes sizes = with_batch(broadcast(batch_of(a), batch_of(b)), {b.size(-2), b.size(-1)});
+    c.output(sizes, c.boolean("left") ? column_major(sizes) : contiguous_strides(sizes), b.dtype());
+  }
+  lu_outputs(c, a);
+  c.output(batch_of(a), DType::i32);
+}
+
+// A result that does not lie by columns is solved for in a copy.
+void solve_ex_cuda(Call& c) {
+  c.allocate_all();
+  const Tensor& result = c.result_tensor();
+  if (result.numel() == 0) return;
+  factorise(c, c.tensor("A"), true);
+  const bool vector = is_vector_case(c.tensor("A"), c.tensor("B"));
+  Tensor copy;
+  if (vector) copy = c.temporary(result.sizes(), result.dtype());
+  solve_with_factors(c, std::max<int64_t>(1, numel(batch_of(c.tensor("A")))));
+}
+
+Gradients solve_gradients(Backward& b) {
+  const bool left = b.boolean("left");
+  const Tensor& x = b("result");
+  const bool vector = x.dim() + 1 == int64_t(b.sizes("A").size());
+  const Tensor grad = vector ? unsqueeze(b.grad(), -1) : b.grad();
+  const Tensor of_b = call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), grad, left, true);
+  Tensor of_a;
+  if (b.wants("A")) {
+    const Tensor wide = vector ? unsqueeze(x, -1) : x;
+    const Tensor product = left ? matrix_product(of_b, adjoint(wide)) : matrix_product(adjoint(wide), of_b);
+    of_a = neg(product);
+  }
+  return {of_a, vector ? squeeze(of_b, -1) : of_b};
+}
+
+void solve_body(Call& c, bool check, const char* name) {
+  Results all = call<"_linalg_solve_ex">(c.session, c["A"], c["B"], c["left"], false);
+  const Tensor result = all[0], info = all[3];
+  all = Results({});
+  if (check) check_info(c.session, info, name);
+  c.result(result);
+  if (!check) c.result(info);
+}
+
+// --- inverse
+
+void inv_ex_meta(Call& c) {
+  const Tensor& a = c.tensor("A");
+  check_square(c, a);
+  c.output(a.sizes(), column_major(a.sizes()), a.dtype());
+  c.output(batch_of(a), DType::i32);
+}
+
+void inv_ex_cuda(Call& c) {
+  const Tensor& a = c.tensor("A");
+  c.allocate_all();
+  if (a.numel() == 0) return;
+  const Tensor factors = c.temporary(a.sizes(), a.dtype());
+  const Tensor pivots = c.temporary(with_batch(batch_of(a), {a.size(-1)}), DType::i32);
+  factorise(c, a, true);
+  solve_with_factors(c, numel(batch_of(a)));
+}
+
+void add_solvers(std::vector<Op>& ops) {
+  ops.push_back({.schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
+                           "adjoint=False) -> Tensor",
+                 .summary = "X of P · L · U · X = B",
+                 .meta = lu_solve_meta,
+                 .kernels = {{DeviceType::cuda, lu_solve_cuda}},
+                 .derivatives = {{{"B"}, {"LU", "pivots"}, lu_solve_b_gradient},
+                                 {{"LU"}, {"LU", "pivots", "result"}, lu_solve_lu_gradient}},
+                 .flops = [](const Call& c) -> FlopCount {
+                   return {.own = 2 * c.result_tensor().numel() * c.tensor("LU").size(-1)};
+                 },
+                 .examples = {"f32[3,3] i32[3] f32[3,2]"}});
+  ops.push_back({.schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+                 .summary = "X of P · L · U · X = self",
+                 .meta = composite([](Call& c) {
+                   c.result(
+                       Tensor(call<"linalg_lu_solve">(c.session, c["LU_data"], c["LU_pivots"], c["self"])));
+                 }),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[3,2] f32[3,3] i32[3]"}});
+  ops.push_back({.schema =
+                     "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
+                     "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+                 .summary = "X of A · X = B",
+                 .meta = solve_ex_meta,
+                 .kernels = {{DeviceType::cuda, solve_ex_cuda}},
+                 .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, solve_gradients}},
+                 .flops = cubic_flops<1>,
+                 .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]"},
+                 .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = 14}});
+  ops.push_back(
+      composed("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
+               "result, Tensor info)",
+               "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}));
+  ops.push_back(composed("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", "X of A · X = B",
+                         [](Call& c) { solve_body(c, true, "torch.linalg.solve"); }, {"f32[3,3] f32[3,2]"}));
+  ops.push_back(
+      {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+       .summary = "A⁻¹",
+       .meta = inv_ex_meta,
+       .kernels = {{DeviceType::cuda, inv_ex_cuda}},
+       .derivatives = {{{"A"},
+                        {"inverse"},
+                        [](Backward& b) -> Gradients {
+                          const Tensor& inverse = b("inverse");
+                          const Tensor right = matrix_product(b.grad(), adjoint(inverse));
+                          const Tensor both = matrix_product(adjoint(inverse), right);
+                          return {neg(both)};
+                        }}},
+       .flops = cubic_flops<2>,
+       .examples = {"f32[3,3]"},
+       .facts = {.no_gradient_for = 2}});
+  ops.push_back(composed("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
+                         [](Call& c) {
+                           Results all = call<"linalg_inv_ex">(c.session, c["A"], false);
+                           check_info(c.session, all[1], "linalg.inv");
+                           c.result(all[0]);
+                         },
+                         {"f32[3,3]"}));
+}
+
+}  // namespace
+
+void add_linear_systems(std::vector<Op>& ops) {
+  add_triangular(ops);
+  add_solvers(ops);
+}
+
+}  // namespace metaprof
