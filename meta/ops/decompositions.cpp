@@ -200,15 +200,17 @@ Gradients qr_gradient(Backward& b) {
       const Tensor of_columns = matrix_product(adjoint(q), of_q);
       difference = of_r.defined() ? matrix_product(of_r, adjoint(r)) - of_columns : neg(of_columns);
     }
-    const Tensor negative = neg(difference);
-    Tensor triangle;
+    Tensor negative = neg(difference), triangle;
     {
       const Tensor skew = negative - adjoint(negative);
       triangle = lower_triangle(skew);
     }
     left = matrix_product(q, triangle);
+    difference.reset();
+    triangle.reset();
+    negative.reset();
   }
-  const Tensor first = solve_triangular(adjoint(narrowed(r, -1, 0, m)), left, false, false);
+  Tensor first = solve_triangular(adjoint(narrowed(r, -1, 0, m)), left, false, false);
   left.reset();
   {
     Sizes sizes = first.sizes();
@@ -216,9 +218,11 @@ Gradients qr_gradient(Backward& b) {
     const Tensor zeros = call<"new_zeros">(b.session, first, sizes);
     gradient = call<"cat">(b.session, Value::Tensors{first, zeros}, -1);
   }
+  first.reset();
   if (!of_r.defined()) return {gradient};
   const Tensor product = matrix_product(q, of_r);
-  return {gradient + product};
+  gradient = gradient + product;
+  return {gradient};
 }
 
 void add_qr(std::vector<Op>& ops) {

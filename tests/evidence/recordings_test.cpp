@@ -46,10 +46,12 @@ class AllRecordings : public ::testing::Test {
     for (const char* name : names) options.logs.push_back((folder_ / name).string());
     std::ostringstream out;
     const ReplayCounts counts = replay_logs(options, out);
-    std::cout << out.str();
+    text_ = out.str();
+    std::cout << text_;
     return counts;
   }
   std::filesystem::path folder_;
+  std::string text_;  ///< the last report
 };
 
 TEST_F(AllRecordings, Cuda) {
@@ -60,6 +62,7 @@ TEST_F(AllRecordings, Cuda) {
   EXPECT_GE(share(counts, What::forward_events), 0.99);
   EXPECT_GE(share(counts, What::backward_events), 0.99);
   EXPECT_GE(share(counts, What::grads), 0.998);
+  EXPECT_EQ(text_.find("without a known reason"), std::string::npos);
 }
 
 TEST_F(AllRecordings, OtherDevices) {
