@@ -31,12 +31,15 @@ constexpr NotChecked kNoNumbers[] = {
     {"aten::all.dims(*", "newer than libtorch 1.13"},
     {"aten::_chunk_cat(*", "newer than libtorch 1.13"},
     {"aten::nonzero_static(*", "newer than libtorch 1.13"},
-    {"aten::floor_divide_(*", "newer than libtorch 1.13"},
+    {"aten::floor_divide_*", "newer than libtorch 1.13"},
     {"aten::frac*(i64*", "newer than libtorch 1.13 for integers"},
     {"aten::*sparse*", "sparse tensors have no numbers"},
     {"aten::log_sigmoid_backward(*", "the example's buffer is CUDA's, which has no elements"},
     {"aten::*embedding_bag*", "sizes of the bookkeeping results are those of CUDA"},
     {"aten::masked_select_backward(*", "the example's mask selects more elements than grad has"},
+    {"aten::cholesky(*", "refused: the example's matrix is not positive definite"},
+    {"aten::lu_unpack(*", "refused: needs the pivots of a factorization"},
+    {"aten::*lu_solve(*", "refused: needs the pivots of a factorization"},
     {"aten::_assert_scalar(*", "a check that the exporter writes"},
     {"aten::sym_constrain_range*", "a check that the exporter writes"},
 };
@@ -45,6 +48,7 @@ constexpr NotChecked kNoNumbers[] = {
 constexpr NotChecked kDifferent[] = {
     {"aten::*_copy*", "2.11 copies to row-major memory, 1.13 keeps the order of the view"},
     {"aten::max_pool1d(*", "its body allocates where the CPU's kernel computes: no numbers"},
+    {"aten::*svd(*", "open: the strides of V are those of cuSOLVER"},
     {"aten::fft_*", "strides of transforms are those of cuFFT"},
 };
 

@@ -211,7 +211,8 @@ double sum_after(const Program& program, int root, const OurMachine::Nudge& nudg
 std::string compare_with_differences(const Program& program, OurMachine& machine, int root, int& compared) {
   constexpr double step = 1e-6;
   for (size_t leaf = 0; leaf < machine.leaves.size(); ++leaf) {
-    if (!machine.leaves[leaf].requires_grad()) continue;
+    // One that was written in place is no leaf any more.
+    if (!machine.leaves[leaf].requires_grad() || !machine.leaves[leaf].is_leaf()) continue;
     const Tensor gradient = machine.leaves[leaf].grad();
     for (int64_t element = 0; element < machine.leaves[leaf].numel(); element += 3) {
       const double analytic =
