@@ -25,7 +25,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(
   if (tensor->inference)
     fail("{}: {} was made in inference mode and cannot be saved for backward: clone it outside of that mode",
          node.name(), describe(tensor));
-  version_ = tensor->storage->version;
+  version_ = tensor->version();
   output_nr_ = tensor->output_nr;
   // Wrapped numbers are never shown to the user's hooks.
   const bool packs = !autograd_state(node.session).saved_tensor_hooks.empty() && !tensor->wrapped_number;
@@ -53,7 +53,7 @@ void SavedTensor::pack(const Tensor& tensor, Node& node, bool output) {
   if (!packed_->output) packed_->edge = gradient_edge(tensor);
   Scoped<bool> no_grad(node.session.modes.grad, false);
   packed_->object = packed_->hooks->pack(tensor->grad_fn ? alias(tensor) : tensor);
-  if (tensor->storage->version != version_)
+  if (tensor->version() != version_)
     fail("{}: a pack hook wrote to its tensor {} in place", node.name(), describe(tensor));
 }
 
@@ -72,9 +72,11 @@ SavedTensor& SavedTensor::operator=(SavedTensor&& other) noexcept {
   return *this;
 }
 
-void SavedTensor::check_version(const Storage& storage, const Node& node) const {
-  if (storage.version == version_) return;
+void SavedTensor::check_version(const Node& node) const {
   const TensorImpl& tensor = kind_ == Kind::output ? *geometry_ : *original_;
+  const Storage& storage = kind_ == Kind::output ? *storage_ : *original_->storage;
+  const uint32_t version = tensor.own_version ? tensor.own_version->writes : storage.version;
+  if (version == version_) return;
   std::string made_by;
   if (kind_ == Kind::output) {
     made_by = fmt::format(", output {} of {},", output_nr_, node.name());
@@ -85,7 +87,7 @@ void SavedTensor::check_version(const Storage& storage, const Node& node) const 
       "{}: a tensor that backward needs was modified in place: '{}' {}{}{} is at version {}; "
       "expected version {}",
       node.name(), node.name_of(*this), short_name(tensor.dtype), to_string(SizesView(tensor.sizes)), made_by,
-      storage.version, version_);
+      version, version_);
 }
 
 Tensor SavedTensor::unpack_packed(Node& node) const {
@@ -106,13 +108,14 @@ Tensor SavedTensor::unpack(Node& node) const {
           "{}: trying to go backward through the graph a second time, but its saved tensors have been freed: "
           "use retain_graph if you need to",
           node.name());
-    case Kind::original: check_version(*original_->storage, node); return original_;
+    case Kind::original: check_version(node); return original_;
     case Kind::output: {
-      check_version(*storage_, node);
+      check_version(node);
       Tensor tensor(
           new TensorImpl(geometry_->sizes, geometry_->strides, geometry_->dtype, geometry_->device));
       tensor->storage = storage_;
       tensor->offset = geometry_->offset;
+      tensor->own_version = geometry_->own_version;
       if (has_history_) set_gradient_edge(tensor, {Ref<Node>(&node), output_nr_});
       return tensor;
     }

@@ -23,7 +23,7 @@ class SavedTensor {
  private:
   enum class Kind : uint8_t { nothing, original, output, packed, released };
   void reset();
-  void check_version(const Storage& storage, const Node& node) const;
+  void check_version(const Node& node) const;
   void pack(const Tensor& tensor, Node& node, bool output);
   Tensor unpack_packed(Node& node) const;
 

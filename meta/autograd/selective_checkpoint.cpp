@@ -26,7 +26,7 @@ void for_each_tensor(const ResultList& results, Visit visit) {
 SelectiveCache::Kept keep(const Call& call) {
   SelectiveCache::Kept kept;
   for (const Value& result : call.results) kept.results.push_back(detached(result));
-  for_each_tensor(kept.results, [&](const Tensor& t) { kept.versions.push_back(t->storage->version); });
+  for_each_tensor(kept.results, [&](const Tensor& t) { kept.versions.push_back(t->version()); });
   return kept;
 }
 
@@ -41,7 +41,7 @@ void take(SelectiveCache& cache, Call& call) {
   found->second.pop_front();
   size_t i = 0;
   for_each_tensor(kept.results, [&](const Tensor& tensor) {
-    if (tensor->storage->version != kept.versions[i++])
+    if (tensor->version() != kept.versions[i++])
       call.error("selective checkpoint: a kept result was written in place");
   });
   call.results = std::move(kept.results);

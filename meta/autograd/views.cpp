@@ -117,11 +117,11 @@ void rebase_history(const Tensor& self, Ref<Node> node) {
 }
 
 void refresh_view_history(const Tensor& view) {
-  if (!view->base || view->history_version == view->storage->version) return;
+  if (!view->base || view->history_version == view->version()) return;
   const Tensor base(view->base);
   if (!view->grad_fn && !base.requires_grad()) return;
   refuse_special_view("a view is used", *view, ", nor what it is a view of");
-  view->history_version = view->storage->version;  // a view that was refused is refused again
+  view->history_version = view->version();  // a view that was refused is refused again
   Session& session = view->storage->session();
   Scoped<bool> grad_mode(session.modes.grad, true);
   Scoped<bool> autograd(session.modes.below_autograd, false);

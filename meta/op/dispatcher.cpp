@@ -136,7 +136,7 @@ void write_to_self(Call& call) {
 
 // Tensors that were made in inference mode have no version (c10::VariableVersion, 2.11).
 void count_write(const Tensor& tensor) {
-  if (!tensor->inference) ++tensor->storage->version;
+  if (!tensor->inference) ++tensor->version();
 }
 
 }  // namespace

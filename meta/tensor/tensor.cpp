@@ -32,6 +32,7 @@ Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t o
   view->offset = offset;
   view->is_parameter = tensor->is_parameter;
   view->inference = tensor->inference;
+  view->own_version = tensor->own_version;
   return view;
 }
 
@@ -39,7 +40,7 @@ Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t o
   Tensor view = alias(of, sizes, strides, offset);
   if (of->inference) return view;
   view->base = of->base ? of->base : Ref<TensorImpl>(of);
-  view->history_version = of->storage->version;
+  view->history_version = of->version();
   // How a view was made counts for the views of it (torch/csrc/autograd/variable.h, propagate_creation_meta).
   view->view_origin = of->storage->session().modes.grad ? of->view_origin : ViewOrigin::no_grad;
   return view;

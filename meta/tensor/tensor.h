@@ -37,6 +37,11 @@ class Storage final : public Counted, public Pooled<Storage> {
   uint32_t saved_count = 0;  ///< how many saved tensors look into it: the data-pointer cache counts it once
 };
 
+/// Counts in-place writes, where a tensor does not share its storage's count.
+struct VersionCounter final : Counted {
+  uint32_t writes = 0;
+};
+
 enum class Layout : uint8_t { strided, sparse, sparse_csr };
 
 /// How a view was made, which decides whether it may be written in place.
@@ -79,7 +84,12 @@ class TensorImpl : public Pooled<TensorImpl> {
   Ref<Counted> grad_fn;  ///< a Node (meta/autograd/node.h); null for leaves
   Ref<TensorImpl> base;  ///< a view keeps the tensor that it is a view of (the root of a chain of views)
   std::unique_ptr<TensorExtra> extra;
+  /// Of pieces of which the framework assumes that they do not share memory (unsafe_chunk …), and of their
+  /// views; else null.
+  Ref<VersionCounter> own_version;
 
+  /// In-place writes to what this looks into.
+  uint32_t& version() const { return own_version ? own_version->writes : storage->version; }
   uint32_t use_count() const { return owners_; }
   TensorExtra& ensure_extra() {
     if (!extra) extra = std::make_unique<TensorExtra>();

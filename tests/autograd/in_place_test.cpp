@@ -63,6 +63,28 @@ TEST_F(InPlace, VersionsAreThoseOfTheStorage) {
   EXPECT_EQ(x->storage->version, 2U);
 }
 
+// The framework takes them for tensors that share no memory; their own views share the count.
+TEST_F(InPlace, PiecesOfAnUnsafeSplitHaveVersionsOfTheirOwn) {
+  const Tensor x = leaf({4, 3}), y = neg(x);
+  const Results pieces = call<"unsafe_chunk">(*session_, y, 2, 0);
+  const Tensor first = pieces.tensors()[0], second = pieces.tensors()[1];
+  const Tensor row = select(first, 0, 0);
+  write(first);
+  EXPECT_EQ(first->version(), 1U);
+  EXPECT_EQ(row->version(), 1U);
+  EXPECT_EQ(second->version(), 0U);
+  EXPECT_EQ(y->version(), 0U);
+}
+
+// On the host a cell writes the activations of its gates over pieces of one product.
+TEST_F(InPlace, GatesOfARecurrentCellKeepTheirResults) {
+  session_ = make_session(*find_device("cpu"));
+  const Tensor x = leaf({2, 4}), h = leaf({2, 5}), input = leaf({15, 4}), hidden = leaf({15, 5});
+  const Tensor y = call<"gru_cell">(*session_, x, h, input, hidden);
+  const Tensor first = run_grad(y, {hidden}, {.create_graph = true})[0];
+  EXPECT_EQ(describe(run_grad(first, {hidden})[0]), "f32[15,5]");
+}
+
 TEST_F(InPlace, AWriteMakesTheNextNodeOfTheHistory) {
   const Tensor x = leaf({4}), y = neg(x);
   write(y);
