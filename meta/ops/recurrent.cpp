@@ -252,7 +252,8 @@ void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
   const Tensor hy = stack(last_hidden);
   const Tensor cy = last_cell.empty() ? Tensor() : stack(last_cell);
   // What oneDNN made is kept for backward: it is not transposed in place (recorded: shapes/rnn on the host).
-  if (a.batch_first) input = mkldnn ? transpose(input, 0, 1) : Tensor(call<"transpose_">(c.session, input, 0, 1));
+  if (a.batch_first)
+    input = mkldnn ? transpose(input, 0, 1) : Tensor(call<"transpose_">(c.session, input, 0, 1));
   c.result(input);
   c.result(hy);
   if (a.mode == RecurrentMode::lstm) c.result(cy);
