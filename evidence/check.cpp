@@ -87,13 +87,18 @@ std::optional<double> CheckRow::error() const {
   return static_cast<double>(*estimated - *recorded) / static_cast<double>(*recorded);
 }
 
+bool CheckRow::exceeds(double tolerance) const {
+  if (!recorded) return false;
+  const auto size = error();
+  return !size || std::abs(*size) > tolerance;
+}
+
+std::vector<const CheckRow*> CheckResult::decisive() const {
+  return {peak_allocated.recorded ? &peak_allocated : &peak_requested, &peak_reserved};
+}
+
 bool CheckResult::within(double tolerance) const {
-  return std::ranges::all_of(std::initializer_list<const CheckRow*>{&peak_allocated, &peak_reserved},
-                             [&](const CheckRow* peak) {
-                               if (!peak->recorded) return true;  // not measured
-                               const auto error = peak->error();
-                               return error && std::abs(*error) <= tolerance;
-                             });
+  return std::ranges::none_of(decisive(), [&](const CheckRow* peak) { return peak->exceeds(tolerance); });
 }
 
 void expect_same_model(const Measurement& measurement, const Program& program) {
@@ -119,6 +124,7 @@ CheckResult compare(const Measurement& measurement, const Phases& phases) {
   CheckResult result;
   result.id = measurement.id;
   result.recording = measurement.path.string();
+  if (const auto log = measurement.log()) result.log = log->string();
   Comparison comparison(result);
   auto estimated = phases.rows.begin();
   const auto begins_at = [&](const StepPart& part) {

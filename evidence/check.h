@@ -20,6 +20,8 @@ struct CheckRow {
   bool equal() const { return recorded == estimated; }
   /// (estimated − recorded) / recorded; nothing where that is no number.
   std::optional<double> error() const;
+  /// It was measured, and the error is larger, or no number.
+  bool exceeds(double tolerance) const;
 };
 
 /// The first request or return of device memory in which log and trace differ. Requests are compared by their
@@ -33,12 +35,16 @@ struct EventMismatch {
 struct CheckResult {
   std::string id;
   std::string recording;  ///< its file
+  std::string log;        ///< the file of its events; empty: there is none
   std::vector<CheckRow> rows;
   size_t phases = 0, exact_phases = 0;  ///< exact: allocated and requested bytes, current and peak
   size_t exact_reserved_phases = 0;     ///< reserved bytes, current and peak
   CheckRow peak_allocated, peak_requested, peak_reserved;  ///< over all phases
   std::optional<EventMismatch> first_difference;           ///< nothing, too, where there is no log
 
+  /// The peaks that decide: of allocated bytes (or of requested ones, where only these were measured), and of
+  /// reserved bytes.
+  std::vector<const CheckRow*> decisive() const;
   bool within(double tolerance) const;
 };
 

@@ -3,87 +3,28 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "evidence/json_member.h"
 #include "meta/core/error.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr uintmax_t kMostBytes = uintmax_t{64} << 20;  // a measurement of three steps has some 10 KiB
+constexpr const char* kHint = "a measurement is what tools/record_pytorch.py writes";
 constexpr const char* kStatistics[] = {"allocated_bytes", "requested_bytes",      "active_bytes",
                                        "reserved_bytes",  "inactive_split_bytes", "allocation",
                                        "segment"};
 
-// A member of an object, with the place where it stands for messages.
-struct Member {
-  const Json& value;
-  std::string where;  // "gpt2.json: config.steps"
-
-  [[noreturn]] void reject(std::string_view expected) const {
-    const std::string found = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    fail("{}: expected {}, got {}", where, expected, found.substr(0, 60));
-  }
-  Member at(const std::string& key) const {
-    if (!value.is_object()) reject("an object");
-    const auto found = value.find(key);
-    if (found == value.end())
-      fail("{}: '{}' is missing; a measurement is what tools/record_pytorch.py writes", where, key);
-    return {*found, where + (where.ends_with(".json") ? ": " : ".") + key};
-  }
-  // Nothing if it is missing or null.
-  std::optional<Member> find(const std::string& key) const {
-    if (!value.is_object()) reject("an object");
-    const auto found = value.find(key);
-    if (found == value.end() || found->is_null()) return std::nullopt;
-    return Member{*found, where + (where.ends_with(".json") ? ": " : ".") + key};
-  }
-  std::string text() const {
-    if (!value.is_string()) reject("a text");
-    return value.get<std::string>();
-  }
-  int64_t count() const {
-    if (!value.is_number_integer() || value.get<int64_t>() < 0) reject("a whole number of at least 0");
-    return value.get<int64_t>();
-  }
-  double real() const {
-    if (!value.is_number()) reject("a number");
-    return value.get<double>();
-  }
-  bool boolean() const {
-    if (!value.is_boolean()) reject("true or false");
-    return value.get<bool>();
-  }
-  template <class Function>  // Function(Member element)
-  void for_each(Function function) const {
-    if (!value.is_array()) reject("a list");
-    for (size_t i = 0; i < value.size(); ++i)
-      function(Member{value[i], where + "[" + std::to_string(i) + "]"});
-  }
-};
-
-Json parse_file(const std::filesystem::path& path) {
+nlohmann::json parse_file(const std::filesystem::path& path) {
   std::error_code code;
   if (!std::filesystem::is_regular_file(path, code)) fail("{}: no such file", path.string());
   if (std::filesystem::file_size(path, code) > kMostBytes || code)
     fail("{}: too large for a measurement", path.string());
   std::ifstream file(path);
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    fail("{}: is no JSON, or was cut off; a measurement is what tools/record_pytorch.py writes",
-         path.string());
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) fail("{}: is no JSON, or was cut off; {}", path.string(), kHint);
   return json;
-}
-
-std::optional<int64_t> optional_count(const Member& object, const std::string& key) {
-  const auto member = object.find(key);
-  return member ? std::optional(member->count()) : std::nullopt;
-}
-
-std::optional<double> optional_real(const Member& object, const std::string& key) {
-  const auto member = object.find(key);
-  return member ? std::optional(member->real()) : std::nullopt;
 }
 
 MeasuredOptions options_of(const Member& config) {
@@ -105,8 +46,8 @@ MeasuredOptions options_of(const Member& config) {
     step.accumulate = static_cast<int>(micro_batches->count());
     if (step.accumulate < 1 || step.accumulate > 1000) micro_batches->reject("1 to 1000 micro-batches");
   }
-  step.clip_norm = optional_real(config, "clip_norm");
-  step.clip_value = optional_real(config, "clip_value");
+  step.clip_norm = config.optional_real("clip_norm");
+  step.clip_value = config.optional_real("clip_value");
   flag("zero_grad_to_none", step.zero_grad_to_none);
   flag("channels_last", step.channels_last);
   text("checkpoint", step.checkpoint);
@@ -114,9 +55,9 @@ MeasuredOptions options_of(const Member& config) {
   text("mode", step.mode);
   text("alloc_conf", options.alloc_conf);
   if (const auto environment = config.find("env"))
-    for (const auto& [name, value] : environment->value.items())
-      step.environment[name] = Member{value, environment->where + "." + name}.text();
-  if (const auto over = config.find("over"); over && !over->value.empty())
+    environment->for_each_member(
+        [&](const std::string& name, const Member& value) { step.environment[name] = value.text(); });
+  if (const auto over = config.find("over"); over && !over->empty())
     over->reject("{}: options of the model's constructor are in its export");
   return options;
 }
@@ -139,7 +80,7 @@ MeasuredPhase phase_of(const Member& row) {
     if (!member) continue;
     const AllocatorNumber number{member->at("current").count(), member->at("peak").count()};
     if (number.peak < number.current)
-      fail("{}: the peak {} is below the current value {}; do they have the same unit?", member->where,
+      fail("{}: the peak {} is below the current value {}; do they have the same unit?", member->where(),
            number.peak, number.current);
     phase.numbers[name] = number;
   }
@@ -179,15 +120,15 @@ std::optional<std::filesystem::path> Measurement::log() const {
 }
 
 Measurement read_measurement(const std::filesystem::path& path) {
-  const Json json = parse_file(path);
-  const Member root{json, path.string()};
+  const nlohmann::json json = parse_file(path);
+  const Member root = Member::root(json, path.string(), kHint);
   const Member config = root.at("config");
   Measurement measurement{.path = path,
                           .id = root.at("id").text(),
                           .model = config.at("model").text(),
-                          .batch = optional_count(config, "batch"),
-                          .seq = optional_count(config, "seq"),
-                          .image = optional_count(config, "image"),
+                          .batch = config.optional_count("batch"),
+                          .seq = config.optional_count("seq"),
+                          .image = config.optional_count("image"),
                           .options = options_of(config),
                           .device_memory = {root.at("device_memory").count()},
                           .planned_workspaces = has_planned_workspaces(root),

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "reports/format.h"
+#include "reports/check_findings.h"
 #include "reports/text_table.h"
 
 namespace metaprof {
@@ -75,24 +75,18 @@ Tally tally_of(const std::vector<CheckResult>& results) {
   return tally;
 }
 
-}  // namespace
-
-std::string check_text(const std::vector<CheckResult>& results, double tolerance) {
+std::string measurements_text(const std::vector<CheckResult>& results, double tolerance) {
   TextTable table;
   table.column("recording", TextTable::Align::left);
   for (const char* title : {"allocated", "estimated", "error", "reserved", "estimated", "error", "phases"})
     table.column(title);
   table.column("first difference", TextTable::Align::left);
-  for (const CheckResult& result : results) {
-    const auto& difference = result.first_difference;
+  for (const CheckResult& result : results)
     table.row({result.id, number(result.peak_allocated.recorded), number(result.peak_allocated.estimated),
                percent(result.peak_allocated.error()), number(result.peak_reserved.recorded),
                number(result.peak_reserved.estimated), percent(result.peak_reserved.error()),
                fmt::format("{}/{}", result.exact_phases, result.phases),
-               difference ? fmt::format("line {}: recorded {}; estimated {}", difference->line,
-                                        difference->recorded, difference->estimated)
-                          : ""});
-  }
+               result.first_difference ? difference_text(*result.first_difference) : ""});
   const Tally tally = tally_of(results);
   const auto within = static_cast<size_t>(
       std::ranges::count_if(results, [&](const CheckResult& result) { return result.within(tolerance); }));
@@ -108,17 +102,87 @@ std::string check_text(const std::vector<CheckResult>& results, double tolerance
   return text + fmt::format("within {:g} %: {} of {}\n", 100 * tolerance, within, results.size());
 }
 
-std::string check_json(const std::vector<CheckResult>& results, double tolerance) {
-  Json rows = Json::array(), summary = Json::array();
-  for (const CheckResult& result : results) {
+std::string baseline_text(const BaselineResult& result) {
+  TextTable table;
+  table.column(fmt::format("against {}", result.file), TextTable::Align::left);
+  for (const char* title : {"before", "now", "growth"}) table.column(title);
+  for (const BaselineRow& row : result.rows)
+    table.row({std::string(title_of(row.figure)), fmt::format("{}", row.before), fmt::format("{}", row.after),
+               percent(row.growth())});
+  std::string text = table.text();
+  if (result.model_before != result.model_after)
+    text += fmt::format("the baseline is of {}, this is {}\n", result.model_before, result.model_after);
+  const std::string changes = changes_text(result);
+  return text + (changes.empty() ? "" : "most changed: " + changes + "\n");
+}
+
+template <class Function>  // Function(CheckFinding)
+void for_each_finding(const CheckReport& report, Function function) {
+  for (const CheckResult& result : report.measurements)
+    for (const CheckFinding& finding : findings_of(result, report.tolerance)) function(finding);
+  for (const BaselineResult& result : report.baselines)
+    for (const CheckFinding& finding : findings_of(result, report.tolerance)) function(finding);
+}
+
+Json change_json(const std::optional<BytesChange>& change) {
+  if (!change) return nullptr;
+  return {{"name", change->name}, {"before", change->before}, {"after", change->after}};
+}
+
+Json baseline_json(const BaselineResult& result, double tolerance) {
+  const auto name_of = [](BaselineRow::Figure figure) {
+    constexpr const char* kNames[] = {"peak_allocated", "peak_requested", "peak_reserved", "saved", "flops"};
+    return kNames[static_cast<size_t>(figure)];
+  };
+  Json figures = Json::object();
+  for (const BaselineRow& row : result.rows)
+    figures[name_of(row.figure)] = {
+        {"before", row.before}, {"after", row.after}, {"growth", or_null(row.growth())}};
+  return {{"file", result.file},
+          {"model_before", result.model_before},
+          {"model_after", result.model_after},
+          {"figures", figures},
+          {"saved_by_module", change_json(result.saved_module)},
+          {"saved_by_node", change_json(result.saved_node)},
+          {"peak_by_category", change_json(result.peak_category)},
+          {"peak_op", result.peak_op.empty() ? Json(nullptr) : Json(result.peak_op)},
+          {"peak_module", result.peak_module},
+          {"out_of_memory_since", result.out_of_memory_since},
+          {"within_tolerance", result.within(tolerance)}};
+}
+
+}  // namespace
+
+bool CheckReport::within() const {
+  const auto holds = [&](const auto& result) { return result.within(tolerance); };
+  return std::ranges::all_of(measurements, holds) && std::ranges::all_of(baselines, holds);
+}
+
+std::string check_text(const CheckReport& report) {
+  std::string text;
+  if (!report.measurements.empty()) text = measurements_text(report.measurements, report.tolerance);
+  for (const BaselineResult& result : report.baselines)
+    text += (text.empty() ? "" : "\n") + baseline_text(result);
+  std::string findings;
+  for_each_finding(report,
+                   [&](const CheckFinding& finding) { findings += "exceeded: " + finding.message + "\n"; });
+  return findings.empty() ? text : text + "\n" + findings;
+}
+
+std::string check_json(const CheckReport& report) {
+  Json rows = Json::array(), summary = Json::array(), baselines = Json::array(), findings = Json::array();
+  for (const CheckResult& result : report.measurements) {
     for (const CheckRow& row : result.rows) rows.push_back(row_json(result, row));
-    summary.push_back(summary_json(result, tolerance));
+    summary.push_back(summary_json(result, report.tolerance));
   }
-  const Json json = {{"schema", "metaprof.check"},
-                     {"schema_version", 1},
-                     {"tolerance", tolerance},
-                     {"rows", rows},
-                     {"summary", summary}};
+  for (const BaselineResult& result : report.baselines)
+    baselines.push_back(baseline_json(result, report.tolerance));
+  for_each_finding(report, [&](const CheckFinding& finding) {
+    findings.push_back({{"rule", check_rules()[finding.rule].id}, {"message", finding.message}});
+  });
+  const Json json = {
+      {"schema", "metaprof.check"}, {"schema_version", 1},    {"tolerance", report.tolerance}, {"rows", rows},
+      {"summary", summary},         {"baselines", baselines}, {"findings", findings}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,18 +1,34 @@
 #pragma once
-// Estimates against measurements, as `metaprof check` shows them.
+// Estimates against measurements and earlier reports, as `metaprof check` shows them.
 
 #include <string>
 #include <vector>
 
+#include "evidence/baseline.h"
 #include "evidence/check.h"
 
 namespace metaprof {
 
+struct CheckReport {
+  std::vector<CheckResult> measurements;
+  std::vector<BaselineResult> baselines;
+  double tolerance = 0;
+
+  bool within() const;
+};
+
 /// A line for each measurement: recorded and estimated peaks, their errors, phases that are equal, the first
-/// event that differs; then how many of them hold.
-std::string check_text(const std::vector<CheckResult>& results, double tolerance);
+/// event that differs; then how many of them hold. For each baseline its figures and what changed most. Then
+/// what is outside the tolerance.
+std::string check_text(const CheckReport& report);
 
 /// As docs/check.md describes it.
-std::string check_json(const std::vector<CheckResult>& results, double tolerance);
+std::string check_json(const CheckReport& report);
+
+/// JUnit's XML: a test case for each measurement and baseline.
+std::string check_junit(const CheckReport& report);
+
+/// SARIF 2.1.0: a result for each tolerance that is exceeded.
+std::string check_sarif(const CheckReport& report);
 
 }  // namespace metaprof

@@ -1,0 +1,76 @@
+#pragma once
+// An earlier report of `metaprof profile --json`, and what has grown since.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meta/core/units.h"
+#include "meta/step/step.h"
+
+namespace metaprof {
+
+/// What the report was made with, in the words of the command line.
+struct BaselineOptions {
+  StepOptions step;
+  std::optional<int> batch, sequence;
+  std::vector<std::string> settings;  ///< of --set
+  std::string alloc_conf, workspaces;
+};
+
+/// What is compared.
+struct BaselineFigures {
+  int64_t allocated = 0, requested = 0, reserved = 0;  ///< peaks, in bytes
+  int64_t saved = 0;                                   ///< bytes
+  int64_t flops = 0;                                   ///< of all phases, as the framework counts them
+  bool out_of_memory = false;
+  std::map<std::string, int64_t> saved_by_module;   ///< without that of modules within; "(root)"
+  std::map<std::string, int64_t> saved_by_node;     ///< "ConvolutionBackward0"
+  std::map<std::string, int64_t> peak_by_category;  ///< "activation"
+  std::string peak_op, peak_module;                 ///< what ran at the peak; may be empty
+};
+
+struct Baseline {
+  std::string file, model, device;
+  Bytes device_memory;
+  BaselineOptions options;
+  BaselineFigures figures;
+};
+
+/// `text`: of the file. Errors, with the file and the member: no JSON, another schema or version, a member is
+/// missing or of another type, a report of a trace (it does not have the options of its run).
+Baseline read_baseline(const std::string& file, const std::string& text);
+
+struct BaselineRow {
+  enum class Figure : uint8_t { allocated, requested, reserved, saved, flops };
+  Figure figure;
+  int64_t before = 0, after = 0;
+
+  /// (after − before) / before; nothing where that is no number.
+  std::optional<double> growth() const;
+  bool grew_above(double tolerance) const;
+};
+
+/// One that changed, and by how much.
+struct BytesChange {
+  std::string name;
+  int64_t before = 0, after = 0;
+};
+
+/// Of a list, what changed most; nothing: it is equal.
+struct BaselineResult {
+  std::string file;
+  std::string model_before, model_after;
+  std::vector<BaselineRow> rows;  ///< one of each figure
+  std::optional<BytesChange> saved_module, saved_node, peak_category;
+  std::string peak_op, peak_module;  ///< what runs at the peak now
+  bool out_of_memory_since = false;  ///< memory runs out, and did not then
+
+  bool within(double tolerance) const;
+};
+
+BaselineResult compare(const Baseline& before, const Baseline& after);
+
+}  // namespace metaprof
