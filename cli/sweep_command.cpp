@@ -58,7 +58,7 @@ SweepRow run_one(const ProfileOptions& run) {
     row.requested = peak.requested_bytes.peak;
     row.reserved = peak.reserved_bytes.peak;
     row.flops_forward = report.counts.total.counted.forward.count;
-    row.flops_backward = report.counts.total.counted.backward.count;
+    row.flops_backward = (report.counts.total.counted.backward + report.counts.total.counted.recompute).count;
     row.flops_recompute = report.counts.total.counted.recompute.count;
   } catch (const Error& error) {
     row.error = error.what();

@@ -53,12 +53,19 @@ Json by_phase_json(const ByPhase<Quantity>& figures) {
           {"optimizer", figures.optimizer.count}};
 }
 
+// The framework's counter calls everything backward that runs while it does: what is recomputed is a part of
+// it.
+ByPhase<Flops> as_counted(ByPhase<Flops> flops) {
+  flops.backward += flops.recompute;
+  return flops;
+}
+
 // Operators that have FLOPs, with those of the phases in which any operator of the table can have some.
 Json flops_json(const Counts& counts, ByPhase<Flops> Cost::*kind) {
-  Json json = by_phase_json(counts.total.*kind);
+  Json json = by_phase_json(as_counted(counts.total.*kind));
   Json by_op = Json::object();
   for (const OpCost& op : counts.by_op) {
-    const ByPhase<Flops>& flops = op.cost.*kind;
+    const ByPhase<Flops> flops = as_counted(op.cost.*kind);
     if (flops == ByPhase<Flops>{}) continue;
     Json row = {{"forward", flops.forward.count}, {"backward", flops.backward.count}};
     if (flops.recompute.count != 0) row["recompute"] = flops.recompute.count;
