@@ -1,5 +1,7 @@
 #include "cli/inputs.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -13,11 +15,29 @@ namespace {
 
 constexpr uintmax_t kMostTraceBytes = uintmax_t{1} << 30;
 
+// A name stands for NAME.pt2 here or in a folder that METAPROF_MODELS lists; anything else for itself.
+std::string path_of_model(const std::string& model) {
+  if (model.find_first_of("./") != std::string::npos || std::filesystem::exists(model)) return model;
+  std::string folders = ".:";
+  if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
+  for (size_t begin = 0; begin < folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
+    begin = end + 1;
+    if (folder.empty()) continue;
+    std::string path = (folder == "." ? "" : folder + "/") + model + ".pt2";
+    if (std::filesystem::exists(path)) return path;
+  }
+  fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({})", model, model,
+       folders.size() > 2 ? folders.substr(2) : "not set");
+}
+
 }  // namespace
 
 bool is_trace_file(const std::string& path) { return path.ends_with(".trace"); }
 
-Program load_program(const std::string& model) {
+Program load_program(const std::string& named) {
+  const std::string model = path_of_model(named);
   std::error_code code;
   const auto status = std::filesystem::status(model, code);
   if (std::filesystem::is_directory(status) || model.ends_with(".json"))
@@ -26,9 +46,6 @@ Program load_program(const std::string& model) {
         "give the "
         ".pt2",
         model);
-  if (!std::filesystem::exists(status) && model.find_first_of("./") == std::string::npos)
-    fail("{}: no such file; models cannot be named yet: export one with torch.export.save and give the .pt2",
-         model);
   Program program = read_pt2(model);
   for (const std::string& warning : program.warnings)
     message("warning: " + std::string(Error(warning).what()));

@@ -11,7 +11,9 @@ namespace metaprof {
 /// True if the file's name says that it is a trace (`*.trace`).
 bool is_trace_file(const std::string& path);
 
-/// Reads a `.pt2`. Errors: as read_pt2; a model of a kind that cannot be read yet. Warnings go to stderr.
+/// Reads a `.pt2`, given by its path, or by its name where it lies here or in a folder that the environment
+/// variable METAPROF_MODELS lists. Errors: as read_pt2; a model of a kind that cannot be read yet. Warnings
+/// go to stderr.
 Program load_program(const std::string& model);
 
 /// A built-in device, or one from a file `*.json`. Errors: no such device.

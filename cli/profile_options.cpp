@@ -101,7 +101,11 @@ void add_report_options(CLI::App& command, ProfileOptions& options) {
 }  // namespace
 
 void add_run_options(CLI::App& command, ProfileOptions& options) {
-  command.add_option("MODEL", options.model, "a .pt2, or a trace")->option_text(" ")->required();
+  command
+      .add_option("MODEL", options.model,
+                  "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace")
+      ->option_text(" ")
+      ->required();
   add_step_options(command, options.step);
   add_device_options(command, options);
   add_input_options(command, options);

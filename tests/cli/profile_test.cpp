@@ -129,12 +129,23 @@ TEST(Profile, StrictlyAnUnknownOperatorIsAnError) {
                       {"demo::scaled_gelu is not known", "--strict"});
 }
 
+TEST(Profile, ModelsHaveNames) {
+  const Outcome outcome = run_program("profile resnet18 --steps 1 --per-node --depth 1",
+                                      "METAPROF_MODELS=nowhere:tests/data/models ");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("resnet18 on NVIDIA H200 (h200)\n")) << outcome.out;
+  const Outcome missing = run_program("profile resnet19", "METAPROF_MODELS=a:b ");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.err,
+            "metaprof: resnet19: no such file, and no resnet19.pt2 here or in the folders of METAPROF_MODELS "
+            "(a:b)\n");
+}
+
 TEST(Profile, ModelsThatCannotBeReadAreRefused) {
   expect_refusal("profile nowhere/model.pt2", "nowhere/model.pt2: no such file");
-  expect_refusal(
-      "profile resnet18",
-      "resnet18: no such file; models cannot be named yet: export one with torch.export.save and give "
-      "the .pt2");
+  expect_refusal("profile resnet18",
+                 "resnet18: no such file, and no resnet18.pt2 here or in the folders of METAPROF_MODELS (not "
+                 "set)");
   expect_refusal("profile tests/data",
                  "tests/data: Hugging Face configurations cannot be read yet; export the model with "
                  "torch.export.save and give the .pt2");
