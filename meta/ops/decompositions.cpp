@@ -68,13 +68,15 @@ void slogdet_cuda(Call& c) {
   const Tensor magnitudes = abs(diagonal);
 }
 
-// FunctionsManual.cpp, linalg_det_backward: A⁻ᴴ times gradient and determinant on the diagonal.
+// FunctionsManual.cpp, linalg_det_backward and slogdet_backward: A⁻ᴴ times a diagonal. While a second
+// derivative is recorded, A is factorised again, as a function of A; the determinant's formula for singular
+// matrices is left out, since matrices without numbers count as regular.
 Tensor solved_diagonal(Session& s, const Tensor& on_diagonal, const Tensor& a, Tensor lu,
                        const Tensor& pivots, bool regularise) {
-  // A contiguous matrix was taken for its transpose, which has the same determinant.
-  const bool transposes = a.is_contiguous() && !is_complex(a.dtype());
+  const bool transposes = factors_transpose(a);
   const Tensor wide = unsqueeze(on_diagonal, -1);
   const Tensor values = call<"expand_as">(s, wide, pivots), matrix = call<"diag_embed">(s, values);
+  if (s.modes.grad) return call<"linalg_solve">(s, adjoint(a), transposed(matrix));
   if (regularise) {  // a zero on the diagonal becomes the smallest difference of numbers
     const Tensor zero = eq_number(call<"diagonal">(s, lu, 0, -2, -1), 0.0);
     const double epsilon = a.dtype() == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
@@ -192,11 +194,12 @@ Gradients qr_gradient(Backward& b) {
     return {solve_triangular(adjoint(r), gradient, false, false)};
   }
   // R = [R1 R2] is wide: Q belongs to the first columns alone.
-  if (!of_q.defined()) return {matrix_product(q, of_r)};
   Tensor left;
   {
     Tensor difference;
-    {
+    if (!of_q.defined()) {
+      difference = matrix_product(of_r, adjoint(r));
+    } else {
       const Tensor of_columns = matrix_product(adjoint(q), of_q);
       difference = of_r.defined() ? matrix_product(of_r, adjoint(r)) - of_columns : neg(of_columns);
     }

@@ -140,18 +140,44 @@ void affine_cuda(Call& c) {
   c.results[0] = Value(alias(points, sizes, contiguous_strides(sizes), 0));
 }
 
-// The result is the transpose of a product.
-void affine_backward_meta(Call& c) {
-  const Sizes& image = c.ints("size");
-  const int64_t n = image[0], dims = int64_t(image.size()) - 2;
-  c.output(Sizes{n, dims, dims + 1}, Sizes{dims * (dims + 1), 1, dims}, c.tensor("grad").dtype());
+// linspace_from_neg_one.
+Tensor from_minus_one(const Tensor& like, int64_t steps, bool corners) {
+  Session& s = session_of(like);
+  if (steps <= 1) return call<"scalar_tensor">(s, 0, like.dtype(), Value(), like.device());
+  Tensor range = call<"linspace">(s, -1, 1, steps, like.dtype(), Value(), like.device());
+  if (corners) return range;
+  const Tensor scaled = range * (steps - 1);
+  range = scaled / steps;
+  return range;
 }
 
-void affine_backward_cuda(Call& c) {
+// The plain grid by operators: the backward operator is composite, so that its gradient follows from a bmm.
+Tensor base_grid_by_operators(const Tensor& like, SizesView image, bool corners) {
+  Session& s = session_of(like);
+  const int64_t dims = int64_t(image.size()) - 2;
+  Sizes sizes{image[0]};
+  sizes.append(image.begin() + 2, image.end());
+  sizes.push_back(dims + 1);
+  const Tensor base = call<"empty.memory_format">(s, sizes, like.dtype(), Value(), like.device());
+  for (int64_t d = 0; d < dims; ++d) {
+    Tensor range = from_minus_one(like, image[size_t(dims + 1 - d)], corners);
+    for (int64_t outer = 0; outer < d; ++outer) call<"unsqueeze_">(s, range, -1);
+    copy_(select(base, -1, d), range);
+  }
+  call<"fill_.Scalar">(s, select(base, -1, dims), 1);
+  return base;
+}
+
+void affine_backward_body(Call& c) {
   const Tensor& grad = c.tensor("grad");
-  const Tensor base = as_points(base_grid(c, c.ints("size"), grad.dtype()));
-  const Tensor points = reshape(grad, Sizes{base.size(0), base.size(1), base.size(2) - 1});
-  c.results[0] = Value(transpose(bmm(transpose(base, 1, 2), points), 1, 2));
+  const Sizes& image = c.ints("size");
+  if (image.size() != 4 && image.size() != 5)
+    c.error(fmt::format("expects an image of 4 or 5 dimensions, got {}", to_string(SizesView(image))));
+  const Tensor base = base_grid_by_operators(grad, image, c.boolean("align_corners"));
+  const int64_t dims = base.size(-1) - 1, count = numel(SizesView(image).subspan(2));
+  const Tensor points = reshape(grad, Sizes{image[0], count, dims});
+  const Tensor rows = transpose(view(base, Sizes{image[0], count, dims + 1}), 1, 2);
+  c.result(transpose(bmm(rows, points), 1, 2));
 }
 
 void add_affine(std::vector<Op>& ops) {
@@ -172,10 +198,10 @@ void add_affine(std::vector<Op>& ops) {
                      "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
                      "Tensor",
                  .summary = "gradient of an affine map",
-                 .meta = affine_backward_meta,
-                 .kernels = {{DeviceType::cuda, affine_backward_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
+                 .meta = composite(affine_backward_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
                  .examples = {"f32[2,4,5,2] (2 3 4 5) False"}});
 }
 

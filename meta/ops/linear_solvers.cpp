@@ -153,6 +153,12 @@ void lu_factor_ex_cuda(Call& c) {
   factorise(c, c.tensor("A"), c.boolean("pivot"));
 }
 
+// Zeros for the rows or columns that a gradient does not reach.
+Tensor beside_zeros(const Tensor& gradient, const Tensor& rest, int64_t dim) {
+  const Tensor zeros = call<"zeros_like">(session_of(rest), rest);
+  return call<"cat">(session_of(rest), Value::Tensors{gradient, zeros}, dim);
+}
+
 // FunctionsManual.cpp, linalg_lu_backward.
 Tensor lu_gradient(const Tensor& grad_l, const Tensor& grad_u, const Tensor& p, const Tensor& l,
                    const Tensor& u, bool pivot) {
@@ -184,6 +190,7 @@ Tensor lu_gradient(const Tensor& grad_l, const Tensor& grad_u, const Tensor& p, 
       gradient = call<"cat">(session_of(left), Value::Tensors{left, narrowed(grad_u, -1, k, n - k)}, -1);
     }
     gradient = solve_triangular(adjoint(l), gradient, true, true, true);
+    if (!grad_u.defined()) gradient = beside_zeros(gradient, narrowed(u, -1, k, n - k), -1);
   } else {
     if (grad_u.defined()) gradient = matrix_product(grad_u, adjoint(u));
     if (grad_l.defined()) {
@@ -199,6 +206,7 @@ Tensor lu_gradient(const Tensor& grad_l, const Tensor& grad_u, const Tensor& p, 
       gradient = call<"cat">(session_of(top), Value::Tensors{top, narrowed(grad_l, -2, k, m - k)}, -2);
     }
     gradient = solve_triangular(adjoint(u), gradient, false, false);
+    if (!grad_l.defined()) gradient = beside_zeros(gradient, narrowed(l, -2, k, m - k), -2);
   }
   return pivot ? matrix_product(p, gradient) : gradient;
 }

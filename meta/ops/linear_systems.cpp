@@ -207,14 +207,19 @@ Gradients solve_gradients(Backward& b) {
   const Tensor& x = b("result");
   const bool vector = x.dim() + 1 == int64_t(b.sizes("A").size());
   const Tensor grad = vector ? unsqueeze(b.grad(), -1) : b.grad();
-  const Tensor of_b = call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), grad, left, true);
+  Tensor of_b;
+  if (b.session.modes.grad) {  // a second derivative needs the factorisation as a function of A
+    of_b = call<"linalg_solve">(b.session, adjoint(b("A")), grad, left);
+  } else {
+    of_b = call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), grad, left, !factors_transpose(b("A")));
+  }
   Tensor of_a;
   if (b.wants("A")) {
     const Tensor wide = vector ? unsqueeze(x, -1) : x;
     const Tensor product = left ? matrix_product(of_b, adjoint(wide)) : matrix_product(adjoint(wide), of_b);
     of_a = neg(product);
   }
-  return {of_a, vector ? squeeze(of_b, -1) : of_b};
+  return {of_a, vector && b.wants("B") ? squeeze(of_b, -1) : of_b};
 }
 
 void solve_body(Call& c, bool check, const char* name) {

@@ -40,6 +40,9 @@ inline Sizes column_major(SizesView sizes) {
 /// As is_contiguous: sizes of 1 may have any stride.
 bool is_column_major(const Tensor& a);
 
+/// Whether a solver or a determinant factorised Aᵀ: a contiguous A is its transpose by columns.
+inline bool factors_transpose(const Tensor& a) { return a.is_contiguous() && !is_complex(a.dtype()); }
+
 /// Square matrices; an Error names the operator.
 void check_square(const Call& call, const Tensor& a);
 /// A list of pointers to the matrices of a batch, made on the device.

@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/arithmetic.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/normalization.h"
 
@@ -79,7 +79,42 @@ void fused_backward_cuda(Call& c) {
   summed_parameter_gradients(c, rows, {1});
 }
 
+// FunctionsManual.cpp, infinitely_differentiable_native_rms_norm_backward: while a second derivative is
+// recorded, or where the inverse root mean square has a gradient.
+Gradients differentiable_gradients(Backward& b) {
+  const Tensor &input = b("input"), rstd = view(b("result1"), b.sizes("result1")), &weight = b("weight"),
+               &of_out = b.grad(0), &of_rstd = b.grad(1);
+  const Sizes& shape = b.ints("normalized_shape");
+  const int64_t axis = input.dim() - int64_t(shape.size());
+  const double count = double(numel(shape));
+  const Tensor cube = pow(rstd, 3);
+  Tensor outer, of_input, of_weight;
+  if (of_out.defined()) outer = weight.defined() ? of_out * weight : of_out;
+  if (b.wants("input")) {
+    Sizes inner;
+    for (int64_t d = axis; d < input.dim(); ++d) inner.push_back(d);
+    if (outer.defined()) {
+      const Tensor along = sum(input * outer, inner, true), tilt = input * cube / count * along;
+      of_input = rstd * outer - tilt;
+    }
+    if (of_rstd.defined()) {
+      const Tensor of_root = neg(input * cube / count) * view(of_rstd, rstd.sizes());
+      of_input = of_input.defined() ? of_input + of_root : of_root;
+    }
+  }
+  if (b.wants("weight") && of_out.defined()) {
+    const Tensor normalized = input * rstd;
+    of_weight = of_out * normalized;
+    Sizes rows;
+    for (int64_t d = 0; d < axis; ++d) rows.push_back(d);
+    if (axis > 0) of_weight = sum(of_weight, rows, false);
+  }
+  return {of_input, of_weight};
+}
+
 Gradients fused_gradients(Backward& b) {
+  if (b.session.modes.grad || b.grad(1).defined()) return differentiable_gradients(b);
+  if (!b.grad(0).defined()) return {Tensor(), Tensor()};
   const Value::Booleans wants{b.wants("input"), b.wants("weight")};
   Results gradients = call<"_fused_rms_norm_backward">(b.session, b.grad(), b("input"), b["normalized_shape"],
                                                        b("result1"), b("weight"), wants);

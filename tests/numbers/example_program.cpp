@@ -68,7 +68,7 @@ ExampleProgram::ExampleProgram(const Operator& op, std::string_view example, con
   }
 }
 
-void ExampleProgram::fill_tensor(const Tensor& tensor, const Draw& draw, uint32_t seed) {
+void ExampleProgram::fill_tensor(const Tensor& tensor, const Draw& draw, uint32_t seed, Domain domain) {
   if (!tensor.defined()) return;
   at::Tensor data = numbers->of(tensor);
   at::Tensor values = data.to(at::kDouble).contiguous();  // a tensor of that geometry; its numbers go
@@ -77,6 +77,8 @@ void ExampleProgram::fill_tensor(const Tensor& tensor, const Draw& draw, uint32_
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     if (is_differentiable(tensor.dtype())) {
       to[i] = drawn(draw, i, seed);
+    } else if (domain == Domain::pivots) {
+      to[i] = double(pivot(i, tensor.size(-1)));
     } else if (tensor.dtype() == DType::b8) {
       to[i] = i % 3 != 1;
     } else {
@@ -88,8 +90,9 @@ void ExampleProgram::fill_tensor(const Tensor& tensor, const Draw& draw, uint32_
 
 void ExampleProgram::fill_with(const Draw& draw) {
   uint32_t seed = 0;
-  for (const Value& value : arguments) {
-    if (value.is_tensor()) fill_tensor(value.tensor(), draw, seed++);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Value& value = arguments[i];
+    if (value.is_tensor()) fill_tensor(value.tensor(), draw, seed++, domain_of(op, i));
     if (value.is_tensors())
       for (const Tensor& tensor : value.tensors()) fill_tensor(tensor, draw, seed++);
   }
@@ -132,6 +135,7 @@ std::vector<Value> ExampleProgram::fresh_arguments() {
   std::vector<Value> given = arguments;
   for (size_t i = 0; i < given.size(); ++i) {
     const Argument& argument = op.schema.arguments[i];
+    if (given[i].is_tensor()) given[i] = Value(brought_into(domain_of(op, i), *session, given[i].tensor()));
     if (!argument.written && !is_buffer(argument)) continue;
     auto copied = [&](const Tensor& tensor) {
       return tensor.defined() ? Tensor(call<"clone">(*session, tensor, Value())) : tensor;

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_numbers.h"
 #include "evidence/example.h"
+#include "tests/numbers/domains.h"
 
 namespace metaprof {
 
@@ -34,7 +35,7 @@ class ExampleProgram {
   /// (0.1, 0.9), (1.1, 2.9); integers 0, 1, 2 … below their number, below 5, 4, 3, 2, all 0. A NoNumbers if
   /// there is none. Not `finite`: with the first draw that libtorch accepts.
   void fill(bool finite = true);
-  /// The arguments of one call: copies of those that it writes.
+  /// The arguments of one call: copies of those that it writes, matrices brought into their domain.
   std::vector<Value> fresh_arguments();
   /// Calls the operator. What it writes is a copy of the argument; random operators draw the same each time.
   Results evaluate();
@@ -49,7 +50,7 @@ class ExampleProgram {
 
  private:
   void fill_with(const Draw& draw);
-  void fill_tensor(const Tensor& tensor, const Draw& draw, uint32_t seed);
+  void fill_tensor(const Tensor& tensor, const Draw& draw, uint32_t seed, Domain domain = Domain::any);
   bool is_finite(const Results& results);
 };
 

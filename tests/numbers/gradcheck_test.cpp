@@ -19,11 +19,6 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::mkldnn_rnn_layer(*", "newer than libtorch 1.13"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_batch_norm_*legit*", "newer than libtorch 1.13; native_batch_norm is its formula"},
-    // Open: the formula is wrong, or the example's matrix is not one that the operator takes.
-    {"aten::*linalg_*", "open: factorizations, solutions and determinants against differences"},
-    {"aten::*cholesky*", "open: needs a positive definite matrix"},
-    {"aten::lu_*", "open: needs the pivots of a factorization"},
-    {"aten::logdet(*", "open: the second derivative of _linalg_slogdet"},
     // Numbers that differences cannot see.
     {"aten::*fft*", "complex numbers: our tensors have no pending conjugation"},
     {"aten::complex(*", "complex numbers: our tensors have no pending conjugation"},
@@ -48,8 +43,6 @@ constexpr NotChecked kNotChecked[] = {
      "total_weight is a result of the forward: checked as its second derivative"},
     {"aten::masked_select_backward(*",
      "the example's mask selects as many elements as there are in grad: none"},
-    {"aten::_fused_rms_norm(*",
-     "the gradient of the inverse root mean square is left out: rms_norm is checked"},
     {"aten::_weight_norm_interface(*",
      "the framework ignores the gradient of the norms: _weight_norm is checked"},
 };
@@ -57,9 +50,6 @@ constexpr NotChecked kNotChecked[] = {
 // Second derivatives that are not as differences are.
 constexpr NotChecked kNoSecond[] = {
     {"aten::_weight_norm(*", "the framework ignores the gradient of the norms"},
-    {"aten::affine_grid_generator(*", "its backward operator is composite in the framework, ours is not"},
-    {"aten::gru*", "pieces that unsafe_chunk makes have a version of their own"},
-    {"aten::lstm_cell(*", "pieces that unsafe_chunk makes have a version of their own"},
 };
 
 struct Claims {

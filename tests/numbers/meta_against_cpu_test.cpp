@@ -37,9 +37,6 @@ constexpr NotChecked kNoNumbers[] = {
     {"aten::log_sigmoid_backward(*", "the example's buffer is CUDA's, which has no elements"},
     {"aten::*embedding_bag*", "sizes of the bookkeeping results are those of CUDA"},
     {"aten::masked_select_backward(*", "the example's mask selects more elements than grad has"},
-    {"aten::cholesky(*", "refused: the example's matrix is not positive definite"},
-    {"aten::lu_unpack(*", "refused: needs the pivots of a factorization"},
-    {"aten::*lu_solve(*", "refused: needs the pivots of a factorization"},
     {"aten::_assert_scalar(*", "a check that the exporter writes"},
     {"aten::sym_constrain_range*", "a check that the exporter writes"},
 };
