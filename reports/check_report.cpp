@@ -20,8 +20,10 @@ Json or_null(const std::optional<T>& value) {
 }
 
 Json row_json(const CheckResult& result, const CheckRow& row) {
-  Json json = {{"recording", result.id}, {"phase", to_string(row.part.phase)}};
-  json["step"] = row.part.phase == Phase::setup ? Json(nullptr) : Json(row.part.step);
+  Json json = {{"recording", result.id}};
+  const bool whole_run = result.phases == 0;  // a snapshot
+  json["phase"] = whole_run ? Json(nullptr) : Json(to_string(row.part.phase));
+  json["step"] = whole_run || row.part.phase == Phase::setup ? Json(nullptr) : Json(row.part.step);
   if (row.part.micro >= 0) json["micro"] = row.part.micro;
   json["field"] = row.field;
   json["recorded"] = or_null(row.recorded);
@@ -55,15 +57,15 @@ std::string percent(const std::optional<double>& error) {
 }
 
 struct Tally {
-  size_t exact = 0, exact_reserved = 0, measured_reserved = 0;
+  size_t exact = 0, in_phases = 0, exact_reserved = 0, measured_reserved = 0;
   double worst = 0, worst_reserved = 0, sum_reserved = 0;
 };
 
 Tally tally_of(const std::vector<CheckResult>& results) {
   Tally tally;
   for (const CheckResult& result : results) {
-    tally.exact += result.exact_phases == result.phases;
-    if (const auto error = result.peak_allocated.error())
+    if (result.phases > 0) ++tally.in_phases, tally.exact += result.exact_phases == result.phases;
+    if (const auto error = result.decisive()[0]->error())
       tally.worst = std::max(tally.worst, std::abs(*error));
     const auto error = result.peak_reserved.error();
     if (!error) continue;
@@ -81,19 +83,23 @@ std::string measurements_text(const std::vector<CheckResult>& results, double to
   for (const char* title : {"allocated", "estimated", "error", "reserved", "estimated", "error", "phases"})
     table.column(title);
   table.column("first difference", TextTable::Align::left);
-  for (const CheckResult& result : results)
-    table.row({result.id, number(result.peak_allocated.recorded), number(result.peak_allocated.estimated),
-               percent(result.peak_allocated.error()), number(result.peak_reserved.recorded),
-               number(result.peak_reserved.estimated), percent(result.peak_reserved.error()),
-               fmt::format("{}/{}", result.exact_phases, result.phases),
+  for (const CheckResult& result : results) {
+    const CheckRow &first = *result.decisive()[0], &reserved = result.peak_reserved;
+    const char* kind = &first == &result.peak_requested ? " requested" : "";
+    table.row({result.id, number(first.recorded) + kind, number(first.estimated), percent(first.error()),
+               number(reserved.recorded), number(reserved.estimated), percent(reserved.error()),
+               result.phases == 0 ? "" : fmt::format("{}/{}", result.exact_phases, result.phases),
                result.first_difference ? difference_text(*result.first_difference) : ""});
+  }
   const Tally tally = tally_of(results);
   const auto within = static_cast<size_t>(
       std::ranges::count_if(results, [&](const CheckResult& result) { return result.within(tolerance); }));
   std::string text = table.text();
-  text += fmt::format(
-      "\nallocated and requested bytes of every phase equal: {} of {}; worst peak error {:.3f} %\n",
-      tally.exact, results.size(), 100 * tally.worst);
+  text += "\n";
+  if (tally.in_phases > 0)
+    text += fmt::format("allocated and requested bytes of every phase equal: {} of {}; ", tally.exact,
+                        tally.in_phases);
+  text += fmt::format("worst peak error {:.3f} %\n", 100 * tally.worst);
   if (tally.measured_reserved > 0)
     text += fmt::format("peak of reserved bytes equal: {} of {}; mean error {:.3f} %, worst {:.3f} %\n",
                         tally.exact_reserved, tally.measured_reserved,
