@@ -105,7 +105,7 @@ void add_determinants(std::vector<Op>& ops) {
                  .kernels = {{DeviceType::cuda, det_cuda}},
                  .derivatives = {{{"A"}, {"A", "LU", "pivots", "result"}, det_gradient}},
                  .flops = cubic_flops<1>,
-                 .examples = {"f32[3,3]"},
+                 .examples = {"f32[3,3]", "f32[2,3,3]"},
                  .facts = {.no_gradient_for = 6}});
   ops.push_back(composed("linalg_det(Tensor A) -> Tensor", "determinant",
                          [](Call& c) { c.result(call<"_linalg_det">(c.session, c["A"])[0]); }, {"f32[3,3]"}));
@@ -116,7 +116,7 @@ void add_determinants(std::vector<Op>& ops) {
        .kernels = {{DeviceType::cuda, slogdet_cuda}},
        .derivatives = {{{"A"}, {"A", "LU", "pivots", "sign"}, slogdet_gradient}},
        .flops = cubic_flops<1>,
-       .examples = {"f32[3,3]"},
+       .examples = {"f32[3,3]", "f32[2,3,3]"},
        .facts = {.no_gradient_for = 12}});
   ops.push_back(composed("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
                          "sign and logarithm of the determinant",
@@ -235,7 +235,7 @@ void add_qr(std::vector<Op>& ops) {
                  .kernels = {{DeviceType::cuda, qr_cuda}},
                  .derivatives = {{{"A"}, {"Q", "R"}, qr_gradient}},
                  .flops = cubic_flops<2>,
-                 .examples = {"f32[5,3]", "f32[3,3]", "f32[3,5]"}});
+                 .examples = {"f32[5,3]", "f32[3,3]", "f32[3,5]", "f32[2,5,3]", "f32[3,5] \"complete\""}});
   ops.push_back(composed("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", "self = Q · R",
                          [](Call& c) {
                            Results all = call<"linalg_qr">(c.session, c["self"],
@@ -312,7 +312,7 @@ void add_eigenvalues(std::vector<Op>& ops) {
        .kernels = {{DeviceType::cuda, eigh_cuda}},
        .derivatives = {{{"A"}, {"eigenvalues", "eigenvectors"}, eigh_gradient}},
        .flops = cubic_flops<9>,
-       .examples = {"f32[3,3]"},
+       .examples = {"f32[3,3]", "f32[2,3,3]"},
        .facts = {.node = "LinalgEighBackward0"}});
   ops.push_back(
       composed("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
@@ -348,7 +348,8 @@ void svd_meta(Call& c) {
   }
   c.output(with_batch(batch, {k}), real_type(a.dtype()));
   if (c.boolean("compute_uv")) {
-    c.output(v, a.dtype());  // cuSOLVER gives V, which is seen as Vᴴ
+    // cuSOLVER gives V, which is seen as Vᴴ; LAPACK gives Vᴴ by columns.
+    c.output(v, a.is_cuda() ? contiguous_strides(v) : column_major(v), a.dtype());
   } else {
     c.output(Sizes{0}, a.dtype());
   }

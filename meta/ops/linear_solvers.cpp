@@ -289,6 +289,15 @@ Gradients linalg_lu_gradients(Backward& b) {
   return {lu_gradient(b.grad(0), b.grad(1), p, l, u, b.boolean("pivot"))};
 }
 
+// With more rows or columns of zeros, if there are any.
+Tensor widened(const Tensor& triangle, int64_t dim, int64_t more) {
+  if (more <= 0) return triangle;
+  Sizes sizes = triangle.sizes();
+  sizes[sizes.size() + size_t(dim)] = more;
+  const Tensor zeros = zeros_of(triangle, sizes);
+  return call<"cat">(session_of(triangle), Value::Tensors{triangle, zeros}, dim);
+}
+
 // −1 and below from l, the rest from u; what is more of one of them stands beside.
 Tensor joined_triangles(const Tensor& l, const Tensor& u, int64_t m, int64_t n) {
   const int64_t k = std::min(m, n);
@@ -334,15 +343,16 @@ void add_lu(std::vector<Op>& ops) {
                           return {Tensor(call<"lu_unpack_backward">(b.session, b.grad(0), b.grad(1), m, n))};
                         }}},
        .flops = free_of_flops,
-       .examples = {"f32[5,5] i32[5]"},
+       .examples = {"f32[5,5] i32[5]", "f32[5,3] i32[3]", "f32[3,5] i32[3]"},
        .facts = {.no_gradient_for = 1}});
   ops.push_back({.schema = "lu_unpack_backward(Tensor? L_grad, Tensor? U_grad, int m, int n) -> Tensor",
                  .summary = "gradients of both factors in one matrix",
                  .meta = composite([](Call& c) {
                    const Tensor &l = c.tensor("L_grad"), &u = c.tensor("U_grad");
-                   if (!l.defined()) return c.result(upper_triangle(u));
-                   if (!u.defined()) return c.result(lower_triangle(l, -1));
-                   c.result(joined_triangles(l, u, c.integer("m"), c.integer("n")));
+                   const int64_t m = c.integer("m"), n = c.integer("n");
+                   if (!l.defined()) return c.result(widened(upper_triangle(u), -2, m - n));
+                   if (!u.defined()) return c.result(widened(lower_triangle(l, -1), -1, n - m));
+                   c.result(joined_triangles(l, u, m, n));
                  }),
                  .kernels = {},
                  .derivatives = by_body,

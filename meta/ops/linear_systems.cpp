@@ -98,7 +98,8 @@ void add_triangular(std::vector<Op>& ops) {
                  .flops = [](const Call& c) -> FlopCount {
                    return {.own = c.result_tensor().numel() * c.tensor("self").size(-1)};
                  },
-                 .examples = {"f32[3,3] f32[3,2] True"}});
+                 .examples = {"f32[3,3] f32[3,2] True", "f32[3,3] f32[2,3] False False",
+                              "f32[2,3,3] f32[2,3,2] True True True"}});
   ops.push_back({.schema =
                      "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
                      "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
@@ -107,7 +108,7 @@ void add_triangular(std::vector<Op>& ops) {
                  .kernels = {{DeviceType::cuda, triangular_solve_cuda}},
                  .derivatives = {{{"A", "self"}, {"A", "self", "solution"}, triangular_solve_gradients}},
                  .flops = cubic_flops<1>,
-                 .examples = {"f32[3,2] f32[3,3]"}});
+                 .examples = {"f32[3,2] f32[3,3]", "f32[3,2] f32[3,3] False True"}});
 }
 
 // --- systems by LU
@@ -116,7 +117,7 @@ void lu_solve_meta(Call& c) {
   const Tensor &lu = c.tensor("LU"), &b = c.tensor("B");
   check_square(c, lu);
   const Sizes sizes = with_batch(broadcast(batch_of(lu), batch_of(b)), {b.size(-2), b.size(-1)});
-  c.output(sizes, column_major(sizes), b.dtype());
+  c.output(sizes, c.boolean("left") ? column_major(sizes) : contiguous_strides(sizes), b.dtype());
 }
 
 void solve_with_factors(Call& c, int64_t matrices) {
@@ -261,7 +262,8 @@ void add_solvers(std::vector<Op>& ops) {
                  .flops = [](const Call& c) -> FlopCount {
                    return {.own = 2 * c.result_tensor().numel() * c.tensor("LU").size(-1)};
                  },
-                 .examples = {"f32[3,3] i32[3] f32[3,2]"}});
+                 .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[3,3] i32[3] f32[2,3] False",
+                              "f32[3,3] i32[3] f32[3,2] True True", "f32[3,3] i32[3] f32[2,3] False True"}});
   ops.push_back({.schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
                  .summary = "X of P · L · U · X = self",
                  .meta = composite([](Call& c) {
@@ -280,7 +282,7 @@ void add_solvers(std::vector<Op>& ops) {
                  .kernels = {{DeviceType::cuda, solve_ex_cuda}},
                  .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, solve_gradients}},
                  .flops = cubic_flops<1>,
-                 .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]"},
+                 .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
                  .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = 14}});
   ops.push_back(
       composed("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
@@ -302,7 +304,7 @@ void add_solvers(std::vector<Op>& ops) {
                           return {neg(both)};
                         }}},
        .flops = cubic_flops<2>,
-       .examples = {"f32[3,3]"},
+       .examples = {"f32[3,3]", "f32[2,3,3]"},
        .facts = {.no_gradient_for = 2}});
   ops.push_back(composed("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
                          [](Call& c) {
