@@ -32,9 +32,9 @@ constexpr const char* kDescription =
     "  metaprof check gpt2.pt2 --baseline accepted.json --junit check.xml --sarif check.sarif\n"
     "  metaprof check gpt2.pt2 --against step.pickle --precision amp-bf16 --optimizer adamw --steps 2\n"
     "\n"
-    "A measurement and a report of `metaprof profile --json` say with which options they were made; the "
-    "model\n"
-    "is profiled with the same. Where X.log.gz stands beside X.json, the first event that differs is named.\n"
+    "A measurement and a report of `metaprof profile --json` say with which options they were made; those "
+    "are\n"
+    "taken. Where X.log.gz stands beside X.json, the first event that differs is named.\n"
     "A memory snapshot of the framework (*.pickle) does not say it: the options given here are taken.\n"
     "\n"
     "Exit status: 0 all is within the tolerance, 1 a peak is not, or something grew, 2 bad usage or input.\n";

@@ -19,6 +19,17 @@ int count_below(const Member& member, int64_t most) {
   return static_cast<int>(count);
 }
 
+// No device has more memory, and no step more FLOPs: what is compared and added up stays in range.
+constexpr int64_t kMostBytes = int64_t{1} << 50, kMostFlops = int64_t{1} << 60;
+
+int64_t at_most(const Member& member, int64_t most) {
+  const int64_t count = member.count();
+  if (count > most) member.reject(fmt::format("at most {}", most));
+  return count;
+}
+
+int64_t bytes_of(const Member& member) { return at_most(member, kMostBytes); }
+
 BaselineOptions options_of(const Member& json) {
   if (json.empty())
     fail("{}: is empty: a report of a trace does not say how its steps were run", json.where());
@@ -48,7 +59,7 @@ BaselineOptions options_of(const Member& json) {
 // A module's own: the report's rows hold the modules within.
 std::map<std::string, int64_t> saved_by_module(const Member& rows) {
   std::map<std::string, int64_t> whole;
-  rows.for_each([&](const Member& row) { whole[row.at("path").text()] = row.at("saved_bytes").count(); });
+  rows.for_each([&](const Member& row) { whole[row.at("path").text()] = bytes_of(row.at("saved_bytes")); });
   std::map<std::string, int64_t> own = whole;
   for (const auto& [path, bytes] : whole) {
     std::string above = path;
@@ -71,18 +82,18 @@ std::map<std::string, int64_t> saved_by_module(const Member& rows) {
 BaselineFigures figures_of(const Member& json) {
   BaselineFigures figures;
   const Member peak = json.at("peak"), saved = json.at("saved"), flops = json.at("flops");
-  figures.allocated = peak.at("allocated_bytes").count();
-  figures.requested = peak.at("requested_bytes").count();
-  figures.reserved = peak.at("reserved_bytes").count();
-  figures.saved = saved.at("bytes").count();
+  figures.allocated = bytes_of(peak.at("allocated_bytes"));
+  figures.requested = bytes_of(peak.at("requested_bytes"));
+  figures.reserved = bytes_of(peak.at("reserved_bytes"));
+  figures.saved = bytes_of(saved.at("bytes"));
   for (const char* phase : {"forward", "backward", "recompute", "optimizer"})
-    figures.flops += flops.at(phase).count();
+    figures.flops += at_most(flops.at(phase), kMostFlops);
   figures.out_of_memory = json.find("out_of_memory").has_value();
   figures.saved_by_module = saved_by_module(json.at("modules"));
   saved.at("by_node").for_each(
-      [&](const Member& row) { figures.saved_by_node[row.at("node").text()] += row.at("bytes").count(); });
+      [&](const Member& row) { figures.saved_by_node[row.at("node").text()] += bytes_of(row.at("bytes")); });
   peak.at("by_category").for_each_member([&](const std::string& category, const Member& bytes) {
-    figures.peak_by_category[category] = bytes.count();
+    figures.peak_by_category[category] = bytes_of(bytes);
   });
   figures.peak_op = peak.optional_text("op").value_or("");
   figures.peak_module = peak.optional_text("module").value_or("");
@@ -132,7 +143,7 @@ Baseline read_baseline(const std::string& file, const std::string& text) {
   return {.file = file,
           .model = root.at("model").text(),
           .device = root.at("device").text(),
-          .device_memory = {root.at("device_memory").count()},
+          .device_memory = {bytes_of(root.at("device_memory"))},
           .options = options_of(root.at("options")),
           .figures = figures_of(root)};
 }

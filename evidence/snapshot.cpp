@@ -174,12 +174,13 @@ class Blocks {
   // What was there before the history. Nothing is known of a block that was made before and is gone.
   bool begin() {
     using Action = TraceEntry::Action;
-    std::unordered_set<int64_t> live, made;
+    std::unordered_set<int64_t> live;
     for (const auto& [address, size] : contents_.segments) segments_[address] = address + size;
-    for (auto entry = contents_.trace.rbegin(); entry != contents_.trace.rend(); ++entry) {
-      if (entry->expandable) continue;
-      if (entry->action == Action::segment_made) segments_.erase(entry->address);
-      if (entry->action == Action::segment_gone) segments_[entry->address] = entry->address + entry->size;
+    for (size_t i = contents_.trace.size(); i-- > 0;) {
+      const TraceEntry& entry = contents_.trace[i];
+      if (entry.expandable) continue;
+      if (entry.action == Action::segment_made) segments_.erase(entry.address);
+      if (entry.action == Action::segment_gone) segments_[entry.address] = entry.address + entry.size;
     }
     for (const TraceEntry& entry : contents_.trace) {
       if (entry.action == Action::alloc) live.insert(entry.address);

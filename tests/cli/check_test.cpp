@@ -266,6 +266,8 @@ TEST(CheckBaseline, ReportsThatCannotBeUsedSayWhy) {
              "options.batch: expected a whole number of at least 0, got \"4\"");
   expect_bad([](Json& json) { json["options"].erase("precision"); },
              "options: 'precision' is missing; a baseline is what `metaprof profile --json` writes");
+  expect_bad([](Json& json) { json["saved"]["bytes"] = int64_t{1} << 51; },
+             "saved.bytes: expected at most 1125899906842624, got 2251799813685248");
   expect_bad([](Json& json) { json["peak"]["by_category"] = 3; },
              "peak.by_category: expected an object, got 3");
   expect_refusal("check --models " + kModels + " --baseline old.json",
