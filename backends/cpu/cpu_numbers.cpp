@@ -64,7 +64,7 @@ c10::Storage& CpuNumbers::buffer_of(const Storage& storage, int64_t bytes) {
     const auto size = size_t(std::max(storage.bytes, bytes));
     found->second = c10::Storage(c10::Storage::use_byte_size_t(), size, c10::GetAllocator(c10::kCPU),
                                  /*resizable=*/true);
-    std::memset(found->second.data(), 0xff, size);
+    if (size > 0) std::memset(found->second.data(), 0xff, size);
   }
   return found->second;
 }

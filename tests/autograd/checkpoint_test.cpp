@@ -59,10 +59,11 @@ TEST_F(Checkpoints, StopEarly) {
     const Tensor kept = exp(inputs[0].tensor());  // kept: its result
     return std::vector<Value>{Value(neg(neg(kept)))};
   };
-  const Tensor x = leaf({256});
-  run_backward(region(body, x));
-  EXPECT_EQ(computed_again(), Names{"exp"});
-
+  {
+    const Tensor x = leaf({256});
+    run_backward(region(body, x));
+    EXPECT_EQ(computed_again(), Names{"exp"});
+  }
   session_ = make_session(*find_device("h200"));
   const Tensor again = leaf({256});
   run_backward(region(body, again, {.early_stop = false}));

@@ -160,7 +160,7 @@ TEST(Check, ADroppedActivationExceedsTheToleranceAndItsOperatorIsNamed) {
 
 // A report as `profile --json` writes it, changed by `change`.
 std::string report_of(const std::string& options, const std::function<void(Json&)>& change) {
-  const std::string file = testing::TempDir() + "metaprof_check_report_" + std::to_string(getpid()) + ".json";
+  std::string file = testing::TempDir() + "metaprof_check_report_" + std::to_string(getpid()) + ".json";
   const Outcome outcome = run_program("profile " + kModels + "/lstm_lm.pt2 --json " + file + options);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   Json json = Json::parse(read_file(file));
