@@ -1,5 +1,7 @@
 #include "cli/inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -25,7 +27,7 @@ std::string path_of_model(const std::string& model) {
     const std::string folder = folders.substr(begin, end - begin);
     begin = end + 1;
     if (folder.empty()) continue;
-    std::string path = (folder == "." ? "" : folder + "/") + model + ".pt2";
+    std::string path = fmt::format("{}{}.pt2", folder == "." ? "" : folder + "/", model);
     if (std::filesystem::exists(path)) return path;
   }
   fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({})", model, model,

@@ -130,7 +130,8 @@ Tensor ReplayTensors::input(std::string_view name) const {
 
 Tensor ReplayTensors::find(const RecordedTensor& recorded) const {
   Tensor close, closer;
-  for (auto held = held_.rbegin(); held != held_.rend(); ++held) {
+  for (size_t i = held_.size(); i-- > 0;) {
+    const auto held = held_.begin() + static_cast<std::ptrdiff_t>(i);
     if (key_of(held->recorded) != key_of(recorded)) continue;
     if (same_geometry(recorded, held->tensor)) {
       if (held->tensor.requires_grad() == recorded.requires_grad) return held->tensor;
@@ -173,11 +174,13 @@ void ReplayTensors::find_outputs() {
 // Tensors of the same text, the latest first, each once.
 std::vector<Tensor> ReplayTensors::all_like(const RecordedTensor& recorded) const {
   std::vector<Tensor> out;
-  for (auto held = held_.rbegin(); held != held_.rend(); ++held)
-    if (key_of(held->recorded) == key_of(recorded) && same_geometry(recorded, held->tensor) &&
-        held->tensor.requires_grad() == recorded.requires_grad &&
-        std::find(out.begin(), out.end(), held->tensor) == out.end())
-      out.push_back(held->tensor);
+  for (size_t i = held_.size(); i-- > 0;) {
+    const Held& held = held_[i];
+    if (key_of(held.recorded) == key_of(recorded) && same_geometry(recorded, held.tensor) &&
+        held.tensor.requires_grad() == recorded.requires_grad &&
+        std::find(out.begin(), out.end(), held.tensor) == out.end())
+      out.push_back(held.tensor);
+  }
   return out;
 }
 
@@ -209,7 +212,8 @@ Tensor ReplayTensors::tensor_argument(const RecordedTensor& recorded) {
   }
   // Another view of a known storage, made without a line (x.data).
   if (recorded.storage != 0 && recorded.parts.empty()) {
-    for (auto held = held_.rbegin(); held != held_.rend(); ++held) {
+    for (size_t i = held_.size(); i-- > 0;) {
+      const auto held = held_.begin() + static_cast<std::ptrdiff_t>(i);
       if (key_of(held->recorded) != recorded.storage || held->tensor.is_sparse()) continue;
       found = alias(held->tensor, recorded.sizes, recorded.strides, recorded.offset);
       found->dtype = recorded.dtype;

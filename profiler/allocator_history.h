@@ -4,6 +4,7 @@
 // keeps.
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "meta/trace/trace.h"
@@ -34,7 +35,9 @@ struct HistoryEvent {
 /// What was at work.
 struct HistorySite {
   std::string op, module, phase;  ///< may be empty
-  friend auto operator<=>(const HistorySite&, const HistorySite&) = default;
+  friend bool operator<(const HistorySite& a, const HistorySite& b) {
+    return std::tie(a.op, a.module, a.phase) < std::tie(b.op, b.module, b.phase);
+  }
 };
 
 struct AllocatorHistory {

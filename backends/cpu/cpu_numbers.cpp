@@ -188,7 +188,7 @@ Value CpuNumbers::taken(Call& call, size_t index, const Value& ours, const c10::
     for (size_t k = 0; k < list.size(); ++k) take(call, index, ours.tensors()[k], list[k]);
     return ours;
   }
-  const at::Tensor tensor = theirs.toTensor();
+  const at::Tensor& tensor = theirs.toTensor();
   if (call.op.record.facts.reads_data && tensor.defined() &&
       as_sizes(tensor.sizes()) != ours.tensor().sizes()) {
     const Tensor sized = session_.empty_strided(as_sizes(tensor.sizes()), as_sizes(tensor.strides()),

@@ -180,7 +180,7 @@ TEST_F(Checkpoints, RecomputedFlopsAreThoseOfRecomputation) {
   int64_t forward = 0, again = 0;
   for (const CallRecord& call : session_->trace.calls)
     (call.phase == Phase::recompute ? again : forward) += call.counted.count;
-  const int64_t product = 2 * 32 * 64 * 64;
+  const int64_t product = int64_t{2} * 32 * 64 * 64;
   EXPECT_EQ(again, 2 * product);
   EXPECT_EQ(forward, 2 * product + 4 * product);  // and of backward, which has no phase here
 }
@@ -207,7 +207,7 @@ class SelectiveCheckpoints : public Checkpoints {
 
 TEST_F(SelectiveCheckpoints, KeepWhatThePolicySays) {
   const Tensor x = leaf({64, 256});
-  const int64_t unit = 64 * 256 * 4;
+  const int64_t unit = int64_t{64} * 256 * 4;
   Tensor plain = region(layer(), x);
   int64_t before = live();
   plain = Tensor();
