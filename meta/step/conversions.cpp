@@ -8,9 +8,17 @@
 namespace metaprof {
 namespace {
 
+// By its schema the operator may give back its argument, and is asked for a dtype: to.dtype and its like.
+bool is_conversion(const Operator& op) {
+  const Schema& schema = op.schema;
+  if (schema.returns.empty() || !schema.returns[0].alias) return false;
+  return std::ranges::any_of(schema.arguments, [](const Argument& a) { return a.type == Type::dtype; });
+}
+
 // The tensor that the call gave back unchanged while exporting; kNoValue if it is no such conversion.
-ValueId unchanged(const Graph& graph, const GraphNode& node) {
-  if (!node.op.starts_with("aten::to.") && node.op != "aten::type_as") return kNoValue;
+ValueId unchanged(const Graph& graph, const GraphNode& node, const Registry& registry) {
+  const Operator* op = registry.find(node.op);
+  if (!op || !is_conversion(*op)) return kNoValue;
   if (node.operands.empty() || node.operands[0].kind != Operand::Kind::value) return kNoValue;
   const auto& before = graph.values[size_t(node.operands[0].value)].tensor;
   const auto& after = graph.values[size_t(node.targets.at(0).values.at(0))].tensor;
@@ -26,8 +34,11 @@ void for_each_value(Operand& operand, const std::function<void(ValueId&)>& visit
 
 class Conversions {
  public:
-  Conversions(const Program& program, const Graph& graph)
-      : graph_(graph), source_(source_frames(program, graph)), original_(graph.values.size(), kNoValue) {}
+  Conversions(const Program& program, const Graph& graph, const Registry& registry)
+      : graph_(graph),
+        registry_(registry),
+        source_(source_frames(program, graph)),
+        original_(graph.values.size(), kNoValue) {}
 
   std::optional<Graph> undo() {
     if (!find()) return std::nullopt;
@@ -44,7 +55,7 @@ class Conversions {
     temporary_.assign(graph_.values.size(), false);
     bool any = false;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const ValueId converted = unchanged(graph_, graph_.nodes[i]);
+      const ValueId converted = unchanged(graph_, graph_.nodes[i], registry_);
       if (converted == kNoValue || source_.places[i].frames.empty()) continue;
       const auto result = size_t(graph_.nodes[i].targets[0].values[0]);
       temporary_[result] = is_temporary(i);
@@ -102,6 +113,7 @@ class Conversions {
   }
 
   const Graph& graph_;
+  const Registry& registry_;
   const SourceFrames source_;
   std::vector<ValueId> original_;  // per value: what it was before the conversion that made it
   std::vector<size_t> made_by_;
@@ -110,8 +122,8 @@ class Conversions {
 
 }  // namespace
 
-std::optional<Graph> undo_conversions(const Program& program, const Graph& graph) {
-  return Conversions(program, graph).undo();
+std::optional<Graph> undo_conversions(const Program& program, const Graph& graph, const Registry& registry) {
+  return Conversions(program, graph, registry).undo();
 }
 
 }  // namespace metaprof

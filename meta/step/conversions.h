@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "meta/op/registry.h"
 #include "meta/program/program.h"
 
 namespace metaprof {
@@ -14,6 +15,6 @@ namespace metaprof {
 /// that made it, unless the function returned the result; and those outside the statement, where no name
 /// holds it
 /// (`h.to(torch.float32).pow(2)`). Nothing if there are none.
-std::optional<Graph> undo_conversions(const Program& program, const Graph& graph);
+std::optional<Graph> undo_conversions(const Program& program, const Graph& graph, const Registry& registry);
 
 }  // namespace metaprof

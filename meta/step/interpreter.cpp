@@ -35,7 +35,7 @@ Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   if (prepared) return *prepared;
   prepared = std::make_unique<Prepared>();
   // Elsewhere the two tensors are one.
-  if (options_.other_dtypes) prepared->corrected = undo_conversions(program_, graph);
+  if (options_.other_dtypes) prepared->corrected = undo_conversions(program_, graph, session_.registry);
   const Graph& run = prepared->corrected ? *prepared->corrected : graph;
   prepared->graph = &run;
   for (const GraphNode& node : run.nodes) prepare_step(*prepared, node);
@@ -209,7 +209,8 @@ void Interpreter::resize_arguments(const Prepared& prepared, const Step& step, s
   const Resizing& resizing = program_.resizing;
   const auto& arguments = step.op->schema.arguments;
   const auto tensor = std::ranges::find_if(given, [](const Value& value) { return value.is_tensor(); });
-  const bool makes = tensor == given.end() || step.op->schema.name.starts_with("aten::new_");
+  // A factory says where its result lives, also if it takes the rest from a tensor (new_zeros).
+  const bool makes = tensor == given.end() || step.op->schema.find(name_hash("device")) >= 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view name = arguments[i].name;
     if (makes && (name == "end" || name == "n" || name == "m") && given[i].kind() == Value::Kind::integer)

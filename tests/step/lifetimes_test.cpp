@@ -187,7 +187,7 @@ Model norm_and_residual(const std::string& last) {
 
 TEST(Conversions, OutsideOfItsFunctionAnIdleConversionIsItsArgument) {
   Model model = norm_and_residual("h = h * h");
-  const auto graph = undo_conversions(model.program, model.program.graph);
+  const auto graph = undo_conversions(model.program, model.program.graph, standard_registry());
   ASSERT_TRUE(graph.has_value());
   EXPECT_EQ(graph->nodes[2].operands[0].value, model.value("wide")) << "inside it is the converted one";
   EXPECT_EQ(graph->nodes[3].operands[0].value, model.value("x")) << "the residual is not";
@@ -202,7 +202,7 @@ TEST(Conversions, OutsideOfItsStatementATemporaryIsItsArgument) {
             {"wide", "wide"},
             {at(1, "variance = h.to(torch.float32).pow(2)")}})
       .add({{"y"}, "aten::mul.Tensor", {"wide", "variance"}, {at(2, "return h * variance")}});
-  const auto graph = undo_conversions(model.program, model.program.graph);
+  const auto graph = undo_conversions(model.program, model.program.graph, standard_registry());
   ASSERT_TRUE(graph.has_value());
   EXPECT_EQ(graph->nodes[1].operands[0].value, model.value("wide"));
   EXPECT_EQ(graph->nodes[2].operands[0].value, model.value("h"));
@@ -210,7 +210,7 @@ TEST(Conversions, OutsideOfItsStatementATemporaryIsItsArgument) {
 
 TEST(Conversions, WhatTheFunctionReturnsStaysConverted) {
   Model model = norm_and_residual("return h * h, h");
-  EXPECT_FALSE(undo_conversions(model.program, model.program.graph).has_value());
+  EXPECT_FALSE(undo_conversions(model.program, model.program.graph, standard_registry()).has_value());
 }
 
 }  // namespace
