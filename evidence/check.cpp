@@ -72,7 +72,7 @@ CheckRow overall(const std::vector<CheckRow>& rows, const std::string& field) {
   CheckRow peak{.part = {}, .field = field, .recorded = std::nullopt, .estimated = std::nullopt};
   for (const CheckRow& row : rows) {
     if (row.field != field) continue;
-    if (row.recorded > peak.recorded) peak.recorded = row.recorded, peak.part = row.part;
+    peak.recorded = std::max(peak.recorded, row.recorded);
     peak.estimated = std::max(peak.estimated, row.estimated);
   }
   return peak;
