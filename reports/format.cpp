@@ -61,12 +61,6 @@ std::string grouped(int64_t number) {
   return text;
 }
 
-std::string human_seconds(double seconds) {
-  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
-  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
-  return fmt::format("{:.2f} us", seconds * 1e6);
-}
-
 Unit unit_for_bytes(int64_t largest) { return unit_for(kByteUnits, largest); }
 Unit unit_for_flops(int64_t largest) { return unit_for(kFlopUnits, largest); }
 

@@ -13,8 +13,6 @@ namespace metaprof {
 std::string human_bytes(int64_t bytes);
 /// "945 981 952": groups of three digits, to be read by people only.
 std::string grouped(int64_t number);
-/// "1.25 ms": seconds with the unit that leaves one to three digits before the point.
-std::string human_seconds(double seconds);
 
 /// A unit that all numbers of a table's column share.
 struct Unit {

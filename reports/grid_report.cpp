@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reports/figure_table.h"
 #include "reports/format.h"
 #include "reports/text_table.h"
 
@@ -21,18 +22,11 @@ Json options_json(const ShownOptions& options) {
   return json;
 }
 
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
-struct Figure {
+struct SweepFigure {
   const char* name;
   int64_t SweepRow::*value;
 };
-constexpr Figure kFigures[] = {
+constexpr SweepFigure kFigures[] = {
     {"parameter_bytes", &SweepRow::parameter_bytes}, {"saved_bytes", &SweepRow::saved_bytes},
     {"peak_allocated_bytes", &SweepRow::allocated},  {"peak_requested_bytes", &SweepRow::requested},
     {"peak_reserved_bytes", &SweepRow::reserved},    {"flops_forward", &SweepRow::flops_forward},
@@ -86,13 +80,14 @@ std::string fit_json(const FitReport& report) {
 std::string sweep_csv(const SweepReport& report) {
   std::string text;
   for (const auto& [name, value] : report.rows.at(0).options) text += name + ",";
-  for (const Figure& figure : kFigures) text += std::string(figure.name) + ",";
+  for (const SweepFigure& figure : kFigures) text += std::string(figure.name) + ",";
   text += "fits,error\n";
   for (const SweepRow& row : report.rows) {
-    for (const auto& [name, value] : row.options) text += cell(value) + ",";
-    for (const Figure& figure : kFigures)
+    for (const auto& [name, value] : row.options) text += csv_field(value) + ",";
+    for (const SweepFigure& figure : kFigures)
       text += row.error.empty() ? fmt::format("{},", row.*figure.value) : ",";
-    text += fmt::format("{},{}\n", row.error.empty() ? (row.fits ? "true" : "false") : "", cell(row.error));
+    text +=
+        fmt::format("{},{}\n", row.error.empty() ? (row.fits ? "true" : "false") : "", csv_field(row.error));
   }
   return text;
 }
@@ -101,7 +96,7 @@ std::string sweep_json(const SweepReport& report) {
   Json rows = Json::array();
   for (const SweepRow& row : report.rows) {
     Json json = {{"options", options_json(row.options)}};
-    for (const Figure& figure : kFigures)
+    for (const SweepFigure& figure : kFigures)
       json[figure.name] = row.error.empty() ? Json(row.*figure.value) : Json(nullptr);
     json["fits"] = row.error.empty() ? Json(row.fits) : Json(nullptr);
     json["error"] = row.error.empty() ? Json(nullptr) : Json(row.error);
