@@ -163,11 +163,6 @@ int64_t grown_one(const Resizing& resizing, SizesView target, const Factor& fact
 
 }  // namespace
 
-std::optional<int64_t> batch_of(const Program& program) { return size_of(program, {.at = 0}); }
-std::optional<int64_t> sequence_of(const Program& program) {
-  return size_of(program, {.at = 1, .integers = true});
-}
-
 void resize_input(Program& program, const std::string& name, SizesView sizes) {
   const ProgramInput& input = input_named(program, name);
   ValueFacts& value = program.graph.values[size_t(input.value)];

@@ -23,13 +23,8 @@ void resize_input(Program& program, const std::string& input, SizesView sizes);
 /// is no input tensor.
 void set_batch(Program& program, int64_t batch);
 
-/// The batch size: the first dimension of the first input tensor; nothing if there is none.
-std::optional<int64_t> batch_of(const Program& program);
-
 /// The same for the sequence length: the second dimension of inputs of integers (token ids, labels).
 void set_sequence(Program& program, int64_t length);
-/// Nothing: there is no such input.
-std::optional<int64_t> sequence_of(const Program& program);
 
 /// What the number becomes that a call without tensors takes. 1 stays: it says nothing.
 int64_t resized_number(const Resizing& resizing, int64_t number);
