@@ -47,18 +47,12 @@ void take(SelectiveCache& cache, Call& call) {
   call.results = std::move(kept.results);
 }
 
-// The argument itself without its history: no work that a policy could keep.
-bool only_cuts_history(const Operator& op) {
-  return op.schema.arguments.size() == 1 && !op.schema.returns.empty() && op.schema.returns[0].alias &&
-         op.record.derivatives.rows.empty();
-}
-
 // In the place of the layer "record".
 void selective_layer(Call& call) {
   SelectiveCache* cache = autograd_state(call.session).selective;
   const Operator& op = call.op;
   const bool asked =
-      !call.session.modes.below_autograd && !op.record.meta.composite && !only_cuts_history(op);
+      !call.session.modes.below_autograd && !op.record.meta.composite && !op.record.facts.cuts_history;
   if (!asked) return record_layer(call);
   const CheckpointPolicy policy = cache->policy(call, cache->again);
   if (policy != CheckpointPolicy::must_save && policy != CheckpointPolicy::prefer_save)

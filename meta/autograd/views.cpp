@@ -29,10 +29,7 @@ void refuse_special_view(std::string_view who, const TensorImpl& view, std::stri
 
 // What writes one value to every element may meet an element twice (check_mem_overlap(false) in
 // aten/native/Fill.cpp); writes through an index only warn.
-// A copy, which alone says whether it blocks, may not.
-bool may_overlap_itself(const Operator& op) {
-  return !op.in_place && op.schema.find(name_hash("non_blocking")) < 0;
-}
+bool may_overlap_itself(const Operator& op) { return !op.in_place && !op.record.facts.writes_each_once; }
 
 }  // namespace
 

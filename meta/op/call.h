@@ -124,7 +124,5 @@ class BelowAutograd {
 /// The layers "record" and "kernel" of the dispatcher (dispatcher.cpp).
 void record_layer(Call&);
 void kernel_layer(Call&);
-/// Passes the call on: a layer that is not there.
-void pass_layer(Call&);
 
 }  // namespace metaprof

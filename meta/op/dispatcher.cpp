@@ -141,8 +141,6 @@ void count_write(const Tensor& tensor) {
 
 }  // namespace
 
-void pass_layer(Call& call) { call.next(); }
-
 void record_layer(Call& call) {
   Session& session = call.session;
   Trace& trace = session.trace;

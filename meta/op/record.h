@@ -100,7 +100,9 @@ struct Facts {
   bool materialize = false;      ///< undefined incoming gradients become zeros (custom functions)
   /// Under autocast the operator casts its arguments itself, then goes on with `next`.
   void (*cast_by)(Call&) = nullptr;
-  bool artefact = false;  ///< an exporter's check that eager execution does not run
+  bool artefact = false;          ///< an exporter's check that eager execution does not run
+  bool cuts_history = false;      ///< the argument itself without its history: no work that could be kept
+  bool writes_each_once = false;  ///< its target may not overlap itself, as that of `name_` (in_place_too)
 };
 
 struct Op {
@@ -113,5 +115,18 @@ struct Op {
   std::vector<std::string_view> examples;  ///< run by every contract test: "f32[2,3] f32[3] 1"
   Facts facts = {};
 };
+
+/// A composite: `body` calls other operators, and derivatives and FLOPs are theirs.
+inline Op composite_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                       std::vector<std::string_view> examples, const Facts& facts = {}) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = composite(body),
+          .kernels = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = std::move(examples),
+          .facts = facts};
+}
 
 }  // namespace metaprof

@@ -122,26 +122,17 @@ Gradients max_gradient_gradient(Backward& b) {
 }
 Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
 
-Op wrapper(std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example}};
-}
-
 void add_wrappers(std::vector<Op>& ops) {
   const std::string_view mean = "means over windows that cover the input evenly";
-  ops.push_back(wrapper("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean, mean_1d_body,
-                        "f32[2,3,8] 3"));
-  ops.push_back(wrapper("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", mean,
-                        mean_body<2, "_adaptive_avg_pool2d">, "f32[2,3,8,8] (3 2)"));
-  ops.push_back(wrapper("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", mean,
-                        mean_body<3, "_adaptive_avg_pool3d">, "f32[1,2,4,4,4] 1"));
-  ops.push_back(wrapper("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
-                        "maxima over windows that cover the input evenly", max_1d_body, "f32[2,3,8] 3"));
+  ops.push_back(composite_of("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean,
+                             mean_1d_body, {"f32[2,3,8] 3"}));
+  ops.push_back(composite_of("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", mean,
+                             mean_body<2, "_adaptive_avg_pool2d">, {"f32[2,3,8,8] (3 2)"}));
+  ops.push_back(composite_of("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", mean,
+                             mean_body<3, "_adaptive_avg_pool3d">, {"f32[1,2,4,4,4] 1"}));
+  ops.push_back(composite_of("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+                             "maxima over windows that cover the input evenly", max_1d_body,
+                             {"f32[2,3,8] 3"}));
 }
 
 template <size_t dims>

@@ -16,14 +16,7 @@ void same_as(Call& c) {
 
 Op alias(std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example,
          bool in_place_too = true) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example},
-          .facts = {.in_place_too = in_place_too}};
+  return composite_of(schema, summary, body, {example}, {.in_place_too = in_place_too});
 }
 
 }  // namespace

@@ -281,24 +281,24 @@ Op under_autocast(Op op, Autocast rule) {
 }  // namespace
 
 void add_contraction_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_operator("outer(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ", outer_body,
-                                   {"f32[2] f32[3]"}));
-  ops.push_back(composite_operator(
+  ops.push_back(
+      composite_of("outer(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ", outer_body, {"f32[2] f32[3]"}));
+  ops.push_back(composite_of(
       "ger(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ",
       [](Call& c) { c.result(Tensor(call<"outer">(c.session, c.tensor("self"), c.tensor("vec2")))); },
       {"f32[2] f32[3]"}));
-  ops.push_back(composite_operator("inner(Tensor self, Tensor other) -> Tensor", "Σ over the last dimensions",
-                                   inner_body, {"f32[2,3] f32[4,3]", "f32[] f32[2]"}));
+  ops.push_back(composite_of("inner(Tensor self, Tensor other) -> Tensor", "Σ over the last dimensions",
+                             inner_body, {"f32[2,3] f32[4,3]", "f32[] f32[2]"}));
   ops.push_back(under_autocast(
-      composite_operator("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-                         "Σ over pairs of dimensions", tensordot_body, {"f32[2,3,4] f32[4,3,5] (1 2) (1 0)"}),
+      composite_of("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+                   "Σ over pairs of dimensions", tensordot_body, {"f32[2,3,4] f32[4,3,5] (1 2) (1 0)"}),
       Autocast::promote));
-  ops.push_back(composite_operator("kron(Tensor self, Tensor other) -> Tensor", "Kronecker product",
-                                   kron_body, {"f32[2,2] f32[3]"}));
+  ops.push_back(composite_of("kron(Tensor self, Tensor other) -> Tensor", "Kronecker product", kron_body,
+                             {"f32[2,2] f32[3]"}));
   ops.push_back(under_autocast(
-      composite_operator("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
-                         "input1 · weight[o] · input2 + bias", bilinear_body,
-                         {"f32[2,3] f32[2,4] f32[5,3,4] f32[5]"}),
+      composite_of("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+                   "input1 · weight[o] · input2 + bias", bilinear_body,
+                   {"f32[2,3] f32[2,4] f32[5,3,4] f32[5]"}),
       Autocast::promote));
   ops.push_back({.schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] "
                            "expand3, int[] sumdim, int unroll_dim=1) -> Tensor",

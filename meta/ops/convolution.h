@@ -37,9 +37,8 @@ Sizes convolution_output_sizes(const Call& call, const Convolution& convolution)
 MemoryFormat convolution_format(const Tensor& input, const Tensor& weight);
 ConvolutionBackend convolution_backend(const Call& call, const Convolution& convolution);
 
-/// [N,C,L] as [N,C,1,L] and back, without history.
+/// [N,C,L] as [N,C,1,L], without history.
 Tensor as_2d(const Tensor& tensor);
-Tensor as_1d(const Tensor& tensor);
 
 /// A result as the backends see it.
 inline Tensor seen_as_2d(const Tensor& result) { return result.dim() == 3 ? as_2d(result) : result; }

@@ -127,11 +127,6 @@ Tensor as_2d(const Tensor& t) {
                Sizes{strides[0], strides[1], sizes[2] * strides[2], strides[2]}, t->offset);
 }
 
-Tensor as_1d(const Tensor& t) {
-  const Sizes &sizes = t.sizes(), &strides = t.strides();
-  return alias(t, Sizes{sizes[0], sizes[1], sizes[3]}, Sizes{strides[0], strides[1], strides[3]}, t->offset);
-}
-
 ConvolutionGradients plan_gradients(const Call& c, const Convolution& v, const Tensor& grad_output) {
   ConvolutionGradients plan{convolution_backend(c, v), MemoryFormat::contiguous, MemoryFormat::contiguous,
                             MemoryFormat::contiguous};

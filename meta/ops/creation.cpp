@@ -305,7 +305,7 @@ void add_copies(std::vector<Op>& ops) {
                  .derivatives = {{{"self", "src"}, {}, copy_backward}},
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] f32[3]"},
-                 .facts = {.node = "CopyBackwards"}});
+                 .facts = {.node = "CopyBackwards", .writes_each_once = true}});
   ops.push_back({.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
                  .summary = "self := 0",
                  .meta = self_meta,

@@ -108,14 +108,7 @@ void dropout_body(Call& c) {
 
 Op composite_dropout(std::string_view schema, std::string_view summary, void (*body)(Call&),
                      std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example},
-          .facts = {.random = true}};
+  return composite_of(schema, summary, body, {example}, {.random = true});
 }
 
 }  // namespace

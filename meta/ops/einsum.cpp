@@ -223,7 +223,7 @@ void einsum_body(Call& c) {
 }  // namespace
 
 void add_einsum_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_operator(
+  ops.push_back(composite_of(
       "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
       "Σ over letters that the result lacks", einsum_body,
       {"\"ij,jk->ik\" (f32[2,3] f32[3,4])", "\"ii->i\" (f32[3,3])", "\"bij,bjk\" (f32[2,3,4] f32[2,4,5])"}));

@@ -124,25 +124,14 @@ Gradients bag_sample_weights_backward(Backward& b) {
                                                                     b["mode"], b["padding_idx"]))};
 }
 
-Op bag_composite(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                 std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example}};
-}
-
 void add_bag_backwards(std::vector<Op>& ops) {
-  ops.push_back(bag_composite(
+  ops.push_back(composite_of(
       "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
       "bag_size, "
       "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
       "per_sample_weights, int padding_idx=-1) -> Tensor",
       "gradient of the table, dense or sparse", bag_backward_body,
-      "f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"));
+      {"f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"}));
   ops.push_back(
       {.schema =
            "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
@@ -160,12 +149,12 @@ void add_bag_backwards(std::vector<Op>& ops) {
          return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
        },
        .examples = {"f32[2,3] i64[6] i64[6] i64[2] i64[0] 10 False 0 None"}});
-  ops.push_back(bag_composite(
+  ops.push_back(composite_of(
       "_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
       "bag_size, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int "
       "padding_idx=-1) -> Tensor",
       "gradient of the table as indices and rows", bag_sparse_backward_body,
-      "f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"));
+      {"f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"}));
   ops.push_back(
       {.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
                  "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
@@ -183,19 +172,19 @@ void add_bag_backwards(std::vector<Op>& ops) {
 
 void add_embedding_bag_operators(std::vector<Op>& ops) {
   ops.push_back(
-      bag_composite("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
-                    "scale_grad_by_freq=False, int mode=0, "
-                    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> "
-                    "(Tensor, Tensor, "
-                    "Tensor, Tensor)",
-                    "rows of weight combined per bag", embedding_bag_body, "f32[10,3] i64[6] i64[2]"));
-  ops.push_back(bag_composite(
+      composite_of("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
+                   "scale_grad_by_freq=False, int mode=0, "
+                   "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> "
+                   "(Tensor, Tensor, "
+                   "Tensor, Tensor)",
+                   "rows of weight combined per bag", embedding_bag_body, {"f32[10,3] i64[6] i64[2]"}));
+  ops.push_back(composite_of(
       "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
       "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
       "(Tensor, "
       "Tensor, Tensor, Tensor)",
       "rows of weight combined per bag", embedding_bag_body,
-      "f32[10,3] i64[6] i64[2] False 0 False None False None"));
+      {"f32[10,3] i64[6] i64[2] False 0 False None False None"}));
   ops.push_back(
       bag("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
           "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "

@@ -203,15 +203,7 @@ void shift_body(Call& c) {
 
 void add_fourier_composite_operators(std::vector<Op>& ops) {
   auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
-                 std::string_view example) {
-    ops.push_back({.schema = schema,
-                   .summary = summary,
-                   .meta = composite(body),
-                   .kernels = {},
-                   .derivatives = by_body,
-                   .flops = by_body,
-                   .examples = {example}});
-  };
+                 std::string_view example) { ops.push_back(composite_of(schema, summary, body, {example})); };
   add("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "Fourier transform",
       complex_body<true>, "f32[2,8]");
   add("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",

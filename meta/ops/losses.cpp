@@ -37,14 +37,7 @@ Tensor number_minus(double number, const Tensor& tensor) {
 
 Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
                   std::vector<std::string_view> examples) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples),
-          .facts = {.autocast = Autocast::fp32}};
+  return composite_of(schema, summary, body, std::move(examples), {.autocast = Autocast::fp32});
 }
 
 namespace {

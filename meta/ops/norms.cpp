@@ -170,14 +170,7 @@ void cosine_similarity_body(Call& c) {
 }
 
 Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&), Facts facts) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {"f32[2,3] f32[2,3]"},
-          .facts = facts};
+  return composite_of(schema, summary, body, {"f32[2,3] f32[2,3]"}, facts);
 }
 
 // Under autocast these are called with a dtype of fp32 (autocast_mode.h, fp32_append_dtype).

@@ -56,17 +56,6 @@ Op function_of_two(std::string_view schema, std::string_view summary, Meta meta,
   return elementwise_op(schema, summary, meta, std::move(derivatives), std::move(examples));
 }
 
-Op composite_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                std::vector<std::string_view> examples) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples)};
-}
-
 Op node_named(std::string_view node, Op op) {
   op.facts.node = node;
   return op;

@@ -21,9 +21,6 @@ Op function_of_one(std::string_view schema, std::string_view summary, Meta meta,
 /// A function of two tensors; `name_` exists, too.
 Op function_of_two(std::string_view schema, std::string_view summary, Meta meta, Derivatives derivatives,
                    std::vector<std::string_view> examples = {"f32[2,3] f32[3]", "f32[2,3] f32[]"});
-/// An operator whose body calls others.
-Op composite_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                std::vector<std::string_view> examples);
 /// The same record with another name for its node, or without `name_`.
 Op node_named(std::string_view node, Op op);
 Op only_functional(Op op);

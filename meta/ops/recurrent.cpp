@@ -289,15 +289,7 @@ void cell_body(Call& c) {
 
 void add_sequences(std::vector<Op>& ops) {
   auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
-                 std::string_view example) {
-    ops.push_back({.schema = schema,
-                   .summary = summary,
-                   .meta = composite(body),
-                   .kernels = {},
-                   .derivatives = by_body,
-                   .flops = by_body,
-                   .examples = {example}});
-  };
+                 std::string_view example) { ops.push_back(composite_of(schema, summary, body, {example})); };
   add("lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
       "dropout, bool "
       "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
@@ -323,14 +315,7 @@ void add_sequences(std::vector<Op>& ops) {
 void add_cells(std::vector<Op>& ops) {
   auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
                  std::string_view example) {
-    ops.push_back({.schema = schema,
-                   .summary = summary,
-                   .meta = composite(body),
-                   .kernels = {},
-                   .derivatives = by_body,
-                   .flops = by_body,
-                   .examples = {example},
-                   .facts = {.autocast = Autocast::lower_precision}});
+    ops.push_back(composite_of(schema, summary, body, {example}, {.autocast = Autocast::lower_precision}));
   };
   add("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
       "-> "

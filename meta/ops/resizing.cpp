@@ -83,8 +83,8 @@ void add_resizing_operators(std::vector<Op>& ops) {
   ops.push_back(plain(
       "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
       "self with another tensor's sizes", resize_as_meta, "f32[2] f32[2,3]"));
-  ops.push_back(composite_operator("sum_to_size(Tensor self, SymInt[] size) -> Tensor",
-                                   "summed to what broadcasts to self", sum_to_size_body, {"f32[2,3] (3)"}));
+  ops.push_back(composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor",
+                             "summed to what broadcasts to self", sum_to_size_body, {"f32[2,3] (3)"}));
   for (std::string_view schema : {"item(Tensor self) -> Scalar", "_local_scalar_dense(Tensor self) -> Scalar",
                                   "is_nonzero(Tensor self) -> bool"})
     ops.push_back(plain(schema, "the number itself, which only the data knows", unknown_number, "f32[]",

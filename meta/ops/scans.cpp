@@ -240,17 +240,6 @@ void cumulative_trapezoid_dx_body(Call& c) {
   c.result(Tensor(call<"cumsum">(c.session, areas, dim)));
 }
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
-            std::vector<std::string_view> examples) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples)};
-}
-
 void add_running(std::vector<Op>& ops) {
   ops.push_back({.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
                  .summary = "running sum",
@@ -289,12 +278,13 @@ void add_running(std::vector<Op>& ops) {
                                     "largest so far, and where it was"));
   ops.push_back(cumulative_extremum("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
                                     "smallest so far, and where it was"));
-  ops.push_back(composed("cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
-                         "gradient of the running product", cumprod_backward_body,
-                         {"f32[2,3] f32[2,3] 1 f32[2,3]"}));
-  ops.push_back(composed("cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
-                         "gradients added up where the running extremum was", cummaxmin_backward_body,
-                         {"f32[2,3] f32[2,3] i64[2,3] 1"}));
+  ops.push_back(composite_of("cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
+                             "gradient of the running product", cumprod_backward_body,
+                             {"f32[2,3] f32[2,3] 1 f32[2,3]"}));
+  ops.push_back(
+      composite_of("cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
+                   "gradients added up where the running extremum was", cummaxmin_backward_body,
+                   {"f32[2,3] f32[2,3] i64[2,3] 1"}));
 }
 
 }  // namespace
@@ -302,27 +292,28 @@ void add_running(std::vector<Op>& ops) {
 void add_scan_operators(std::vector<Op>& ops) {
   add_running(ops);
   ops.push_back(
-      composed("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
-               "-> Tensor",
-               "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}));
-  ops.push_back(composed("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                         "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"}));
-  ops.push_back(composed("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                         "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}));
-  ops.push_back(
-      composed("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", "integral by trapezoids at places x",
-               [](Call& c) { c.result(Tensor(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"]))); },
-               {"f32[2,3] f32[3]"}));
-  ops.push_back(composed(
+      composite_of("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
+                   "-> Tensor",
+                   "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}));
+  ops.push_back(composite_of("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                             "integral by trapezoids at places x", trapezoid_x_body<false>,
+                             {"f32[2,3] f32[3]"}));
+  ops.push_back(composite_of("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+                             "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}));
+  ops.push_back(composite_of(
+      "trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", "integral by trapezoids at places x",
+      [](Call& c) { c.result(Tensor(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"]))); },
+      {"f32[2,3] f32[3]"}));
+  ops.push_back(composite_of(
       "trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", "integral by trapezoids of one width",
       [](Call& c) { c.result(Tensor(call<"trapezoid.dx">(c.session, c["y"], c["dx"], c["dim"]))); },
       {"f32[2,3]"}));
-  ops.push_back(composed("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                         "running integral by trapezoids at places x", trapezoid_x_body<true>,
-                         {"f32[2,3] f32[3]"}));
-  ops.push_back(composed("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                         "running integral by trapezoids of one width", cumulative_trapezoid_dx_body,
-                         {"f32[2,3]"}));
+  ops.push_back(composite_of("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                             "running integral by trapezoids at places x", trapezoid_x_body<true>,
+                             {"f32[2,3] f32[3]"}));
+  ops.push_back(composite_of("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+                             "running integral by trapezoids of one width", cumulative_trapezoid_dx_body,
+                             {"f32[2,3]"}));
 }
 
 }  // namespace metaprof

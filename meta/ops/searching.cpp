@@ -13,18 +13,6 @@ namespace {
 
 constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
-            std::vector<std::string_view> examples, Facts facts = {}) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples),
-          .facts = facts};
-}
-
 // --- nonzero: [how many, dimensions], written transposed
 
 void nonzero_meta(Call& c) {
@@ -90,11 +78,12 @@ void add_nonzero(std::vector<Op>& ops) {
                  .derivatives = not_differentiable,
                  .flops = input_flops,
                  .examples = {"f32[2,3] 4"}});
-  ops.push_back(composed("nonzero_numpy(Tensor self) -> Tensor[]", "places of what is not 0, by dimension",
-                         nonzero_numpy_body, {"f32[2,3]"}, kReadsData));
-  ops.push_back(composed("argwhere(Tensor self) -> Tensor", "places of the elements that are not 0",
-                         argwhere_body, {"f32[2,3]"}, kReadsData));
-  ops.push_back(composed(
+  ops.push_back(composite_of("nonzero_numpy(Tensor self) -> Tensor[]",
+                             "places of what is not 0, by dimension", nonzero_numpy_body, {"f32[2,3]"},
+                             kReadsData));
+  ops.push_back(composite_of("argwhere(Tensor self) -> Tensor", "places of the elements that are not 0",
+                             argwhere_body, {"f32[2,3]"}, kReadsData));
+  ops.push_back(composite_of(
       "where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
       [](Call& c) { c.result(call<"nonzero_numpy">(c.session, c["condition"]).value()); }, {"b8[2,3]"},
       kReadsData));
@@ -260,8 +249,8 @@ void add_counts(std::vector<Op>& ops) {
                  .flops = input_flops,
                  .examples = {"i64[4] None 3"},
                  .facts = kReadsData});
-  ops.push_back(composed("one_hot(Tensor self, int num_classes=-1) -> Tensor",
-                         "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"}));
+  ops.push_back(composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
+                             "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"}));
 }
 
 // --- searchsorted, bucketize (aten/src/ATen/native/cuda/Bucketization.cu)

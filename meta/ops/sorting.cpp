@@ -156,17 +156,6 @@ void topk_cuda(Call& c) {
                    c.boolean("sorted"));
 }
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
-            std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example}};
-}
-
 }  // namespace
 
 void sort_temporaries(Call& c, const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
@@ -215,14 +204,14 @@ void add_sorting_operators(std::vector<Op>& ops) {
                  .flops = input_flops,
                  .examples = {"f32[2,3] 2", "f32[2,3] 1 0"},
                  .facts = {.no_gradient_for = 2}});
-  ops.push_back(composed(
-      "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", "where the sorted elements were",
-      [](Call& c) {
-        Results sorted = call<"sort">(c.session, c["self"], c["dim"], c["descending"]);
-        c.result(sorted[1]);
-      },
-      "f32[2,3]"));
-  ops.push_back(composed(
+  ops.push_back(composite_of("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+                             "where the sorted elements were",
+                             [](Call& c) {
+                               Results sorted = call<"sort">(c.session, c["self"], c["dim"], c["descending"]);
+                               c.result(sorted[1]);
+                             },
+                             {"f32[2,3]"}));
+  ops.push_back(composite_of(
       "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
       "Tensor",
       "where the sorted elements were",
@@ -230,14 +219,13 @@ void add_sorting_operators(std::vector<Op>& ops) {
         Results sorted = call<"sort.stable">(c.session, c["self"], c["stable"], c["dim"], c["descending"]);
         c.result(sorted[1]);
       },
-      "f32[2,3] True"));
-  ops.push_back(composed(
-      "msort(Tensor self) -> Tensor", "sorted along the first dimension",
-      [](Call& c) {
-        Results sorted = call<"sort">(c.session, c["self"], 0, false);
-        c.result(sorted[0]);
-      },
-      "f32[2,3]"));
+      {"f32[2,3] True"}));
+  ops.push_back(composite_of("msort(Tensor self) -> Tensor", "sorted along the first dimension",
+                             [](Call& c) {
+                               Results sorted = call<"sort">(c.session, c["self"], 0, false);
+                               c.result(sorted[0]);
+                             },
+                             {"f32[2,3]"}));
 }
 
 }  // namespace metaprof

@@ -111,17 +111,6 @@ void unbiased_body(Call& c) {
   if constexpr (pair) c.result(results[1]);
 }
 
-Op unbiased(std::string_view schema, std::string_view summary, void (*body)(Call&),
-            std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example}};
-}
-
 void add_variances(std::vector<Op>& ops) {
   ops.push_back(
       variance("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
@@ -145,32 +134,32 @@ void add_variances(std::vector<Op>& ops) {
                "keepdim=False) -> (Tensor, Tensor)",
                "standard deviation and mean", variance_meta<true>,
                {{"self"}, {"self", "result0"}, with_mean_backward<true>}));
-  ops.push_back(unbiased("var(Tensor self, bool unbiased=True) -> Tensor", "variance of all",
-                         unbiased_body<"var.correction", false, false>, "f32[2,3]"));
-  ops.push_back(unbiased("std(Tensor self, bool unbiased=True) -> Tensor", "standard deviation of all",
-                         unbiased_body<"std.correction", false, false>, "f32[2,3]"));
-  ops.push_back(unbiased("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-                         "variance and mean of all", unbiased_body<"var_mean.correction", false, true>,
-                         "f32[2,3]"));
-  ops.push_back(unbiased("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-                         "standard deviation and mean of all",
-                         unbiased_body<"std_mean.correction", false, true>, "f32[2,3]"));
-  ops.push_back(
-      unbiased("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-               "variance along dimensions", unbiased_body<"var.correction", true, false>, "f32[2,3] (1)"));
-  ops.push_back(unbiased(
+  ops.push_back(composite_of("var(Tensor self, bool unbiased=True) -> Tensor", "variance of all",
+                             unbiased_body<"var.correction", false, false>, {"f32[2,3]"}));
+  ops.push_back(composite_of("std(Tensor self, bool unbiased=True) -> Tensor", "standard deviation of all",
+                             unbiased_body<"std.correction", false, false>, {"f32[2,3]"}));
+  ops.push_back(composite_of("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+                             "variance and mean of all", unbiased_body<"var_mean.correction", false, true>,
+                             {"f32[2,3]"}));
+  ops.push_back(composite_of("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+                             "standard deviation and mean of all",
+                             unbiased_body<"std_mean.correction", false, true>, {"f32[2,3]"}));
+  ops.push_back(composite_of(
+      "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+      "variance along dimensions", unbiased_body<"var.correction", true, false>, {"f32[2,3] (1)"}));
+  ops.push_back(composite_of(
       "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-      "standard deviation along dimensions", unbiased_body<"std.correction", true, false>, "f32[2,3] (1)"));
+      "standard deviation along dimensions", unbiased_body<"std.correction", true, false>, {"f32[2,3] (1)"}));
   ops.push_back(
-      unbiased("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-               "(Tensor, Tensor)",
-               "variance and mean along dimensions", unbiased_body<"var_mean.correction", true, true>,
-               "f32[2,3] (1)"));
+      composite_of("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+                   "(Tensor, Tensor)",
+                   "variance and mean along dimensions", unbiased_body<"var_mean.correction", true, true>,
+                   {"f32[2,3] (1)"}));
   ops.push_back(
-      unbiased("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-               "(Tensor, Tensor)",
-               "standard deviation and mean along dimensions",
-               unbiased_body<"std_mean.correction", true, true>, "f32[2,3] (1)"));
+      composite_of("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+                   "(Tensor, Tensor)",
+                   "standard deviation and mean along dimensions",
+                   unbiased_body<"std_mean.correction", true, true>, {"f32[2,3] (1)"}));
 }
 
 // --- prod

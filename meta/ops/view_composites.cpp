@@ -248,7 +248,7 @@ void adjoint_body(Call& c) {
 }
 
 void add_sizes(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_operator(fields...)); };
+  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
   using Examples = std::vector<std::string_view>;
   add("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", "a view where that is possible, else a copy",
       reshape_body, Examples{"f32[2,6] (3 4)"});
@@ -292,7 +292,7 @@ void add_sizes(std::vector<Op>& ops) {
 }
 
 void add_orders(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_operator(fields...)); };
+  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
   using Examples = std::vector<std::string_view>;
   add("mT(Tensor(a) self) -> Tensor(a)", "matrices transposed", matrix_transpose_body,
       Examples{"f32[2,3,4]"});
@@ -317,7 +317,7 @@ void add_orders(std::vector<Op>& ops) {
 }
 
 void add_parts(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_operator(fields...)); };
+  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
   using Examples = std::vector<std::string_view>;
   add("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
       "a slice by start and length", narrow_body, Examples{"f32[8,3] 0 1 4"});
@@ -351,7 +351,7 @@ void add_parts(std::vector<Op>& ops) {
 }
 
 void add_complex(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_operator(fields...)); };
+  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
   using Examples = std::vector<std::string_view>;
   add("real(Tensor(a) self) -> Tensor(a)", "the real part", part_body<0>, Examples{"f32[3]", "c64[3]"});
   add("imag(Tensor(a) self) -> Tensor(a)", "the imaginary part", part_body<1>, Examples{"c64[3]"});

@@ -25,17 +25,6 @@ Op view_operator(std::string_view schema, std::string_view summary, void (*geome
           .facts = {.node = node, .view = true}};
 }
 
-Op composite_operator(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                      std::vector<std::string_view> examples) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples)};
-}
-
 namespace {
 int64_t dim_of(const Call& c, Name name = "dim") { return wrap_dim(c.integer(name), c.tensor("self").dim()); }
 }  // namespace
@@ -307,7 +296,8 @@ void add_view_operators(std::vector<Op>& ops) {
                  .kernels = {},
                  .derivatives = not_differentiable,
                  .flops = free_of_flops,
-                 .examples = {"f32[2]"}});
+                 .examples = {"f32[2]"},
+                 .facts = {.cuts_history = true}});
 }
 
 }  // namespace metaprof

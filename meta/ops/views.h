@@ -10,9 +10,6 @@ namespace metaprof {
 Op view_operator(std::string_view schema, std::string_view summary, void (*geometry)(Call&),
                  Gradients (*backward)(Backward&), std::vector<std::string_view> examples,
                  std::string_view node = {});
-/// An operator that is made of other operators.
-Op composite_operator(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                      std::vector<std::string_view> examples);
 
 // Geometries (views.cpp, view_parts.cpp).
 void view_geometry(Call& c);

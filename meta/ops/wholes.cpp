@@ -17,18 +17,6 @@ namespace {
 
 constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example,
-            Facts facts = {}) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example},
-          .facts = facts};
-}
-
 // --- Are two tensors equal? The answer is read from the device.
 
 void equal_cuda(Call& c) {
@@ -202,10 +190,10 @@ void add_whole_tensor_operators(std::vector<Op>& ops) {
                  .examples = {"f32[2,3] f32[2,3]"},
                  .facts = kReadsData});
   ops.push_back(
-      composed("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
-               "atol=1e-08, bool equal_nan=False) -> bool",
-               "whether |self − other| ≤ atol + rtol · |other| everywhere", allclose_body,
-               "f32[2,3] f32[2,3]", kReadsData));
+      composite_of("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
+                   "atol=1e-08, bool equal_nan=False) -> bool",
+                   "whether |self − other| ≤ atol + rtol · |other| everywhere", allclose_body,
+                   {"f32[2,3] f32[2,3]"}, kReadsData));
   ops.push_back({.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
                            "assume_unique=False, bool invert=False) -> Tensor",
                  .summary = "which elements are among the others",
@@ -214,10 +202,10 @@ void add_whole_tensor_operators(std::vector<Op>& ops) {
                  .derivatives = not_differentiable,
                  .flops = input_flops,
                  .examples = {"f32[20] f32[5]"}});
-  ops.push_back(composed("cartesian_prod(Tensor[] tensors) -> Tensor", "all tuples of elements",
-                         cartesian_product_body, "(f32[2] f32[3])"));
-  ops.push_back(composed("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
-                         "all subsets of r elements", combinations_body, "f32[4]", kReadsData));
+  ops.push_back(composite_of("cartesian_prod(Tensor[] tensors) -> Tensor", "all tuples of elements",
+                             cartesian_product_body, {"(f32[2] f32[3])"}));
+  ops.push_back(composite_of("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+                             "all subsets of r elements", combinations_body, {"f32[4]"}, kReadsData));
   ops.push_back({.schema = "trace(Tensor self) -> Tensor",
                  .summary = "sum of the diagonal",
                  .meta =
@@ -234,8 +222,8 @@ void add_whole_tensor_operators(std::vector<Op>& ops) {
                                   }}},
                  .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("self").size(0)}; },
                  .examples = {"f32[3,3]"}});
-  ops.push_back(composed("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
-                         "the gradient on the diagonal of zeros", trace_backward_body, "f32[] (3 3)"));
+  ops.push_back(composite_of("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
+                             "the gradient on the diagonal of zeros", trace_backward_body, {"f32[] (3 3)"}));
   ops.push_back({.schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
                  .summary = "slices whose p-norm is too large scaled down to maxnorm",
                  .meta = renorm_meta,
