@@ -99,7 +99,9 @@ class Frame final : public Counted {
   }
 
   Tensor unpack(Placeholder& placeholder) {
-    const uint32_t task = autograd_state(session_).running;
+    // Outside of a backward nobody says which reads belong together: each computes the region again.
+    AutogradState& state = autograd_state(session_);
+    const uint32_t task = state.running ? state.running : ++state.tasks;
     if (!computed_[task]) {
       compute_again(task);
       computed_[task] = true;

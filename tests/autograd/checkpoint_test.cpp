@@ -2,6 +2,7 @@
 
 #include "meta/autograd/checkpoint.h"
 
+#include "meta/autograd/op_node.h"
 #include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/autograd/state.h"
 #include "tests/autograd/graph.h"
@@ -78,6 +79,19 @@ TEST_F(Checkpoints, ComputeAgainOncePerBackward) {
   run_backward(y);
   EXPECT_EQ(runs_, 3);
   expect_mentions(message_of([&] { run_backward(y); }), "a second time");
+}
+
+// As PyTorch's: outside of a backward nobody says which reads belong together.
+TEST_F(Checkpoints, ComputeAgainForEveryTensorThatIsReadOutsideOfABackward) {
+  const Tensor x = leaf({256});
+  const Tensor y = region(exponentials(2), x);
+  auto& last = static_cast<OpNode&>(*grad_fn(y));
+  EXPECT_EQ(describe(last.saved(0).unpack(last)), "f32[256]");
+  EXPECT_EQ(runs_, 2);
+  EXPECT_EQ(describe(last.saved(0).unpack(last)), "f32[256]");
+  EXPECT_EQ(runs_, 3);
+  run_backward(y);
+  EXPECT_EQ(runs_, 4);
 }
 
 TEST_F(Checkpoints, RecomputedTensorsGoAsTheirNodesHaveRun) {
