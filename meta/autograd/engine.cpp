@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <queue>
 #include <unordered_map>
 
 #include "meta/autograd/hooks.h"
 #include "meta/autograd/input_buffer.h"
 #include "meta/autograd/op_node.h"
+#include "meta/autograd/ready_queues.h"
 #include "meta/autograd/state.h"
 #include "meta/core/error.h"
 
@@ -34,15 +34,6 @@ struct NodeState {
   bool wanted() const { return needed || captured; }
 };
 
-struct Ready {
-  uint64_t sequence;
-  uint32_t index;
-};
-
-struct RunsLater {
-  bool operator()(const Ready& a, const Ready& b) const { return a.sequence < b.sequence; }
-};
-
 }  // namespace
 
 struct GraphTask {
@@ -55,7 +46,7 @@ struct GraphTask {
   std::vector<InputBuffer> buffers = {};  // of nodes that have gradients and have not run
   std::vector<uint32_t> free_buffers = {};
   std::unordered_multimap<uint32_t, Capture> captures = {};  // by state
-  std::priority_queue<Ready, std::vector<Ready>, RunsLater> ready = {};
+  ReadyQueues ready = {};
   Gradients captured = {};
 
   NodeState* find(const Node& node) { return node.task == serial ? &states[node.task_index] : nullptr; }
@@ -186,9 +177,10 @@ class Evaluation {
 
   void run() {
     while (!task_.ready.empty()) {
-      NodeState& state = task_.states[task_.ready.top().index];
-      task_.ready.pop();
-      evaluate(*state.node, task_.take_buffer(state));
+      for (const uint32_t index : task_.ready.take_round()) {
+        NodeState& state = task_.states[index];
+        evaluate(*state.node, task_.take_buffer(state));
+      }
     }
   }
 
@@ -265,7 +257,7 @@ class Evaluation {
     if (!task_.everything && !state.wanted()) return;
     task_.buffer_of(state).add(session_, edge.input_nr, std::move(gradient), {node.device, node.stream},
                                {target.device, target.stream});
-    if (complete) task_.ready.push({target.sequence, target.task_index});
+    if (complete) task_.ready.push(target.device, target.sequence, target.task_index);
   }
 
   GraphTask& task_;
@@ -369,13 +361,13 @@ Ref<Node> start(GraphTask& task, std::span<const Edge> roots, const Gradients& g
     NodeState& state = task.state(*node);
     const Stream own{node->device, node->stream};
     task.buffer_of(state).add(session, roots[0].input_nr, gradients[0], own, own);
-    task.ready.push({node->sequence, node->task_index});
+    task.ready.push(node->device, node->sequence, node->task_index);
     return node;
   }
   Ref<Node> node = make<GraphRoot>(session, roots, gradients);
   task.state(*node).needed = true;
   for (const Edge& edge : roots) ++task.find(*edge.node)->dependencies;
-  task.ready.push({node->sequence, node->task_index});
+  task.ready.push(node->device, node->sequence, node->task_index);
   return node;
 }
 

@@ -21,7 +21,7 @@ Node::Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64
 }
 
 uint32_t Node::add_output(const Tensor& tensor) {
-  if (metadata.empty()) device = tensor.device();
+  if (metadata.empty() || device.is_cpu()) device = tensor.device();
   metadata.push_back(Geometry(tensor));
   return static_cast<uint32_t>(metadata.size() - 1);
 }

@@ -57,7 +57,7 @@ class Node : public Counted {
   uint32_t record;  ///< index into Trace::nodes
   uint32_t maker;   ///< 1 + index into Trace::calls
   uint16_t stream;  ///< the stream that was current when it was made
-  Device device;    ///< of its first output
+  Device device;    ///< of its first output that is not on the host
   std::unique_ptr<NodeHooks> hooks;
   SmallVector<Edge, 3> next;  ///< one per gradient that `apply` returns
   SmallVector<Geometry, 1>

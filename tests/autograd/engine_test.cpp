@@ -20,6 +20,26 @@ TEST_F(Engine, TheNodeMadeLastRunsFirstAndAccumulationAtOnce) {
             (Names{"AddBackward0", "NegBackward0", "AccumulateGrad", "ExpBackward0", "AccumulateGrad"}));
 }
 
+// Host and device have a queue and a thread each, which are taken to be equally fast. A single queue would
+// run both nodes of the host, which were made later, before the first one of the device.
+TEST_F(Engine, DevicesTakeTurns) {
+  const Tensor on_device = leaf({4});
+  const Tensor on_host = session_->empty(Sizes{4}, DType::f32, Device{DeviceType::cpu});
+  on_host->requires_grad = true;
+  const Tensor device = neg(exp(on_device));
+  const Tensor host = call<"cos">(*session_, Tensor(call<"sin">(*session_, on_host)));
+  const Tensor moved = call<"to.device">(*session_, host, Device{DeviceType::cuda}, DType::f32);
+  const Tensor sum = add(device, moved);
+  const size_t begin = mark();
+  run_backward(sum);
+  EXPECT_EQ(
+      nodes_since(begin),
+      (Names{"AddBackward0", "ToCopyBackward0",  // one after the other: neg's and this one's are one queue
+             "CosBackward0", "NegBackward0",     // a round: the host's, the device's
+             "SinBackward0", "ExpBackward0",     //
+             "AccumulateGrad", "AccumulateGrad"}));
+}
+
 TEST_F(Engine, ANodeWaitsForAllItsGradients) {
   const Tensor x = leaf({4});
   const Tensor y = exp(x), z = neg(y), sum = mul(z, y);
