@@ -1,12 +1,19 @@
 #pragma once
 // Fixed-size memory for objects that come and go by the thousand (tensors, storages, nodes): a free list per
-// thread and size. A class opts in by deriving from Pooled.
+// thread and size. A class opts in by deriving from Pooled. Under the address sanitizer they come from the
+// heap, so that it sees uses after free and leaks.
 
 #include <cstddef>
 #include <new>
 #include <utility>
 
 namespace metaprof {
+
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kPools = false;
+#else
+inline constexpr bool kPools = true;
+#endif
 
 template <size_t size>
 class Pool {
@@ -46,10 +53,10 @@ class Pool {
 template <class T>
 struct Pooled {
   static void* operator new(size_t size) {
-    return size == sizeof(T) ? Pool<sizeof(T)>::take() : ::operator new(size);
+    return kPools && size == sizeof(T) ? Pool<sizeof(T)>::take() : ::operator new(size);
   }
   static void operator delete(void* memory, size_t size) {
-    if (size == sizeof(T)) {
+    if (kPools && size == sizeof(T)) {
       Pool<sizeof(T)>::give(memory);
     } else {
       ::operator delete(memory);
