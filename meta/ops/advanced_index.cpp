@@ -74,6 +74,18 @@ AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& 
   first = 0;
 }
 
+Tensor wide_index(Call& c, const Tensor& index) {
+  return index.dtype() == DType::i32 ? Tensor(call<"to.dtype">(c.session, index, DType::i64)) : index;
+}
+
+void AdvancedIndex::move_to_source(Call& c) {
+  for (Tensor& index : indices)
+    if (index.defined() && index.device() != source.device())
+      index = call<"to.device">(c.session, index, source.device(), index.dtype());
+  for (Tensor& index : indices)
+    if (index.defined()) index = wide_index(c, index);
+}
+
 Sizes AdvancedIndex::result_sizes() const {
   const Sizes& sizes = source.sizes();
   Sizes out(sizes.begin(), sizes.begin() + first);

@@ -6,6 +6,9 @@
 
 namespace metaprof {
 
+/// The index itself, with 64 bits.
+Tensor wide_index(Call& call, const Tensor& index);
+
 /// An index tensor per dimension of self (undefined: that dimension is taken whole), masks already replaced
 /// by the places of their true elements. All defined ones are seen under one size.
 struct AdvancedIndex {
@@ -21,6 +24,8 @@ struct AdvancedIndex {
   int64_t count = 0;        ///< how many are indexed
   bool reads_data = false;  ///< there was a mask
 
+  /// Brings index tensors of the host to the device of `source`, and 32-bit ones to 64 bits.
+  void move_to_source(Call& call);
   Sizes result_sizes() const;
   /// Strides of a new result: the iterator's order of dimensions.
   Sizes result_strides() const;

@@ -19,7 +19,8 @@ void index_meta(Call& c) {
 }
 
 void index_cuda(Call& c) {
-  const AdvancedIndex plan(c, c.tensor("self"), c.tensors("indices"), true);
+  AdvancedIndex plan(c, c.tensor("self"), c.tensors("indices"), true);
+  plan.move_to_source(c);
   const std::vector<Tensor> copies = plan.contiguous_indices(c);
   c.allocate(0);
 }
@@ -36,16 +37,18 @@ void check_range(Call& c, const Tensor& index, int64_t size) {
   const Tensor above = call<"ge.Scalar">(c.session, smallest, -size);
 }
 
-// Places in the whole tensor: Σ (index mod size) · stride.
+// Places in the whole tensor: Σ (index mod size) · stride; each term on the device of its index tensor.
 Tensor linear_index(Call& c, const AdvancedIndex& plan, bool checked) {
   Tensor linear;
   const Sizes strides = contiguous_strides(plan.source.sizes());
   for (int64_t d = plan.first; d < plan.first + plan.count; ++d) {
-    const Tensor& index = plan.indices[size_t(d)];
+    const Tensor index = wide_index(c, plan.indices[size_t(d)]);
     const int64_t size = plan.source.size(d);
     if (checked && index.numel() > 0) check_range(c, index, size);
     const Tensor wrapped = call<"remainder.Scalar">(c.session, index, size);
-    const Tensor place = mul_number(wrapped, strides[size_t(d)]);
+    Tensor place = mul_number(wrapped, strides[size_t(d)]);
+    if (place.device() != plan.source.device())
+      place = call<"to.device">(c.session, place, plan.source.device(), place.dtype());
     if (!linear.defined()) linear = place;
   }
   return linear;
@@ -65,8 +68,9 @@ Tensor expanded_values(Call& c, const Tensor& values, const AdvancedIndex& plan)
 
 void accumulate(Call& c, const Tensor& given, const Tensor& values, bool checked) {
   const Tensor self = c.contiguous(given);
-  const AdvancedIndex plan(c, self, c.tensors("indices"), true);
+  AdvancedIndex plan(c, self, c.tensors("indices"), true);
   const Tensor linear = linear_index(c, plan, checked);
+  plan.indices.clear();
   int64_t after = 1, largest = 0;
   for (int64_t d = 0; d < plan.source.dim(); ++d) {
     if (d >= plan.first + plan.count) after *= plan.source.size(d);
@@ -100,7 +104,8 @@ void put(Call& c, const Tensor& self, bool checked) {
   Tensor values = given;
   if (given.device() != self.device() && given.dim() == 0) values = c.temporary({}, given.dtype());
   if (c.boolean("accumulate") || c.session.modes.deterministic) return accumulate(c, self, values, checked);
-  const AdvancedIndex plan(c, self, c.tensors("indices"), true);
+  AdvancedIndex plan(c, self, c.tensors("indices"), true);
+  plan.move_to_source(c);
   const std::vector<Tensor> copies = plan.contiguous_indices(c);
 }
 
