@@ -22,25 +22,27 @@ int64_t attention_frontend_bytes(const AttentionPlan& plan) {
 }
 
 template <class Ask>
-int64_t PlannedWorkspaces::first_answer(const Ask& ask) {
+std::optional<int64_t> PlannedWorkspaces::first_answer(const Ask& ask) {
   for (const auto& [source, planner] : planners_) {
     const std::optional<int64_t> bytes = ask(*planner);
     if (!bytes) continue;
     Answers& answers = answers_[static_cast<size_t>(source)];
     ++answers.count;
     answers.bytes += *bytes;
-    return *bytes;
+    return bytes;
   }
   ++unanswered_;
-  return 0;
+  return std::nullopt;
 }
 
 int64_t PlannedWorkspaces::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
-  return first_answer([&](WorkspacePlanner& planner) { return planner.convolution(plan, device); });
+  return first_answer([&](WorkspacePlanner& planner) { return planner.convolution(plan, device); })
+      .value_or(0);
 }
 
 int64_t PlannedWorkspaces::attention(const AttentionPlan& plan, const DeviceProfile& device) {
-  return first_answer([&](WorkspacePlanner& planner) { return planner.attention(plan, device); });
+  return first_answer([&](WorkspacePlanner& planner) { return planner.attention(plan, device); })
+      .value_or(attention_frontend_bytes(plan));
 }
 
 std::optional<int64_t> WorkspaceRules::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {

@@ -73,7 +73,7 @@ class PlannedWorkspaces {
 
  private:
   template <class Ask>
-  int64_t first_answer(const Ask& ask);
+  std::optional<int64_t> first_answer(const Ask& ask);
 
   std::vector<std::pair<WorkspaceSource, std::unique_ptr<WorkspacePlanner>>> planners_;
   std::array<Answers, kWorkspaceSources> answers_ = {};

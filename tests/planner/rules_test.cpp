@@ -44,6 +44,15 @@ TEST(WorkspaceRules, AttentionIsThatOfKnownPlans) {
   EXPECT_EQ(rules.attention(attention(true, 16, 12, 12, 197, 64), a100), 19664768);  // 197 rows as 200
 }
 
+// Nobody is asked: the plan's own memory counts as 0, what the frontend adds to it is still known.
+TEST(PlannedWorkspaces, WithoutAnswersTheFrontendsPartRemains) {
+  PlannedWorkspaces nobody;
+  const DeviceProfile& h200 = *find_device("h200");
+  EXPECT_EQ(nobody.attention(attention(true, 4, 12, 12, 512, 64), h200), 6389760);  // 4·4·12·512·(64 + 1)
+  EXPECT_EQ(nobody.attention(attention(false, 4, 12, 12, 512, 64), h200), 0);
+  EXPECT_EQ(nobody.unanswered(), 2);
+}
+
 ConvolutionPlan convolution(std::span<const int64_t> x_strides, std::span<const int64_t> w, DType dtype) {
   static constexpr int64_t x[] = {2, 8, 10, 10}, ones[] = {1, 1};
   return {.op = PlannedOp::conv_fwd,
