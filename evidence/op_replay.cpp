@@ -289,6 +289,10 @@ CaseResult replay(const RecordedCase& recorded) {
   result.op = operator_part(recorded.name);
   if (!find_device(recorded.device))
     fail("{}:{}: there is no device profile '{}'", recorded.file, recorded.line, recorded.device);
+  for (const NamedTensor& gradient : recorded.gradients)
+    if (std::ranges::none_of(recorded.inputs, [&](const NamedTensor& i) { return i.name == gradient.name; }))
+      fail("{}:{}: '{}' has a gradient, but is no input of the case", recorded.file, recorded.line,
+           gradient.name);
   find_missing(recorded, result);
   if (!result.claimed()) return result;
   Replay first(recorded, result, 0);

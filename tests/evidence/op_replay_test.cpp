@@ -104,6 +104,17 @@ TEST(OpReplay, UnknownDevice) {
   }
 }
 
+TEST(OpReplay, AGradientOfNothing) {
+  try {
+    replay(parse_case(with(kSineOfDouble, "# grad x ", "# grad w ")));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(": 'w' has a gradient, but is no input of the case"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 // What a case reads from the emulated device is always 0: nothing after it counts.
 TEST(OpReplay, OnlyWhatComesBeforeAReadCounts) {
   const std::string text = R"(= shapes/nonzero/f32/64
