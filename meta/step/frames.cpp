@@ -173,7 +173,14 @@ class Unwinder {
   void begin_statement(Level& at, const SourceFrame& source, int node) {
     at.statement = static_cast<int>(found_.statements.size());
     const StatementLines::Line& first = lines_.of(source);
-    found_.statements.push_back({at.frame, first.first, node, bound_names(*first.code), {}, {}, *first.code});
+    found_.statements.push_back({at.frame,
+                                 first.first,
+                                 node,
+                                 bound_names(*first.code),
+                                 appended_to(*first.code),
+                                 {},
+                                 {},
+                                 *first.code});
     found_.frames[size_t(at.frame)].statements.push_back(at.statement);
   }
 
@@ -196,7 +203,24 @@ bool contains_word(std::string_view code, std::string_view word) {
   return false;
 }
 
+// "h = f(h)" of "if i == 4: h = f(h)": what stands behind the colon of a line that also opens a block.
+std::string_view without_block(std::string_view code) {
+  constexpr std::string_view kBlocks[] = {"if ", "elif ", "else:", "for ", "while ", "with "};
+  const bool opens = std::any_of(std::begin(kBlocks), std::end(kBlocks),
+                                 [&](std::string_view word) { return code.starts_with(word); });
+  int depth = 0;
+  for (size_t i = 0; opens && i < code.size(); ++i) {
+    depth += code[i] == '(' || code[i] == '[' || code[i] == '{';
+    depth -= code[i] == ')' || code[i] == ']' || code[i] == '}';
+    if (code[i] != ':' || depth != 0) continue;
+    const size_t rest = code.find_first_not_of(' ', i + 1);
+    return rest == std::string_view::npos ? code : code.substr(rest);
+  }
+  return code;
+}
+
 std::vector<std::string> bound_names(std::string_view code) {
+  code = without_block(code);
   // Everything up to a "=" that stands outside brackets and is no comparison.
   int depth = 0;
   size_t equals = std::string_view::npos;
@@ -232,6 +256,17 @@ std::vector<std::string> bound_names(std::string_view code) {
   }
   finish();
   return names;
+}
+
+std::string appended_to(std::string_view code) {
+  constexpr std::string_view kAppend = ".append(";
+  const size_t end = code.find(kAppend);
+  if (end == std::string_view::npos) return {};
+  const std::string_view list = code.substr(0, end);
+  const bool is_name = std::all_of(list.begin(), list.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+  });
+  return std::string(is_name ? list : "");
 }
 
 SourceFrames source_frames(const Program& program, const Graph& graph) {

@@ -16,6 +16,7 @@ struct Statement {
   int line;                          ///< its first
   int last_node;                     ///< the last call that it makes
   std::vector<std::string> names;    ///< that it binds
+  std::string container;             ///< to which it appends (`xs.append(f(x))`); empty: to none
   std::vector<std::string> modules;  ///< keys of modules called from it
   std::vector<std::string> called;   ///< and their names
   std::string code;                  ///< the lines of it that were seen
@@ -44,6 +45,9 @@ SourceFrames source_frames(const Program& program, const Graph& graph);
 /// Names that a statement binds: "x", or "a", "b" of a tuple. Empty if the line is no assignment, or assigns
 /// an element of something.
 std::vector<std::string> bound_names(std::string_view code);
+
+/// The list that a statement appends to: "xs" of "xs.append(f(x))". Empty: it does not.
+std::string appended_to(std::string_view code);
 
 /// True if the word stands in the code by itself.
 bool contains_word(std::string_view code, std::string_view word);

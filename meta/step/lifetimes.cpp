@@ -103,12 +103,18 @@ class Analysis {
     const Statement& statement = source_.statements[size_t(place.statements[level])];
     if (!other_statement && calls_function(statement.code) && is_factor(users, place))
       return statement.last_node;
-    if (!other_statement || statement.names.empty()) return last_use;
+    const std::string& name = holder_of(statement, position);
+    if (!other_statement || name.empty()) return last_use;
     const Frame& frame = source_.frames[size_t(place.frames[level])];
-    const std::string& name = statement.names[position < statement.names.size() ? position : 0];
     const int bound_again = rebound(frame, place.statements[level], name);
     if (bound_again >= last_use) return bound_again;
     return users.empty() ? std::max(bound_again, last_use) : frame.last_node;
+  }
+
+  // The variable that holds a statement's value; empty: none does.
+  static const std::string& holder_of(const Statement& statement, size_t position) {
+    if (statement.names.empty()) return statement.container;
+    return statement.names[position < statement.names.size() ? position : 0];
   }
 
   // A function that is no module leaves no frame of its own, so its variables cannot be seen. Tensors that a

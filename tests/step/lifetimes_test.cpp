@@ -6,6 +6,7 @@
 
 #include "meta/ops/all.h"
 #include "meta/step/conversions.h"
+#include "meta/step/frames.h"
 
 namespace metaprof {
 namespace {
@@ -119,6 +120,36 @@ TEST(Lifetimes, AComprehensionIsOneStatement) {
   model.program.module_stacks.push_back({root});
   for (size_t node : {3, 4, 5}) model.program.graph.nodes[node].modules = 3;
   for (const char* name : {"0", "1", "2"}) EXPECT_EQ(model.dropped(name), 3) << "with the list, after stack";
+}
+
+// `parts.append(torch.relu(x))`: the list holds it until the function returns.
+TEST(Lifetimes, AListHoldsWhatWasAppended) {
+  Model model({"x"});
+  model.add({{"a"}, "aten::relu", {"x"}, {at(1, "parts.append(torch.relu(x))")}})
+      .add({{"b"}, "aten::exp", {"x"}, {at(2, "parts.append(torch.exp(x))")}})
+      .add({{"c"}, "aten::cat", {"a", "b"}, {at(3, "y = torch.cat(parts)")}})
+      .add({{"d"}, "aten::neg", {"c"}, {at(4, "y = -y")}})
+      .add({{"e"}, "aten::neg", {"d"}, {at(5, "return -y")}});
+  EXPECT_EQ(model.dropped("a"), 4);
+  EXPECT_EQ(model.dropped("b"), 4);
+}
+
+// `xs = []` makes no call and is not seen; `xs = [torch.relu(x)]` is.
+TEST(Lifetimes, AListThatIsBoundAgainLetsGo) {
+  Model model({"x"});
+  model.add({{"a"}, "aten::relu", {"x"}, {at(1, "xs.append(torch.relu(x))")}})
+      .add({{"b"}, "aten::neg", {"a"}, {at(2, "y = -xs[0]")}})
+      .add({{"c"}, "aten::exp", {"b"}, {at(3, "xs = [torch.exp(y)]")}})
+      .add({{"d"}, "aten::neg", {"c"}, {at(4, "return -xs[0]")}});
+  EXPECT_EQ(model.dropped("a"), 2);
+}
+
+TEST(Lifetimes, ALineMayOpenABlockAndBindAName) {
+  EXPECT_EQ(bound_names("if i == 4: h = torch.cat([h, e], -1)"), std::vector<std::string>{"h"});
+  EXPECT_EQ(bound_names("else: x, y = f(x)"), (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(bound_names("for layer in self.layers: x = layer(x)"), std::vector<std::string>{"x"});
+  EXPECT_EQ(bound_names("if x[1:2].sum() == 0:"), std::vector<std::string>{});
+  EXPECT_EQ(bound_names("if (x := f(y)) is None: return g(y)"), std::vector<std::string>{});
 }
 
 // `out, _ = self.rnn(x)`: nobody uses the second result, but `_` holds it until the caller returns. In the
