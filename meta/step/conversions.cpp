@@ -6,14 +6,14 @@
 #include "meta/step/frames.h"
 
 namespace metaprof {
-namespace {
 
-// By its schema the operator may give back its argument, and is asked for a dtype: to.dtype and its like.
 bool is_conversion(const Operator& op) {
   const Schema& schema = op.schema;
   if (schema.returns.empty() || !schema.returns[0].alias) return false;
   return std::ranges::any_of(schema.arguments, [](const Argument& a) { return a.type == Type::dtype; });
 }
+
+namespace {
 
 // The tensor that the call gave back unchanged while exporting; kNoValue if it is no such conversion.
 ValueId unchanged(const Graph& graph, const GraphNode& node, const Registry& registry) {

@@ -11,6 +11,9 @@
 
 namespace metaprof {
 
+/// By its schema the operator may give back its argument, and is asked for a dtype: to.dtype and its like.
+bool is_conversion(const Operator& op);
+
 /// The graph with uses of such a conversion given back to the converted tensor: those outside the function
 /// that made it, unless the function returned the result; and those outside the statement, where no name
 /// holds it

@@ -1,7 +1,10 @@
 #include "meta/step/dtypes.h"
 
+#include <algorithm>
 #include <cctype>
 #include <set>
+
+#include "meta/step/conversions.h"
 
 namespace metaprof {
 namespace {
@@ -75,6 +78,18 @@ class Sources {
     return kNoValue;
   }
 
+  // The value, or what it was made of, that was there before a node.
+  ValueId before(size_t index, ValueId value) const {
+    while (value != kNoValue && producer_[size_t(value)] >= static_cast<int>(index)) {
+      const GraphNode& maker = graph_.nodes[size_t(producer_[size_t(value)])];
+      const auto tensors = std::count_if(maker.operands.begin(), maker.operands.end(), [](const Operand& o) {
+        return o.kind == Operand::Kind::value || o.kind == Operand::Kind::values;
+      });
+      value = tensors == 1 ? first_tensor(maker) : kNoValue;
+    }
+    return value != kNoValue && flows(value) ? value : kNoValue;
+  }
+
   // Follows what the node makes to the first call that takes another floating tensor with it.
   ValueId partner(size_t index) const {
     if (graph_.nodes[index].targets.empty() || graph_.nodes[index].targets[0].values.empty()) return kNoValue;
@@ -89,7 +104,7 @@ class Sources {
         if (operand.value != made && other == kNoValue && flows(operand.value)) other = operand.value;
       }
       if (!takes) continue;
-      if (other != kNoValue) return producer_[size_t(other)] < static_cast<int>(index) ? other : kNoValue;
+      if (other != kNoValue) return before(index, other);
       if (node.targets.empty() || node.targets[0].values.empty()) return kNoValue;
       made = node.targets[0].values[0];
     }
@@ -102,13 +117,40 @@ class Sources {
   std::vector<int> producer_;
 };
 
+// The innermost source line; empty if there is none.
+std::string_view line_of(const Program& program, const GraphNode& node) {
+  if (node.source < 0) return {};
+  const auto& frames = program.source_stacks[size_t(node.source)];
+  return frames.empty() ? std::string_view() : frames.back().code;
+}
+
 }  // namespace
 
+std::vector<char> products_of_float32(const Program& program, const Graph& graph, const Registry& registry) {
+  std::vector<char> converted(graph.values.size(), 0), products(graph.nodes.size(), 0);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    const Operator* op = registry.find(node.op);
+    if (!op) continue;
+    int tensors = 0, of_float32 = 0;
+    for (const Operand& operand : node.operands) {
+      if (operand.kind != Operand::Kind::value) continue;
+      ++tensors;
+      of_float32 += converted[size_t(operand.value)];
+    }
+    const Facts& facts = op->record.facts;
+    products[i] = facts.autocast == Autocast::lower_precision && tensors == 2 && of_float32 == 2;
+    const bool passes_on = facts.view && of_float32 == 1;
+    const bool converts = is_conversion(*op) && names_float32(program, node);
+    for (const Target& target : node.targets)
+      for (ValueId value : target.values)
+        if (value != kNoValue) converted[size_t(value)] = passes_on || converts;
+  }
+  return products;
+}
+
 bool names_float32(const Program& program, const GraphNode& node) {
-  if (node.source < 0) return false;
-  const auto& frames = program.source_stacks[size_t(node.source)];
-  if (frames.empty()) return false;
-  const std::string& code = frames.back().code;
+  const std::string_view code = line_of(program, node);
   if (code.find(".float()") != std::string::npos) return true;
   const size_t at = code.find("torch.float");  // not torch.float16
   return at != std::string::npos &&

@@ -40,7 +40,11 @@ Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   prepared->graph = &run;
   for (const GraphNode& node : run.nodes) prepare_step(*prepared, node);
   const std::vector<ValueId> dtypes = dtype_sources(program_, run);
-  for (size_t i = 0; i < dtypes.size(); ++i) prepared->steps[i].dtype_of = dtypes[i];
+  const std::vector<char> products = products_of_float32(program_, run, session_.registry);
+  for (size_t i = 0; i < dtypes.size(); ++i) {
+    prepared->steps[i].dtype_of = dtypes[i];
+    prepared->steps[i].without_autocast = products[i];
+  }
   const std::vector<int32_t> dropped = value_lifetimes(program_, run, session_.registry);
   for (size_t value = 0; value < dropped.size(); ++value)
     if (dropped[value] >= 0 && size_t(dropped[value]) < prepared->steps.size())
@@ -163,6 +167,9 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     given[at] = adapt(arguments[at], step, evaluate(node.operands[i], values), values);
   }
   if (!program_.resizing.empty()) resize_arguments(prepared, step, given);
+  std::optional<AutocastRegion> off;
+  if (step.without_autocast && session_.modes.autocast)
+    off.emplace(session_, false, session_.modes.autocast_dtype);
   try {
     store(step, std::move(invoke(session_, *step.op, std::span(given).first(arguments.size())).list()),
           values);

@@ -11,8 +11,9 @@ struct Interpreter::Step {
   std::vector<int> argument;     // per operand: index of the schema's argument
   bool symbolic = false;         // results are numbers that the program's record has
   bool higher_order = false;
-  ValueId dtype_of = kNoValue;   // its dtype argument was taken from this value (dtypes.h)
-  std::vector<ValueId> dropped;  // values that nobody holds after this step
+  bool without_autocast = false;  // whatever the mode (dtypes.h)
+  ValueId dtype_of = kNoValue;    // its dtype argument was taken from this value (dtypes.h)
+  std::vector<ValueId> dropped;   // values that nobody holds after this step
 };
 
 struct Interpreter::Region {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "meta/ops/all.h"
+
 namespace metaprof {
 namespace {
 
@@ -44,6 +46,9 @@ class Builder {
   }
 
   std::vector<ValueId> sources() const { return dtype_sources(program_, program_.graph); }
+  std::vector<char> products() const {
+    return products_of_float32(program_, program_.graph, standard_registry());
+  }
 
  private:
   ValueId add_value(DType dtype) {
@@ -86,11 +91,24 @@ TEST(DtypeSources, AFactoryFollowsWhatItsResultIsCombinedWith) {
   EXPECT_EQ(b.sources(), (std::vector<ValueId>{kNoValue, before, kNoValue, kNoValue}));
 }
 
-TEST(DtypeSources, WhatIsMadeLaterCannotHaveBeenAsked) {
+// `mask = keep + torch.rand(shape, dtype=x.dtype); return x.div(keep) * mask`.
+TEST(DtypeSources, AFactoryFollowsWhatItsPartnerWasMadeOf) {
   Builder b;
   const ValueId x = b.input(kUser);
+  const ValueId noise =
+      b.call("aten::rand", {}, "mask = keep + torch.rand(shape, dtype=x.dtype)", true, true);
+  const ValueId mask =
+      b.call("aten::add.Tensor", {noise}, "mask = keep + torch.rand(shape, dtype=x.dtype)", true);
+  const ValueId scaled = b.call("aten::div.Tensor", {x}, "return x.div(keep) * mask", true);
+  b.call("aten::mul.Tensor", {scaled, mask}, "return x.div(keep) * mask", true);
+  EXPECT_EQ(b.sources(), (std::vector<ValueId>{x, kNoValue, kNoValue, kNoValue}));
+}
+
+TEST(DtypeSources, WhatIsMadeLaterCannotHaveBeenAsked) {
+  Builder b;
+  const ValueId x = b.input(kUser), weight = b.input(kParameter);
   const ValueId zeros = b.call("aten::zeros", {}, "bias = torch.zeros(n)", true, true);
-  const ValueId later = b.call("aten::relu", {x}, "x = self.relu(x)", true);
+  const ValueId later = b.call("aten::linear", {x, weight}, "x = self.linear(x)", true);
   b.call("aten::add.Tensor", {later, zeros}, "return x + bias", true);
   EXPECT_EQ(b.sources(), (std::vector<ValueId>{kNoValue, kNoValue, kNoValue}));
 }
@@ -113,6 +131,39 @@ TEST(DtypeSources, NamedTypes) {
   const ValueId x = b.input(kUser);
   b.call("aten::to.dtype", {x}, "x = x.to(torch.float16 if half else other)", true, true);
   EXPECT_EQ(b.sources(), (std::vector<ValueId>{x}));
+}
+
+// Rotary frequencies of transformers: `with autocast(enabled=False): freqs = (a.float() @ b.float())`, where
+// `a` is fp32 already and `b` an integer.
+TEST(ProductsOfFloat32, StandWhereAutocastIsOff) {
+  Builder b;
+  const ValueId a = b.input(kUser), positions = b.input(kUser, DType::i64);
+  const std::string code = "freqs = (a.float() @ positions.float()).transpose(1, 2)";
+  const ValueId left = b.call("aten::to.dtype", {a}, code, true, true);
+  const ValueId right = b.call("aten::to.dtype", {positions}, code, true, true);
+  const ValueId product = b.call("aten::matmul", {left, right}, code, true);
+  b.call("aten::cos", {product}, "cos = freqs.cos()", true);
+  EXPECT_EQ(b.products(), (std::vector<char>{0, 0, 1, 0}));
+}
+
+TEST(ProductsOfFloat32, ConvertedInALineOfItsOwnAndSeenThroughViews) {
+  Builder b;
+  const ValueId a = b.input(kUser), positions = b.input(kUser, DType::i64);
+  const ValueId wide = b.call("aten::to.dtype", {a}, "a = a.to(torch.float)", true, true);
+  const ValueId left = b.call("aten::unsqueeze", {wide}, "a = a[None]", true);
+  const ValueId right = b.call("aten::to.dtype", {positions}, "b = positions.float()", true, true);
+  b.call("aten::matmul", {left, right}, "freqs = a @ b", true);
+  EXPECT_EQ(b.products(), (std::vector<char>{0, 0, 0, 1}));
+}
+
+TEST(ProductsOfFloat32, BothFactorsMustBeConvertedForIt) {
+  Builder b;
+  const ValueId a = b.input(kUser), other = b.input(kUser);
+  const ValueId left = b.call("aten::to.dtype", {a}, "a = a.float()", true, true);
+  b.call("aten::matmul", {left, other}, "y = a @ b", true);
+  const ValueId computed = b.call("aten::relu", {left}, "a = a.float().relu()", true);
+  b.call("aten::matmul", {computed, left}, "y = a @ b", true);
+  EXPECT_EQ(b.products(), (std::vector<char>{0, 0, 0, 0})) << "what is computed from it may be in 16 bits";
 }
 
 }  // namespace
