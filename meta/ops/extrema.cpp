@@ -30,10 +30,11 @@ void extremum_meta(Call& c) {
   reduced_output(c, self, c["dim"], c.boolean("keepdim"), self.dtype());
 }
 
-// scale_grad_by_count: elements that are equally extreme share the gradient.
+// scale_grad_by_count: elements that are equally extreme share the gradient. Along a dimension of a tensor
+// without dimensions the gradient has one.
 Gradients extremum_backward(Backward& b) {
-  const int64_t count = int64_t(b.sizes("self").size());
   const Value& dims = b["dim"];
+  const auto count = int64_t(std::max(b.sizes("self").size(), dims.integers().size()));
   const bool keepdim = b.boolean("keepdim");
   const Tensor mask = eq(keepdim ? b("result") : restore_dims(b("result"), dims, count), b("self"));
   const Tensor grad = keepdim ? b.grad() : restore_dims(b.grad(), dims, count);

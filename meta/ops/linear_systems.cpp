@@ -181,8 +181,10 @@ bool is_vector_case(const Tensor& a, const Tensor& b) {
 void solve_ex_meta(Call& c) {
   const Tensor &a = c.tensor("A"), &b = c.tensor("B");
   check_square(c, a);
-  if (is_vector_case(a, b)) {
-    c.output(with_batch(batch_of(a), {a.size(-1)}), b.dtype());
+  if (is_vector_case(a, b)) {  // its last two dimensions lie like those of a matrix
+    const Sizes sizes = with_batch(batch_of(a), {a.size(-1)});
+    const bool by_columns = c.boolean("left") && sizes.size() > 1;
+    c.output(sizes, by_columns ? column_major(sizes) : contiguous_strides(sizes), b.dtype());
   } else {
     const Sizes sizes = with_batch(broadcast(batch_of(a), batch_of(b)), {b.size(-2), b.size(-1)});
     c.output(sizes, c.boolean("left") ? column_major(sizes) : contiguous_strides(sizes), b.dtype());

@@ -20,20 +20,23 @@ Sizes two_dims(const Call& c, const Tensor& a, const Value& dims) {
   return out;
 }
 
-// The two dimensions moved to the end.
-Tensor at_the_end(const Tensor& a, const Sizes& dims) {
+// The order of dimensions with two of them moved to the end.
+Sizes order_with_last(int64_t count, const Sizes& dims) {
   Sizes order;
-  for (int64_t d = 0; d < a.dim(); ++d)
+  for (int64_t d = 0; d < count; ++d)
     if (d != dims[0] && d != dims[1]) order.push_back(d);
   order.append(dims.begin(), dims.end());
-  return permute(a, order);
+  return order;
 }
+Tensor at_the_end(const Tensor& a, const Sizes& dims) { return permute(a, order_with_last(a.dim(), dims)); }
 
-// Dimensions that were reduced at the end go back to where they were, with size 1.
-Tensor with_dims_kept(Tensor result, const Sizes& dims) {
-  const int64_t first = std::min(dims[0], dims[1]), second = std::max(dims[0], dims[1]);
-  result = unsqueeze(result, first);
-  return unsqueeze(result, second);
+// A result whose last dimension was kept: both reduced dimensions go back to where they were.
+Tensor with_dims_kept(const Tensor& result, const Sizes& dims) {
+  const Tensor matrix = unsqueeze(result, -1);
+  const Sizes order = order_with_last(matrix.dim(), dims);
+  Sizes back(order.size(), 0);
+  for (size_t d = 0; d < order.size(); ++d) back[size_t(order[d])] = int64_t(d);
+  return permute(matrix, back);
 }
 
 // "fro" is a norm of vectors, "nuc" the sum of singular values.
@@ -47,7 +50,7 @@ void named_matrix_norm(Call& c) {
   if (order != "nuc") c.error(fmt::format("ord must be \"fro\" or \"nuc\", got \"{}\"", order));
   const Tensor a = c.given("dtype") ? to(self, c.dtype("dtype", self.dtype())) : self;
   const Tensor last = at_the_end(a, dims), values = call<"linalg_svdvals">(c.session, last);
-  const Tensor total = sum(values, Sizes{-1}, false);
+  const Tensor total = sum(values, Sizes{-1}, keepdim);
   c.result(keepdim ? with_dims_kept(total, dims) : total);
 }
 
@@ -65,7 +68,7 @@ void numbered_matrix_norm(Call& c) {
   if (magnitude == 2) {
     const Tensor a = c.given("dtype") ? to(self, c.dtype("dtype", self.dtype())) : self;
     const Tensor last = at_the_end(a, dims), values = call<"linalg_svdvals">(s, last);
-    const Tensor result = extreme(values, -1, false);
+    const Tensor result = extreme(values, -1, keepdim);
     return c.result(keepdim ? with_dims_kept(result, dims) : result);
   }
   if (magnitude != 1 && !std::isinf(magnitude))

@@ -145,16 +145,16 @@ void diff_body(Call& c) {
   Tensor previous = c.tensor("self");
   const int64_t dim = c.integer("dim");
   int64_t n = c.integer("n");
+  if (n == 0) {
+    const Tensor out = zeros_like(previous);
+    return c.result(copy_(out, previous));
+  }
   if (c.given("prepend") || c.given("append")) {
     std::vector<Tensor> parts;
     if (c.given("prepend")) parts.push_back(c.tensor("prepend"));
     parts.push_back(previous);
     if (c.given("append")) parts.push_back(c.tensor("append"));
     previous = call<"cat">(s, std::move(parts), dim);
-  }
-  if (n == 0) {
-    const Tensor out = zeros_like(previous);
-    return c.result(copy_(out, previous));
   }
   const int64_t size = previous.size(dim);
   n = std::min(n, size);

@@ -295,12 +295,16 @@ void whole_input_meta(Call& c) { c.output(c.ints("input_sizes"), c.tensor("grad_
 
 void unfold_backward_meta(Call& c) { c.output(c.ints("input_sizes"), c.tensor("grad_in").dtype()); }
 
-// Windows that overlap are added up with the help of a row of indices (native/cuda/UnfoldBackwardKernel.cu).
+// Windows that overlap are added up with the help of a row of indices, one for each place that a window
+// covers (native/UnfoldBackward.h).
 void unfold_backward_cuda(Call& c) {
   c.allocate_all();
-  if (c.integer("step") >= c.integer("size") || c.ints("input_sizes").empty()) return;
-  const int64_t dim = wrap_dim(c.integer("dim"), int64_t(c.ints("input_sizes").size()));
-  const Tensor indices = c.temporary(Sizes{c.ints("input_sizes")[size_t(dim)]}, DType::i64);
+  const int64_t step = c.integer("step"), size = c.integer("size");
+  const Sizes& sizes = c.ints("input_sizes");
+  if (step >= size || sizes.empty()) return;
+  const auto dim = size_t(wrap_dim(c.integer("dim"), int64_t(sizes.size())));
+  const int64_t covered = (c.tensor("grad_in").sizes()[dim] - 1) * step + size;
+  const Tensor indices = c.temporary(Sizes{std::min(sizes[dim], covered)}, DType::i64);
 }
 
 Op part_gradient(std::string_view schema, std::string_view summary, Gradients (*backward)(Backward&),
