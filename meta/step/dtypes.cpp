@@ -5,6 +5,7 @@
 #include <set>
 
 #include "meta/step/conversions.h"
+#include "meta/step/frames.h"
 
 namespace metaprof {
 namespace {
@@ -21,9 +22,28 @@ bool asks_for_float32(const GraphNode& node) {
          dtype->constant.integer() == static_cast<int64_t>(DType::f32);
 }
 
+// The innermost source line; empty if there is none.
+std::string_view line_of(const Program& program, const GraphNode& node) {
+  if (node.source < 0) return {};
+  const auto& frames = program.source_stacks[size_t(node.source)];
+  return frames.empty() ? std::string_view() : frames.back().code;
+}
+
+// "x" of "y.to(x.dtype)"; empty if the line asks no variable.
+std::string_view asked_variable(std::string_view code) {
+  constexpr std::string_view kDtype = ".dtype";
+  const size_t end = code.find(kDtype);
+  if (end == std::string_view::npos) return {};
+  const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  size_t begin = end;
+  while (begin > 0 && belongs(code[begin - 1])) --begin;
+  return begin > 0 && code[begin - 1] == '.' ? std::string_view() : code.substr(begin, end - begin);
+}
+
 class Sources {
  public:
-  Sources(const Program& program, const Graph& graph) : program_(program), graph_(graph) {
+  Sources(const Program& program, const Graph& graph)
+      : program_(program), graph_(graph), frames_(source_frames(program, graph)) {
     for (const ProgramInput& input : program.inputs)
       if (input.kind == ProgramInput::Kind::parameter || input.kind == ProgramInput::Kind::buffer)
         state_.insert(input.value);
@@ -37,6 +57,8 @@ class Sources {
   ValueId of(size_t index) const {
     const GraphNode& node = graph_.nodes[index];
     if (!asks_for_float32(node) || names_float32(program_, node)) return kNoValue;
+    const ValueId named = value_of_variable(index, asked_variable(line_of(program_, node)));
+    if (named != kNoValue) return named;
     const ValueId converted = first_tensor(node);
     if (converted == kNoValue) return partner(index);
     return is_float32(converted) ? module_argument(index) : kNoValue;
@@ -56,6 +78,24 @@ class Sources {
 
   // A floating tensor that flows: neither a parameter nor a buffer.
   bool flows(ValueId value) const { return is_float32(value) && !state_.contains(value); }
+
+  // What the function that makes a call bound to this name last; kNoValue: it bound nothing, or no floating
+  // tensor.
+  ValueId value_of_variable(size_t index, std::string_view name) const {
+    const Place& place = frames_.places[index];
+    if (name.empty() || place.frames.empty()) return kNoValue;
+    const auto& statements = frames_.frames[size_t(place.frames.back())].statements;
+    for (auto it = statements.rbegin(); it != statements.rend(); ++it) {
+      const Statement& statement = frames_.statements[size_t(*it)];
+      if (*it >= place.statements.back() || statement.names.size() != 1 || statement.names[0] != name)
+        continue;
+      const GraphNode& last = graph_.nodes[size_t(statement.last_node)];
+      if (last.targets.size() != 1 || last.targets[0].values.size() != 1) return kNoValue;
+      const ValueId value = last.targets[0].values[0];
+      return value != kNoValue && is_float32(value) ? value : kNoValue;
+    }
+    return kNoValue;
+  }
 
   // The module stacks of both nodes agree down to that of the first.
   bool within(int32_t modules, const GraphNode& node) const {
@@ -113,16 +153,10 @@ class Sources {
 
   const Program& program_;
   const Graph& graph_;
+  const SourceFrames frames_;
   std::set<ValueId> state_;
   std::vector<int> producer_;
 };
-
-// The innermost source line; empty if there is none.
-std::string_view line_of(const Program& program, const GraphNode& node) {
-  if (node.source < 0) return {};
-  const auto& frames = program.source_stacks[size_t(node.source)];
-  return frames.empty() ? std::string_view() : frames.back().code;
-}
 
 }  // namespace
 

@@ -20,7 +20,8 @@ std::vector<char> products_of_float32(const Program& program, const Graph& graph
 
 /// For each node of the graph the value whose dtype its `dtype` argument was taken from; kNoValue where there
 /// is no such argument, where it is not fp32, where the source line spells it out, or where no such value can
-/// be told. Sources name variables, not values, and of a statement only its first line is known, so:
+/// be told. Of a statement only its first line is known, so:
+///  - `x.dtype` is that of what the same function bound to `x` last;
 ///  - a conversion that changed nothing while exporting goes back to the type that the enclosing module got:
 ///    that of its first floating argument;
 ///  - what a factory makes has the type of what it is combined with first, if that, or what it was made of by

@@ -40,7 +40,8 @@ class Builder {
     node.targets.push_back({.list = false, .values = {made}});
     node.modules = inside ? 1 : 0;
     node.source = static_cast<int32_t>(program_.source_stacks.size());
-    program_.source_stacks.push_back({{.file = "m.py", .function = "forward", .code = code, .line = 1}});
+    const int line = 1 + node.source;
+    program_.source_stacks.push_back({{.file = "m.py", .function = "forward", .code = code, .line = line}});
     program_.graph.nodes.push_back(node);
     return made;
   }
@@ -78,6 +79,25 @@ TEST(DtypeSources, AConversionGoesBackToTheTypeOfTheModulesArgument) {
   const ValueId scaled = b.call("aten::mul.Tensor", {weight, wide}, "x = self.scale * x", true);
   b.call("aten::to.dtype", {scaled}, "return self.weight * x.to(input_dtype)", true, true);
   EXPECT_EQ(b.sources(), (std::vector<ValueId>{kNoValue, kNoValue, kNoValue, product}));
+}
+
+// `logits = F.linear(x, w); top = top.to(logits.dtype)`: the variable is asked, not the module's argument.
+TEST(DtypeSources, AVariableOfTheFunctionIsAsked) {
+  Builder b;
+  const ValueId x = b.input(kUser), weight = b.input(kParameter);
+  const ValueId logits = b.call("aten::linear", {x, weight}, "logits = F.linear(x, w)", true);
+  const ValueId top = b.call("aten::softmax.int", {logits}, "top = torch.softmax(logits, -1)", true);
+  b.call("aten::to.dtype", {top}, "top = top.to(logits.dtype)", true, true);
+  EXPECT_EQ(b.sources(), (std::vector<ValueId>{kNoValue, kNoValue, logits}));
+}
+
+TEST(DtypeSources, AVariableThatNothingBoundIsTheModulesArgument) {
+  Builder b;
+  const ValueId x = b.input(kUser), weight = b.input(kParameter);
+  const ValueId outer = b.call("aten::linear", {x, weight}, "y = self.linear(x)", false);
+  const ValueId top = b.call("aten::relu", {outer}, "top = torch.relu(x)", true);
+  b.call("aten::to.dtype", {top}, "return top.to(x.dtype)", true, true);
+  EXPECT_EQ(b.sources(), (std::vector<ValueId>{kNoValue, kNoValue, outer}));
 }
 
 // `noise = torch.empty(shape, dtype=input.dtype).bernoulli_(p); return input * noise`.
