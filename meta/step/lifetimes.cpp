@@ -101,12 +101,19 @@ class Analysis {
       other_statement |= at.statements[level] != place.statements[level];
     }
     const Statement& statement = source_.statements[size_t(place.statements[level])];
-    if (!other_statement && calls_function(statement.code) && is_factor(users, place))
+    if (!other_statement && calls_function(statement.code) &&
+        (is_factor(users, place) || waits_with_products(producer, place, users)))
       return statement.last_node;
     const std::string& name = holder_of(statement, position);
     if (!other_statement || name.empty()) return last_use;
     const Frame& frame = source_.frames[size_t(place.frames[level])];
-    const int bound_again = rebound(frame, place.statements[level], name);
+    int bound_again = rebound(frame, place.statements[level], name);
+    // `x = f(x)` where f writes to x: it is x that comes back.
+    while (bound_again < last_use && is_written(users, level, bound_again)) {
+      const int next = rebound(frame, source_.places[size_t(bound_again)].statements[level], name);
+      if (next == bound_again) break;
+      bound_again = next;
+    }
     if (bound_again >= last_use) return bound_again;
     return users.empty() ? std::max(bound_again, last_use) : frame.last_node;
   }
@@ -133,6 +140,55 @@ class Analysis {
           if (seen != kNoValue && is_factor(users_[size_t(seen)], place)) return true;
     }
     return false;
+  }
+
+  // One of these calls, or one that takes a view that they make, writes in place within the statement in
+  // which `node` stands.
+  bool is_written(const std::vector<int>& users, size_t level, int node) const {
+    const auto statement_of = [&](int call) {
+      const Place& place = source_.places[size_t(call)];
+      return place.statements.size() > level ? place.statements[level] : -1;
+    };
+    for (int user : users) {
+      const GraphNode& call = graph_.nodes[size_t(user)];
+      const Operator* op = registry_.find(call.op);
+      if (!op || statement_of(user) != statement_of(node)) continue;
+      if (!op->schema.arguments.empty() && op->schema.arguments[0].written) return true;
+      if (!op->record.facts.view) continue;
+      for (const Target& target : call.targets)
+        for (ValueId seen : target.values)
+          if (seen != kNoValue && is_written(users_[size_t(seen)], level, node)) return true;
+    }
+    return false;
+  }
+
+  bool is_product(int node) const {
+    const Operator* op = registry_.find(graph_.nodes[size_t(node)].op);
+    return op && op->record.facts.autocast == Autocast::lower_precision;
+  }
+
+  // Results of products that are there at the same time have names: while one waits to be used another is
+  // computed.
+  bool waits_with_products(int producer, const Place& place, const std::vector<int>& users) const {
+    if (!is_product(producer) || users.empty()) return false;
+    const int first_use = *std::min_element(users.begin(), users.end());
+    for (int node = first_use - 1; node >= 0 && stands_with(node, place); --node) {
+      if (node == producer || !is_product(node)) continue;
+      if (node > producer || first_use_of(node) > producer) return true;
+    }
+    return false;
+  }
+  bool stands_with(int node, const Place& place) const {
+    return source_.places[size_t(node)].frames == place.frames &&
+           source_.places[size_t(node)].statements == place.statements;
+  }
+  int first_use_of(int node) const {
+    int first = static_cast<int>(graph_.nodes.size());
+    for (const Target& target : graph_.nodes[size_t(node)].targets)
+      for (ValueId value : target.values)
+        if (value != kNoValue)
+          for (int user : users_[size_t(value)]) first = std::min(first, user);
+    return first;
   }
 
   // A tuple that is bound to one name and whose elements are used outside the function was returned as a

@@ -205,6 +205,38 @@ TEST(Lifetimes, FactorsInAFunctionWithoutAFrameAreVariables) {
   EXPECT_EQ(plain.dropped("q"), 2) << "no function of the model's: an expression's temporary";
 }
 
+// def bias(x, y): rows = x.matmul(y); columns = y.matmul(x); return (rows + columns).exp(): results of
+// products that wait for each other have names.
+TEST(Lifetimes, ProductsThatWaitInAFunctionWithoutAFrameAreVariables) {
+  const std::vector<SourceFrame> call = {at(1, "return bias(x, y)")};
+  Model model({"x", "y"});
+  model.add({{"rows"}, "aten::matmul", {"x", "y"}, call})
+      .add({{"columns"}, "aten::matmul", {"y", "x"}, call})
+      .add({{"sum"}, "aten::add.Tensor", {"rows", "columns"}, call})
+      .add({{"z"}, "aten::exp", {"sum"}, call});
+  EXPECT_EQ(model.dropped("rows"), 3);
+  EXPECT_EQ(model.dropped("columns"), 3);
+  EXPECT_EQ(model.dropped("sum"), 3) << "exp takes it last";
+}
+
+// attn = add_bias(attn), which writes to attn and returns it: the name goes on to hold the same tensor.
+TEST(Lifetimes, WhatAFunctionWritesToComesBackFromIt) {
+  Model model({"x"});
+  model.add({{"attn"}, "aten::exp", {"x"}, {at(1, "attn = torch.exp(x)")}})
+      .add({{"part"}, "aten::slice.Tensor", {"attn"}, {at(2, "attn = add_bias(attn)")}})
+      .add({{"written"}, "aten::add_.Tensor", {"part", "x"}, {at(2, "attn = add_bias(attn)")}})
+      .add({{"p"}, "aten::neg", {"attn"}, {at(3, "attn = -attn")}})
+      .add({{"y"}, "aten::neg", {"p"}, {at(4, "return -attn")}});
+  EXPECT_EQ(model.dropped("attn"), 3) << "when attn is bound to the negative";
+
+  Model residual({"x"});
+  residual.add({{"h"}, "aten::exp", {"x"}, {at(1, "h = torch.exp(x)")}})
+      .add({{"n"}, "aten::neg", {"h"}, {at(2, "h = norm(h)")}})
+      .add({{"s"}, "aten::add.Tensor", {"h", "n"}, {at(3, "h = residual + h")}})
+      .add({{"y"}, "aten::neg", {"s"}, {at(4, "return -h")}});
+  EXPECT_EQ(residual.dropped("h"), 3) << "only read: another name holds it, until the function returns";
+}
+
 // RMSNorm: h = h.to(torch.float32); h = h * h; return h. The caller's residual is the tensor before.
 Model norm_and_residual(const std::string& last) {
   const SourceFrame caller = at(10, "h = self.norm(x)"), sum = at(11, "return x + h");
