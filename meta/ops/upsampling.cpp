@@ -26,35 +26,82 @@ void upsample_meta(Call& c) {
   c.output(sizes, dims == 1 ? contiguous_strides(sizes) : pooled_strides(self, sizes), self.dtype());
 }
 
-template <size_t dims>
+// Some gradients are row-major whatever the incoming one's format is (ATen/native/UpSampleNearest3d.cpp,
+// UpSampleBicubic2d.cpp).
+template <size_t dims, bool keeps_format>
 void gradient_meta(Call& c) {
   const Tensor& grad = c.tensor("grad_output");
   const Sizes& sizes = c.ints("input_size");
   if (sizes.size() != dims + 2 || grad.sizes().size() != dims + 2)
     c.error(fmt::format("expects {} dimensions, got {} for {}", dims + 2, describe(grad),
                         to_string(SizesView(sizes))));
-  c.output(sizes, dims == 1 ? contiguous_strides(sizes) : pooled_strides(grad, sizes), grad.dtype());
+  c.output(sizes, keeps_format ? pooled_strides(grad, sizes) : contiguous_strides(sizes), grad.dtype());
 }
 
-// Kernels that index row-major memory: they take a copy of what is not, and write a row-major result first if
-// theirs is not. Those with strided accessors need nothing (`strided`).
-struct Layouts {
-  bool strided = false;
-  int64_t least_channels = 0;  // channels_last is taken as it is from this many channels on; 0: never
-};
-constexpr Layouts kNearest2d{.least_channels = 4}, kNearest{}, kStrided{.strided = true};
+// --- What kernels need besides the result: ATen/native/cuda/UpSample*.cu; recorded with images and gradients
+// of all formats, with gaps and expanded.
 
-template <const Layouts& layouts>
-void image_cuda(Call& c) {
+const Tensor& image_of(const Call& c) { return c.arguments[0].tensor(); }
+
+// Strided accessors take the image as it is.
+void image_as_it_is(Call& c) { c.allocate(0); }
+
+void row_major_image(Call& c) {
   c.allocate(0);
-  const Tensor& image = c.arguments[0].tensor();
-  const Tensor& result = c.result_tensor();
-  if (layouts.strided || result.numel() == 0) return;
-  const bool last = suggested_format(image) != MemoryFormat::contiguous;
-  if (last && layouts.least_channels > 0 && image.size(1) >= layouts.least_channels) return;
-  const Tensor row_major = result->contiguous ? Tensor() : c.temporary(result.sizes(), result.dtype());
-  const Tensor copy = c.contiguous(image);
+  if (c.result_tensor().numel() > 0) c.contiguous(image_of(c));
 }
+
+// A result that is not row-major is copied from one that is.
+void row_major_image_and_result(Call& c) {
+  c.allocate(0);
+  const Tensor& result = c.result_tensor();
+  if (result.numel() == 0) return;
+  const Tensor row_major = result->contiguous ? Tensor() : c.temporary(result.sizes(), result.dtype());
+  c.contiguous(image_of(c));
+}
+
+// With few channels the row-major kernel is preferred, also for images in channels_last.
+bool by_channels_last(const Tensor& image, int64_t least_channels) {
+  return suggested_format(image) != MemoryFormat::contiguous && image.size(1) >= least_channels;
+}
+
+// An image of the result's sizes is only copied there.
+void image_in_its_format(Call& c) {
+  const Tensor& image = image_of(c);
+  const bool same_sizes = image.sizes() == c.result_tensor().sizes();
+  if (!same_sizes && !by_channels_last(image, 4)) return row_major_image_and_result(c);
+  c.allocate(0);
+  if (!same_sizes) c.contiguous(image, MemoryFormat::channels_last);
+}
+
+// UpSampleBilinear2d.cu: accessors, or from 16 channels on a kernel for channels_last.
+void bilinear_image(Call& c) {
+  c.allocate(0);
+  const Tensor& image = image_of(c);
+  if (image.sizes() == c.result_tensor().sizes() || !by_channels_last(image, 16)) return;
+  c.contiguous(image, MemoryFormat::channels_last);
+}
+
+// UpSampleTrilinear3d.cu: the gradient adds up in a row-major copy of the result.
+void trilinear_gradient(Call& c) {
+  c.allocate(0);
+  if (c.result_tensor().numel() == 0) return;
+  const Tensor grad = c.contiguous(image_of(c));
+  c.contiguous(c.result_tensor());
+}
+
+struct Kernels {
+  void (*forward)(Call&);
+  void (*backward)(Call&);
+  bool gradient_keeps_format = true;
+};
+constexpr Kernels kNearest1d{row_major_image, row_major_image, false},
+    kNearest2d{image_in_its_format, image_in_its_format},
+    kNearest3d{row_major_image_and_result, row_major_image, false},
+    kLinear{image_as_it_is, row_major_image, false}, kBilinear{bilinear_image, image_in_its_format},
+    kTrilinear{image_as_it_is, trilinear_gradient}, kBicubic{image_as_it_is, row_major_image, false},
+    kBilinearAntialiased{row_major_image_and_result, row_major_image},
+    kBicubicAntialiased{row_major_image_and_result, row_major_image, false};
 
 // Calls an operator with what follows the sizes: align_corners where there is such, and one scale per
 // dimension.
@@ -125,13 +172,13 @@ struct Texts {
   std::string_view example, vec_example, backward_example;
 };
 
-template <FixedString forward, FixedString backward, size_t dims, bool corners, const Layouts& layouts,
+template <FixedString forward, FixedString backward, size_t dims, bool corners, const Kernels& kernels,
           int64_t taps>
 void add_family(std::vector<Op>& ops, const Texts& texts) {
   ops.push_back({.schema = texts.schema,
                  .summary = "the image at another size",
                  .meta = upsample_meta<dims>,
-                 .kernels = {{DeviceType::cuda, image_cuda<layouts>}},
+                 .kernels = {{DeviceType::cuda, kernels.forward}},
                  .derivatives = {{{"self"}, {}, gradient<backward, dims, corners>}},
                  .flops = tap_flops<taps>,
                  .examples = {texts.example},
@@ -145,8 +192,8 @@ void add_family(std::vector<Op>& ops, const Texts& texts) {
                  .examples = {texts.vec_example}});
   ops.push_back({.schema = texts.backward,
                  .summary = "the gradient at the smaller size",
-                 .meta = gradient_meta<dims>,
-                 .kernels = {{DeviceType::cuda, image_cuda<layouts>}},
+                 .meta = gradient_meta<dims, kernels.gradient_keeps_format>,
+                 .kernels = {{DeviceType::cuda, kernels.backward}},
                  .derivatives = {{{"grad_output"}, {}, gradient_gradient<forward, dims, corners>}},
                  .flops = tap_flops<taps>,
                  .examples = {texts.backward_example},
@@ -154,7 +201,7 @@ void add_family(std::vector<Op>& ops, const Texts& texts) {
 }
 
 void add_1d(std::vector<Op>& ops) {
-  add_family<"upsample_nearest1d", "upsample_nearest1d_backward", 1, false, kNearest, 0>(
+  add_family<"upsample_nearest1d", "upsample_nearest1d_backward", 1, false, kNearest1d, 0>(
       ops,
       {.schema = "upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
        .vec = "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
@@ -165,7 +212,7 @@ void add_1d(std::vector<Op>& ops) {
        .example = "f32[2,3,4] (8)",
        .vec_example = "f32[2,3,4] None (2.0)",
        .backward_example = "f32[2,3,8] (8) (2 3 4)"});
-  add_family<"_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", 1, false, kNearest, 0>(
+  add_family<"_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", 1, false, kNearest1d, 0>(
       ops, {.schema =
                 "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
             .vec = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? "
@@ -177,7 +224,7 @@ void add_1d(std::vector<Op>& ops) {
             .example = "f32[2,3,4] (8)",
             .vec_example = "f32[2,3,4] None (2.0)",
             .backward_example = "f32[2,3,8] (8) (2 3 4)"});
-  add_family<"upsample_linear1d", "upsample_linear1d_backward", 1, true, kStrided, 2>(
+  add_family<"upsample_linear1d", "upsample_linear1d_backward", 1, true, kLinear, 2>(
       ops, {.schema = "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? "
                       "scales=None) -> Tensor",
             .vec = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
@@ -216,7 +263,7 @@ void add_2d(std::vector<Op>& ops) {
             .example = "f32[2,3,4,4] (8 6)",
             .vec_example = "f32[2,3,4,4] None (2.0 1.5)",
             .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4)"});
-  add_family<"upsample_bilinear2d", "upsample_bilinear2d_backward", 2, true, kStrided, 4>(
+  add_family<"upsample_bilinear2d", "upsample_bilinear2d_backward", 2, true, kBilinear, 4>(
       ops,
       {.schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                  "scales_h=None, float? scales_w=None) -> Tensor",
@@ -229,7 +276,7 @@ void add_2d(std::vector<Op>& ops) {
        .example = "f32[2,3,4,4] (8 6) False",
        .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
        .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-  add_family<"_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa_backward", 2, true, kStrided, 4>(
+  add_family<"_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa_backward", 2, true, kBilinearAntialiased, 4>(
       ops,
       {.schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                  "scales_h=None, float? scales_w=None) -> Tensor",
@@ -242,7 +289,7 @@ void add_2d(std::vector<Op>& ops) {
        .example = "f32[2,3,4,4] (8 6) False",
        .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
        .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-  add_family<"upsample_bicubic2d", "upsample_bicubic2d_backward", 2, true, kStrided, 16>(
+  add_family<"upsample_bicubic2d", "upsample_bicubic2d_backward", 2, true, kBicubic, 16>(
       ops,
       {.schema = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                  "scales_h=None, float? scales_w=None) -> Tensor",
@@ -255,7 +302,7 @@ void add_2d(std::vector<Op>& ops) {
        .example = "f32[2,3,4,4] (8 6) False",
        .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
        .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-  add_family<"_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", 2, true, kStrided, 16>(
+  add_family<"_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", 2, true, kBicubicAntialiased, 16>(
       ops,
       {.schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                  "scales_h=None, float? scales_w=None) -> Tensor",
@@ -271,7 +318,7 @@ void add_2d(std::vector<Op>& ops) {
 }
 
 void add_3d(std::vector<Op>& ops) {
-  add_family<"upsample_nearest3d", "upsample_nearest3d_backward", 3, false, kNearest, 0>(
+  add_family<"upsample_nearest3d", "upsample_nearest3d_backward", 3, false, kNearest3d, 0>(
       ops,
       {.schema = "upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
                  "scales_h=None, float? scales_w=None) -> Tensor",
@@ -283,7 +330,7 @@ void add_3d(std::vector<Op>& ops) {
        .example = "f32[1,2,2,2,2] (4 4 4)",
        .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
        .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"});
-  add_family<"_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", 3, false, kNearest, 0>(
+  add_family<"_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", 3, false, kNearest3d, 0>(
       ops,
       {.schema = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
                  "scales_h=None, float? scales_w=None) -> Tensor",
@@ -296,7 +343,7 @@ void add_3d(std::vector<Op>& ops) {
        .example = "f32[1,2,2,2,2] (4 4 4)",
        .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
        .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"});
-  add_family<"upsample_trilinear3d", "upsample_trilinear3d_backward", 3, true, kStrided, 8>(
+  add_family<"upsample_trilinear3d", "upsample_trilinear3d_backward", 3, true, kTrilinear, 8>(
       ops,
       {.schema = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? "
                  "scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
