@@ -53,20 +53,50 @@ void gradient_meta(Call& c) {
   c.output(self.sizes(), strides_of<dims>(self, self.sizes()), self.dtype());
 }
 
-void mean_gradient_cuda(Call& c) {
-  c.allocate(0);
-  const MemoryFormat format = suggested_format(c.result_tensor());
-  const Tensor grad = c.contiguous(c.tensor("grad_output"), format);
+// Of a batch the kernels read row-major memory, of a single image any (AdaptiveAveragePooling.cu,
+// AdaptiveAveragePooling3d.cu, AdaptiveMaxPooling2d.cu, AdaptiveMaxPooling3d.cu).
+template <size_t dims>
+Tensor row_major_batch(Call& c) {
+  const Tensor& self = c.tensor("self");
+  return self.sizes().size() == dims + 2 ? c.contiguous(self) : self;
 }
 
+// The kernels for channels_last, two-dimensional means alone, read with strides.
+template <size_t dims>
+bool strided_kernel(const Call& c) {
+  return dims == 2 && suggested_format(c.tensor("self")) == MemoryFormat::channels_last;
+}
+
+template <size_t dims>
+void mean_cuda(Call& c) {
+  const Tensor input = strided_kernel<dims>(c) ? c.tensor("self") : row_major_batch<dims>(c);
+  c.allocate(0);
+}
+
+template <size_t dims>
+void mean_gradient_cuda(Call& c) {
+  c.allocate(0);
+  if (!strided_kernel<dims>(c)) c.contiguous(c.tensor("grad_output"));
+}
+
+// The kernel's own memory for a result, where that is not row-major.
+Tensor row_major_result(Call& c, size_t i) {
+  const Tensor& result = c.result_tensor(i);
+  return result->contiguous ? Tensor() : c.temporary(result.sizes(), result.dtype());
+}
+
+template <size_t dims>
 void max_cuda(Call& c) {
   c.allocate_all();
-  const Tensor input = c.contiguous(c.tensor("self"));
+  const Tensor values = row_major_result(c, 0), indices = row_major_result(c, 1);
+  const Tensor input = row_major_batch<dims>(c);
 }
 
 void max_gradient_cuda(Call& c) {
   c.allocate(0);
   const Tensor grad = c.contiguous(c.tensor("grad_output"));
+  const Tensor indices = c.contiguous(c.tensor("indices"));
+  const Tensor result = row_major_result(c, 0);
 }
 
 // To a single position it is a mean; channels_last strides are put on that by hand
@@ -141,7 +171,7 @@ Op mean_operator(std::string_view schema, std::string_view example, std::string_
   return {.schema = schema,
           .summary = "adaptive mean to more than one position",
           .meta = mean_meta<dims>,
-          .kernels = {},
+          .kernels = {{DeviceType::cuda, mean_cuda<dims>}},
           .derivatives = {{{"self"}, {"self"}, gradient}},
           .flops = input_flops,
           .examples = {example},
@@ -154,7 +184,7 @@ Op mean_gradient_operator(std::string_view schema, std::string_view example, std
   return {.schema = schema,
           .summary = "the gradient spread over each window",
           .meta = gradient_meta<dims>,
-          .kernels = {{DeviceType::cuda, mean_gradient_cuda}},
+          .kernels = {{DeviceType::cuda, mean_gradient_cuda<dims>}},
           .derivatives = {{{"grad_output"}, {}, gradient}, {{"self"}, {}, zeros_for_self}},
           .flops = elementwise_flops<1>,
           .examples = {example},
@@ -167,7 +197,7 @@ Op max_operator(std::string_view schema, std::string_view example, std::string_v
   return {.schema = schema,
           .summary = "maxima over windows that cover the input evenly, and where they were",
           .meta = max_meta<dims>,
-          .kernels = {{DeviceType::cuda, max_cuda}},
+          .kernels = {{DeviceType::cuda, max_cuda<dims>}},
           .derivatives = {{{"self"}, {"self", "result1"}, gradient}},
           .flops = input_flops,
           .examples = {example},
