@@ -80,11 +80,12 @@ void max_meta(Call& c) {
   c.output(sizes, pooled_strides(self, sizes), DType::i64);
 }
 
+// Means in three dimensions are row-major (AveragePool3d.cpp).
 template <size_t dims>
 void mean_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = pooled_sizes(c, self, pool_window(c, dims));
-  c.output(sizes, pooled_strides(self, sizes), self.dtype());
+  c.output(sizes, dims == 3 ? contiguous_strides(sizes) : pooled_strides(self, sizes), self.dtype());
 }
 
 void gradient_meta(Call& c) {
@@ -92,16 +93,32 @@ void gradient_meta(Call& c) {
   c.output(self.sizes(), pooled_strides(self, self.sizes()), self.dtype());
 }
 
-// Results first, then what the kernel needs in the input's format.
-void results_then_copies(Call& c) {
+void row_major_gradient_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.output(self.sizes(), self.dtype());
+}
+
+// Results first, then what the kernel reads in one format, copied where it is not so.
+void results_then_copies(Call& c, MemoryFormat format, std::initializer_list<Name> arguments) {
   c.allocate_all();
   if (c.result_tensor().numel() == 0) return;
-  const MemoryFormat format = suggested_format(c.tensor("self"));
   SmallVector<Tensor, 3> copies;
-  for (const Value& argument : c.arguments)
-    if (argument.is_tensor()) copies.push_back(c.contiguous(argument.tensor(), format));
+  for (const Name argument : arguments) copies.push_back(c.contiguous(c.tensor(argument), format));
   while (!copies.empty()) copies.pop_back();
 }
+
+MemoryFormat format_of_self(const Call& c) { return suggested_format(c.tensor("self")); }
+
+// ATen/native/cuda/DilatedMaxPool2d.cu, DilatedMaxPool3d.cu, AveragePool2d.cu, AveragePool3d.cu: in two
+// dimensions gradients take a copy of the input too, of which they only need the sizes.
+void pool_cuda(Call& c) { results_then_copies(c, format_of_self(c), {"self"}); }
+void max_2d_gradient_cuda(Call& c) {
+  results_then_copies(c, format_of_self(c), {"self", "grad_output", "indices"});
+}
+void max_3d_gradient_cuda(Call& c) { results_then_copies(c, format_of_self(c), {"grad_output", "indices"}); }
+void mean_2d_gradient_cuda(Call& c) { results_then_copies(c, format_of_self(c), {"self", "grad_output"}); }
+void mean_3d_cuda(Call& c) { results_then_copies(c, MemoryFormat::contiguous, {"self"}); }
+void mean_3d_gradient_cuda(Call& c) { results_then_copies(c, MemoryFormat::contiguous, {"grad_output"}); }
 
 // Comparisons or additions: one per element of each window.
 template <size_t dims>
@@ -245,7 +262,7 @@ void add_max(std::vector<Op>& ops) {
             "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
         .summary = "maximum of each window, and where it was",
         .meta = max_meta<2>,
-        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .kernels = {{DeviceType::cuda, pool_cuda}},
         .derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool2d_with_indices_backward">}},
         .flops = window_flops<2>,
         .examples = {"f32[2,3,8,8] 3 2 1"},
@@ -267,7 +284,7 @@ void add_max(std::vector<Op>& ops) {
             "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         .summary = "the gradient at the maxima, else 0",
         .meta = gradient_meta,
-        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .kernels = {{DeviceType::cuda, max_2d_gradient_cuda}},
         .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<2>},
                         {{"self"}, {}, zeros_for_self}},
         .flops = gradient_flops<2>,
@@ -277,6 +294,7 @@ void add_max(std::vector<Op>& ops) {
   op.schema =
       "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
       "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor";
+  op.kernels = {{DeviceType::cuda, max_3d_gradient_cuda}};
   op.derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<3>}, {{"self"}, {}, zeros_for_self}};
   op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) (1) False i64[1,2,2,2,2]"};
   op.facts.node = "MaxPool3DWithIndicesBackwardBackward0";
@@ -289,7 +307,7 @@ void add_mean(std::vector<Op>& ops) {
             "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         .summary = "mean of each window",
         .meta = mean_meta<2>,
-        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .kernels = {{DeviceType::cuda, pool_cuda}},
         .derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool2d_backward">}},
         .flops = window_flops<2>,
         .examples = {"f32[2,3,8,8] 2"},
@@ -299,6 +317,7 @@ void add_mean(std::vector<Op>& ops) {
       "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, "
       "bool count_include_pad=True, int? divisor_override=None) -> Tensor";
   op.meta = mean_meta<3>;
+  op.kernels = {{DeviceType::cuda, mean_3d_cuda}};
   op.derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool3d_backward">}};
   op.flops = window_flops<3>;
   op.examples = {"f32[1,2,4,4,4] 2"};
@@ -310,7 +329,7 @@ void add_mean(std::vector<Op>& ops) {
             "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
         .summary = "the gradient spread over each window",
         .meta = gradient_meta,
-        .kernels = {{DeviceType::cuda, results_then_copies}},
+        .kernels = {{DeviceType::cuda, mean_2d_gradient_cuda}},
         .derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool2d">},
                         {{"self"}, {}, zeros_for_self}},
         .flops = window_flops<2>,
@@ -321,6 +340,8 @@ void add_mean(std::vector<Op>& ops) {
       "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
       "padding, "
       "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
+  op.meta = row_major_gradient_meta;
+  op.kernels = {{DeviceType::cuda, mean_3d_gradient_cuda}};
   op.derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool3d">},
                     {{"self"}, {}, zeros_for_self}};
   op.flops = window_flops<3>;
