@@ -62,15 +62,16 @@ Gradients constant_pad_backward(Backward& b) {
 struct PadOperator {
   std::string_view forward, backward;
   std::string_view example, backward_example;
+  bool copies_gradient = false;  ///< to row-major memory
 };
 
 constexpr PadOperator kReflection[] = {
     {"reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
      "reflection_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor",
-     "f32[2,5] (1 2)", "f32[2,8] f32[2,5] (1 2)"},
+     "f32[2,5] (1 2)", "f32[2,8] f32[2,5] (1 2)", true},
     {"reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
      "reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",
-     "f32[2,5,5] (1 2 1 1)", "f32[2,7,8] f32[2,5,5] (1 2 1 1)"},
+     "f32[2,5,5] (1 2 1 1)", "f32[2,7,8] f32[2,5,5] (1 2 1 1)", true},
     {"reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
      "reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor",
      "f32[2,3,3,3] (1 1 1 1 1 1)", "f32[2,5,5,5] f32[2,3,3,3] (1 1 1 1 1 1)"}};
@@ -95,12 +96,12 @@ void pad_backward_meta(Call& c) {
   c.output(self.sizes(), self.dtype());
 }
 
-// Kernels of reflection read contiguous memory (ATen/native/cuda/ReflectionPad.cu).
-template <int argument>
+// Kernels of reflection read contiguous memory, but the gradient in three dimensions with strides
+// (ATen/native/cuda/ReflectionPad.cu).
 void from_contiguous(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
-  const Tensor copy = c.contiguous(c.arguments[argument].tensor());
+  const Tensor copy = c.contiguous(c.arguments[0].tensor());
 }
 
 template <FixedString name>
@@ -111,9 +112,9 @@ Gradients pad_gradient(Backward& b) {
 void add_pad(std::vector<Op>& ops, const PadOperator& pad, bool reflects, Formula formula, Formula again) {
   std::vector<Kernel> forward_kernels, backward_kernels;
   if (reflects) {
-    forward_kernels = {{DeviceType::cuda, from_contiguous<0>}};
-    backward_kernels = {{DeviceType::cuda, from_contiguous<0>}};
+    forward_kernels = {{DeviceType::cuda, from_contiguous}};
   }
+  if (pad.copies_gradient) backward_kernels = {{DeviceType::cuda, from_contiguous}};
   ops.push_back({.schema = pad.forward,
                  .summary = reflects ? "self continued by reflection" : "self continued by its border",
                  .meta = pad_meta,
