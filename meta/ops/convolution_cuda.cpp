@@ -57,9 +57,15 @@ void cudnn_forward(Call& c, const Convolution& v) {
   }
 }
 
-void depthwise_forward(Call& c, const Convolution& v) {
+void depthwise_2d_forward(Call& c, const Convolution& v) {
   const Tensor input = c.contiguous(v.input), weight = c.contiguous(v.weight);
   c.allocate(0);
+}
+
+void depthwise_3d_forward(Call& c, const Convolution& v) {
+  const Tensor input = c.contiguous(v.input);
+  c.allocate(0);
+  const Tensor weight = c.contiguous(v.weight);
 }
 
 // Tensor::to(memory_format): a copy unless the tensor already looks like that format, even if it has gaps.
@@ -107,12 +113,22 @@ void depthwise_2d_backward(Call& c, const Convolution& v, const Tensor& incoming
   }
 }
 
+void bias_gradient(Call& c, const Tensor& incoming) {
+  if (!c["output_mask"].booleans()[2]) return;
+  Sizes all_but_channels{0};
+  for (int64_t d = 2; d < incoming.dim(); ++d) all_but_channels.push_back(d);
+  c.results[2] = Value(sum(incoming, all_but_channels, false));
+}
+
+// cuda/DepthwiseConv3d.cu: the bias's gradient is made there too, while the copy of the incoming one lives.
 void depthwise_3d_backward(Call& c, const Convolution& v, const Tensor& incoming) {
   const auto& wants = c["output_mask"].booleans();
-  const Tensor grad = c.contiguous(incoming), input = c.contiguous(v.input);
-  const Tensor weight = c.contiguous(v.weight);
   if (wants[0]) c.allocate(0);
   if (wants[1]) c.allocate(1);
+  const Tensor grad = c.contiguous(incoming);
+  if (wants[0]) c.contiguous(v.weight);
+  if (wants[1]) c.contiguous(v.input);
+  bias_gradient(c, incoming);
 }
 
 }  // namespace
@@ -121,8 +137,8 @@ void convolution_cuda(Call& c) {
   const Convolution v = prepared(c);
   switch (convolution_backend(c, v)) {
     case ConvolutionBackend::cudnn: return cudnn_forward(c, v);
-    case ConvolutionBackend::depthwise_2d:
-    case ConvolutionBackend::depthwise_3d: return depthwise_forward(c, v);
+    case ConvolutionBackend::depthwise_2d: return depthwise_2d_forward(c, v);
+    case ConvolutionBackend::depthwise_3d: return depthwise_3d_forward(c, v);
     case ConvolutionBackend::slow_transposed: return slow_transposed_forward(c, v);
     default: return c.allocate_all();
   }
@@ -136,14 +152,11 @@ void convolution_backward_cuda(Call& c) {
   switch (backend) {
     case ConvolutionBackend::cudnn: cudnn_backward(c, v, grad); break;
     case ConvolutionBackend::depthwise_2d: depthwise_2d_backward(c, v, grad); break;
-    case ConvolutionBackend::depthwise_3d: depthwise_3d_backward(c, v, grad); break;
+    case ConvolutionBackend::depthwise_3d: return depthwise_3d_backward(c, v, grad);
     case ConvolutionBackend::slow_transposed: return slow_transposed_backward(c, v, grad);
     default: return c.allocate_all();
   }
-  if (!c["output_mask"].booleans()[2]) return;
-  Sizes all_but_channels{0};
-  for (int64_t d = 2; d < grad.dim(); ++d) all_but_channels.push_back(d);
-  c.results[2] = Value(sum(grad, all_but_channels, false));
+  bias_gradient(c, grad);
 }
 
 }  // namespace metaprof
