@@ -163,10 +163,14 @@ Sizes result_strides(SizesView sizes, std::span<const Tensor* const> operands) {
 }
 
 Tensor& elementwise(Call& call, std::span<const Tensor* const> operands, DType dtype) {
-  // Most calls have operands of one geometry.
+  // Most calls have operands of one geometry. Contiguous ones may have odd strides where the size is 1: the
+  // result has not (TensorIteratorBase::fast_set_up).
   const Tensor* first = operands[0];
-  if (first->defined() && same_geometry(operands, first->sizes()))
-    return call.output(first->sizes(), first->strides(), dtype, call.device());
+  if (first->defined() && same_geometry(operands, first->sizes())) {
+    const bool row_major = (*first)->contiguous;
+    return call.output(first->sizes(), row_major ? contiguous_strides(first->sizes()) : first->strides(),
+                       dtype, call.device());
+  }
   const Sizes sizes = broadcast_all(call, operands);
   return call.output(sizes, result_strides(sizes, operands), dtype);
 }
