@@ -8,6 +8,7 @@
 #include "meta/autograd/checkpoint.h"
 #include "meta/core/error.h"
 #include "meta/program/resizing.h"
+#include "meta/step/constants.h"
 #include "meta/step/conversions.h"
 #include "meta/step/dtypes.h"
 #include "meta/step/lifetimes.h"
@@ -61,6 +62,9 @@ void Interpreter::prepare_step(Prepared& prepared, const GraphNode& node) {
     for (ValueId value : target.values)
       only_numbers &= value != kNoValue && prepared.graph->values[size_t(value)].number.has_value();
   step.symbolic = only_numbers;
+  if (is_indexing(node.op))
+    for (const ProgramInput& input : program_.inputs)
+      step.lists_index |= is_made_on_host(program_, input) && takes(node, input.value);
   if (!step.symbolic && !step.higher_order) step.op = session_.registry.find(node.op);
   for (const Operand& operand : node.operands) {
     if (operand.kind == Operand::Kind::unknown) step.op = nullptr;
@@ -166,6 +170,7 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     const auto at = size_t(step.argument[i]);
     given[at] = adapt(arguments[at], step, evaluate(node.operands[i], values), values);
   }
+  if (step.lists_index) move_lists(node, given);
   if (!program_.resizing.empty()) resize_arguments(prepared, step, given);
   std::optional<AutocastRegion> off;
   if (step.without_autocast && session_.modes.autocast)
@@ -187,6 +192,21 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
           error.what());
     throw;
   }
+}
+
+// A list that indexes becomes a tensor of the device of what it looks into before the operator is called
+// (torch/csrc/autograd/python_variable_indexing.cpp).
+void Interpreter::move_lists(const GraphNode& node, std::span<Value> given) const {
+  const Device device = given[0].tensor().device();
+  Value::Tensors indices = given[1].tensors();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const bool is_list = std::ranges::any_of(program_.inputs, [&](const ProgramInput& input) {
+      return input.value == node.operands[1].values[i] && is_made_on_host(program_, input);
+    });
+    if (is_list && indices[i].device() != device)
+      indices[i] = call<"to.device">(session_, indices[i], device, indices[i].dtype());
+  }
+  given[1] = Value(std::move(indices));
 }
 
 // What was written down while exporting, but is decided by how the model is run.

@@ -45,6 +45,7 @@ class Interpreter {
   void run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   Value adapt(const Argument& argument, const Step& step, Value value,
               const std::vector<Value>& values) const;
+  void move_lists(const GraphNode& node, std::span<Value> given) const;
   void resize_arguments(const Prepared& prepared, const Step& step, std::span<Value> given) const;
   SizesView exported_sizes(const Prepared& prepared, const GraphNode& node) const;
   void store(const Step& step, ResultList results, std::vector<Value>& values);

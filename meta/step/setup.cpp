@@ -4,6 +4,7 @@
 
 #include "meta/core/error.h"
 #include "meta/ops/recurrent.h"
+#include "meta/step/constants.h"
 
 namespace metaprof {
 namespace {
@@ -88,7 +89,9 @@ class Placement {
     Scoped<Category> born_as(session_.category, category);
     const bool last = options_.channels_last && facts.sizes.size() == 4;
     const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;
-    const Device device = facts.device.value_or(session_.profile.device());
+    const Device device = is_made_on_host(program_, program_.inputs[i])
+                              ? Device{DeviceType::cpu}
+                              : facts.device.value_or(session_.profile.device());
     Tensor tensor =
         session_.empty_strided(facts.sizes, strides, in_precision(facts.dtype, program_.inputs[i]), device);
     session_.trace.storages[tensor->storage->id].name = session_.trace.intern(name);

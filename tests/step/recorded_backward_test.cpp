@@ -179,8 +179,6 @@ struct Exception {
   const char *names, *why;
 };
 const Exception kDiffer[] = {
-    {"tiny-llama.amp-*",
-     "autocast is off where rotary frequencies are computed; the program does not show it"},
     {"t5-small.amp-*", "the model's Python compares dtypes and casts; the program does not show it"},
     {"tiny-llama.ckpt-*", "a region holds position_ids, which no call in it uses"},
     {"llama-3-2-1b.ckpt-*", "a region holds position_ids, which no call in it uses"},

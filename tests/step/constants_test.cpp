@@ -1,0 +1,110 @@
+// Tensors that the source makes of numbers: `torch.tensor(0.5)`, the list in `x[[0, 2]]`.
+
+#include "meta/step/constants.h"
+
+#include <gtest/gtest.h>
+
+#include "meta/ops/all.h"
+#include "meta/step/interpreter.h"
+#include "meta/step/setup.h"
+
+namespace metaprof {
+namespace {
+
+class Model {
+ public:
+  ValueId input(ProgramInput::Kind kind, const std::string& name, DType dtype, const Sizes& sizes) {
+    const ValueId value = add(dtype, sizes);
+    program.inputs.push_back({.kind = kind, .value = value, .name = name, .constant = {}});
+    program.graph.inputs.push_back(value);
+    return value;
+  }
+  ValueId lifted(DType dtype, const Sizes& sizes) {
+    const std::string number = std::to_string(program.inputs.size());
+    return input(ProgramInput::Kind::constant_tensor, "block.lifted_tensor_" + number, dtype, sizes);
+  }
+
+  // op(first, [second]) or op(first, second)
+  ValueId call(const std::string& op, ValueId first, ValueId second, bool list) {
+    GraphNode node;
+    node.op = op;
+    node.operands.resize(2);
+    node.operands[0].kind = Operand::Kind::value;
+    node.operands[0].value = first;
+    node.operands[0].name = "self";
+    node.operands[1].name = list ? "indices" : "other";
+    node.operands[1].kind = list ? Operand::Kind::values : Operand::Kind::value;
+    if (list) {
+      node.operands[1].values = {second};
+    } else {
+      node.operands[1].value = second;
+    }
+    const ValueId made = add(DType::f32, {});
+    node.targets.push_back({.list = false, .values = {made}});
+    program.graph.nodes.push_back(node);
+    return made;
+  }
+  bool on_host(size_t i) const { return is_made_on_host(program, program.inputs[i]); }
+
+  Program program;
+
+ private:
+  ValueId add(DType dtype, const Sizes& sizes) {
+    ValueFacts facts;
+    facts.tensor.emplace();
+    facts.tensor->dtype = dtype;
+    facts.tensor->sizes = sizes;
+    facts.tensor->strides = contiguous_strides(sizes);
+    program.graph.values.push_back(facts);
+    return static_cast<ValueId>(program.graph.values.size()) - 1;
+  }
+};
+
+TEST(Constants, NumbersAndListsOfIndicesAreMadeOnTheHost) {
+  Model model;
+  const ValueId x = model.input(ProgramInput::Kind::user, "x", DType::f32, {5, 6});
+  const ValueId half = model.lifted(DType::f32, {}), places = model.lifted(DType::i64, {2}),
+                factors = model.lifted(DType::f32, {6}), both = model.lifted(DType::i64, {2});
+  model.input(ProgramInput::Kind::constant_tensor, "block.table", DType::f32, {});
+  model.call("aten::mul.Tensor", x, half, false);
+  model.call("aten::mul.Tensor", x, factors, false);
+  model.call("aten::index.Tensor", x, places, true);
+  model.call("aten::index.Tensor", x, both, true);
+  model.call("aten::add.Tensor", x, both, false);
+  EXPECT_FALSE(model.on_host(0));
+  EXPECT_TRUE(model.on_host(1));
+  EXPECT_TRUE(model.on_host(2));
+  EXPECT_FALSE(model.on_host(3)) << "takes part in arithmetic";
+  EXPECT_FALSE(model.on_host(4));
+  EXPECT_FALSE(model.on_host(5)) << "an attribute of the model: nothing that its source makes";
+}
+
+// x[[0, 2]]: the list is moved to the device (2 · 8 bytes) before it indexes, and that tensor is what the
+// node keeps.
+TEST(Constants, AListMovesBeforeItIndexes) {
+  Model model;
+  const ValueId x = model.input(ProgramInput::Kind::user, "x", DType::f32, {5, 6});
+  const ValueId places = model.lifted(DType::i64, {2});
+  const ValueId rows = model.call("aten::index.Tensor", x, places, true);
+  Operand output;
+  output.kind = Operand::Kind::value;
+  output.value = rows;
+  model.program.graph.outputs.push_back(output);
+  const auto session = make_session(*find_device("h200"));
+  Placed placed = place(*session, model.program, {});
+  placed.inputs[0].tensor()->requires_grad = true;
+  const size_t begin = session->trace.events.size();
+  EXPECT_TRUE(placed.inputs[1].tensor().device().is_cpu());
+  Interpreter interpreter(*session, model.program, {});
+  const std::vector<Value> outputs = interpreter.run(placed.inputs);
+  std::vector<int64_t> born;
+  for (size_t i = begin; i < session->trace.events.size(); ++i) {
+    const Event& event = session->trace.events[i];
+    if (event.kind == Event::Kind::alloc) born.push_back(event.value);
+    if (event.kind == Event::Kind::free) ADD_FAILURE() << "storage " << event.id << " is let go";
+  }
+  EXPECT_EQ(born, (std::vector<int64_t>{16, 48}));  // indices; two rows of six floats
+}
+
+}  // namespace
+}  // namespace metaprof
