@@ -59,10 +59,13 @@ void statistics(Call& c, const Tensor& input) {
     case BatchNormLayout::channels_last: return staging(c, input, 4, accumulate_type(input.dtype()));
     case BatchNormLayout::general: break;
   }
-  // var_mean over all dimensions but the channels; Welford's state has 16 bytes.
+  // var_mean over all dimensions but the channels, of 32 bits as its results are (ReduceOps.cpp,
+  // std_var_mean_out); Welford's state has 16 bytes.
   Sizes dims{0};
   for (int64_t d = 2; d < input.dim(); ++d) dims.push_back(d);
-  reduction_buffers(c, input, dims, c.result_tensor(2), {.accumulator = 16, .values_per_thread = 2});
+  const DType accumulated = accumulate_type(input.dtype());
+  const Tensor wide = input.dtype() == accumulated ? input : to(input, accumulated);
+  reduction_buffers(c, wide, dims, c.result_tensor(2), {.accumulator = 16, .values_per_thread = 2});
 }
 
 }  // namespace
