@@ -28,12 +28,13 @@ void expect_bad_measurement(const std::function<void(Json&)>& change, const std:
 TEST(Check, RecordedStepsAreEqualToTheByte) {
   const Outcome outcome =
       run_program("check --models " + kModels + " --json - --against " + kRecordings + "resnet18.json " +
-                  kRecordings + "gpt2.json " + kRecordings + "lstm-lm.json " + kRecordings + "tied-lm.json");
+                  kRecordings + "gpt2.json " + kRecordings + "lstm-lm.json " + kRecordings + "tied-lm.json " +
+                  kRecordings + "mistral.amp-bf16.sgd.json " + kRecordings + "nerf.amp-bf16.sgd.json");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["schema"], "metaprof.check");
   EXPECT_EQ(json["schema_version"], 1);
-  ASSERT_EQ(json["summary"].size(), 4u);
+  ASSERT_EQ(json["summary"].size(), 6u);
   for (const Json& row : json["summary"]) {
     EXPECT_EQ(row["exact_phases"], row["phases"]) << row;
     EXPECT_EQ(row["peak_allocated_error"], 0.0) << row;
@@ -41,7 +42,7 @@ TEST(Check, RecordedStepsAreEqualToTheByte) {
     EXPECT_TRUE(row["first_difference"].is_null()) << row;
   }
   // 13 phases (setup, and four in each of three steps) of 7 statistics, current and peak.
-  EXPECT_EQ(json["rows"].size(), 4u * 13 * 7 * 2);
+  EXPECT_EQ(json["rows"].size(), 6u * 13 * 7 * 2);
   for (const Json& row : json["rows"]) EXPECT_EQ(row["recorded"], row["estimated"]) << row;
 }
 
