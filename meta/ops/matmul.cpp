@@ -12,23 +12,56 @@
 
 namespace metaprof {
 
-// cuBLAS takes a matrix if one stride is 1 and the other spans at least the rows; anything else is copied
-// first.
-Tensor blas_operand(Call& c, const Tensor& m) {
-  const int64_t rows = m.size(0), columns = m.size(1);
-  const int64_t s0 = m.strides()[0], s1 = m.strides()[1];
-  if (s0 == 1 && s1 >= std::max<int64_t>(1, rows)) return m;
-  if (s1 == 1 && s0 >= std::max<int64_t>(1, columns)) return m;
-  return c.contiguous(m);
+bool blas_takes(const Tensor& m) {
+  const int64_t rows = m.size(-2), columns = m.size(-1);
+  const int64_t down = m.strides()[m.strides().size() - 2], across = m.strides().back();
+  return (across == 1 && down >= std::max<int64_t>(1, columns)) ||
+         (down == 1 && across >= std::max<int64_t>(1, rows));
 }
 
-// A batch of matrices is copied unless one matrix stride is 1 with a valid leading dimension.
-Tensor batched_operand(Call& c, const Tensor& m) {
-  const int64_t rows = m.size(1), columns = m.size(2), s1 = m.strides()[1], s2 = m.strides()[2];
-  if (s2 == 1 && s1 >= std::max<int64_t>(1, columns)) return m;
-  if (s1 == 1 && s2 >= std::max<int64_t>(1, rows)) return m;
-  return c.contiguous(m);
+namespace {
+
+// native/cuda/cuBlasCommonArgs.h, prepare_matrix_for_cublas: dense matrices are taken as they are, whatever
+// the strides of dimensions of size 1.
+Tensor blas_operand(Call& c, const Tensor& m) { return m->dense || blas_takes(m) ? m : c.contiguous(m); }
+
+// As there: whether cuBLAS, which counts by columns, writes the matrix as it is and not its transpose.
+bool lies_by_columns(const Tensor& m) {
+  if (m->dense) return !m->contiguous;
+  return m.strides()[0] == 1 && m.strides()[1] >= std::max<int64_t>(1, m.size(0));
 }
+
+// native/cuda/Blas.cpp, prepare_batch_matrix_for_cublas: also takes what is contiguous because dimensions are
+// of size 1, but no steps of 0.
+Tensor batched_operand(const Tensor& m) {
+  const bool steps = m.strides()[1] != 0 && m.strides()[2] != 0;
+  return blas_takes(m) || (m->contiguous && steps) ? m : clone(m, MemoryFormat::contiguous);
+}
+
+// As there, bmm_out_cuda_impl: a batch of single columns is written as it is.
+bool batch_lies_by_columns(const Tensor& m) {
+  return m.strides()[1] == 1 && (m.size(2) == 1 || m.strides()[2] >= std::max<int64_t>(1, m.size(1)));
+}
+
+// As there: a result that cuBLAS cannot write is copied by columns.
+Tensor batched_result(const Tensor& m) {
+  const bool by_rows =
+      m.strides()[2] == 1 && (m.size(1) == 1 || m.strides()[1] >= std::max<int64_t>(1, m.size(2)));
+  if (by_rows || batch_lies_by_columns(m)) return m;
+  return transpose(clone(transpose(m, 1, 2), MemoryFormat::contiguous), 1, 2);
+}
+
+}  // namespace
+
+BlasOperands::BlasOperands(Call& c, const Tensor& a, const Tensor& b)
+    : result(blas_operand(c, c.result_tensor())),
+      first(blas_operand(c, lies_by_columns(result) ? a : b)),
+      second(blas_operand(c, lies_by_columns(result) ? b : a)) {}
+
+BatchedOperands::BatchedOperands(const Call& c, const Tensor& a, const Tensor& b)
+    : result(batched_result(c.result_tensor())),
+      first(batched_operand(batch_lies_by_columns(result) ? a : b)),
+      second(batched_operand(batch_lies_by_columns(result) ? b : a)) {}
 
 Tensor times(const Tensor& gradient, const Value& factor) {
   return factor.kind() != Value::Kind::complex && factor.real() == 1 ? gradient : mul(gradient, factor);
@@ -53,7 +86,7 @@ FlopCount mm_flops(const Call& c) {
 void mm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
-  const Tensor a = blas_operand(c, c.tensor("self")), b = blas_operand(c, c.tensor("mat2"));
+  const BlasOperands operands(c, c.tensor("self"), c.tensor("mat2"));
   blas_workspace(c);
 }
 
@@ -88,7 +121,7 @@ bool uses_lt(const Call& c) {
 void addmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
-  const Tensor a = blas_operand(c, c.tensor("mat1")), b = blas_operand(c, c.tensor("mat2"));
+  const BlasOperands operands(c, c.tensor("mat1"), c.tensor("mat2"));
   blas_workspace(c);
   if (uses_lt(c)) lt_workspace(c);
 }
@@ -221,7 +254,7 @@ FlopCount bmm_flops(const Call& c) {
 void bmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
-  const Tensor a = batched_operand(c, c.tensor("self")), b = batched_operand(c, c.tensor("mat2"));
+  const BatchedOperands operands(c, c.tensor("self"), c.tensor("mat2"));
   blas_workspace(c);
 }
 

@@ -5,10 +5,21 @@
 
 namespace metaprof {
 
-/// The matrix, or a contiguous copy where cuBLAS cannot take its strides.
-Tensor blas_operand(Call& c, const Tensor& matrix);
-/// As above for a batch of matrices.
-Tensor batched_operand(Call& c, const Tensor& matrices);
+/// One of the last two strides is 1 and the other spans at least a row or a column.
+bool blas_takes(const Tensor& matrices);
+
+/// What cuBLAS works on, in the order in which it is copied where it has other strides: the result, then the
+/// factors. A result by rows is the transpose of the product of the transposed factors, so the second factor
+/// comes first.
+struct BlasOperands {
+  BlasOperands(Call& c, const Tensor& a, const Tensor& b);
+  Tensor result, first, second;
+};
+/// As above for batches of matrices.
+struct BatchedOperands {
+  BatchedOperands(const Call& c, const Tensor& a, const Tensor& b);
+  Tensor result, first, second;
+};
 /// gradient · factor; the gradient itself if the factor is 1 (FunctionsManual.cpp, maybe_multiply).
 Tensor times(const Tensor& gradient, const Value& factor);
 

@@ -48,11 +48,13 @@ void mv_meta(Call& c) {
   c.output(Sizes{c.tensor("self").size(0)}, c.tensor("self").dtype());
 }
 
-// native/cuda/Blas.cpp, addmv_out_cuda: only a matrix whose strides BLAS cannot take is copied.
-void matrix_vector_cuda(Call& c, const Tensor& matrix) {
+// native/cuda/Blas.cpp, addmv_out_cuda: an expanded vector is copied, then a matrix whose strides BLAS cannot
+// take.
+void matrix_vector_cuda(Call& c, const Tensor& matrix, const Tensor& vector) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0 || matrix.numel() == 0) return;
-  const Tensor operand = blas_operand(c, matrix);
+  const Tensor steps = vector.strides()[0] == 0 ? c.contiguous(vector) : vector;
+  const Tensor operand = blas_takes(matrix) ? matrix : c.contiguous(matrix);
   blas_workspace(c);
 }
 
@@ -105,7 +107,7 @@ void baddbmm_meta(Call& c) {
 void baddbmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
-  const Tensor a = batched_operand(c, c.tensor("batch1")), b = batched_operand(c, c.tensor("batch2"));
+  const BatchedOperands operands(c, c.tensor("batch1"), c.tensor("batch2"));
   blas_workspace(c);
 }
 
@@ -172,7 +174,8 @@ void add_vector_products(std::vector<Op>& ops) {
       {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
        .summary = "self · vec",
        .meta = mv_meta,
-       .kernels = {{DeviceType::cuda, [](Call& c) { matrix_vector_cuda(c, c.tensor("self")); }}},
+       .kernels = {{DeviceType::cuda,
+                    [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
        .derivatives =
            {{{"self"}, {"vec"}, [](Backward& b) -> Gradients { return {ger(b.grad(), b("vec"))}; }},
             {{"vec"}, {"self"}, [](Backward& b) -> Gradients { return {mv(t(b("self")), b.grad())}; }}},
@@ -183,7 +186,8 @@ void add_vector_products(std::vector<Op>& ops) {
       {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
        .summary = "beta·self + alpha·(mat · vec)",
        .meta = addmv_meta,
-       .kernels = {{DeviceType::cuda, [](Call& c) { matrix_vector_cuda(c, c.tensor("mat")); }}},
+       .kernels = {{DeviceType::cuda,
+                    [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
        .derivatives =
            {{{"self"}, {}, scaled_by_beta},
             {{"mat"},
