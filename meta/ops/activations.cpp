@@ -225,6 +225,12 @@ void add_exponential_units(std::vector<Op>& ops) {
                    {"f32[2,3]"}));
 }
 
+// The order of dimensions is first that of self (native/Activation.cpp, leaky_relu_backward).
+void leaky_relu_backward_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &grad = c.tensor("grad_output");
+  elementwise(c, {&self, &grad}, result_type({&self, &grad}));
+}
+
 void add_leaky_units(std::vector<Op>& ops) {
   ops.push_back(only_functional(activation(
       "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
@@ -236,17 +242,17 @@ void add_leaky_units(std::vector<Op>& ops) {
                                       return call<"leaky_relu_backward">(b.session, b.grad(), b("result"),
                                                                          b["negative_slope"], true);
                                     }));
-  ops.push_back(activation_backward(
+  ops.push_back(only_functional(function_of_two(
       "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> "
       "Tensor",
-      "grad where self > 0, else negative_slope · grad",
+      "grad where self > 0, else negative_slope · grad", leaky_relu_backward_meta,
       {{{"grad_output"},
         {"self"},
         [](Backward& b) {
           return call<"leaky_relu_backward">(b.session, b.grad(), b("self"), b["negative_slope"], false);
         }},
        {{"self"}, {}, zero_gradient}},
-      {"f32[2,3] f32[2,3] 0.01 False"}));
+      {"f32[2,3] f32[2,3] 0.01 False"})));
   ops.push_back(composite_of(
       "relu6(Tensor self) -> Tensor", "self between 0 and 6",
       [](Call& c) { c.result(Tensor(call<"hardtanh">(c.session, c.tensor("self"), 0, 6))); }, {"f32[2,3]"}));

@@ -25,6 +25,14 @@ void prelu_body(Call& c) {
   c.result(Tensor(call<"_prelu_kernel">(c.session, self, broadcast)));
 }
 
+// The order of dimensions is first that of self (native/Activation.cpp, _prelu_kernel_backward).
+void prelu_backward_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &weight = c.tensor("weight"), &grad = c.tensor("grad_output");
+  const DType dtype = result_type({&self, &weight, &grad});
+  elementwise(c, {&self, &weight, &grad}, dtype);
+  elementwise(c, {&self, &weight, &grad}, dtype);
+}
+
 void add_prelu(std::vector<Op>& ops) {
   ops.push_back(composite_of("prelu(Tensor self, Tensor weight) -> Tensor",
                              "self where self > 0, else weight · self", prelu_body,
@@ -43,11 +51,7 @@ void add_prelu(std::vector<Op>& ops) {
   ops.push_back({.schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> "
                            "(Tensor, Tensor)",
                  .summary = "gradients of prelu; that of the weight for each element",
-                 .meta =
-                     [](Call& c) {
-                       promoted_meta(c);
-                       promoted_meta(c);
-                     },
+                 .meta = prelu_backward_meta,
                  .kernels = {},
                  .derivatives = prelu_twice(),
                  .flops = elementwise_flops<2>,
@@ -109,6 +113,21 @@ Tensor contiguous_noise(const Call& c) {
                             MemoryFormat::contiguous);
 }
 
+// native/cuda/RreluWithNoise.cu: training works on contiguous copies; otherwise it is leaky_relu.
+void rrelu_cuda(Call& c) {
+  c.allocate(0);
+  if (!c.boolean("training")) return;
+  const Tensor self = c.contiguous(c.tensor("self")), noise = c.contiguous(c.tensor("noise"));
+  const Tensor result = c.contiguous(c.result_tensor());
+}
+
+// native/Activation.cpp: noise · grad in training, else what leaky_relu does.
+void rrelu_backward_meta(Call& c) {
+  const Tensor& first = c.tensor(c.boolean("training") ? Name("noise") : Name("self"));
+  const Tensor& grad = c.tensor("grad_output");
+  elementwise(c, {&first, &grad}, result_type({&first, &grad}));
+}
+
 void add_rrelu(std::vector<Op>& ops) {
   ops.push_back(composite_of(
       "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
@@ -133,7 +152,7 @@ void add_rrelu(std::vector<Op>& ops) {
                  "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
        .summary = "leaky_relu with the slopes in noise",
        .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-       .kernels = {},
+       .kernels = {{DeviceType::cuda, rrelu_cuda}},
        .derivatives = {{{"self"}, {"noise", "self"}, [](Backward& b) { return rrelu_gradient<false>(b); }}},
        .flops = elementwise_flops<1>,
        .examples = {"f32[2,3] f32[2,3]"},
@@ -143,7 +162,7 @@ void add_rrelu(std::vector<Op>& ops) {
                  "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)",
        .summary = "self := leaky_relu(self) with the slopes in noise",
        .meta = self_meta,
-       .kernels = {},
+       .kernels = {{DeviceType::cuda, rrelu_cuda}},
        .derivatives = {{{"self"}, {"noise", "result"}, [](Backward& b) { return rrelu_gradient<true>(b); }}},
        .flops = elementwise_flops<1>,
        .examples = {"f32[2,3] f32[2,3]"},
@@ -151,7 +170,7 @@ void add_rrelu(std::vector<Op>& ops) {
   ops.push_back({.schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar "
                            "lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
                  .summary = "grad · slope",
-                 .meta = promoted_meta,
+                 .meta = rrelu_backward_meta,
                  .kernels = {},
                  .derivatives = rrelu_twice(),
                  .flops = elementwise_flops<1>,
