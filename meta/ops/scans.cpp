@@ -118,11 +118,18 @@ void cumulative_extremum_meta(Call& c) {
   c.output(self.sizes(), DType::i64);
 }
 
+// native/cuda/ScanKernels.cpp, cummax_helper_cuda.
+void cumulative_extremum_cuda(Call& c) {
+  c.allocate_all();
+  const Tensor& self = c.tensor("self");
+  if (self.dim() > 0 && self.numel() > 0) const Tensor input = c.contiguous(self);
+}
+
 Op cumulative_extremum(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = cumulative_extremum_meta,
-          .kernels = {},
+          .kernels = {{DeviceType::cuda, cumulative_extremum_cuda}},
           .derivatives = {{{"self"},
                            {"self", "indices"},
                            [](Backward& b) -> Gradients {

@@ -97,6 +97,12 @@ Op whole_median(std::string_view schema, std::string_view summary, void (*kernel
           .examples = {"f32[2,3]"}};
 }
 
+// native/cuda/Sorting.cpp, kthvalue_out_impl_cuda, median_with_indices_impl.
+void of_contiguous_cuda(Call& c) {
+  const Tensor input = c.contiguous(c.tensor("self"));
+  c.allocate_all();
+}
+
 // The slices one after the other in memory (aten/src/ATen/native/cuda/TensorModeKernel.cpp).
 void mode_cuda(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -106,11 +112,11 @@ void mode_cuda(Call& c) {
 }
 
 Op selecting(std::string_view schema, std::string_view summary, std::string_view example,
-             std::string_view node = {}, void (*kernel)(Call&) = nullptr) {
+             void (*kernel)(Call&), std::string_view node = {}) {
   return {.schema = schema,
           .summary = summary,
           .meta = value_and_index_meta,
-          .kernels = kernel ? std::vector<Kernel>{{DeviceType::cuda, kernel}} : std::vector<Kernel>{},
+          .kernels = {{DeviceType::cuda, kernel}},
           .derivatives = {{{"self"}, {"indices"}, selected_backward}},
           .flops = input_flops,
           .examples = {example},
@@ -125,17 +131,18 @@ void add_selection_operators(std::vector<Op>& ops) {
       whole_median("nanmedian(Tensor self) -> Tensor", "the middle one of what is a number", nanmedian_cuda));
   ops.push_back(
       selecting("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                "the middle element along a dimension", "f32[2,3] 1", "MedianBackward1"));
+                "the middle element along a dimension", "f32[2,3] 1", of_contiguous_cuda, "MedianBackward1"));
   ops.push_back(
       selecting("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                "the middle one of what is a number along a dimension", "f32[2,3] 1", "NanmedianBackward1"));
+                "the middle one of what is a number along a dimension", "f32[2,3] 1", of_contiguous_cuda,
+                "NanmedianBackward1"));
   ops.push_back(
       selecting("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                "the most frequent element along a dimension", "f32[2,3]", {}, mode_cuda));
+                "the most frequent element along a dimension", "f32[2,3]", mode_cuda));
   ops.push_back(
       selecting("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
                 "Tensor indices)",
-                "the k-th smallest element along a dimension", "f32[2,3] 2"));
+                "the k-th smallest element along a dimension", "f32[2,3] 2", of_contiguous_cuda));
   ops.push_back({.schema =
                      "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] "
                      "sizes, bool keepdim) -> Tensor",
