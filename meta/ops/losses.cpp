@@ -276,7 +276,8 @@ void bce_logits_meta(Call& c) {
 void bce_logits_kernel(Call& c) {
   const Tensor &self = c.tensor("self"), &target = c.tensor("target"), &pos_weight = c.tensor("pos_weight");
   const DType dtype = c.result_tensor().dtype();
-  const Tensor log_sigmoid = c.temporary(self.sizes(), self.strides(), self.dtype());
+  const Tensor log_sigmoid =
+      c.temporary(self.sizes(), dense_strides_like(self.sizes(), self.strides()), self.dtype());
   if (pos_weight.defined()) {
     Tensor log_weight;
     {
@@ -285,7 +286,8 @@ void bce_logits_kernel(Call& c) {
     }
   }
   if (reduction(c) == Reduction::none) return c.allocate(0);
-  const Tensor elements = c.temporary(target.sizes(), dtype);
+  const Tensor elements =
+      c.temporary(target.sizes(), dense_strides_like(target.sizes(), target.strides()), dtype);
   c.allocate(0);
   reduce_into_result(c, elements);
 }

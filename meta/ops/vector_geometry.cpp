@@ -119,7 +119,7 @@ void cdist_body(Call& c) {
 
 void cross_meta(Call& c) {
   const Tensor &self = c.tensor("self"), &other = c.tensor("other");
-  elementwise(c, {&self, &other}, result_type({&self, &other}));
+  c.output(broadcast_all(c, std::array{&self, &other}), result_type({&self, &other}));
   const int64_t dim = wrap_dim(c.integer("dim"), c.result_tensor().dim());
   if (self.dim() != other.dim() || c.result_tensor().size(dim) != 3)
     c.error(fmt::format("expects three elements along the dimension; got {} and {}", describe(self),
