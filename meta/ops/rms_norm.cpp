@@ -30,7 +30,7 @@ std::pair<Tensor, Tensor> composed(Call& c) {
   }
   Tensor out = mul(wide, factor);
   if (c.given("weight")) out = mul(out, c["weight"]);
-  if (suggested_format(input) != MemoryFormat::contiguous) out = contiguous(out);
+  if (suggested_format(input) == MemoryFormat::contiguous) out = contiguous(out);
   return {call<"type_as">(c.session, out, input), factor};
 }
 
