@@ -10,15 +10,71 @@ namespace {
 
 bool is_mask(const Tensor& index) { return index.dtype() == DType::b8 || index.dtype() == DType::u8; }
 
+// A tensor of this dtype on this device.
+Tensor converted(Call& c, const Tensor& index, DType dtype, Device device, IndexUse use) {
+  if (index.dtype() == dtype && index.device() == device) return index;
+  if (use != IndexUse::geometry) return call<"to.device">(c.session, index, device, dtype);
+  return Tensor(
+      new TensorImpl(index.sizes(), dense_strides_like(index.sizes(), index.strides()), dtype, device));
+}
+
 // The places of a mask's true elements: one index tensor per dimension. How many is data.
-void add_places(Call& c, const Tensor& mask, bool search, std::vector<Tensor>& out) {
-  if (search) {
-    const Tensor places = call<"nonzero">(c.session, mask);
+void add_places(Call& c, const Tensor& mask, Device device, IndexUse use, std::vector<Tensor>& out) {
+  if (use != IndexUse::geometry) {
+    const Tensor places = converted(c, call<"nonzero">(c.session, mask), DType::i64, device, use);
     for (int64_t d = 0; d < mask.dim(); ++d) out.push_back(call<"select.int">(c.session, places, 1, d));
     return;
   }
   for (int64_t d = 0; d < mask.dim(); ++d)
-    out.push_back(Tensor(new TensorImpl(Sizes{0}, Sizes{1}, DType::i64, mask.device())));
+    out.push_back(Tensor(new TensorImpl(Sizes{0}, Sizes{1}, DType::i64, device)));
+}
+
+// expandTensors: index tensors before they are seen under one size. Those of the host that need the device
+// come there as small as they are.
+std::vector<Tensor> taken(Call& c, const Value::Tensors& given, Device device, IndexUse use) {
+  std::vector<Tensor> indices;
+  for (const Tensor& index : given) {
+    if (!index.defined()) {
+      indices.emplace_back();
+      continue;
+    }
+    const Device target = use == IndexUse::accumulation ? index.device() : device;
+    if (is_mask(index)) {
+      add_places(c, index, target, use, indices);
+    } else {
+      indices.push_back(converted(c, index, index.dtype(), target, use));
+    }
+  }
+  return indices;
+}
+
+void widen(Call& c, std::vector<Tensor>& indices, IndexUse use) {
+  for (Tensor& index : indices)
+    if (index.defined()) index = converted(c, index, DType::i64, index.device(), use);
+}
+
+// The kernel of the device steps through all index tensors alike: where their strides differ, all become
+// contiguous.
+void align(Call& c, std::vector<Tensor>& indices, IndexUse use) {
+  const Tensor* one = nullptr;
+  bool alike = true;
+  for (const Tensor& index : indices) {
+    if (!index.defined()) continue;
+    if (one) alike &= one->strides() == index.strides();
+    one = &index;
+  }
+  if (alike || !one->is_cuda()) return;
+  std::vector<Tensor> copies;
+  for (const Tensor& index : indices) {
+    if (!index.defined()) {
+      copies.emplace_back();
+    } else if (use == IndexUse::geometry) {
+      copies.push_back(alias(index, index.sizes(), contiguous_strides(index.sizes()), 0));
+    } else {
+      copies.push_back(c.contiguous(index));
+    }
+  }
+  indices = std::move(copies);
 }
 
 // A tensor's geometry under broadcast sizes, over the same storage if there is one.
@@ -33,27 +89,28 @@ Tensor expanded(const Tensor& index, const Sizes& sizes) {
 
 }  // namespace
 
-AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& given, bool search_masks) {
-  for (const Tensor& index : given) {
-    if (index.defined() && is_mask(index)) {
-      reads_data = true;
-      add_places(c, index, search_masks, indices);
-    } else {
-      indices.push_back(index);
-    }
-  }
+AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& given, IndexUse use) {
+  for (const Tensor& index : given) reads_data |= index.defined() && is_mask(index);
+  indices = taken(c, given, self.device(), use);
+  if (use == IndexUse::accumulation) widen(c, indices, use);
   if (int64_t(indices.size()) > self.dim())
     c.error(fmt::format("too many indices ({}) for {}", indices.size(), describe(self)));
   indices.resize(self.sizes().size());
   SmallVector<const Tensor*, 6> defined;
   for (const Tensor& index : indices)
     if (index.defined()) defined.push_back(&index);
+  count = int64_t(defined.size());
   index_sizes = broadcast_all(c, defined);
   for (Tensor& index : indices)
     if (index.defined()) index = expanded(index, index_sizes);
+  move_to_front(self);
+  if (use == IndexUse::accumulation) return;
+  widen(c, indices, use);
+  align(c, indices, use);
+}
 
-  // Indexed dimensions that are apart move to the front.
-  count = int64_t(defined.size());
+// Indexed dimensions that are apart move to the front.
+void AdvancedIndex::move_to_front(const Tensor& self) {
   while (first < int64_t(indices.size()) && !indices[size_t(first)].defined()) ++first;
   for (int64_t d = first; d < first + count; ++d) moved |= !indices[size_t(d)].defined();
   source = self;
@@ -72,18 +129,6 @@ AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& 
   indices = std::move(permuted);
   source = alias(self, sizes, strides, self->offset);
   first = 0;
-}
-
-Tensor wide_index(Call& c, const Tensor& index) {
-  return index.dtype() == DType::i32 ? Tensor(call<"to.dtype">(c.session, index, DType::i64)) : index;
-}
-
-void AdvancedIndex::move_to_source(Call& c) {
-  for (Tensor& index : indices)
-    if (index.defined() && index.device() != source.device())
-      index = call<"to.device">(c.session, index, source.device(), index.dtype());
-  for (Tensor& index : indices)
-    if (index.defined()) index = wide_index(c, index);
 }
 
 Sizes AdvancedIndex::result_sizes() const {
@@ -106,29 +151,13 @@ Sizes AdvancedIndex::result_strides() const {
   for (const Tensor& index : indices) {
     if (!index.defined()) continue;
     Sizes padded(size_t(first), 0);
-    const Sizes own = index->dense ? index.strides() : contiguous_strides(index_sizes);
-    padded.append(own.begin(), own.end());
+    padded.append(index.strides().begin(), index.strides().end());
     padded.resize(padded.size() + after, 0);
     operands.push_back(alias(index, sizes, padded, 0));
   }
   SmallVector<const Tensor*, 6> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
   return metaprof::result_strides(sizes, pointers);
-}
-
-std::vector<Tensor> AdvancedIndex::contiguous_indices(Call& c) const {
-  std::vector<Tensor> copies;
-  const Tensor* one = nullptr;
-  bool alike = true;
-  for (const Tensor& index : indices) {
-    if (!index.defined()) continue;
-    if (one) alike &= one->strides() == index.strides();
-    one = &index;
-  }
-  if (alike || !source.is_cuda()) return copies;
-  for (const Tensor& index : indices)
-    if (index.defined()) copies.push_back(c.contiguous(index));
-  return copies;
 }
 
 }  // namespace metaprof

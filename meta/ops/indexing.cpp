@@ -14,14 +14,12 @@ namespace {
 
 void index_meta(Call& c) {
   const Tensor& self = c.tensor("self");
-  const AdvancedIndex plan(c, self, c.tensors("indices"), false);
+  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::geometry);
   c.output(plan.result_sizes(), plan.result_strides(), self.dtype());
 }
 
 void index_cuda(Call& c) {
-  AdvancedIndex plan(c, c.tensor("self"), c.tensors("indices"), true);
-  plan.move_to_source(c);
-  const std::vector<Tensor> copies = plan.contiguous_indices(c);
+  const AdvancedIndex plan(c, c.tensor("self"), c.tensors("indices"), IndexUse::elementwise);
   c.allocate(0);
 }
 
@@ -42,13 +40,16 @@ Tensor linear_index(Call& c, const AdvancedIndex& plan, bool checked) {
   Tensor linear;
   const Sizes strides = contiguous_strides(plan.source.sizes());
   for (int64_t d = plan.first; d < plan.first + plan.count; ++d) {
-    const Tensor index = wide_index(c, plan.indices[size_t(d)]);
+    const Tensor& index = plan.indices[size_t(d)];
     const int64_t size = plan.source.size(d);
     if (checked && index.numel() > 0) check_range(c, index, size);
-    const Tensor wrapped = call<"remainder.Scalar">(c.session, index, size);
-    Tensor place = mul_number(wrapped, strides[size_t(d)]);
-    if (place.device() != plan.source.device())
-      place = call<"to.device">(c.session, place, plan.source.device(), place.dtype());
+    Tensor place;
+    {
+      const Tensor wrapped = call<"remainder.Scalar">(c.session, index, size);
+      place = mul_number(wrapped, strides[size_t(d)]);
+      if (place.device() != plan.source.device())
+        place = call<"to.device">(c.session, place, plan.source.device(), place.dtype());
+    }
     if (!linear.defined()) linear = place;
   }
   return linear;
@@ -68,8 +69,8 @@ Tensor expanded_values(Call& c, const Tensor& values, const AdvancedIndex& plan)
 
 void accumulate(Call& c, const Tensor& given, const Tensor& values, bool checked) {
   const Tensor self = c.contiguous(given);
-  AdvancedIndex plan(c, self, c.tensors("indices"), true);
-  const Tensor linear = linear_index(c, plan, checked);
+  AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::accumulation);
+  Tensor linear = linear_index(c, plan, checked);
   plan.indices.clear();
   int64_t after = 1, largest = 0;
   for (int64_t d = 0; d < plan.source.dim(); ++d) {
@@ -80,6 +81,7 @@ void accumulate(Call& c, const Tensor& given, const Tensor& values, bool checked
   const int64_t count = linear.numel();
   if (count == 0 || after == 0) return;
   const Tensor source = c.contiguous(plan.source);
+  linear = reshape(linear, Sizes{-1});
   const Tensor sorted = c.temporary(Sizes{count}, DType::i64);
   const Tensor original = c.temporary(Sizes{count}, DType::i64);
   const Tensor range = c.temporary(Sizes{count}, DType::i64);
@@ -104,14 +106,12 @@ void put(Call& c, const Tensor& self, bool checked) {
   Tensor values = given;
   if (given.device() != self.device() && given.dim() == 0) values = c.temporary({}, given.dtype());
   if (c.boolean("accumulate") || c.session.modes.deterministic) return accumulate(c, self, values, checked);
-  AdvancedIndex plan(c, self, c.tensors("indices"), true);
-  plan.move_to_source(c);
-  const std::vector<Tensor> copies = plan.contiguous_indices(c);
+  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::elementwise);
 }
 
 void index_put_meta(Call& c) {
   const Tensor& self = c.tensor("self");
-  const AdvancedIndex plan(c, self, c.tensors("indices"), false);
+  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::geometry);
   if (!plan.reads_data) {
     const Sizes sizes = plan.result_sizes();
     if (broadcast(c.tensor("values").sizes(), sizes) != sizes)
