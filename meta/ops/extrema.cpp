@@ -65,11 +65,19 @@ Gradients whole_extremum_backward(Backward& b) {
   return {shared};
 }
 
+// native/ReduceAllOps.cpp, max: over a contiguous copy.
+void whole_extremum_cuda(Call& c) {
+  c.allocate(0);
+  const Tensor input = c.contiguous(c.tensor("self"));
+  reduction_buffers(c, input, reduced_dims(c, Value(), input.dim()), c.result_tensor(),
+                    {.accumulator = self_element(c)});
+}
+
 Op whole_extremum(std::string_view schema, std::string_view summary, std::string_view node) {
   return {.schema = schema,
           .summary = summary,
           .meta = [](Call& c) { c.output({}, c.tensor("self").dtype()); },
-          .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, Value(), self_element(c)); }}},
+          .kernels = {{DeviceType::cuda, whole_extremum_cuda}},
           .derivatives = {{{"self"}, {"self", "result"}, whole_extremum_backward}},
           .flops = input_flops,
           .examples = {"f32[2,3]"},
