@@ -12,6 +12,14 @@ using std::numbers::ln10;
 using std::numbers::ln2;
 using std::numbers::pi;
 
+// native/UnaryOps.cpp, unary_op_impl_with_complex_to_float_out: of complex numbers the result is computed as
+// complex numbers, and then their real part is copied.
+void abs_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.allocate(0);
+  if (is_complex(self.dtype())) c.temporary(self.sizes(), self.dtype());
+}
+
 void add_arithmetic(std::vector<Op>& ops) {
   ops.push_back(function_of_one("neg(Tensor self) -> Tensor", "−self", same_dtype_meta,
                                 {{{"self"}, {}, [](Backward& b) { return neg(b.grad()); }}}));
@@ -22,6 +30,7 @@ void add_arithmetic(std::vector<Op>& ops) {
                         elementwise(c, {&self}, real_type(self.dtype()));
                       },
                       {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * sgn(b("self")); }}}));
+  ops.back().kernels = {{DeviceType::cuda, abs_cuda}};
   ops.push_back(function_of_one("reciprocal(Tensor self) -> Tensor", "1 / self", promoted_floating_meta,
                                 {{{"self"}, {"result"}, [](Backward& b) {
                                     const Tensor square = b("result") * b("result");
