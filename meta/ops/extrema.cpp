@@ -21,6 +21,11 @@ void reduce(Call& c, size_t result, const Value& dims, int64_t accumulator) {
                     {.accumulator = accumulator});
 }
 
+void reduce_everything(Call& c, const Tensor& input, int64_t accumulator) {
+  reduction_buffers(c, input, reduced_dims(c, Value(), input.dim()), c.result_tensor(),
+                    {.accumulator = accumulator});
+}
+
 int64_t self_element(const Call& c) { return element_size(c.tensor("self").dtype()); }
 
 // --- amax, amin, aminmax
@@ -58,6 +63,13 @@ void aminmax_meta(Call& c) {
   for (int i = 0; i < 2; ++i) reduced_output(c, self, c["dim"], c.boolean("keepdim"), self.dtype());
 }
 
+// native/ReduceOps.cpp, aminmax: without a dimension over a contiguous copy.
+void aminmax_cuda(Call& c) {
+  if (c.given("dim")) return reduce(c, 0, c["dim"], 2 * self_element(c));
+  c.allocate_all();
+  reduce_everything(c, c.contiguous(c.tensor("self")), 2 * self_element(c));
+}
+
 // --- max and min of everything
 
 Gradients whole_extremum_backward(Backward& b) {
@@ -68,9 +80,7 @@ Gradients whole_extremum_backward(Backward& b) {
 // native/ReduceAllOps.cpp, max: over a contiguous copy.
 void whole_extremum_cuda(Call& c) {
   c.allocate(0);
-  const Tensor input = c.contiguous(c.tensor("self"));
-  reduction_buffers(c, input, reduced_dims(c, Value(), input.dim()), c.result_tensor(),
-                    {.accumulator = self_element(c)});
+  reduce_everything(c, c.contiguous(c.tensor("self")), self_element(c));
 }
 
 Op whole_extremum(std::string_view schema, std::string_view summary, std::string_view node) {
@@ -105,11 +115,18 @@ void place_meta(Call& c) {
   c.output(c.boolean("keepdim") ? Sizes(size_t(self.dim()), 1) : Sizes{}, DType::i64);
 }
 
+// native/ReduceOps.cpp, argmax_argmin_impl: without a dimension over self as a vector.
+void place_cuda(Call& c) {
+  if (c.given("dim")) return reduce(c, 0, c["dim"], kValueWithPlace);
+  c.allocate(0);
+  reduce_everything(c, reshape(c.tensor("self"), Sizes{-1}), kValueWithPlace);
+}
+
 Op place(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = place_meta,
-          .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], kValueWithPlace); }}},
+          .kernels = {{DeviceType::cuda, place_cuda}},
           .derivatives = not_differentiable,
           .flops = input_flops,
           .examples = {"f32[2,3]", "f32[2,3] 1 True"}};
@@ -168,16 +185,16 @@ void add_extremum_operators(std::vector<Op>& ops) {
       extremum("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "largest along dimensions"));
   ops.push_back(extremum("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
                          "smallest along dimensions"));
-  ops.push_back(
-      {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
-                 "max)",
-       .summary = "smallest and largest",
-       .meta = aminmax_meta,
-       .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], 2 * self_element(c)); }}},
-       .derivatives = {{{"self"}, {}, not_implemented}},
-       .flops = input_flops,
-       .examples = {"f32[2,3]", "f32[2,3] 1 True"},
-       .facts = {.node = "NotImplemented"}});
+  ops.push_back({.schema =
+                     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
+                     "max)",
+                 .summary = "smallest and largest",
+                 .meta = aminmax_meta,
+                 .kernels = {{DeviceType::cuda, aminmax_cuda}},
+                 .derivatives = {{{"self"}, {}, not_implemented}},
+                 .flops = input_flops,
+                 .examples = {"f32[2,3]", "f32[2,3] 1 True"},
+                 .facts = {.node = "NotImplemented"}});
   ops.push_back(whole_extremum("max(Tensor self) -> Tensor", "largest of all", "MaxBackward1"));
   ops.push_back(whole_extremum("min(Tensor self) -> Tensor", "smallest of all", "MinBackward1"));
   ops.push_back(extremum_with_place(
