@@ -42,8 +42,11 @@ void nll_loss2d_meta(Call& c) {
 void nll_loss2d_cuda(Call& c) {
   c.allocate(1);
   c.allocate(0);
-  if (reduction(c) == Reduction::none) return contiguous_arguments(c, {"weight"});
-  contiguous_arguments(c, {"self", "weight", "target"});
+  if (reduction(c) != Reduction::none) {
+    contiguous_arguments(c, {"self", "weight", "target"});
+  } else {
+    contiguous_arguments(c, {"weight"});
+  }
 }
 
 void like_self_meta(Call& c) {
@@ -58,8 +61,11 @@ void nll_loss_backward_cuda(Call& c) {
 
 void nll_loss2d_backward_cuda(Call& c) {
   c.allocate(0);
-  if (reduction(c) == Reduction::none) return contiguous_arguments(c, {"weight"});
-  contiguous_arguments(c, {"target", "weight"});
+  if (reduction(c) != Reduction::none) {
+    contiguous_arguments(c, {"target", "weight"});
+  } else {
+    contiguous_arguments(c, {"weight"});
+  }
 }
 
 template <FixedString backward>

@@ -25,12 +25,12 @@ Tensor number_minus(double number, const Tensor& tensor);
 Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
                   std::vector<std::string_view> examples);
 
-/// Contiguous copies of these tensor arguments where they are not contiguous, made in this order and alive
-/// together until all are made.
-inline void contiguous_arguments(Call& call, std::initializer_list<Name> names) {
+/// These tensor arguments, those that are given, or contiguous copies, made in this order.
+inline SmallVector<Tensor, 4> contiguous_arguments(Call& call, std::initializer_list<Name> names) {
   SmallVector<Tensor, 4> copies;
   for (Name name : names)
     if (call.tensor(name).defined()) copies.push_back(call.contiguous(call.tensor(name)));
+  return copies;
 }
 
 }  // namespace metaprof

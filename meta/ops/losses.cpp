@@ -166,6 +166,11 @@ void soft_margin_cuda(Call& c) {
   reduce_into_result(c, self);
 }
 
+// native/Loss.cpp: target · … comes first, so it decides the order of dimensions.
+void soft_margin_backward_meta(Call& c) {
+  elementwise(c, {&c.tensor("target"), &c.tensor("self")}, c.tensor("self").dtype());
+}
+
 void soft_margin_backward_cuda(Call& c) {
   Tensor power;
   {
@@ -193,7 +198,7 @@ void add_soft_margin(std::vector<Op>& ops) {
   ops.push_back({.schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
                            "reduction) -> Tensor",
                  .summary = "−target · grad / (1 + exp(target · self))",
-                 .meta = gradient_of_self_meta,
+                 .meta = soft_margin_backward_meta,
                  .kernels = {{DeviceType::cuda, soft_margin_backward_cuda}},
                  .derivatives = soft_margin_twice(),
                  .flops = elementwise_flops<5>,

@@ -164,8 +164,14 @@ void sum_rows(Call& c) {
 
 void multi_margin_cuda(Call& c) {
   c.allocate(0);
+  const auto copies = contiguous_arguments(c, {"self", "target", "weight"});
   if (reduction(c) == Reduction::none || c.tensor("self").dim() <= 1) return;
   sum_rows(c);
+}
+
+void multi_margin_backward_cuda(Call& c) {
+  c.allocate(0);
+  const auto copies = contiguous_arguments(c, {"self", "grad_output", "target", "weight"});
 }
 
 void contiguous_like_self_meta(Call& c) {
@@ -180,9 +186,15 @@ void multilabel_meta(Call& c) {
 }
 
 void multilabel_cuda(Call& c) {
+  const auto copies = contiguous_arguments(c, {"self", "target"});
   c.allocate(1);
   if (reduction(c) == Reduction::none || c.tensor("self").dim() <= 1) return c.allocate(0);
   sum_rows(c);
+}
+
+void multilabel_backward_cuda(Call& c) {
+  c.allocate(0);
+  const auto copies = contiguous_arguments(c, {"self", "target", "grad_output", "is_target"});
 }
 
 void add_class_margins(std::vector<Op>& ops) {
@@ -207,7 +219,7 @@ void add_class_margins(std::vector<Op>& ops) {
                      "p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
                  .summary = "gradient of multi_margin_loss",
                  .meta = contiguous_like_self_meta,
-                 .kernels = {},
+                 .kernels = {{DeviceType::cuda, multi_margin_backward_cuda}},
                  .derivatives = {{{"grad_output"}, {}, not_implemented}, {{"self"}, {}, not_implemented}},
                  .flops = pairwise,
                  .examples = {"f32[] f32[4,3] i64[4] 1 1"}});
@@ -239,7 +251,7 @@ void add_class_margins(std::vector<Op>& ops) {
                            "int reduction, Tensor is_target) -> Tensor",
                  .summary = "gradient of multilabel_margin_loss",
                  .meta = contiguous_like_self_meta,
-                 .kernels = {},
+                 .kernels = {{DeviceType::cuda, multilabel_backward_cuda}},
                  .derivatives = not_differentiable,
                  .flops = pairwise,
                  .examples = {"f32[] f32[4,3] i64[4,3] 1 f32[4,3]"}});
