@@ -61,8 +61,10 @@ void add_signs(std::vector<Op>& ops) {
                       promoted_floating_meta,
                       {{{"self"}, {"self", "result"}, [](Backward& b) { return copysign_gradient(b); }}},
                       {"f32[2,3] -1"})));
-  ops.push_back(function_of_two("heaviside(Tensor self, Tensor values) -> Tensor",
-                                "0 below 0, values at 0, 1 above", promoted_meta, not_differentiable));
+  ops.push_back(node_named(
+      "NotImplemented",
+      function_of_two("heaviside(Tensor self, Tensor values) -> Tensor", "0 below 0, values at 0, 1 above",
+                      promoted_meta, {{{"self"}, {}, not_implemented}, {{"values"}, {}, not_implemented}})));
   ops.push_back(function_of_two("nextafter(Tensor self, Tensor other) -> Tensor",
                                 "the next number from self towards other", promoted_meta,
                                 {{{"other"}, {}, not_implemented}, {{"self"}, {}, not_implemented}}));

@@ -249,27 +249,29 @@ void add_index_writes(std::vector<Op>& ops) {
        .flops = free_of_flops,
        .examples = {"f32[5,3] 0 i64[2] f32[]"},
        .facts = {.node = "IndexFillBackward1", .in_place_too = true}});
-  ops.push_back({.schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-                 .summary = "self, seen as one dimension, with source at the places of index",
-                 .meta = clone_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"index", "source"},
-                                  [](Backward& b) -> Gradients {
-                                    if (b.boolean("accumulate")) return {b.grad()};
-                                    const Tensor zeros = zeros_like(b("source"));
-                                    return {
-                                        Tensor(call<"put">(b.session, b.grad(), b("index"), zeros, false))};
-                                  }},
-                                 {{"source"},
-                                  {"index", "source"},
-                                  [](Backward& b) -> Gradients {
-                                    const Tensor taken = call<"take">(b.session, b.grad(), b("index"));
-                                    return {reshape(taken, b("source").sizes())};
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] i64[4] f32[4]", "f32[2,3] i64[4] f32[4] True"},
-                 .facts = {.in_place_too = true}});
+  ops.push_back(
+      {.schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+       .summary = "self, seen as one dimension, with source at the places of index",
+       .meta = clone_meta,
+       .kernels = {},
+       .derivatives = {{{"self"},
+                        {"index"},
+                        [](Backward& b) -> Gradients {
+                          if (b.boolean("accumulate")) return {b.grad()};
+                          const TensorImpl& source = *b.shape("source");
+                          const Tensor zeros =
+                              call<"zeros">(b.session, source.sizes, source.dtype, Value(), source.device);
+                          return {Tensor(call<"put">(b.session, b.grad(), b("index"), zeros, false))};
+                        }},
+                       {{"source"},
+                        {"index", "source"},
+                        [](Backward& b) -> Gradients {
+                          const Tensor taken = call<"take">(b.session, b.grad(), b("index"));
+                          return {reshape(taken, b("source").sizes())};
+                        }}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3] i64[4] f32[4]", "f32[2,3] i64[4] f32[4] True"},
+       .facts = {.in_place_too = true}});
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ void addr_meta(Call& c) {
   if (broadcast(self.sizes(), sizes) != sizes)
     c.error(
         fmt::format("self does not broadcast to {}; got {}", to_string(SizesView(sizes)), describe(self)));
-  c.output(sizes, result_type({&self, &a, &b}));
+  const Tensor column = alias(a, Sizes{a.size(0), 1}, Sizes{a.strides()[0], 1}, a->offset);
+  elementwise(c, {&self, &column, &b}, result_type({&self, &a, &b}));
 }
 
 struct Batches {
