@@ -108,6 +108,41 @@ Gradients polar_backward(Backward& b) {
   return gradients;
 }
 
+// native/UnaryOps.cpp, unary_op_impl_with_complex_to_float_out: angles of complex numbers are computed as
+// complex numbers, and then their real part is copied into a contiguous result.
+void angle_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const DType dtype = to_floating(real_type(self.dtype()));
+  if (is_complex(self.dtype())) {
+    c.output(self.sizes(), dtype);
+  } else {
+    elementwise(c, {&self}, dtype);
+  }
+}
+
+void angle_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  Tensor angles;
+  if (is_complex(self.dtype())) angles = c.temporary(self.sizes(), self.dtype());
+  c.allocate(0);
+}
+
+// FunctionsManual.cpp, angle_backward: 0 at the origin.
+Gradients angle_backward(Backward& b) {
+  const Tensor& self = b("self");
+  if (!is_complex(b.dtype("self")))
+    return {Tensor(
+        call<"zeros_like">(b.session, self, Value(), Value(), Value(), Value(), MemoryFormat::contiguous))};
+  const Tensor length = abs(self);
+  const Tensor square = pow(length, 2);
+  const Tensor outwards = b.grad() * self;
+  const Tensor slope = outwards / square;
+  const Tensor turned = mul_number(slope, Value::complex(0, 1));
+  const Tensor zero = zeros_of(self, {});
+  const Tensor origin = eq_number(self, 0.0);
+  return {where(origin, zero, turned)};
+}
+
 void add_complex_numbers(std::vector<Op>& ops) {
   ops.push_back(only_functional(
       function_of_two("complex(Tensor real, Tensor imag) -> Tensor", "real + i·imag", complex_meta,
@@ -116,17 +151,10 @@ void add_complex_numbers(std::vector<Op>& ops) {
   ops.push_back(
       only_functional(function_of_two("polar(Tensor abs, Tensor angle) -> Tensor", "abs · e^(i·angle)",
                                       complex_meta, {{{"abs", "angle"}, {"result"}, polar_backward}})));
-  ops.push_back(only_functional(
-      function_of_one("angle(Tensor self) -> Tensor", "angle of a complex number; 0 or π of a real one",
-                      [](Call& c) {
-                        const Tensor& self = c.tensor("self");
-                        elementwise(c, {&self}, to_floating(real_type(self.dtype())));
-                      },
-                      {{{"self"}, {"self"}, [](Backward& b) {
-                          if (is_complex(b.dtype("self"))) not_implemented(b);
-                          return call<"zeros_like">(b.session, b("self"), Value(), Value(), Value(), Value(),
-                                                    MemoryFormat::contiguous);
-                        }}})));
+  ops.push_back(only_functional(function_of_one("angle(Tensor self) -> Tensor",
+                                                "angle of a complex number; 0 or π of a real one", angle_meta,
+                                                {{{"self"}, {"self"}, angle_backward}})));
+  ops.back().kernels = {{DeviceType::cuda, angle_cuda}};
   ops.push_back(only_functional(function_of_one(
       "_conj_physical(Tensor self) -> Tensor", "complex conjugate", same_dtype_meta,
       {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}},
