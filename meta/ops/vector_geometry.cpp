@@ -117,6 +117,65 @@ void cdist_body(Call& c) {
   c.result(view(Tensor(call<"_euclidean_dist">(c.session, left, right)), sizes));
 }
 
+// --- pdist: the distances between all pairs of rows
+
+void row_pairs_meta(Call& c) {
+  const int64_t rows = c.tensor("self").size(0);
+  c.output(Sizes{rows * std::max<int64_t>(0, rows - 1) / 2}, c.tensor("self").dtype());
+}
+
+// native/cuda/DistanceKernel.cu, pdist_backward_kernel_impl: every row's share first, then their sum.
+void row_pairs_backward_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.allocate(0);
+  if (c.real("p") == 0 || c.tensor("grad").numel() == 0 || self.numel() == 0) return;
+  const Tensor shares = c.temporary(Sizes{self.size(0) - 1, self.size(0), self.size(1)}, self.dtype());
+  reduction_buffers(c, shares, Sizes{0}, c.result_tensor(), {.accumulator = accumulator_bytes(self.dtype())});
+}
+
+void row_pairs_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (self.dim() != 2) c.error(fmt::format("expects a matrix, got {}", describe(self)));
+  c.result(Tensor(call<"_pdist_forward">(c.session, contiguous(self), c["p"])));
+}
+
+void add_row_pairs(std::vector<Op>& ops) {
+  ops.push_back({.schema = "pdist(Tensor self, float p=2) -> Tensor",
+                 .summary = "p-norm of self[i] − self[j] for i < j",
+                 .meta = composite(row_pairs_body),
+                 .kernels = {},
+                 .derivatives = by_body,
+                 .flops = by_body,
+                 .examples = {"f32[4,5]", "f32[4,5] 1.0"},
+                 .facts = {.autocast = Autocast::fp32}});
+  ops.push_back({.schema = "_pdist_forward(Tensor self, float p=2) -> Tensor",
+                 .summary = "p-norm of self[i] − self[j] for i < j, of a contiguous matrix",
+                 .meta = row_pairs_meta,
+                 .kernels = {},
+                 .derivatives = {{{"self"},
+                                  {"self", "result"},
+                                  [](Backward& b) -> Gradients {
+                                    return {Tensor(call<"_pdist_backward">(b.session, b.grad(), b("self"),
+                                                                           b["p"], b("result")))};
+                                  }}},
+                 .flops = [](const Call& c) -> FlopCount {
+                   return {.own = 3 * c.result_tensor().numel() * c.tensor("self").size(1)};
+                 },
+                 .examples = {"f32[4,5]"},
+                 .facts = {.node = "PdistBackward0"}});
+  ops.push_back({.schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+                 .summary = "gradient of the rows",
+                 .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+                 .kernels = {{DeviceType::cuda, row_pairs_backward_cuda}},
+                 .derivatives = {{{"grad"}, {}, not_implemented},
+                                 {{"self"}, {}, not_implemented},
+                                 {{"pdist"}, {}, not_implemented}},
+                 .flops = [](const Call& c) -> FlopCount {
+                   return {.own = 4 * c.tensor("grad").numel() * c.tensor("self").size(1)};
+                 },
+                 .examples = {"f32[6] f32[4,5] 2.0 f32[6]"}});
+}
+
 void cross_meta(Call& c) {
   const Tensor &self = c.tensor("self"), &other = c.tensor("other");
   c.output(broadcast_all(c, std::array{&self, &other}), result_type({&self, &other}));
@@ -168,6 +227,7 @@ void add_cross_products(std::vector<Op>& ops) {
 
 void add_vector_geometry_operators(std::vector<Op>& ops) {
   add_cross_products(ops);
+  add_row_pairs(ops);
   ops.push_back({.schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
                  .summary = "|x1[i] − x2[j]|, by a product of matrices",
                  .meta = distances_meta,
