@@ -1,6 +1,7 @@
 // Runs the text cases of this folder (*.case).
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -88,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(, TextCases, testing::ValuesIn(all_cases()),
 
 // A case that is wrong must not be passed over.
 TEST(CaseFile, WhatIsNoCaseIsAnError) {
-  const std::string file = testing::TempDir() + "metaprof_wrong.case";
+  const std::string file = testing::TempDir() + "metaprof_wrong" + std::to_string(getpid()) + ".case";
   const auto refuses = [&](const std::string& text, const std::string& message) {
     std::ofstream(file) << text;
     try {

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +15,7 @@ const std::string kBase = "tests/data/fixtures/base.pt2";  // Linear(4, 3), relu
 const std::string kTrace = "tests/data/traces/two_layers.trace";
 
 std::string temporary(const std::string& name) {
-  return testing::TempDir() + "metaprof_profile_test_" + name;
+  return testing::TempDir() + "metaprof_profile_test_" + std::to_string(getpid()) + name;
 }
 
 TEST(Profile, ShowsATableAndEndsWithWhetherItFits) {

@@ -1,5 +1,7 @@
 // The reports of `metaprof profile` that are files.
 
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -12,7 +14,7 @@ using Json = nlohmann::json;
 const std::string kBase = "tests/data/fixtures/base.pt2";  // Linear(4, 3), relu, cross-entropy
 
 TEST(ReportFiles, AllFormsAtOnce) {
-  const std::string base = testing::TempDir() + "metaprof_forms";
+  const std::string base = testing::TempDir() + "metaprof_forms" + std::to_string(getpid());
   const Outcome outcome =
       run_program("profile " + kBase + " --optimizer none --per-node --json " + base + ".json --csv " + base +
                   ".csv --html " + base + ".html --chrome-trace " + base + ".trace.json --snapshot " + base +
@@ -38,7 +40,8 @@ TEST(ReportFiles, OneOfThemCanGoToStdout) {
 
 TEST(ReportFiles, NodesFollowTheSchema) {
   for (const char* granularity : {"module", "function", "operator"}) {
-    const std::string file = testing::TempDir() + "metaprof_nodes_schema.json";
+    const std::string file =
+        testing::TempDir() + "metaprof_nodes_schema" + std::to_string(getpid()) + ".json";
     ASSERT_EQ(run_program("profile " + kBase + " --optimizer none --per-node --granularity " + granularity +
                           " --json " + file)
                   .exit_code,

@@ -1,6 +1,7 @@
 #include "frontend/workspace_table.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -78,7 +79,7 @@ TEST(WorkspaceTable, KnowsNothingOfOtherOperations) {
 }
 
 std::string message_for(const std::string& text, const std::string& device = "h200") {
-  const std::string path = testing::TempDir() + "workspaces.jsonl";
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + "workspaces.jsonl";
   std::ofstream(path) << text;
   try {
     WorkspaceTable table(path, device);

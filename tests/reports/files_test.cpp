@@ -3,6 +3,7 @@
 // the difference that git shows.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -206,7 +207,7 @@ TEST(JsonText, EscapesWhatJsonAndHtmlNeed) {
 
 // What Python makes of it, as its own JSON.
 Json unpickled(const std::string& pickle) {
-  const std::string base = testing::TempDir() + "metaprof_pickle";
+  const std::string base = testing::TempDir() + "metaprof_pickle" + std::to_string(getpid());
   std::ofstream(base, std::ios::binary) << pickle;
   const std::string script =
       "import json, pickle, pickletools, sys\n"
@@ -290,7 +291,7 @@ TEST_F(TwoLayersFiles, SnapshotEndsWhereMemoryRunsOut) {
 TEST_F(TwoLayersFiles, TheFrameworkReadsTheSnapshot) {
   const char* python = std::getenv("METAPROF_TORCH_PYTHON");
   if (!python) GTEST_SKIP() << "METAPROF_TORCH_PYTHON does not name a Python that has PyTorch";
-  const std::string base = testing::TempDir() + "metaprof_snapshot";
+  const std::string base = testing::TempDir() + "metaprof_snapshot" + std::to_string(getpid());
   std::ofstream(base + ".pickle", std::ios::binary) << memory_snapshot(allocator_history(trace, {}));
   const std::string script =
       "import pickle, sys\n"
@@ -318,7 +319,7 @@ std::string browser() {
 
 // The page's body tag after its script has run: what was painted.
 std::string rendered(const std::string& page) {
-  const std::string base = testing::TempDir() + "metaprof_page";
+  const std::string base = testing::TempDir() + "metaprof_page" + std::to_string(getpid());
   std::ofstream(base + ".html") << page;
   const std::string command =
       "timeout 120 " + browser() +

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -181,7 +182,8 @@ TEST(ProfileJson, FollowsItsSchema) {
   std::string files;
   int number = 0;
   for (const ProfileReport& report : {full, failed, report_of(parse_trace(""))}) {
-    const std::string file = folder + "metaprof_profile_" + std::to_string(number++) + ".json";
+    const std::string file =
+        folder + "metaprof_profile_" + std::to_string(getpid()) + "_" + std::to_string(number++) + ".json";
     std::ofstream(file) << profile_json(report);
     files += " '" + file + "'";
   }
