@@ -106,6 +106,7 @@ class SmallVector {
   T* inline_data() { return reinterpret_cast<T*>(inline_); }
 
   void grow(size_t count) {
+    // T may be a pointer. NOLINTNEXTLINE(bugprone-sizeof-expression)
     T* bigger = static_cast<T*>(::operator new(count * sizeof(T)));
     std::uninitialized_move(begin(), end(), bigger);
     std::destroy(begin(), end());
@@ -135,7 +136,7 @@ class SmallVector {
   T* data_ = inline_data();
   uint32_t size_ = 0;
   uint32_t capacity_ = N;
-  alignas(T) unsigned char inline_[N * sizeof(T)];
+  alignas(T) unsigned char inline_[N * sizeof(T)];  // NOLINT(bugprone-sizeof-expression)
 };
 
 }  // namespace metaprof

@@ -120,7 +120,7 @@ bool has_format(const Call& c, const Tensor& self) {
 }
 
 // to.*: itself if nothing changes, else a copy.
-void to_body(Call& c, Value dtype, Value device) {
+void to_body(Call& c, const Value& dtype, const Value& device) {
   const Tensor& self = c.tensor("self");
   const bool copy = c.boolean("copy");
   const bool same = (dtype.is_none() || dtype.integer() == static_cast<int64_t>(self.dtype())) &&

@@ -56,16 +56,16 @@ void embedding_bag_body(Call& c) {
   int64_t padding = -1;
   if (c.op.schema.find(name_hash("padding_idx")) >= 0 && c.given("padding_idx"))
     padding = wrap_dim(c.integer("padding_idx"), weight.size(0));
-  const auto run = [&](Results results) {
+  const auto give = [&](const Results& results) {
     for (size_t i = 0; i < 4; ++i) c.result(results[i]);
   };
   if (weight.requires_grad()) {
-    run(call<"_embedding_bag">(c.session, weight, indices, offsets, c["scale_grad_by_freq"], c["mode"],
-                               c["sparse"], c["per_sample_weights"], c["include_last_offset"], padding));
+    give(call<"_embedding_bag">(c.session, weight, indices, offsets, c["scale_grad_by_freq"], c["mode"],
+                                c["sparse"], c["per_sample_weights"], c["include_last_offset"], padding));
   } else {
-    run(call<"_embedding_bag_forward_only">(c.session, weight, indices, offsets, c["scale_grad_by_freq"],
-                                            c["mode"], c["sparse"], c["per_sample_weights"],
-                                            c["include_last_offset"], padding));
+    give(call<"_embedding_bag_forward_only">(c.session, weight, indices, offsets, c["scale_grad_by_freq"],
+                                             c["mode"], c["sparse"], c["per_sample_weights"],
+                                             c["include_last_offset"], padding));
   }
 }
 

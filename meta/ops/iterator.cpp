@@ -130,8 +130,8 @@ Sizes result_strides(SizesView sizes, std::span<const Tensor* const> operands) {
   SmallVector<int, 6> order;
   for (int d = dims - 1; d >= 0; --d) order.push_back(d);
   auto should_swap = [&](int a, int b) {
-    for (size_t i = 0; i < strides.size(); ++i) {
-      const int64_t x = strides[i][size_t(a)], y = strides[i][size_t(b)];
+    for (const Sizes& of_operand : strides) {
+      const int64_t x = of_operand[size_t(a)], y = of_operand[size_t(b)];
       if (x == 0 || y == 0) continue;
       if (x != y) return x < y ? -1 : 1;
       if (sizes[size_t(a)] > sizes[size_t(b)]) return 1;

@@ -95,7 +95,7 @@ constexpr double kCosineEpsilon = 1e-12f;
 
 Tensor squared_length(const Tensor& x, const Tensor& y, int64_t dim, bool with_epsilon) {
   const Tensor product = mul(x, y);
-  const Tensor total = sum(product, Sizes{dim}, false);
+  Tensor total = sum(product, Sizes{dim}, false);
   if (!with_epsilon) return total;
   return call<"add.Scalar">(session_of(x), total, kCosineEpsilon);
 }

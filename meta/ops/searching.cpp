@@ -43,7 +43,7 @@ void nonzero_numpy_body(Call& c) {
 
 // Sums of thread blocks, then their cumulative sums (aten/src/ATen/native/cuda/Nonzero.cu).
 void nonzero_static_cuda(Call& c) {
-  constexpr int64_t kBlockElements = 512 * 16;
+  constexpr int64_t kBlockElements = int64_t{512} * 16;
   const Tensor self = c.contiguous(c.tensor("self"));
   c.allocate(0);
   if (c.result_tensor().numel() == 0 || self.numel() == 0) return;

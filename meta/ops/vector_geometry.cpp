@@ -12,7 +12,7 @@
 namespace metaprof {
 namespace {
 
-Tensor mT(const Tensor& a) { return call<"mT">(session_of(a), a); }
+Tensor transposed(const Tensor& a) { return call<"mT">(session_of(a), a); }
 Tensor matmul(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
 Tensor cat(Tensor a, Tensor b, Tensor c, int64_t dim) {
   Session& session = session_of(a);
@@ -46,7 +46,7 @@ void euclidean_kernel(Call& c) {
   // The parts are moved into the joined matrices.
   const Tensor left = cat(Tensor(call<"mul.Scalar">(s, x1, -2)), std::move(norms1), std::move(ones1), -1);
   const Tensor right = cat(x2, std::move(ones2), std::move(norms2), -1);
-  const Tensor product = matmul(left, mT(right));
+  const Tensor product = matmul(left, transposed(right));
   call<"clamp_min_">(s, product, 0);
   call<"sqrt_">(s, product);
   c.results[0] = Value(product);
@@ -59,7 +59,7 @@ Gradients euclidean_gradients(Backward& b) {
   // All of it lives until the end.
   const Tensor product1 = matmul(ratio, x2), total1 = sum(ratio, Sizes{-1}, true), own1 = x1 * total1;
   const Tensor gradient1 = own1 - product1;
-  const Tensor product2 = matmul(mT(ratio), x1), total2 = sum(ratio, Sizes{-2}, false);
+  const Tensor product2 = matmul(transposed(ratio), x1), total2 = sum(ratio, Sizes{-2}, false);
   const Tensor own2 = x2 * unsqueeze(total2, -1);
   return {gradient1, own2 - product2};
 }
@@ -248,8 +248,8 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
                        {{"x2"},
                         {"x1", "x2", "result"},
                         [](Backward& b) -> Gradients {
-                          const Tensor distances = contiguous(mT(b("result")));
-                          const Tensor grad = contiguous(mT(b.grad()));
+                          const Tensor distances = contiguous(transposed(b("result")));
+                          const Tensor grad = contiguous(transposed(b.grad()));
                           return {distance_gradient(b, grad, b("x2"), b("x1"), distances)};
                         }}},
        .flops = [](const Call& c) -> FlopCount {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 #include <set>
 
 #include "meta/step/conversions.h"
@@ -84,10 +85,10 @@ class Sources {
   ValueId value_of_variable(size_t index, std::string_view name) const {
     const Place& place = frames_.places[index];
     if (name.empty() || place.frames.empty()) return kNoValue;
-    const auto& statements = frames_.frames[size_t(place.frames.back())].statements;
-    for (auto it = statements.rbegin(); it != statements.rend(); ++it) {
-      const Statement& statement = frames_.statements[size_t(*it)];
-      if (*it >= place.statements.back() || statement.names.size() != 1 || statement.names[0] != name)
+    for (const int number :
+         std::ranges::reverse_view(frames_.frames[size_t(place.frames.back())].statements)) {
+      const Statement& statement = frames_.statements[size_t(number)];
+      if (number >= place.statements.back() || statement.names.size() != 1 || statement.names[0] != name)
         continue;
       const GraphNode& last = graph_.nodes[size_t(statement.last_node)];
       if (last.targets.size() != 1 || last.targets[0].values.size() != 1) return kNoValue;

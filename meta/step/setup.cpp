@@ -76,9 +76,12 @@ class Placement {
   }
 
   // Buffers that are no part of the state are computed by constructors in a dtype of their own (rotary
-  // frequencies).
-  DType in_precision(DType dtype, const ProgramInput& input) const {
-    if (dtype != DType::f32 || (input.kind == ProgramInput::Kind::buffer && !input.persistent)) return dtype;
+  // frequencies); a number (`torch.tensor(scale)`) has the default one.
+  DType in_precision(const TensorFacts& facts, const ProgramInput& input) const {
+    const DType dtype = facts.dtype;
+    const bool computed =
+        input.kind == ProgramInput::Kind::buffer && !input.persistent && !facts.sizes.empty();
+    if (dtype != DType::f32 || computed) return dtype;
     if (options_.precision == "bf16") return DType::bf16;
     if (options_.precision == "fp16") return DType::f16;
     return dtype;
@@ -93,7 +96,7 @@ class Placement {
                               ? Device{DeviceType::cpu}
                               : facts.device.value_or(session_.profile.device());
     Tensor tensor =
-        session_.empty_strided(facts.sizes, strides, in_precision(facts.dtype, program_.inputs[i]), device);
+        session_.empty_strided(facts.sizes, strides, in_precision(facts, program_.inputs[i]), device);
     session_.trace.storages[tensor->storage->id].name = session_.trace.intern(name);
     return tensor;
   }

@@ -1,5 +1,6 @@
 // The reports of `metaprof profile` that are files.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -42,10 +43,8 @@ TEST(ReportFiles, NodesFollowTheSchema) {
   for (const char* granularity : {"module", "function", "operator"}) {
     const std::string file =
         testing::TempDir() + "metaprof_nodes_schema" + std::to_string(getpid()) + ".json";
-    ASSERT_EQ(run_program("profile " + kBase + " --optimizer none --per-node --granularity " + granularity +
-                          " --json " + file)
-                  .exit_code,
-              0);
+    const std::string options = fmt::format("--optimizer none --per-node --granularity {}", granularity);
+    ASSERT_EQ(run_program(fmt::format("profile {} {} --json {}", kBase, options, file)).exit_code, 0);
     const int status = std::system(
         (METAPROF_PYTHON " tests/validate_json.py reports/schema/profile.schema.json " + file).c_str());
     if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";

@@ -2,6 +2,7 @@
 // in tests/data/reports. After a change that is meant: METAPROF_WRITE_GOLDEN=1 ./test reports, and look at
 // the difference that git shows.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,17 +32,17 @@ const Rates kRates{.bytes_per_second = 1e6, .flops_f64 = 1e6, .flops_f32 = 1e6, 
 class TwoLayersFiles : public testing::Test {
  protected:
   TwoLayersFiles() {
-    report.model = "two_layers";
-    report.device = "toy";
-    report.device_title = "Toy 4000";
-    report.device_memory = {4000};
-    report.options = {{"precision", std::string("fp32")}, {"steps", int64_t{2}}, {"fused", false}};
-    report.module_types = {{"", "demo.TwoLayers"}, {"fc1", "torch.nn.modules.linear.Linear"}};
+    report_.model = "two_layers";
+    report_.device = "toy";
+    report_.device_title = "Toy 4000";
+    report_.device_memory = {4000};
+    report_.options = {{"precision", std::string("fp32")}, {"steps", int64_t{2}}, {"fused", false}};
+    report_.module_types = {{"", "demo.TwoLayers"}, {"fc1", "torch.nn.modules.linear.Linear"}};
     ExactAllocator allocator;
-    report.memory = profile_memory(trace, DeviceType::cuda, allocator);
-    report.counts = count(trace, kRates);
-    report.nodes = profile_nodes(trace, DeviceType::cuda, Granularity::module, kRates);
-    at_peak = peak_moment(trace, DeviceType::cuda, SIZE_MAX).largest;
+    report_.memory = profile_memory(trace_, DeviceType::cuda, allocator);
+    report_.counts = count(trace_, kRates);
+    report_.nodes = profile_nodes(trace_, DeviceType::cuda, Granularity::module, kRates);
+    at_peak_ = peak_moment(trace_, DeviceType::cuda, SIZE_MAX).largest;
   }
 
   static void expect_golden(const std::string& name, const std::string& text) {
@@ -50,44 +51,44 @@ class TwoLayersFiles : public testing::Test {
     EXPECT_EQ(text, read_file(file)) << name;
   }
 
-  const Trace trace = parse_trace(read_file("tests/data/traces/two_layers.trace"));
-  ProfileReport report;
-  std::vector<LargeStorage> at_peak;
+  const Trace trace_ = parse_trace(read_file("tests/data/traces/two_layers.trace"));
+  ProfileReport report_;
+  std::vector<LargeStorage> at_peak_;
 };
 
 TEST_F(TwoLayersFiles, TableOfNodesAsText) {
-  const std::string text = profile_text(report, {});
+  const std::string text = profile_text(report_, {});
   expect_golden("nodes.txt", text.substr(0, text.find("\nTotals")));
 }
 
-TEST_F(TwoLayersFiles, Markdown) { expect_golden("nodes.md", profile_markdown(report, {})); }
+TEST_F(TwoLayersFiles, Markdown) { expect_golden("nodes.md", profile_markdown(report_, {})); }
 
 TEST_F(TwoLayersFiles, Csv) {
-  expect_golden("nodes.csv", profile_csv(report, {}));
-  report.nodes.reset();
-  expect_golden("modules.csv", profile_csv(report, {}));
+  expect_golden("nodes.csv", profile_csv(report_, {}));
+  report_.nodes.reset();
+  expect_golden("modules.csv", profile_csv(report_, {}));
 }
 
 TEST_F(TwoLayersFiles, TopIsTheLargestOfAllLevels) {
-  report.nodes.reset();
+  report_.nodes.reset();
   TextOptions options;
   options.top = 2;
   options.sort = "saved";
   options.columns = {"saved"};
-  EXPECT_EQ(profile_csv(report, options), "module,saved\n(root),640\nfc2,512\n");
+  EXPECT_EQ(profile_csv(report_, options), "module,saved\n(root),640\nfc2,512\n");
 }
 
 TEST_F(TwoLayersFiles, FoldedStacksSumToThePeak) {
-  const std::string text = folded_stacks(at_peak);
+  const std::string text = folded_stacks(at_peak_);
   expect_golden("folded", text);
   int64_t sum = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) sum += std::stoll(line.substr(line.rfind(' ')));
-  EXPECT_EQ(sum, report.memory.peak.bytes.count);
+  EXPECT_EQ(sum, report_.memory.peak.bytes.count);
 }
 
 TEST_F(TwoLayersFiles, ChromeTrace) {
-  const std::string text = chrome_trace(schedule(trace, DeviceType::cuda, kRates), "two_layers");
+  const std::string text = chrome_trace(schedule(trace_, DeviceType::cuda, kRates), "two_layers");
   expect_golden("chrome.json", text);
   // Slices of a track lie beside or within each other, as viewers demand; counters have the live bytes.
   const Json events = Json::parse(text)["traceEvents"];
@@ -108,10 +109,10 @@ TEST_F(TwoLayersFiles, ChromeTrace) {
     for (const Json& bytes : event["args"]) total += bytes.get<int64_t>();
     most = std::max(most, total);
   }
-  EXPECT_EQ(most, report.memory.peak.bytes.count);
+  EXPECT_EQ(most, report_.memory.peak.bytes.count);
 }
 
-TEST_F(TwoLayersFiles, Graph) { expect_golden("dot", graph_dot(report)); }
+TEST_F(TwoLayersFiles, Graph) { expect_golden("dot", graph_dot(report_)); }
 
 // Six calls in a.0, a.1 and b: clusters within clusters, and with less room one node for each.
 TEST_F(TwoLayersFiles, LargeGraphsAreDrawnAsModules) {
@@ -121,29 +122,29 @@ TEST_F(TwoLayersFiles, LargeGraphsAreDrawnAsModules) {
     const std::string path(module), outer = path.substr(0, path.find('.'));
     if (outer != path) text += "# enter " + outer + "\n";
     for (const char* leaf : {"lin", "act"}) {
-      text += "# enter " + path + "\n# enter " + path + "." + leaf + "\n> x::op f32[2]@" +
-              std::to_string(storage);
+      const std::string leaf_path = fmt::format("{}.{}", path, leaf);
+      text += fmt::format("# enter {}\n# enter {}\n> x::op f32[2]@{}", path, leaf_path, storage);
       ++storage;
-      text += "\n+ " + std::to_string(storage) + " 8 activation\n< f32[2]@" + std::to_string(storage) +
-              "\n# leave " + path + "." + leaf + "\n# leave " + path + "\n";
+      text += fmt::format("\n+ {0} 8 activation\n< f32[2]@{0}\n# leave {1}\n# leave {2}\n", storage,
+                          leaf_path, path);
     }
     if (outer != path) text += "# leave " + outer + "\n";
   }
-  report.nodes = profile_nodes(parse_trace(text), DeviceType::cuda, Granularity::module, kRates);
+  report_.nodes = profile_nodes(parse_trace(text), DeviceType::cuda, Granularity::module, kRates);
   const auto count_of = [](const std::string& dot, const std::string& word) {
     size_t count = 0;
     for (size_t at = 0; (at = dot.find(word, at)) != std::string::npos; ++at) ++count;
     return count;
   };
-  const std::string whole = graph_dot(report);
+  const std::string whole = graph_dot(report_);
   EXPECT_EQ(count_of(whole, " [label="), 7u) << whole;
   EXPECT_EQ(count_of(whole, "subgraph"), 4u) << whole;
   EXPECT_NE(whole.find("subgraph \"cluster_a.0\""), std::string::npos) << whole;
   // Two levels deep: the input, a.0, a.1, and b's two modules, which are as deep.
-  const std::string five = graph_dot(report, {.most_nodes = 5});
+  const std::string five = graph_dot(report_, {.most_nodes = 5});
   EXPECT_EQ(count_of(five, " [label="), 5u) << five;
   EXPECT_NE(five.find("[label=\"0\\n2 nodes"), std::string::npos) << five;
-  const std::string three = graph_dot(report, {.most_nodes = 3});
+  const std::string three = graph_dot(report_, {.most_nodes = 3});
   EXPECT_EQ(count_of(three, " [label="), 3u) << three;
   EXPECT_NE(three.find("[label=\"a\\n4 nodes"), std::string::npos) << three;
 }
@@ -151,7 +152,7 @@ TEST_F(TwoLayersFiles, LargeGraphsAreDrawnAsModules) {
 TEST_F(TwoLayersFiles, GraphvizDrawsTheGraph) {
   std::string svg;
   try {
-    svg = svg_of_dot(graph_dot(report));
+    svg = svg_of_dot(graph_dot(report_));
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
@@ -161,7 +162,7 @@ TEST_F(TwoLayersFiles, GraphvizDrawsTheGraph) {
 }
 
 TEST_F(TwoLayersFiles, PageHasItsDataAndNothingFromElsewhere) {
-  const std::string page = html_page(report, schedule(trace, DeviceType::cuda, kRates), at_peak);
+  const std::string page = html_page(report_, schedule(trace_, DeviceType::cuda, kRates), at_peak_);
   for (const char* elsewhere : {"http://", "https://", "src=", "@import", "url("})
     EXPECT_EQ(page.find(elsewhere), std::string::npos) << elsewhere;
   const std::string opening = "<script type=\"application/json\" id=\"data\">";
@@ -177,7 +178,7 @@ TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
       "f32[2]@1\n# "
       "leave \"</script>\\x01;|\\\"\"\n");
   ExactAllocator allocator;
-  ProfileReport strange = report;
+  ProfileReport strange = report_;
   strange.memory = profile_memory(evil, DeviceType::cuda, allocator);
   strange.nodes = profile_nodes(evil, DeviceType::cuda, Granularity::function, kRates);
   const auto alive = peak_moment(evil, DeviceType::cuda, SIZE_MAX).largest;
@@ -260,7 +261,7 @@ TEST(Pickle, WritesWhatPythonReads) {
 }
 
 TEST_F(TwoLayersFiles, Snapshot) {
-  const std::string pickle = memory_snapshot(allocator_history(trace, {}));
+  const std::string pickle = memory_snapshot(allocator_history(trace_, {}));
   const Json json = unpickled(pickle);
   expect_golden("snapshot.json", json.dump(1) + "\n");
   // Live bytes from the events are those of the segments' blocks.
@@ -281,7 +282,7 @@ TEST_F(TwoLayersFiles, Snapshot) {
 TEST_F(TwoLayersFiles, SnapshotEndsWhereMemoryRunsOut) {
   CachingAllocatorOptions options;
   options.device.capacity = 1;
-  const Json json = unpickled(memory_snapshot(allocator_history(trace, options)));
+  const Json json = unpickled(memory_snapshot(allocator_history(trace_, options)));
   EXPECT_EQ(json["device_traces"][0].back()["action"], "oom");
   EXPECT_EQ(json["device_traces"][0].back()["size"], 256);
   EXPECT_EQ(json["segments"], Json::array());
@@ -292,7 +293,7 @@ TEST_F(TwoLayersFiles, TheFrameworkReadsTheSnapshot) {
   const char* python = std::getenv("METAPROF_TORCH_PYTHON");
   if (!python) GTEST_SKIP() << "METAPROF_TORCH_PYTHON does not name a Python that has PyTorch";
   const std::string base = testing::TempDir() + "metaprof_snapshot" + std::to_string(getpid());
-  std::ofstream(base + ".pickle", std::ios::binary) << memory_snapshot(allocator_history(trace, {}));
+  std::ofstream(base + ".pickle", std::ios::binary) << memory_snapshot(allocator_history(trace_, {}));
   const std::string script =
       "import pickle, sys\n"
       "from torch.cuda import _memory_viz as viz\n"
@@ -333,7 +334,7 @@ std::string rendered(const std::string& page) {
 
 TEST_F(TwoLayersFiles, ABrowserPaintsThePage) {
   if (browser().empty()) GTEST_SKIP() << "there is no chromium";
-  const std::string body = rendered(html_page(report, schedule(trace, DeviceType::cuda, kRates), at_peak));
+  const std::string body = rendered(html_page(report_, schedule(trace_, DeviceType::cuda, kRates), at_peak_));
   if (body.empty()) GTEST_SKIP() << "chromium does not run here";
   EXPECT_NE(body.find("data-ready=\"yes\""), std::string::npos) << body;
   EXPECT_NE(body.find("data-rows=\"5\""), std::string::npos) << body;
@@ -376,7 +377,7 @@ TEST_F(TwoLayersFiles, ABrowserFollowsTheUser) {
     fire(get('treemap'), 'click', 0.1, 0.5);
     seen.inside = get('crumbs').textContent;
   </script></body>)js";
-  std::string page = html_page(report, schedule(trace, DeviceType::cuda, kRates), at_peak);
+  std::string page = html_page(report_, schedule(trace_, DeviceType::cuda, kRates), at_peak_);
   page.replace(page.rfind("</body>"), 7, user);
   const std::string body = rendered(page);
   if (body.empty()) GTEST_SKIP() << "chromium does not run here";
@@ -401,7 +402,7 @@ TEST_F(TwoLayersFiles, ABrowserPaintsAHundredThousandEvents) {
   }
   const Schedule laid_out = schedule(many, DeviceType::cuda, kRates);
   ASSERT_EQ(laid_out.moments.size(), 99000u);
-  const std::string body = rendered(html_page(report, laid_out, at_peak));
+  const std::string body = rendered(html_page(report_, laid_out, at_peak_));
   if (body.empty()) GTEST_SKIP() << "chromium does not run here";
   EXPECT_NE(body.find("data-changes=\"99000\""), std::string::npos) << body;
   EXPECT_NE(body.find("data-timeline=\"gradient:"), std::string::npos) << body;

@@ -79,6 +79,21 @@ TEST(Constants, NumbersAndListsOfIndicesAreMadeOnTheHost) {
   EXPECT_FALSE(model.on_host(5)) << "an attribute of the model: nothing that its source makes";
 }
 
+// In a model of 16 bits: `register_buffer("scale", torch.tensor(8.0), persistent=False)` is one, what a
+// constructor computes (rotary frequencies) has the type that it was computed in.
+TEST(Constants, ABufferThatIsANumberHasTheDefaultType) {
+  Model model;
+  model.input(ProgramInput::Kind::buffer, "scale", DType::f32, {});
+  model.input(ProgramInput::Kind::buffer, "frequencies", DType::f32, {32});
+  for (ProgramInput& input : model.program.inputs) input.persistent = false;
+  StepOptions options;
+  options.precision = "bf16";
+  const auto session = make_session(*find_device("h200"));
+  const Placed placed = place(*session, model.program, options);
+  EXPECT_EQ(placed.inputs[0].tensor().dtype(), DType::bf16);
+  EXPECT_EQ(placed.inputs[1].tensor().dtype(), DType::f32);
+}
+
 // x[[0, 2]]: the list is moved to the device (2 · 8 bytes) before it indexes, and that tensor is what the
 // node keeps.
 TEST(Constants, AListMovesBeforeItIndexes) {
