@@ -130,8 +130,35 @@ void refresh_view_history(const Tensor& view) {
   view->output_nr = again->output_nr;
 }
 
+namespace {
+
+const Edge* edge_to(const Node& node, const TensorImpl* tensor) {
+  for (const Edge& edge : node.next)
+    if (edge.valid() && edge.input_nr < edge.node->inputs() &&
+        edge.node->metadata[edge.input_nr].get() == tensor)
+      return &edge;
+  return nullptr;
+}
+
+// Who made the tensor keeps the geometry that it had; if that was an operator in place, so does who made it
+// before.
+void keep_geometry(const Tensor& tensor) {
+  const Geometry before(alias(tensor));
+  Node* node = grad_fn(tensor);
+  uint32_t output = tensor->output_nr;
+  while (node && node->metadata[output].get() == tensor.get()) {
+    node->metadata[output] = before;
+    const Edge* edge = edge_to(*node, tensor.get());
+    if (!edge) return;
+    node = edge->node.get();
+    output = edge->input_nr;
+  }
+}
+
+}  // namespace
+
 void change_geometry(const Tensor& self, SizesView sizes, SizesView strides, int64_t offset) {
-  if (self->grad_fn) grad_fn(self)->metadata[self->output_nr] = Geometry(alias(self));
+  if (self->grad_fn) keep_geometry(self);
   self->sizes = Sizes(sizes);
   self->strides = Sizes(strides);
   self->offset = offset;
