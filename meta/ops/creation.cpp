@@ -322,6 +322,9 @@ void add_copies(std::vector<Op>& ops) {
                  .flops = free_of_flops,
                  .examples = {"f32[2,3] 1"},
                  .facts = {.node = "FillBackward2"}});
+}
+
+void add_conversions(std::vector<Op>& ops) {
   ops.push_back(
       {.schema =
            "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
@@ -359,6 +362,15 @@ void add_copies(std::vector<Op>& ops) {
                  .derivatives = by_body,
                  .flops = by_body,
                  .examples = {"f32[2] 7"}});
+  ops.push_back(
+      {.schema = "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
+                 "MemoryFormat? memory_format=None) -> Tensor(a)",
+       .summary = "itself, or a copy of the other's dtype on its device",
+       .meta = composite([](Call& c) { to_body(c, c.tensor("other").dtype(), c.tensor("other").device()); }),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2] f64[3]", "f32[2] f32[3]"}});
 }
 
 // What exporters write into programs to check them; running the module does none of it.
@@ -391,6 +403,7 @@ void add_creation_operators(std::vector<Op>& ops) {
   add_factories(ops);
   add_likes(ops);
   add_copies(ops);
+  add_conversions(ops);
   add_export_checks(ops);
 }
 

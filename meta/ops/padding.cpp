@@ -201,9 +201,37 @@ void pad_body(Call& c) {
   c.result(Tensor(call<"replication_pad3d">(s, self, pad)));
 }
 
+// aten/src/ATen/native/PackedSequence.cpp: each sequence is copied to its place in a full tensor.
+void pad_sequence_body(Call& c) {
+  Session& s = c.session;
+  const Value::Tensors& sequences = c.tensors("sequences");
+  if (sequences.empty()) c.error("expects at least one sequence");
+  const bool batch_first = c.boolean("batch_first"), left = c["padding_side"].string() == "left";
+  const auto count = int64_t(sequences.size());
+  int64_t longest = 0;
+  for (const Tensor& sequence : sequences) longest = std::max(longest, sequence.size(0));
+  const Tensor& first = sequences[0];
+  Sizes sizes = batch_first ? Sizes{count, longest} : Sizes{longest, count};
+  sizes.append(first.sizes().begin() + 1, first.sizes().end());
+  const Tensor out = call<"full">(s, sizes, c["padding_value"], first.dtype(), Value(), first.device());
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor& sequence = sequences[size_t(i)];
+    const int64_t length = sequence.size(0), start = left ? longest - length : 0;
+    const Tensor whole = batch_first ? select(out, 0, i) : out;
+    const Tensor part = call<"narrow">(s, whole, 0, start, length);
+    copy_(batch_first ? part : select(part, 1, i), sequence);
+  }
+  c.result(out);
+}
+
 }  // namespace
 
 void add_padding_operators(std::vector<Op>& ops) {
+  ops.push_back(
+      composite_of("pad_sequence(Tensor[] sequences, bool batch_first=False, float "
+                   "padding_value=0., str padding_side=\"right\") -> Tensor",
+                   "sequences side by side, the shorter ones padded", pad_sequence_body,
+                   {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"}));
   ops.push_back(
       composite_of("pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
                    "self padded", pad_body, {"f32[2,3] (1 1)", "f32[2,3] (1 1) \"reflect\""}));

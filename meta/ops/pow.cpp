@@ -125,6 +125,15 @@ void add_float_power(std::vector<Op>& ops) {
                                c.result(pow(to(c.tensor("self"), dtype), c["exponent"]));
                              },
                              {"f32[2,3] 2"}));
+  ops.push_back(composite_of("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+                             "self^exponent in double precision",
+                             [](Call& c) {
+                               const DType dtype = double_type(c["self"], c["exponent"]);
+                               const Value base = is_complex(dtype) ? c["self"] : Value(c.real("self"));
+                               const Tensor exponent = to(c.tensor("exponent"), dtype);
+                               c.result(Tensor(call<"pow.Scalar">(c.session, base, exponent)));
+                             },
+                             {"2 f32[2,3]"}));
 }
 
 // --- exponentials and logarithms of two

@@ -66,6 +66,30 @@ void repeat_interleave_body(Call& c) {
   c.result(Tensor(call<"flatten.using_ints">(c.session, copy, dim, dim + 1)));
 }
 
+// aten/src/ATen/native/Repeat.h: where each run ends, then the places.
+void run_places_meta(Call& c) {
+  if (c.tensor("repeats").dim() != 1)
+    c.error(fmt::format("expects a vector of numbers, got {}", describe(c.tensor("repeats"))));
+  if (!c.given("output_size")) c.error("how many elements there will be is data: give output_size");
+  c.output(Sizes{c.integer("output_size")}, c.tensor("repeats").dtype());
+}
+
+void run_places_cuda(Call& c) {
+  const Tensor& repeats = c.tensor("repeats");
+  if (repeats.numel() == 0) return c.allocate(0);
+  const Tensor input = c.contiguous(repeats), ends = call<"cumsum">(c.session, input, 0);
+  c.allocate(0);
+}
+
+void repeat_each_body(Call& c) {
+  Tensor input = c.tensor("self"), repeats = c.tensor("repeats");
+  if (!c.given("dim")) input = call<"flatten.using_ints">(c.session, input, 0, -1);
+  const int64_t dim = wrap_dim(c.given("dim") ? c.integer("dim") : 0, input.dim());
+  if (repeats.numel() == 1) repeats = expand(reshape(repeats, Sizes{1}), Sizes{input.size(dim)});
+  const Tensor places = call<"repeat_interleave.Tensor">(c.session, repeats, c["output_size"]);
+  c.result(index_select(input, dim, places));
+}
+
 // --- roll
 
 void roll_meta(Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); }
@@ -132,6 +156,17 @@ void add_repeating_operators(std::vector<Op>& ops) {
                  .examples = {"f32[2,3] (2 1 3)", "f32[2] (1)"}});
   ops.push_back(composite_of("tile(Tensor self, SymInt[] dims) -> Tensor",
                              "self several times along the last dimensions", tile_body, {"f32[2,3] (2)"}));
+  ops.push_back({.schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+                 .summary = "each index as often as its number says",
+                 .meta = run_places_meta,
+                 .kernels = {{DeviceType::cuda, run_places_cuda}},
+                 .derivatives = not_differentiable,
+                 .flops = elementwise_flops<1>,
+                 .examples = {"i64[4] 2"}});
+  ops.push_back(
+      composite_of("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
+                   "output_size=None) -> Tensor",
+                   "each slice as often as its number says", repeat_each_body, {"f32[4,2] i64[4] 0 2"}));
   ops.push_back(
       composite_of("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
                    "SymInt? output_size=None) -> Tensor",

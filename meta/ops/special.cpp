@@ -267,6 +267,14 @@ void add_polynomials(std::vector<Op>& ops) {
 }  // namespace
 
 void add_special_operators(std::vector<Op>& ops) {
+  // aten/src/ATen/native/UnaryOps.cpp, special_ndtr.
+  ops.push_back(composite_of("special_ndtr(Tensor self) -> Tensor", "the normal distribution up to self",
+                             [](Call& c) {
+                               const Tensor scaled = c.tensor("self") * M_SQRT1_2;
+                               const Tensor error = call<"erf">(c.session, scaled), more = error + 1;
+                               c.result(more * 0.5);
+                             },
+                             {"f32[2,3]"}));
   add_error_functions(ops);
   add_logit(ops);
   add_gamma_functions(ops);

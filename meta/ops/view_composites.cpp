@@ -177,6 +177,11 @@ void narrow_body(Call& c) {
   c.result(Tensor(call<"slice.Tensor">(c.session, self, dim_of(c), start, start + length, 1)));
 }
 
+// Where it starts is data: the first place stands for all.
+void narrow_somewhere_body(Call& c) {
+  c.result(Tensor(call<"narrow">(c.session, c["self"], c["dim"], 0, c["length"])));
+}
+
 template <FixedString split>
 void chunk_into(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -321,6 +326,9 @@ void add_parts(std::vector<Op>& ops) {
   using Examples = std::vector<std::string_view>;
   add("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
       "a slice by start and length", narrow_body, Examples{"f32[8,3] 0 1 4"});
+  add("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+      "a slice by start and length", narrow_somewhere_body, Examples{"f32[8,3] 0 i64[] 4"},
+      Facts{.cudagraph_unsafe = true, .reads_data = true});
   add("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", "that many pieces",
       chunk_into<"split.Tensor">, Examples{"f32[7,2] 3"});
   add("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", "that many pieces",

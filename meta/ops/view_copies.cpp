@@ -129,11 +129,26 @@ void add_in_place(std::vector<Op>& ops) {
                                   {"f32[2,3] 0 1"}));
 }
 
+// The framework has no derivative for it.
+void narrow_copy_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  Sizes sizes = self.sizes();
+  sizes[size_t(wrap_dim(c.integer("dim"), self.dim()))] = c.integer("length");
+  c.output(sizes, self.dtype());
+}
+
 }  // namespace
 
 void add_view_copy_operators(std::vector<Op>& ops) {
   add_copies(ops);
   add_in_place(ops);
+  ops.push_back({.schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
+                 .summary = "a copy of a slice by start and length",
+                 .meta = narrow_copy_meta,
+                 .kernels = {},
+                 .derivatives = not_differentiable,
+                 .flops = free_of_flops,
+                 .examples = {"f32[8,3] 0 1 4"}});
 }
 
 }  // namespace metaprof
