@@ -23,6 +23,8 @@ const Registry& standard_registry() {
              add_linear_solver_operators,
              add_decomposition_operators,
              add_matrix_norm_operators,
+             add_tensor_equation_operators,
+             add_singular_value_operators,
              add_choice_operators,
              add_comparison_operators,
              add_activation_operators,

@@ -16,6 +16,8 @@ std::unique_ptr<Session> make_session(const DeviceProfile& profile);
 void add_linear_solver_operators(std::vector<Op>& ops);
 void add_decomposition_operators(std::vector<Op>& ops);
 void add_matrix_norm_operators(std::vector<Op>& ops);
+void add_tensor_equation_operators(std::vector<Op>& ops);
+void add_singular_value_operators(std::vector<Op>& ops);
 void add_alias_operators(std::vector<Op>& ops);
 void add_whole_tensor_operators(std::vector<Op>& ops);
 void add_view_operators(std::vector<Op>& ops);

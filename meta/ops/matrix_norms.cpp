@@ -91,6 +91,11 @@ void norm_body(Call& c) {
                                              c["keepdim"], c["dtype"])));
 }
 
+void nuclear_norm(Call& c, Value dims) {
+  c.result(
+      Tensor(call<"linalg_matrix_norm.str_ord">(c.session, c["self"], "nuc", std::move(dims), c["keepdim"])));
+}
+
 void norm_named_body(Call& c) {
   const Sizes both = c.given("dim") ? c.ints("dim") : Sizes{0, 1};
   c.result(Tensor(
@@ -117,6 +122,25 @@ void vander_body(Call& c) {
   sizes.back() = 1;
   const Tensor ones = call<"new_ones">(c.session, powers, sizes);
   c.result(Tensor(call<"cat">(c.session, Value::Tensors{ones, powers}, -1)));
+}
+
+// The older one: powers from left to right in a new matrix, then backwards unless they shall increase. What
+// it overwrites is saved for the powers' derivative: the framework refuses its backward, and so do we.
+void old_vander_body(Call& c) {
+  Session& s = c.session;
+  const Tensor& x = c.tensor("x");
+  if (x.dim() != 1) c.error(fmt::format("expects a vector, got {}", describe(x)));
+  const int64_t columns = c.given("N") ? c.integer("N") : x.size(0);
+  const DType dtype = is_integral(x.dtype(), true) ? DType::i64 : x.dtype();
+  const Tensor out = call<"empty.memory_format">(s, Sizes{x.size(0), columns}, dtype, Value(), x.device());
+  if (columns > 0) call<"fill_.Scalar">(s, select(out, 1, 0), 1);
+  if (columns > 1) {
+    const Tensor rest = call<"slice.Tensor">(s, out, 1, 1);
+    copy_(rest, unsqueeze(x, 1));
+    const Tensor powers = call<"cumprod">(s, rest, 1);
+    copy_(rest, powers);
+  }
+  c.result(c.boolean("increasing") ? out : flip(out, 1));
 }
 
 // By squaring: z holds A to powers of two.
@@ -160,88 +184,6 @@ void cond_body(Call& c) {
   c.result(squeeze(ratio, -1));
 }
 
-// 1/singular values, those below the tolerance 0.
-Tensor pseudo_inverse(Call& c) {
-  Session& s = c.session;
-  const Tensor& self = c.tensor("self");
-  const DType real = real_type(self.dtype());
-  Tensor atol = c.tensor("atol"), rtol = c.tensor("rtol");
-  const double epsilon = self.dtype() == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
-  const bool absolute = atol.defined();
-  if (!absolute) atol = call<"zeros">(s, Sizes{}, DType::f64, Value(), self.device());
-  if (!rtol.defined()) {
-    const double factor = absolute ? 0 : epsilon * double(std::max(self.size(-1), self.size(-2)));
-    rtol = call<"full">(s, Sizes{}, factor, DType::f64, Value(), self.device());
-  }
-  if (self.numel() == 0) {
-    Results parts = call<"svd">(s, self);
-    const Tensor inverse = call<"reciprocal">(s, parts[1]);
-    return matrix_product(parts[2] * unsqueeze(inverse, -2), adjoint(parts[0]));
-  }
-  if (c.boolean("hermitian")) {
-    Results parts = call<"linalg_eigh">(s, self);
-    const Tensor values = parts[0], vectors = parts[1], magnitudes = abs(values);
-    const Tensor largest = call<"amax">(s, magnitudes, Sizes{-1}, true);
-    const Tensor tolerance = call<"max.other">(s, unsqueeze(atol, -1), unsqueeze(rtol, -1) * largest);
-    const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
-    const Tensor inverse = call<"reciprocal">(s, values), keep = gt(magnitudes, tolerance);
-    const Tensor chosen = where(keep, inverse, zero);
-    return matrix_product(vectors * unsqueeze(chosen, -2), adjoint(vectors));
-  }
-  Results parts = call<"svd">(s, self);
-  const Tensor u = parts[0], values = parts[1], v = parts[2], largest = narrowed(values, -1, 0, 1);
-  Tensor tolerance;
-  {
-    const Tensor relative = unsqueeze(rtol, -1) * largest;
-    tolerance = call<"max.other">(s, unsqueeze(atol, -1), relative);
-  }
-  const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
-  const Tensor inverse = call<"reciprocal">(s, values), keep = gt(values, tolerance);
-  const Tensor chosen = where(keep, inverse, zero);
-  return matrix_product(v * unsqueeze(chosen, -2), adjoint(u));
-}
-
-void pinv_meta(Call& c) {
-  const Tensor& self = c.tensor("self");
-  if (self.dim() < 2) c.error(fmt::format("expects matrices, got {}", describe(self)));
-  c.output(with_batch(batch_of(self), {self.size(-1), self.size(-2)}), self.dtype());
-}
-
-void pinv_kernel(Call& c) {
-  const Tensor made = pseudo_inverse(c);
-  c.adopt(0, made);
-}
-
-// FunctionsManual.cpp, pinv_backward; the operands of its sums from right to left.
-Gradients pinv_gradient(Backward& b) {
-  const Tensor &inverse = b("result"), &a = b("self");
-  const Tensor inverse_h = adjoint(inverse), grad_h = adjoint(b.grad());
-  if (a.size(-2) <= a.size(-1)) {
-    const Tensor k = matrix_product(grad_h, inverse), right = matrix_product(k, inverse_h);
-    const Tensor gram = matrix_product(inverse_h, inverse), rest = grad_h - matrix_product(k, a);
-    const Tensor fourth = matrix_product(gram, rest);
-    const Tensor third = matrix_product(matrix_product(a, inverse), right);
-    const Tensor first = neg(adjoint(matrix_product(inverse, k)));
-    return {first + right - third + fourth};
-  }
-  const Tensor k = matrix_product(inverse, grad_h), left = matrix_product(inverse_h, k);
-  const Tensor fourth = matrix_product(matrix_product(left, inverse), a);
-  const Tensor rest = grad_h - matrix_product(a, k);
-  const Tensor second = matrix_product(matrix_product(rest, inverse), inverse_h);
-  const Tensor first = neg(adjoint(matrix_product(k, inverse)));
-  return {first + second + left - fourth};
-}
-
-void pinv_numbers_body(Call& c) {
-  const Tensor& self = c.tensor("self");
-  auto tensor = [&](Name name) -> Value {
-    if (!c.given(name)) return {};
-    return Value(Tensor(call<"full">(c.session, Sizes{}, c[name], DType::f64, Value(), self.device())));
-  };
-  const Value atol = tensor("atol"), rtol = tensor("rtol");
-  c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, atol, rtol, c["hermitian"])));
-}
-
 void add_norms(std::vector<Op>& ops) {
   ops.push_back(
       composed("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
@@ -260,6 +202,21 @@ void add_norms(std::vector<Op>& ops) {
                "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
                "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""},
                Autocast::fp32_set_dtype));
+  ops.push_back(composed(
+      "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", "sum of singular values",
+      [](Call& c) {
+        nuclear_norm(c, Sizes{-2, -1});
+      },
+      {"f32[5,3]"}, Autocast::fp32));
+  ops.push_back(composed(
+      "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", "sum of singular values",
+      [](Call& c) { nuclear_norm(c, c["dim"]); }, {"f32[2,5,3] (0 2)"}, Autocast::fp32));
+  ops.push_back(composed(
+      "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", "2-norm along dimensions",
+      [](Call& c) {
+        c.result(Tensor(call<"norm.ScalarOpt_dim">(c.session, c["self"], 2.0, c["dim"], c["keepdim"])));
+      },
+      {"f32[5,3] (0 1)"}, Autocast::fp32));
   ops.push_back(composed("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|", cond_body,
                          {"f32[3,3]", "f32[3,3] 1"}));
 }
@@ -273,28 +230,10 @@ void add_matrix_norm_operators(std::vector<Op>& ops) {
                          Autocast::lower_precision));
   ops.push_back(composed("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
                          vander_body, {"f32[4]", "f32[2,3] 4"}));
+  ops.push_back(composed("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+                         "powers of x in columns", old_vander_body, {"i64[4]", "i64[4] 3 True"}));
   ops.push_back(composed("linalg_matrix_power(Tensor self, int n) -> Tensor", "selfⁿ", matrix_power_body,
                          {"f32[3,3] 0", "f32[3,3] 5", "f32[3,3] -2"}));
-  ops.push_back(
-      {.schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
-                 "hermitian=False) -> Tensor",
-       .summary = "pseudo-inverse",
-       .meta = pinv_meta,
-       .kernels = {{DeviceType::cuda, pinv_kernel}, {DeviceType::cpu, pinv_kernel}},
-       .derivatives = {{{"self"}, {"self", "result"}, pinv_gradient}},
-       .flops = free_of_flops,
-       .examples = {"f32[3,5]", "f32[5,3]"},
-       .facts = {.node = "LinalgPinvBackward0"}});
-  ops.push_back(
-      composed("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
-               "hermitian=False) -> Tensor",
-               "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}));
-  ops.push_back(
-      composed("pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
-               [](Call& c) {
-                 c.result(Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"])));
-               },
-               {"f32[3,5]"}));
 }
 
 }  // namespace metaprof

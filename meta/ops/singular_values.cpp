@@ -1,0 +1,235 @@
+// What singular values decide: the pseudo-inverse and the rank of matrices
+// (aten/src/ATen/native/LinearAlgebra.cpp, PyTorch 2.11).
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/all.h"
+#include "meta/ops/arithmetic.h"
+#include "meta/ops/matrices.h"
+#include "meta/ops/reduction.h"
+
+namespace metaprof {
+namespace {
+
+// --- which values count as 0: those below the larger of a number and a share of the largest value
+
+struct Tolerances {
+  Tensor absolute, relative;
+};
+
+Tensor double_number(const Tensor& like, double number) {
+  return call<"full">(session_of(like), Sizes{}, number, DType::f64, Value(), like.device());
+}
+Tensor double_zero(const Tensor& like) {
+  return call<"zeros">(session_of(like), Sizes{}, DType::f64, Value(), like.device());
+}
+
+double default_share(const Tensor& a) {
+  const double epsilon = real_type(a.dtype()) == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  return epsilon * double(std::max(a.size(-1), a.size(-2)));
+}
+
+// get_atol_rtol: without a share it is 0 where there is a number, which the device decides.
+Tolerances tolerances(const Call& c, const Tensor& a) {
+  Tensor absolute = c.tensor("atol"), relative = c.tensor("rtol");
+  const bool given = absolute.defined();
+  if (!given) absolute = double_zero(a);
+  if (relative.defined()) return {absolute, relative};
+  relative = double_number(a, default_share(a));
+  if (!given) return {absolute, relative};
+  const Tensor zero = double_zero(a), positive = gt(absolute, 0);
+  return {absolute, where(positive, zero, relative)};
+}
+
+Tolerances number_tolerances(const Tensor& a, const Value& atol, const Value& rtol) {
+  const double absolute = atol.is_none() ? 0 : atol.real();
+  const double share = absolute > 0 ? 0 : default_share(a);
+  const Tensor first = double_number(a, absolute);
+  return {first, double_number(a, rtol.is_none() ? share : rtol.real())};
+}
+
+Tensor larger(const Tensor& largest, const Tolerances& tolerances) {
+  const Tensor relative = unsqueeze(tolerances.relative, -1) * largest;
+  return call<"max.other">(session_of(largest), unsqueeze(tolerances.absolute, -1), relative);
+}
+
+// --- pseudo-inverse: 1/singular values, those that count as 0 left out
+
+Tensor pseudo_inverse(Call& c) {
+  Session& s = c.session;
+  const Tensor& self = c.tensor("self");
+  const DType real = real_type(self.dtype());
+  const Tolerances limits = tolerances(c, self);
+  if (self.numel() == 0) {
+    Results parts = call<"svd">(s, self);
+    const Tensor inverse = call<"reciprocal">(s, parts[1]);
+    return matrix_product(parts[2] * unsqueeze(inverse, -2), adjoint(parts[0]));
+  }
+  if (c.boolean("hermitian")) {
+    Results parts = call<"linalg_eigh">(s, self);
+    const Tensor values = parts[0], vectors = parts[1], magnitudes = abs(values);
+    const Tensor largest = call<"amax">(s, magnitudes, Sizes{-1}, true);
+    const Tensor tolerance = larger(largest, limits);
+    const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
+    const Tensor inverse = call<"reciprocal">(s, values), keep = gt(magnitudes, tolerance);
+    const Tensor chosen = where(keep, inverse, zero);
+    return matrix_product(vectors * unsqueeze(chosen, -2), adjoint(vectors));
+  }
+  Results parts = call<"svd">(s, self);
+  const Tensor u = parts[0], values = parts[1], v = parts[2], largest = narrowed(values, -1, 0, 1);
+  const Tensor tolerance = larger(largest, limits);
+  const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
+  const Tensor inverse = call<"reciprocal">(s, values), keep = gt(values, tolerance);
+  const Tensor chosen = where(keep, inverse, zero);
+  return matrix_product(v * unsqueeze(chosen, -2), adjoint(u));
+}
+
+void pinv_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (self.dim() < 2) c.error(fmt::format("expects matrices, got {}", describe(self)));
+  c.output(with_batch(batch_of(self), {self.size(-1), self.size(-2)}), self.dtype());
+}
+
+void pinv_kernel(Call& c) {
+  const Tensor made = pseudo_inverse(c);
+  c.adopt(0, made);
+}
+
+// FunctionsManual.cpp, pinv_backward; the operands of its sums from right to left.
+Gradients pinv_gradient(Backward& b) {
+  const Tensor &inverse = b("result"), &a = b("self");
+  const Tensor inverse_h = adjoint(inverse), grad_h = adjoint(b.grad());
+  if (a.size(-2) <= a.size(-1)) {
+    const Tensor k = matrix_product(grad_h, inverse), right = matrix_product(k, inverse_h);
+    const Tensor gram = matrix_product(inverse_h, inverse), rest = grad_h - matrix_product(k, a);
+    const Tensor fourth = matrix_product(gram, rest);
+    const Tensor third = matrix_product(matrix_product(a, inverse), right);
+    const Tensor first = neg(adjoint(matrix_product(inverse, k)));
+    return {first + right - third + fourth};
+  }
+  const Tensor k = matrix_product(inverse, grad_h), left = matrix_product(inverse_h, k);
+  const Tensor fourth = matrix_product(matrix_product(left, inverse), a);
+  const Tensor rest = grad_h - matrix_product(a, k);
+  const Tensor second = matrix_product(matrix_product(rest, inverse), inverse_h);
+  const Tensor first = neg(adjoint(matrix_product(k, inverse)));
+  return {first + second + left - fourth};
+}
+
+void pinv_numbers_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const auto [absolute, relative] = number_tolerances(self, c["atol"], c["rtol"]);
+  c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, absolute, relative, c["hermitian"])));
+}
+
+void pinv_share_body(Call& c) {
+  c.result(
+      Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"], c["hermitian"])));
+}
+
+void pinv_share_tensor_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Tensor zero = double_zero(self);
+  c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, zero, c["rcond"], c["hermitian"])));
+}
+
+// --- rank: how many values are left
+
+void rank_meta(Call& c) {
+  const Tensor& a = c.arguments[0].tensor();
+  if (a.dim() < 2) c.error(fmt::format("expects matrices, got {}", describe(a)));
+  c.output(batch_of(a), DType::i64);
+}
+
+void count_values(Call& c, const Tolerances& tolerances) {
+  Session& s = c.session;
+  const Tensor& a = c.arguments[0].tensor();
+  if (a.numel() == 0) return;
+  Tensor values, largest;
+  if (c.boolean("hermitian")) {
+    const Tensor signed_values = call<"linalg_eigvalsh">(s, a);
+    values = abs(signed_values);
+    largest = call<"amax">(s, values, Sizes{-1}, true);
+  } else {
+    values = call<"linalg_svdvals">(s, a);
+    largest = narrowed(values, -1, 0, 1);
+  }
+  const Tensor tolerance = larger(largest, tolerances), counted = gt(values, tolerance);
+  sum_into_result(c, counted, Sizes{-1});
+}
+
+void rank_kernel(Call& c) {
+  c.allocate(0);
+  count_values(c, tolerances(c, c.tensor("input")));
+}
+
+void rank_by_numbers_kernel(Call& c) {
+  c.allocate(0);
+  count_values(c, number_tolerances(c.tensor("self"), c["atol"], c["rtol"]));
+}
+
+void rank_by_number_kernel(Call& c) {
+  c.allocate(0);
+  count_values(c, number_tolerances(c.tensor("self"), c["tol"], 0.0));
+}
+
+void rank_by_tensor_kernel(Call& c) {
+  const Tensor& tolerance = c.tensor("tol");
+  c.allocate(0);
+  count_values(c, {tolerance, zeros_of(tolerance, Sizes{})});
+}
+
+Op rank(std::string_view schema, void (*kernel)(Call&), std::string_view example) {
+  return {.schema = schema,
+          .summary = "rank of matrices",
+          .meta = rank_meta,
+          .kernels = {{DeviceType::cuda, kernel}, {DeviceType::cpu, kernel}},
+          .derivatives = not_differentiable,
+          .flops = by_body,
+          .examples = {example}};
+}
+
+}  // namespace
+
+void add_singular_value_operators(std::vector<Op>& ops) {
+  ops.push_back(
+      rank("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? "
+           "rtol=None, bool hermitian=False) -> Tensor",
+           rank_kernel, "f32[3,5]"));
+  ops.push_back(
+      rank("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
+           "bool hermitian=False) -> Tensor",
+           rank_by_numbers_kernel, "f32[3,5] 0.1"));
+  ops.push_back(rank("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+                     rank_by_number_kernel, "f32[3,5] 0.1"));
+  ops.push_back(
+      rank("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
+           rank_by_tensor_kernel, "f32[3,5] f32[]"));
+  ops.push_back(
+      {.schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
+                 "hermitian=False) -> Tensor",
+       .summary = "pseudo-inverse",
+       .meta = pinv_meta,
+       .kernels = {{DeviceType::cuda, pinv_kernel}, {DeviceType::cpu, pinv_kernel}},
+       .derivatives = {{{"self"}, {"self", "result"}, pinv_gradient}},
+       .flops = free_of_flops,
+       .examples = {"f32[3,5]", "f32[5,3]"},
+       .facts = {.node = "LinalgPinvBackward0"}});
+  ops.push_back(
+      composed("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
+               "hermitian=False) -> Tensor",
+               "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}));
+  ops.push_back(composed("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
+                         "pseudo-inverse", pinv_share_body, {"f32[3,5] 0.1"}));
+  ops.push_back(
+      composed("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
+               "pseudo-inverse", pinv_share_tensor_body, {"f32[3,5] f32[]"}));
+  ops.push_back(
+      composed("pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
+               [](Call& c) {
+                 c.result(Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"])));
+               },
+               {"f32[3,5]"}));
+}
+
+}  // namespace metaprof
