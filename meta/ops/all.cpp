@@ -41,6 +41,7 @@ const Registry& standard_registry() {
              add_extremum_operators,
              add_selection_operators,
              add_statistics_operators,
+             add_covariance_operators,
              add_norm_operators,
              add_scan_operators,
              add_joining_operators,
