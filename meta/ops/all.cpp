@@ -42,6 +42,7 @@ const Registry& standard_registry() {
              add_selection_operators,
              add_statistics_operators,
              add_covariance_operators,
+             add_quantile_operators,
              add_norm_operators,
              add_scan_operators,
              add_joining_operators,

@@ -46,6 +46,7 @@ void add_extremum_operators(std::vector<Op>& ops);
 void add_selection_operators(std::vector<Op>& ops);
 void add_statistics_operators(std::vector<Op>& ops);
 void add_covariance_operators(std::vector<Op>& ops);
+void add_quantile_operators(std::vector<Op>& ops);
 void add_norm_operators(std::vector<Op>& ops);
 void add_scan_operators(std::vector<Op>& ops);
 void add_joining_operators(std::vector<Op>& ops);
