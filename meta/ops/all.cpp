@@ -57,6 +57,7 @@ const Registry& standard_registry() {
              add_recurrent_cell_operators,
              add_fourier_operators,
              add_fourier_composite_operators,
+             add_spectrogram_operators,
              add_foreach_operators,
              add_fused_optimizer_operators,
              add_attention_operators,

@@ -61,6 +61,7 @@ void add_cudnn_recurrent_operators(std::vector<Op>& ops);
 void add_recurrent_cell_operators(std::vector<Op>& ops);
 void add_fourier_operators(std::vector<Op>& ops);
 void add_fourier_composite_operators(std::vector<Op>& ops);
+void add_spectrogram_operators(std::vector<Op>& ops);
 void add_foreach_operators(std::vector<Op>& ops);
 void add_fused_optimizer_operators(std::vector<Op>& ops);
 void add_attention_operators(std::vector<Op>& ops);

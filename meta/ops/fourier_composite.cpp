@@ -12,9 +12,6 @@
 namespace metaprof {
 namespace {
 
-// Numbers of fft_norm_mode: how the sum is scaled.
-enum Normalization : int64_t { none = 0, by_root_n = 1, by_n = 2 };
-
 int64_t normalization(const Call& c, bool forward) {
   if (!c.given("norm") || c["norm"].string() == "backward") return forward ? none : by_n;
   if (c["norm"].string() == "forward") return forward ? by_n : none;
