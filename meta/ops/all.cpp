@@ -22,6 +22,8 @@ const Registry& standard_registry() {
              add_whole_tensor_operators,
              add_linear_solver_operators,
              add_decomposition_operators,
+             add_factored_system_operators,
+             add_sequence_loss_operators,
              add_matrix_norm_operators,
              add_tensor_equation_operators,
              add_singular_value_operators,

@@ -15,6 +15,8 @@ std::unique_ptr<Session> make_session(const DeviceProfile& profile);
 // The families.
 void add_linear_solver_operators(std::vector<Op>& ops);
 void add_decomposition_operators(std::vector<Op>& ops);
+void add_factored_system_operators(std::vector<Op>& ops);
+void add_sequence_loss_operators(std::vector<Op>& ops);
 void add_matrix_norm_operators(std::vector<Op>& ops);
 void add_tensor_equation_operators(std::vector<Op>& ops);
 void add_singular_value_operators(std::vector<Op>& ops);

@@ -382,6 +382,17 @@ Tensor no_part(Backward& b) {
   return call<"zeros">(b.session, part.sizes, part.dtype, Value(), part.device);
 }
 
+Tensor strided_part(Backward& b, const Tensor& of) {
+  return call<"as_strided">(b.session, of, b["size"], b["stride"], b["storage_offset"]);
+}
+// FunctionsManual.cpp, as_strided_scatter_backward: self gets the part of the gradient that is src's.
+Gradients strided_scatter_gradient(Backward& b) {
+  const Tensor grad = contiguous(b.grad()), part = strided_part(b, grad);
+  const Tensor out = call<"new_zeros">(b.session, grad, b.sizes("self"));
+  copy_(strided_part(b, out), part);
+  return {out};
+}
+
 void add_scatters(std::vector<Op>& ops) {
   ops.push_back(scatter_operator(
       "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
@@ -430,6 +441,13 @@ void add_scatters(std::vector<Op>& ops) {
           return {Tensor(call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]))};
         }}},
       {"f32[3,3] f32[3]"}));
+  ops.push_back(scatter_operator(
+      "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+      "storage_offset=None) -> Tensor",
+      "self with src in place of any view of its storage",
+      {{{"self"}, {}, strided_scatter_gradient},
+       {{"src"}, {}, [](Backward& b) -> Gradients { return {strided_part(b, contiguous(b.grad()))}; }}},
+      {"f32[3,3] f32[2,2] (2 2) (1 2) 1"}));
 }
 
 void add_parts(std::vector<Op>& ops) {

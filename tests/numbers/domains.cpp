@@ -20,6 +20,7 @@ constexpr Rule kRules[] = {
     {"aten::lu_unpack", "LU_pivots", Domain::pivots},
     {"aten::lu_solve", "LU_pivots", Domain::pivots},
     {"aten::linalg_lu_solve", "pivots", Domain::pivots},
+    {"aten::linalg_ldl_solve", "pivots", Domain::pivots},
 };
 
 }  // namespace
