@@ -15,7 +15,7 @@ namespace {
 // --- which values count as 0: those below the larger of a number and a share of the largest value
 
 struct Tolerances {
-  Tensor absolute, relative;
+  Tensor relative, absolute;
 };
 
 Tensor double_number(const Tensor& like, double number) {
@@ -35,18 +35,18 @@ Tolerances tolerances(const Call& c, const Tensor& a) {
   Tensor absolute = c.tensor("atol"), relative = c.tensor("rtol");
   const bool given = absolute.defined();
   if (!given) absolute = double_zero(a);
-  if (relative.defined()) return {absolute, relative};
+  if (relative.defined()) return {relative, absolute};
   relative = double_number(a, default_share(a));
-  if (!given) return {absolute, relative};
+  if (!given) return {relative, absolute};
   const Tensor zero = double_zero(a), positive = gt(absolute, 0);
-  return {absolute, where(positive, zero, relative)};
+  return {where(positive, zero, relative), absolute};
 }
 
 Tolerances number_tolerances(const Tensor& a, const Value& atol, const Value& rtol) {
   const double absolute = atol.is_none() ? 0 : atol.real();
   const double share = absolute > 0 ? 0 : default_share(a);
   const Tensor first = double_number(a, absolute);
-  return {first, double_number(a, rtol.is_none() ? share : rtol.real())};
+  return {double_number(a, rtol.is_none() ? share : rtol.real()), first};
 }
 
 Tensor larger(const Tensor& largest, const Tolerances& tolerances) {
@@ -56,10 +56,15 @@ Tensor larger(const Tensor& largest, const Tolerances& tolerances) {
 
 // --- pseudo-inverse: 1/singular values, those that count as 0 left out
 
+Tensor reciprocals(const Tensor& values, const Tensor& magnitudes, const Tensor& tolerance) {
+  const Tensor zero = zeros_of(values, Sizes{}), inverse = call<"reciprocal">(session_of(values), values);
+  const Tensor counts = gt(magnitudes, tolerance);
+  return where(counts, inverse, zero);
+}
+
 Tensor pseudo_inverse(Call& c) {
   Session& s = c.session;
   const Tensor& self = c.tensor("self");
-  const DType real = real_type(self.dtype());
   const Tolerances limits = tolerances(c, self);
   if (self.numel() == 0) {
     Results parts = call<"svd">(s, self);
@@ -71,17 +76,13 @@ Tensor pseudo_inverse(Call& c) {
     const Tensor values = parts[0], vectors = parts[1], magnitudes = abs(values);
     const Tensor largest = call<"amax">(s, magnitudes, Sizes{-1}, true);
     const Tensor tolerance = larger(largest, limits);
-    const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
-    const Tensor inverse = call<"reciprocal">(s, values), keep = gt(magnitudes, tolerance);
-    const Tensor chosen = where(keep, inverse, zero);
+    const Tensor chosen = reciprocals(values, magnitudes, tolerance);
     return matrix_product(vectors * unsqueeze(chosen, -2), adjoint(vectors));
   }
   Results parts = call<"svd">(s, self);
   const Tensor u = parts[0], values = parts[1], v = parts[2], largest = narrowed(values, -1, 0, 1);
   const Tensor tolerance = larger(largest, limits);
-  const Tensor zero = call<"zeros">(s, Sizes{}, real, Value(), self.device());
-  const Tensor inverse = call<"reciprocal">(s, values), keep = gt(values, tolerance);
-  const Tensor chosen = where(keep, inverse, zero);
+  const Tensor chosen = reciprocals(values, values, tolerance);
   return matrix_product(v * unsqueeze(chosen, -2), adjoint(u));
 }
 
@@ -96,29 +97,32 @@ void pinv_kernel(Call& c) {
   c.adopt(0, made);
 }
 
-// FunctionsManual.cpp, pinv_backward; the operands of its sums from right to left.
+// FunctionsManual.cpp, pinv_backward; the operands of its sums from right to left, and all products live
+// until the sum is there.
 Gradients pinv_gradient(Backward& b) {
   const Tensor &inverse = b("result"), &a = b("self");
   const Tensor inverse_h = adjoint(inverse), grad_h = adjoint(b.grad());
   if (a.size(-2) <= a.size(-1)) {
     const Tensor k = matrix_product(grad_h, inverse), right = matrix_product(k, inverse_h);
-    const Tensor gram = matrix_product(inverse_h, inverse), rest = grad_h - matrix_product(k, a);
-    const Tensor fourth = matrix_product(gram, rest);
-    const Tensor third = matrix_product(matrix_product(a, inverse), right);
-    const Tensor first = neg(adjoint(matrix_product(inverse, k)));
-    return {first + right - third + fourth};
+    const Tensor gram = matrix_product(inverse_h, inverse), seen = matrix_product(k, a);
+    const Tensor rest = grad_h - seen, fourth = matrix_product(gram, rest);
+    const Tensor onto = matrix_product(a, inverse), third = matrix_product(onto, right);
+    const Tensor around = matrix_product(inverse, k), first = neg(adjoint(around));
+    const Tensor two = first + right, three = two - third;
+    return {three + fourth};
   }
   const Tensor k = matrix_product(inverse, grad_h), left = matrix_product(inverse_h, k);
-  const Tensor fourth = matrix_product(matrix_product(left, inverse), a);
-  const Tensor rest = grad_h - matrix_product(a, k);
-  const Tensor second = matrix_product(matrix_product(rest, inverse), inverse_h);
-  const Tensor first = neg(adjoint(matrix_product(k, inverse)));
-  return {first + second + left - fourth};
+  const Tensor across = matrix_product(left, inverse), fourth = matrix_product(across, a);
+  const Tensor seen = matrix_product(a, k), rest = grad_h - seen;
+  const Tensor onto = matrix_product(rest, inverse), second = matrix_product(onto, inverse_h);
+  const Tensor around = matrix_product(k, inverse), first = neg(adjoint(around));
+  const Tensor two = first + second, three = two + left;
+  return {three - fourth};
 }
 
 void pinv_numbers_body(Call& c) {
   const Tensor& self = c.tensor("self");
-  const auto [absolute, relative] = number_tolerances(self, c["atol"], c["rtol"]);
+  const auto [relative, absolute] = number_tolerances(self, c["atol"], c["rtol"]);
   c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, absolute, relative, c["hermitian"])));
 }
 
@@ -147,8 +151,10 @@ void count_values(Call& c, const Tolerances& tolerances) {
   if (a.numel() == 0) return;
   Tensor values, largest;
   if (c.boolean("hermitian")) {
-    const Tensor signed_values = call<"linalg_eigvalsh">(s, a);
-    values = abs(signed_values);
+    {
+      const Tensor signed_values = call<"linalg_eigvalsh">(s, a);
+      values = abs(signed_values);
+    }
     largest = call<"amax">(s, values, Sizes{-1}, true);
   } else {
     values = call<"linalg_svdvals">(s, a);
@@ -176,7 +182,7 @@ void rank_by_number_kernel(Call& c) {
 void rank_by_tensor_kernel(Call& c) {
   const Tensor& tolerance = c.tensor("tol");
   c.allocate(0);
-  count_values(c, {tolerance, zeros_of(tolerance, Sizes{})});
+  count_values(c, {zeros_of(tolerance, Sizes{}), tolerance});
 }
 
 Op rank(std::string_view schema, void (*kernel)(Call&), std::string_view example) {

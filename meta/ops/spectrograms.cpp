@@ -117,7 +117,7 @@ Tensor overlapped(Call& c, const Tensor& parts, const Frames& f, int64_t length)
 }
 
 // Where windows add up to nothing the signal is lost: an error, which the device knows.
-void check_envelope(const Tensor& envelope) {
+Tensor check_envelope(const Tensor& envelope) {
   Tensor lost;
   {
     const Tensor magnitudes = abs(envelope), smallest = call<"min">(session_of(envelope), magnitudes);
@@ -125,6 +125,7 @@ void check_envelope(const Tensor& envelope) {
   }
   const Tensor one = call<"new_ones">(session_of(lost), lost, Sizes{}, DType::b8);
   call<"equal">(session_of(lost), lost, one);
+  return lost;
 }
 
 void istft_body(Call& c) {
@@ -149,7 +150,7 @@ void istft_body(Call& c) {
   const int64_t end = c.given("length") ? start + c.integer("length") : centre ? -(f.size / 2) : length;
   out = call<"slice.Tensor">(s, out, 1, start, end);
   envelope = call<"slice.Tensor">(s, envelope, 1, start, end);
-  check_envelope(envelope);
+  const Tensor lost = check_envelope(envelope);
   out = out / envelope;
   if (self.dim() == 2) out = squeeze(out, 0);
   if (end > length) out = call<"constant_pad_nd">(s, out, Sizes{0, end - length}, 0);
