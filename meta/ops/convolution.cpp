@@ -199,14 +199,7 @@ void convolution_mode_body(Call& c) {
 }
 
 Op wrapper(std::string_view schema, std::string_view summary, void (*body)(Call&), std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {example},
-          .facts = {.autocast = Autocast::lower_precision}};
+  return composite_of(schema, summary, body, {example}, {.autocast = Autocast::lower_precision});
 }
 
 Op padded_wrapper(std::string_view schema, void (*body)(Call&), std::string_view example) {

@@ -107,8 +107,9 @@ void add_determinants(std::vector<Op>& ops) {
                  .flops = cubic_flops<1>,
                  .examples = {"f32[3,3]", "f32[2,3,3]"},
                  .facts = {.no_gradient_for = 6}});
-  ops.push_back(composed("linalg_det(Tensor A) -> Tensor", "determinant",
-                         [](Call& c) { c.result(call<"_linalg_det">(c.session, c["A"])[0]); }, {"f32[3,3]"}));
+  ops.push_back(composite_of("linalg_det(Tensor A) -> Tensor", "determinant",
+                             [](Call& c) { c.result(call<"_linalg_det">(c.session, c["A"])[0]); },
+                             {"f32[3,3]"}));
   ops.push_back(
       {.schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
        .summary = "sign and logarithm of the determinant",
@@ -118,22 +119,22 @@ void add_determinants(std::vector<Op>& ops) {
        .flops = cubic_flops<1>,
        .examples = {"f32[3,3]", "f32[2,3,3]"},
        .facts = {.no_gradient_for = 12}});
-  ops.push_back(composed("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
-                         "sign and logarithm of the determinant",
-                         [](Call& c) {
-                           Results all = call<"_linalg_slogdet">(c.session, c["A"]);
-                           c.result(all[0]);
-                           c.result(all[1]);
-                         },
-                         {"f32[3,3]"}));
+  ops.push_back(composite_of("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+                             "sign and logarithm of the determinant",
+                             [](Call& c) {
+                               Results all = call<"_linalg_slogdet">(c.session, c["A"]);
+                               c.result(all[0]);
+                               c.result(all[1]);
+                             },
+                             {"f32[3,3]"}));
   ops.push_back(
-      composed("logdet(Tensor self) -> Tensor", "logarithm of the determinant, NaN where it is negative",
-               [](Call& c) {
-                 Results all = call<"linalg_slogdet">(c.session, c["self"]);
-                 const Tensor negative = eq_number(all[0], -1.0);
-                 c.result(Tensor(call<"where.ScalarSelf">(c.session, negative, std::nan(""), all[1])));
-               },
-               {"f32[3,3]"}));
+      composite_of("logdet(Tensor self) -> Tensor", "logarithm of the determinant, NaN where it is negative",
+                   [](Call& c) {
+                     Results all = call<"linalg_slogdet">(c.session, c["self"]);
+                     const Tensor negative = eq_number(all[0], -1.0);
+                     c.result(Tensor(call<"where.ScalarSelf">(c.session, negative, std::nan(""), all[1])));
+                   },
+                   {"f32[3,3]"}));
 }
 
 // --- QR
@@ -236,14 +237,14 @@ void add_qr(std::vector<Op>& ops) {
                  .derivatives = {{{"A"}, {"Q", "R"}, qr_gradient}},
                  .flops = cubic_flops<2>,
                  .examples = {"f32[5,3]", "f32[3,3]", "f32[3,5]", "f32[2,5,3]", "f32[3,5] \"complete\""}});
-  ops.push_back(composed("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", "self = Q · R",
-                         [](Call& c) {
-                           Results all = call<"linalg_qr">(c.session, c["self"],
-                                                           c.boolean("some") ? "reduced" : "complete");
-                           c.result(all[0]);
-                           c.result(all[1]);
-                         },
-                         {"f32[5,3]"}));
+  ops.push_back(composite_of("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", "self = Q · R",
+                             [](Call& c) {
+                               Results all = call<"linalg_qr">(c.session, c["self"],
+                                                               c.boolean("some") ? "reduced" : "complete");
+                               c.result(all[0]);
+                               c.result(all[1]);
+                             },
+                             {"f32[5,3]"}));
 }
 
 // --- eigenvalues of Hermitian matrices
@@ -315,21 +316,21 @@ void add_eigenvalues(std::vector<Op>& ops) {
        .examples = {"f32[3,3]", "f32[2,3,3]"},
        .facts = {.node = "LinalgEighBackward0"}});
   ops.push_back(
-      composed("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
-               "eigenvalues and eigenvectors of a Hermitian matrix",
-               [](Call& c) {
-                 Results all = call<"_linalg_eigh">(c.session, c["self"], c["UPLO"], true);
-                 c.result(all[0]);
-                 c.result(all[1]);
-               },
-               {"f32[3,3]"}));
-  ops.push_back(
-      composed("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", "eigenvalues of a Hermitian matrix",
-               [](Call& c) {
-                 const Tensor& self = c.tensor("self");
-                 c.result(call<"_linalg_eigh">(c.session, self, c["UPLO"], wants_vectors(c, self))[0]);
-               },
-               {"f32[3,3]"}));
+      composite_of("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
+                   "eigenvalues and eigenvectors of a Hermitian matrix",
+                   [](Call& c) {
+                     Results all = call<"_linalg_eigh">(c.session, c["self"], c["UPLO"], true);
+                     c.result(all[0]);
+                     c.result(all[1]);
+                   },
+                   {"f32[3,3]"}));
+  ops.push_back(composite_of(
+      "linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", "eigenvalues of a Hermitian matrix",
+      [](Call& c) {
+        const Tensor& self = c.tensor("self");
+        c.result(call<"_linalg_eigh">(c.session, self, c["UPLO"], wants_vectors(c, self))[0]);
+      },
+      {"f32[3,3]"}));
 }
 
 // --- singular values
@@ -435,40 +436,40 @@ void add_singular_values(std::vector<Op>& ops) {
        .flops = cubic_flops<14>,
        .examples = {"f32[5,3]", "f32[3,5]"},
        .facts = {.node = "LinalgSvdBackward0"}});
+  ops.push_back(composite_of(
+      "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, "
+      "Tensor Vh)",
+      "A = U · diag(S) · Vᴴ",
+      [](Call& c) {
+        Results all = call<"_linalg_svd">(c.session, c["A"], c["full_matrices"], true, c["driver"]);
+        for (size_t i = 0; i < 3; ++i) c.result(all[i]);
+      },
+      {"f32[3,3]"}));
   ops.push_back(
-      composed("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, "
-               "Tensor Vh)",
-               "A = U · diag(S) · Vᴴ",
-               [](Call& c) {
-                 Results all = call<"_linalg_svd">(c.session, c["A"], c["full_matrices"], true, c["driver"]);
-                 for (size_t i = 0; i < 3; ++i) c.result(all[i]);
-               },
-               {"f32[3,3]"}));
-  ops.push_back(composed("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", "singular values",
-                         [](Call& c) {
-                           const Tensor& a = c.tensor("A");
-                           c.result(
-                               call<"_linalg_svd">(c.session, a, false, wants_vectors(c, a), c["driver"])[1]);
-                         },
-                         {"f32[3,3]"}));
+      composite_of("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", "singular values",
+                   [](Call& c) {
+                     const Tensor& a = c.tensor("A");
+                     c.result(call<"_linalg_svd">(c.session, a, false, wants_vectors(c, a), c["driver"])[1]);
+                   },
+                   {"f32[3,3]"}));
   ops.push_back(
-      composed("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
-               "self = U · diag(S) · Vᴴ",
-               [](Call& c) {
-                 const Tensor& self = c.tensor("self");
-                 if (!c.boolean("compute_uv")) {
-                   const Tensor values = call<"linalg_svdvals">(c.session, self);
-                   const int64_t m = self.size(-2), n = self.size(-1);
-                   c.result(zeros_of(self, with_batch(batch_of(self), {m, m})));
-                   c.result(values);
-                   return c.result(zeros_of(self, with_batch(batch_of(self), {n, n})));
-                 }
-                 Results all = call<"linalg_svd">(c.session, self, !c.boolean("some"));
-                 c.result(all[0]);
-                 c.result(all[1]);
-                 c.result(adjoint(all[2]));
-               },
-               {"f32[3,3]"}));
+      composite_of("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+                   "self = U · diag(S) · Vᴴ",
+                   [](Call& c) {
+                     const Tensor& self = c.tensor("self");
+                     if (!c.boolean("compute_uv")) {
+                       const Tensor values = call<"linalg_svdvals">(c.session, self);
+                       const int64_t m = self.size(-2), n = self.size(-1);
+                       c.result(zeros_of(self, with_batch(batch_of(self), {m, m})));
+                       c.result(values);
+                       return c.result(zeros_of(self, with_batch(batch_of(self), {n, n})));
+                     }
+                     Results all = call<"linalg_svd">(c.session, self, !c.boolean("some"));
+                     c.result(all[0]);
+                     c.result(all[1]);
+                     c.result(adjoint(all[2]));
+                   },
+                   {"f32[3,3]"}));
 }
 
 }  // namespace

@@ -134,8 +134,8 @@ void add_ldl(std::vector<Op>& ops) {
                  .flops = cubic_flops<1>,
                  .examples = {"f32[3,3]", "f32[2,3,3]"}});
   ops.push_back(
-      composed("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
-               "self = L · D · Lᴴ, both factors in one matrix", ldl_factor_body, {"f32[3,3]"}));
+      composite_of("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+                   "self = L · D · Lᴴ, both factors in one matrix", ldl_factor_body, {"f32[3,3]"}));
   ops.push_back({.schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
                            "Tensor",
                  .summary = "X of L · D · Lᴴ · X = B",

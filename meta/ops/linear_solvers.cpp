@@ -111,8 +111,8 @@ void add_cholesky(std::vector<Op>& ops) {
        },
        .examples = {"f32[5,5]", "f32[2,3,3] True"},
        .facts = {.no_gradient_for = 2}});
-  ops.push_back(composed("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", "self = L · Lᴴ",
-                         cholesky_body, {"f32[5,5]"}));
+  ops.push_back(composite_of("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", "self = L · Lᴴ",
+                             cholesky_body, {"f32[5,5]"}));
   ops.push_back(
       {.schema = "cholesky(Tensor self, bool upper=False) -> Tensor",
        .summary = "self = L · Lᴴ",
@@ -323,12 +323,12 @@ void add_lu(std::vector<Op>& ops) {
        .flops = cubic_flops<1>,
        .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
        .facts = {.no_gradient_for = 6}});
-  ops.push_back(composed("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
-                         "A = P · L · U, both factors in one matrix", lu_factor_body, {"f32[5,5]"}));
-  ops.push_back(
-      composed("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
-               "pivots, Tensor info)",
-               "self = P · L · U, both factors in one matrix", lu_with_info_body, {"f32[5,5]"}));
+  ops.push_back(composite_of("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+                             "A = P · L · U, both factors in one matrix", lu_factor_body, {"f32[5,5]"}));
+  ops.push_back(composite_of(
+      "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
+      "pivots, Tensor info)",
+      "self = P · L · U, both factors in one matrix", lu_with_info_body, {"f32[5,5]"}));
   ops.push_back(
       {.schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool "
                  "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",

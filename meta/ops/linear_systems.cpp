@@ -302,12 +302,13 @@ void add_solvers(std::vector<Op>& ops) {
                  .flops = cubic_flops<1>,
                  .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
                  .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = 14}});
-  ops.push_back(
-      composed("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
-               "result, Tensor info)",
-               "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}));
-  ops.push_back(composed("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", "X of A · X = B",
-                         [](Call& c) { solve_body(c, true, "torch.linalg.solve"); }, {"f32[3,3] f32[3,2]"}));
+  ops.push_back(composite_of(
+      "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
+      "result, Tensor info)",
+      "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}));
+  ops.push_back(composite_of("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+                             "X of A · X = B", [](Call& c) { solve_body(c, true, "torch.linalg.solve"); },
+                             {"f32[3,3] f32[3,2]"}));
   ops.push_back(
       {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
        .summary = "A⁻¹",
@@ -324,13 +325,13 @@ void add_solvers(std::vector<Op>& ops) {
        .flops = cubic_flops<2>,
        .examples = {"f32[3,3]", "f32[2,3,3]"},
        .facts = {.no_gradient_for = 2}});
-  ops.push_back(composed("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
-                         [](Call& c) {
-                           Results all = call<"linalg_inv_ex">(c.session, c["A"], false);
-                           check_info(c.session, all[1], "linalg.inv");
-                           c.result(all[0]);
-                         },
-                         {"f32[3,3]"}));
+  ops.push_back(composite_of("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
+                             [](Call& c) {
+                               Results all = call<"linalg_inv_ex">(c.session, c["A"], false);
+                               check_info(c.session, all[1], "linalg.inv");
+                               c.result(all[0]);
+                             },
+                             {"f32[3,3]"}));
 }
 
 }  // namespace

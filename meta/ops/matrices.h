@@ -63,19 +63,6 @@ FlopCount cubic_flops(const Call& c) {
   return {.own = a.dim() < 2 ? 0 : factor * a.numel() * std::min(a.size(-1), a.size(-2))};
 }
 
-/// The record of an operator that only calls others.
-inline Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                   std::vector<std::string_view> examples, Autocast autocast = Autocast::none) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = composite(body),
-          .kernels = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = std::move(examples),
-          .facts = {.autocast = autocast}};
-}
-
 /// Part of add_linear_solver_operators: linear_systems.cpp.
 void add_linear_systems(std::vector<Op>& ops);
 

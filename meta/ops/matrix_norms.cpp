@@ -185,55 +185,56 @@ void cond_body(Call& c) {
 }
 
 void add_norms(std::vector<Op>& ops) {
-  ops.push_back(
-      composed("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
-               "ScalarType? dtype=None) -> Tensor",
-               "norm of vectors or matrices", norm_body, {"f32[5]", "f32[5,3] 1", "f32[2,5,3] inf (1 2)"}));
-  ops.push_back(
-      composed("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
-               "ScalarType? dtype=None) -> Tensor",
-               "\"fro\" or \"nuc\" norm of matrices", norm_named_body, {"f32[5,3] \"fro\""}));
-  ops.push_back(composed(
-      "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
+  ops.push_back(composite_of(
+      "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
       "ScalarType? dtype=None) -> Tensor",
-      "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"}, Autocast::fp32_set_dtype));
+      "norm of vectors or matrices", norm_body, {"f32[5]", "f32[5,3] 1", "f32[2,5,3] inf (1 2)"}));
   ops.push_back(
-      composed("linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
-               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-               "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""},
-               Autocast::fp32_set_dtype));
-  ops.push_back(composed(
-      "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", "sum of singular values",
-      [](Call& c) {
-        nuclear_norm(c, Sizes{-2, -1});
-      },
-      {"f32[5,3]"}, Autocast::fp32));
-  ops.push_back(composed(
-      "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", "sum of singular values",
-      [](Call& c) { nuclear_norm(c, c["dim"]); }, {"f32[2,5,3] (0 2)"}, Autocast::fp32));
-  ops.push_back(composed(
+      composite_of("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+                   "ScalarType? dtype=None) -> Tensor",
+                   "\"fro\" or \"nuc\" norm of matrices", norm_named_body, {"f32[5,3] \"fro\""}));
+  ops.push_back(
+      composite_of("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
+                   "ScalarType? dtype=None) -> Tensor",
+                   "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"},
+                   {.autocast = Autocast::fp32_set_dtype}));
+  ops.push_back(
+      composite_of("linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
+                   "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                   "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""},
+                   {.autocast = Autocast::fp32_set_dtype}));
+  ops.push_back(composite_of("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+                             "sum of singular values",
+                             [](Call& c) {
+                               nuclear_norm(c, Sizes{-2, -1});
+                             },
+                             {"f32[5,3]"}, {.autocast = Autocast::fp32}));
+  ops.push_back(composite_of("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+                             "sum of singular values", [](Call& c) { nuclear_norm(c, c["dim"]); },
+                             {"f32[2,5,3] (0 2)"}, {.autocast = Autocast::fp32}));
+  ops.push_back(composite_of(
       "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", "2-norm along dimensions",
       [](Call& c) {
         c.result(Tensor(call<"norm.ScalarOpt_dim">(c.session, c["self"], 2.0, c["dim"], c["keepdim"])));
       },
-      {"f32[5,3] (0 1)"}, Autocast::fp32));
-  ops.push_back(composed("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|", cond_body,
-                         {"f32[3,3]", "f32[3,3] 1"}));
+      {"f32[5,3] (0 1)"}, {.autocast = Autocast::fp32}));
+  ops.push_back(composite_of("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|",
+                             cond_body, {"f32[3,3]", "f32[3,3] 1"}));
 }
 
 }  // namespace
 
 void add_matrix_norm_operators(std::vector<Op>& ops) {
   add_norms(ops);
-  ops.push_back(composed("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
-                         "Σ x · y along a dimension", vecdot_body, {"f32[5] f32[5]", "f32[2,5] f32[2,5]"},
-                         Autocast::lower_precision));
-  ops.push_back(composed("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
-                         vander_body, {"f32[4]", "f32[2,3] 4"}));
-  ops.push_back(composed("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
-                         "powers of x in columns", old_vander_body, {"i64[4]", "i64[4] 3 True"}));
-  ops.push_back(composed("linalg_matrix_power(Tensor self, int n) -> Tensor", "selfⁿ", matrix_power_body,
-                         {"f32[3,3] 0", "f32[3,3] 5", "f32[3,3] -2"}));
+  ops.push_back(composite_of("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+                             "Σ x · y along a dimension", vecdot_body, {"f32[5] f32[5]", "f32[2,5] f32[2,5]"},
+                             {.autocast = Autocast::lower_precision}));
+  ops.push_back(composite_of("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
+                             vander_body, {"f32[4]", "f32[2,3] 4"}));
+  ops.push_back(composite_of("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+                             "powers of x in columns", old_vander_body, {"i64[4]", "i64[4] 3 True"}));
+  ops.push_back(composite_of("linalg_matrix_power(Tensor self, int n) -> Tensor", "selfⁿ", matrix_power_body,
+                             {"f32[3,3] 0", "f32[3,3] 5", "f32[3,3] -2"}));
 }
 
 }  // namespace metaprof

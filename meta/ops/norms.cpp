@@ -169,10 +169,6 @@ void cosine_similarity_body(Call& c) {
   c.result(sum(product, Sizes{c.integer("dim")}, false));
 }
 
-Op composed(std::string_view schema, std::string_view summary, void (*body)(Call&), Facts facts) {
-  return composite_of(schema, summary, body, {"f32[2,3] f32[2,3]"}, facts);
-}
-
 // Under autocast these are called with a dtype of fp32 (autocast_mode.h, fp32_append_dtype).
 bool in_lower_precision(const Call& c) {
   const Tensor& self = c.tensor("self");
@@ -252,12 +248,13 @@ void add_norm_operators(std::vector<Op>& ops) {
                  .examples = {"f32[2,3]", "f32[2,3] 1 (1)", "f32[2,3] 3.0 (0) True"},
                  .facts = {.autocast = Autocast::fp32_set_dtype}});
   add_old_norms(ops);
-  ops.push_back(
-      composed("pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
-               "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
-               "p-norm of x1 − x2 + eps along the last dimension", pairwise_distance_body, {}));
-  ops.push_back(composed("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
-                         "x1 · x2 / (|x1| · |x2|)", cosine_similarity_body, {.autocast = Autocast::fp32}));
+  ops.push_back(composite_of(
+      "pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
+      "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
+      "p-norm of x1 − x2 + eps along the last dimension", pairwise_distance_body, {"f32[2,3] f32[2,3]"}));
+  ops.push_back(composite_of("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+                             "x1 · x2 / (|x1| · |x2|)", cosine_similarity_body, {"f32[2,3] f32[2,3]"},
+                             {.autocast = Autocast::fp32}));
   ops.push_back({.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
                  .summary = "p-norm of self − other",
                  .meta = dist_meta,

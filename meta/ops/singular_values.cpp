@@ -222,20 +222,20 @@ void add_singular_value_operators(std::vector<Op>& ops) {
        .examples = {"f32[3,5]", "f32[5,3]"},
        .facts = {.node = "LinalgPinvBackward0"}});
   ops.push_back(
-      composed("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
-               "hermitian=False) -> Tensor",
-               "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}));
-  ops.push_back(composed("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
-                         "pseudo-inverse", pinv_share_body, {"f32[3,5] 0.1"}));
+      composite_of("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
+                   "hermitian=False) -> Tensor",
+                   "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}));
+  ops.push_back(composite_of("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
+                             "pseudo-inverse", pinv_share_body, {"f32[3,5] 0.1"}));
   ops.push_back(
-      composed("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
-               "pseudo-inverse", pinv_share_tensor_body, {"f32[3,5] f32[]"}));
-  ops.push_back(
-      composed("pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
-               [](Call& c) {
-                 c.result(Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"])));
-               },
-               {"f32[3,5]"}));
+      composite_of("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
+                   "pseudo-inverse", pinv_share_tensor_body, {"f32[3,5] f32[]"}));
+  ops.push_back(composite_of(
+      "pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
+      [](Call& c) {
+        c.result(Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"])));
+      },
+      {"f32[3,5]"}));
 }
 
 }  // namespace metaprof

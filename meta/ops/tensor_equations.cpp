@@ -49,11 +49,11 @@ void inverse_body(Call& c) {
 }  // namespace
 
 void add_tensor_equation_operators(std::vector<Op>& ops) {
-  ops.push_back(composed("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
-                         "X of Σ self · X = other", solve_body,
-                         {"f32[2,3,6] f32[2,3]", "f32[2,3,6] f32[2,3] (0 2)"}));
-  ops.push_back(composed("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", "self⁻¹ as a matrix",
-                         inverse_body, {"f32[2,3,6]"}));
+  ops.push_back(composite_of("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+                             "X of Σ self · X = other", solve_body,
+                             {"f32[2,3,6] f32[2,3]", "f32[2,3,6] f32[2,3] (0 2)"}));
+  ops.push_back(composite_of("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", "self⁻¹ as a matrix",
+                             inverse_body, {"f32[2,3,6]"}));
 }
 
 }  // namespace metaprof
