@@ -59,11 +59,11 @@ struct BytesChange {
   int64_t before = 0, after = 0;
 };
 
-/// Of a list, what changed most; nothing: it is equal.
 struct BaselineResult {
   std::string file;
   std::string model_before, model_after;
   std::vector<BaselineRow> rows;  ///< one of each figure
+  /// Of a list, what changed most; nothing: it is equal.
   std::optional<BytesChange> saved_module, saved_node, peak_category;
   std::string peak_op, peak_module;  ///< what runs at the peak now
   bool out_of_memory_since = false;  ///< memory runs out, and did not then

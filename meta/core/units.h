@@ -13,8 +13,8 @@ template <class Unit>
 struct Quantity {
   int64_t count = 0;
 
-  friend auto operator<=>(Quantity,
-                          Quantity) = default;  // NOLINT(modernize-use-nullptr): in code it generates
+  // NOLINTNEXTLINE(modernize-use-nullptr): in what is generated
+  friend auto operator<=>(Quantity, Quantity) = default;
   friend Quantity operator+(Quantity a, Quantity b) {
     Quantity sum;
     if (__builtin_add_overflow(a.count, b.count, &sum.count))
