@@ -10,10 +10,9 @@ bool is_lifted(const ProgramInput& input) {
   return input.kind == ProgramInput::Kind::constant_tensor && name.starts_with("lifted_tensor_");
 }
 
-}  // namespace
-
-bool is_indexing(std::string_view op) {
-  return op == "aten::index.Tensor" || op == "aten::index_put" || op == "aten::index_put_";
+// It takes index tensors: by its schema, "Tensor?[] indices".
+bool is_indexing(const Operator* op) {
+  return op && std::ranges::any_of(op->schema.arguments, &Argument::optional_elements);
 }
 
 bool takes(const GraphNode& node, ValueId value) {
@@ -22,12 +21,19 @@ bool takes(const GraphNode& node, ValueId value) {
   });
 }
 
-bool is_made_on_host(const Program& program, const ProgramInput& input) {
-  if (!is_lifted(input)) return false;
-  if (program.graph.values[size_t(input.value)].tensor->sizes.empty()) return true;
-  return std::ranges::all_of(program.graph.nodes, [&](const GraphNode& node) {
-    return is_indexing(node.op) || !takes(node, input.value);
-  });
+}  // namespace
+
+std::set<ValueId> made_on_host(const Program& program, const Registry& registry) {
+  std::set<ValueId> values;
+  for (const ProgramInput& input : program.inputs) {
+    if (!is_lifted(input)) continue;
+    const bool is_number = program.graph.values[size_t(input.value)].tensor->sizes.empty();
+    const auto only_indexes = [&](const GraphNode& node) {
+      return !takes(node, input.value) || is_indexing(registry.find(node.op));
+    };
+    if (is_number || std::ranges::all_of(program.graph.nodes, only_indexes)) values.insert(input.value);
+  }
+  return values;
 }
 
 }  // namespace metaprof

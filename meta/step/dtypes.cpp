@@ -35,9 +35,8 @@ std::string_view asked_variable(std::string_view code) {
   constexpr std::string_view kDtype = ".dtype";
   const size_t end = code.find(kDtype);
   if (end == std::string_view::npos) return {};
-  const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   size_t begin = end;
-  while (begin > 0 && belongs(code[begin - 1])) --begin;
+  while (begin > 0 && is_of_name(code[begin - 1])) --begin;
   return begin > 0 && code[begin - 1] == '.' ? std::string_view() : code.substr(begin, end - begin);
 }
 

@@ -160,8 +160,7 @@ class Unwinder {
   static bool calls_helper(const std::string& code, const Statement& statement, const std::string& name) {
     for (size_t at = code.find("self."); at != std::string::npos; at = code.find("self.", at + 1)) {
       size_t end = at + 5;
-      while (end < code.size() && (std::isalnum(static_cast<unsigned char>(code[end])) || code[end] == '_'))
-        ++end;
+      while (end < code.size() && is_of_name(code[end])) ++end;
       const std::string method = code.substr(at + 5, end - at - 5);
       if (end >= code.size() || code[end] != '(' || method == name) continue;
       if (std::find(statement.called.begin(), statement.called.end(), method) == statement.called.end())
@@ -193,11 +192,12 @@ class Unwinder {
 
 }  // namespace
 
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
 bool contains_word(std::string_view code, std::string_view word) {
-  auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (size_t at = code.find(word); at != std::string_view::npos; at = code.find(word, at + 1)) {
-    const bool begins = at == 0 || !belongs(code[at - 1]);
-    const bool ends = at + word.size() == code.size() || !belongs(code[at + word.size()]);
+    const bool begins = at == 0 || !is_of_name(code[at - 1]);
+    const bool ends = at + word.size() == code.size() || !is_of_name(code[at + word.size()]);
     if (begins && ends) return true;
   }
   return false;
@@ -248,7 +248,7 @@ std::vector<std::string> bound_names(std::string_view code) {
       finish();
     } else if (c == ':') {
       annotation = true;
-    } else if (!annotation && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.')) {
+    } else if (!annotation && (is_of_name(c) || c == '.')) {
       name += c;
     } else if (c == '[') {
       return {};  // an element of something that goes on to live
@@ -263,9 +263,7 @@ std::string appended_to(std::string_view code) {
   const size_t end = code.find(kAppend);
   if (end == std::string_view::npos) return {};
   const std::string_view list = code.substr(0, end);
-  const bool is_name = std::all_of(list.begin(), list.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-  });
+  const bool is_name = std::ranges::all_of(list, [](char c) { return is_of_name(c) || c == '.'; });
   return std::string(is_name ? list : "");
 }
 

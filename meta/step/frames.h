@@ -49,6 +49,9 @@ std::vector<std::string> bound_names(std::string_view code);
 /// The list that a statement appends to: "xs" of "xs.append(f(x))". Empty: it does not.
 std::string appended_to(std::string_view code);
 
+/// A letter, a digit or "_".
+bool is_of_name(char c);
+
 /// True if the word stands in the code by itself.
 bool contains_word(std::string_view code, std::string_view word);
 

@@ -17,7 +17,10 @@
 namespace metaprof {
 
 Interpreter::Interpreter(Session& session, const Program& program, Options options)
-    : session_(session), program_(program), options_(std::move(options)) {
+    : session_(session),
+      program_(program),
+      options_(std::move(options)),
+      made_on_host_(made_on_host(program, session.registry)) {
   for (const auto& stack : program.module_stacks) {
     auto& paths = module_paths_.emplace_back();
     for (const ModuleFrame& frame : stack) paths.emplace_back(frame.key, session.trace.intern(frame.path));
@@ -40,6 +43,8 @@ Interpreter::Prepared& Interpreter::prepare(const Graph& graph) {
   const Graph& run = prepared->corrected ? *prepared->corrected : graph;
   prepared->graph = &run;
   for (const GraphNode& node : run.nodes) prepare_step(*prepared, node);
+  if (&graph == &program_.graph)
+    for (Step& step : prepared->steps) find_index_lists(step);
   const std::vector<ValueId> dtypes = dtype_sources(program_, run);
   const std::vector<char> products = products_of_float32(program_, run, session_.registry);
   for (size_t i = 0; i < dtypes.size(); ++i) {
@@ -62,9 +67,6 @@ void Interpreter::prepare_step(Prepared& prepared, const GraphNode& node) {
     for (ValueId value : target.values)
       only_numbers &= value != kNoValue && prepared.graph->values[size_t(value)].number.has_value();
   step.symbolic = only_numbers;
-  if (is_indexing(node.op))
-    for (const ProgramInput& input : program_.inputs)
-      step.lists_index |= is_made_on_host(program_, input) && takes(node, input.value);
   if (!step.symbolic && !step.higher_order) step.op = session_.registry.find(node.op);
   for (const Operand& operand : node.operands) {
     if (operand.kind == Operand::Kind::unknown) step.op = nullptr;
@@ -76,6 +78,16 @@ void Interpreter::prepare_step(Prepared& prepared, const GraphNode& node) {
     step.argument.push_back(at);
   }
   prepared.steps.push_back(std::move(step));
+}
+
+void Interpreter::find_index_lists(Step& step) const {
+  for (size_t i = 0; i < step.argument.size(); ++i) {
+    const Operand& operand = step.node->operands[i];
+    if (operand.kind != Operand::Kind::values) continue;
+    for (size_t position = 0; position < operand.values.size(); ++position)
+      if (made_on_host_.contains(operand.values[position]))
+        step.index_lists.push_back({size_t(step.argument[i]), position});
+  }
 }
 
 std::vector<Value> Interpreter::run(const std::vector<Value>& inputs) {
@@ -170,7 +182,7 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     const auto at = size_t(step.argument[i]);
     given[at] = adapt(arguments[at], step, evaluate(node.operands[i], values), values);
   }
-  if (step.lists_index) move_lists(node, given);
+  move_lists(step, given);
   if (!program_.resizing.empty()) resize_arguments(prepared, step, given);
   std::optional<AutocastRegion> off;
   if (step.without_autocast && session_.modes.autocast)
@@ -187,8 +199,7 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
     if (options_.dtype != DType::f32)
       fail(
           "{}; the source may branch on the dtype, and the export has the branch of fp32: export the model "
-          "in "
-          "16 bits",
+          "in 16 bits",
           error.what());
     throw;
   }
@@ -196,17 +207,14 @@ void Interpreter::run_step(const Prepared& prepared, const Step& step, std::vect
 
 // A list that indexes becomes a tensor of the device of what it looks into before the operator is called
 // (torch/csrc/autograd/python_variable_indexing.cpp).
-void Interpreter::move_lists(const GraphNode& node, std::span<Value> given) const {
-  const Device device = given[0].tensor().device();
-  Value::Tensors indices = given[1].tensors();
-  for (size_t i = 0; i < indices.size(); ++i) {
-    const bool is_list = std::ranges::any_of(program_.inputs, [&](const ProgramInput& input) {
-      return input.value == node.operands[1].values[i] && is_made_on_host(program_, input);
-    });
-    if (is_list && indices[i].device() != device)
-      indices[i] = call<"to.device">(session_, indices[i], device, indices[i].dtype());
+void Interpreter::move_lists(const Step& step, std::span<Value> given) const {
+  for (const Step::IndexList& list : step.index_lists) {
+    Value::Tensors indices = given[list.argument].tensors();
+    Tensor& index = indices[list.position];
+    const Device device = given[0].tensor().device();
+    if (index.device() != device) index = call<"to.device">(session_, index, device, index.dtype());
+    given[list.argument] = Value(std::move(indices));
   }
-  given[1] = Value(std::move(indices));
 }
 
 // What was written down while exporting, but is decided by how the model is run.

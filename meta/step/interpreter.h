@@ -2,6 +2,7 @@
 // Runs a program's graph on meta tensors: prepared once, run many times.
 
 #include <map>
+#include <set>
 
 #include "meta/op/call.h"
 #include "meta/program/program.h"
@@ -45,7 +46,8 @@ class Interpreter {
   void run_unmodelled(const Prepared& prepared, const Step& step, std::vector<Value>& values);
   Value adapt(const Argument& argument, const Step& step, Value value,
               const std::vector<Value>& values) const;
-  void move_lists(const GraphNode& node, std::span<Value> given) const;
+  void find_index_lists(Step& step) const;
+  void move_lists(const Step& step, std::span<Value> given) const;
   void resize_arguments(const Prepared& prepared, const Step& step, std::span<Value> given) const;
   SizesView exported_sizes(const Prepared& prepared, const GraphNode& node) const;
   void store(const Step& step, ResultList results, std::vector<Value>& values);
@@ -55,6 +57,7 @@ class Interpreter {
   Session& session_;
   const Program& program_;
   Options options_;
+  std::set<ValueId> made_on_host_;
   std::map<const Graph*, std::unique_ptr<Prepared>> prepared_;
   std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
   int32_t modules_ = -1;  // the module stack that is entered

@@ -22,10 +22,9 @@ bool calls_function(const std::string& code) {
       "if",   "not",   "and",   "or",   "in",         "return",  "int",      "float",
       "len",  "max",   "min",   "abs",  "sum",        "str",     "zip",      "set",
       "list", "tuple", "range", "dict", "isinstance", "getattr", "enumerate"};
-  const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (size_t open = code.find('('); open != std::string::npos; open = code.find('(', open + 1)) {
     size_t begin = open;
-    while (begin > 0 && belongs(code[begin - 1])) --begin;
+    while (begin > 0 && is_of_name(code[begin - 1])) --begin;
     if (begin == open || (begin > 0 && code[begin - 1] == '.')) continue;
     const std::string_view name(code.data() + begin, open - begin);
     if (!std::isupper(static_cast<unsigned char>(name[0])) && !kBuiltins.contains(name)) return true;
@@ -133,7 +132,7 @@ class Analysis {
       if (source_.places[size_t(user)].frames != place.frames) continue;
       const Operator* op = registry_.find(node.op);
       if (!op) continue;
-      if (op->record.facts.autocast == Autocast::lower_precision) return true;
+      if (is_product(user)) return true;
       if (!op->record.facts.view) continue;
       for (const Target& target : node.targets)
         for (ValueId seen : target.values)

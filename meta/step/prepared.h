@@ -12,9 +12,12 @@ struct Interpreter::Step {
   bool symbolic = false;         // results are numbers that the program's record has
   bool higher_order = false;
   bool without_autocast = false;  // whatever the mode (dtypes.h)
-  bool lists_index = false;       // among its operands are lists of numbers (constants.h)
-  ValueId dtype_of = kNoValue;    // its dtype argument was taken from this value (dtypes.h)
-  std::vector<ValueId> dropped;   // values that nobody holds after this step
+  struct IndexList {
+    size_t argument, position;
+  };
+  std::vector<IndexList> index_lists;  // lists of numbers that index (constants.h)
+  ValueId dtype_of = kNoValue;         // its dtype argument was taken from this value (dtypes.h)
+  std::vector<ValueId> dropped;        // values that nobody holds after this step
 };
 
 struct Interpreter::Region {

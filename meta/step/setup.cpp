@@ -41,7 +41,10 @@ std::vector<std::string> children_first(const std::vector<std::string>& paths) {
 class Placement {
  public:
   Placement(Session& session, const Program& program, const StepOptions& options)
-      : session_(session), program_(program), options_(options) {
+      : session_(session),
+        program_(program),
+        options_(options),
+        made_on_host_(made_on_host(program, session.registry)) {
     placed_.inputs.resize(program.inputs.size());
   }
 
@@ -92,7 +95,7 @@ class Placement {
     Scoped<Category> born_as(session_.category, category);
     const bool last = options_.channels_last && facts.sizes.size() == 4;
     const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;
-    const Device device = is_made_on_host(program_, program_.inputs[i])
+    const Device device = made_on_host_.contains(program_.inputs[i].value)
                               ? Device{DeviceType::cpu}
                               : facts.device.value_or(session_.profile.device());
     Tensor tensor =
@@ -190,6 +193,7 @@ class Placement {
   Session& session_;
   const Program& program_;
   const StepOptions& options_;
+  const std::set<ValueId> made_on_host_;
   Placed placed_;
 };
 

@@ -44,7 +44,9 @@ class Model {
     program.graph.nodes.push_back(node);
     return made;
   }
-  bool on_host(size_t i) const { return is_made_on_host(program, program.inputs[i]); }
+  bool on_host(size_t i) const {
+    return made_on_host(program, standard_registry()).contains(program.inputs[i].value);
+  }
 
   Program program;
 
