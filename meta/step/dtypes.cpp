@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ranges>
 #include <set>
 
 #include "meta/step/conversions.h"
@@ -84,8 +83,9 @@ class Sources {
   ValueId value_of_variable(size_t index, std::string_view name) const {
     const Place& place = frames_.places[index];
     if (name.empty() || place.frames.empty()) return kNoValue;
-    for (const int number :
-         std::ranges::reverse_view(frames_.frames[size_t(place.frames.back())].statements)) {
+    const auto& statements = frames_.frames[size_t(place.frames.back())].statements;
+    for (size_t i = statements.size(); i-- > 0;) {
+      const int number = statements[i];
       const Statement& statement = frames_.statements[size_t(number)];
       if (number >= place.statements.back() || statement.names.size() != 1 || statement.names[0] != name)
         continue;
