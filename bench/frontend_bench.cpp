@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "frontend/archive.h"
-#include "frontend/json.h"
-#include "frontend/pt2.h"
+#include "formats/json.h"
+#include "frontend/pt2/archive.h"
+#include "frontend/pt2/pt2.h"
 
 namespace metaprof {
 namespace {

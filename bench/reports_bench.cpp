@@ -2,10 +2,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include "frontend/pt2.h"
-#include "meta/device/profile.h"
+#include "allocator/exact_allocator.h"
+#include "frontend/pt2/pt2.h"
+#include "meta/platform/profile.h"
 #include "meta/step/step.h"
-#include "profiler/allocator/exact_allocator.h"
 #include "profiler/allocator_history.h"
 #include "profiler/plan_input.h"
 #include "reports/chrome_trace.h"

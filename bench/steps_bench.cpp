@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "frontend/pt2.h"
+#include "allocator/caching_allocator.h"
+#include "frontend/pt2/pt2.h"
 #include "meta/step/step.h"
-#include "profiler/allocator/caching_allocator.h"
 #include "profiler/phases.h"
 
 namespace metaprof {

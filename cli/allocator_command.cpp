@@ -5,7 +5,7 @@
 
 #include "cli/console.h"
 #include "cli/metaprof.h"
-#include "profiler/allocator/replay.h"
+#include "evidence/allocator/replay.h"
 #include "reports/allocator_replay_report.h"
 
 namespace metaprof {

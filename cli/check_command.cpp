@@ -7,17 +7,17 @@
 #include <iostream>
 #include <memory>
 
+#include "allocator/alloc_conf.h"
 #include "cli/console.h"
 #include "cli/estimate.h"
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
 #include "cli/parallel.h"
 #include "cli/sizes.h"
+#include "core/error.h"
 #include "evidence/baseline.h"
 #include "evidence/check.h"
 #include "evidence/snapshot.h"
-#include "meta/core/error.h"
-#include "profiler/allocator/alloc_conf.h"
 #include "reports/check_report.h"
 
 namespace metaprof {

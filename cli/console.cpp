@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 

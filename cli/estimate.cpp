@@ -4,16 +4,16 @@
 
 #include <filesystem>
 
+#include "allocator/caching_allocator.h"
+#include "allocator/exact_allocator.h"
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/model_inputs.h"
 #include "cli/sizes.h"
-#include "frontend/workspace_table.h"
-#include "meta/core/error.h"
+#include "core/error.h"
+#include "meta/platform/cudnn/cudnn_planner.h"
+#include "meta/platform/workspace_table.h"
 #include "meta/trace/text.h"
-#include "planner/cudnn_planner.h"
-#include "profiler/allocator/caching_allocator.h"
-#include "profiler/allocator/exact_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "allocator/device_allocator.h"
 #include "cli/profile_options.h"
-#include "meta/device/profile.h"
+#include "meta/platform/profile.h"
 #include "meta/program/program.h"
 #include "meta/trace/trace.h"
-#include "profiler/allocator/device_allocator.h"
 #include "profiler/phases.h"
 #include "reports/profile_report.h"
 

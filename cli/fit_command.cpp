@@ -12,7 +12,7 @@
 #include "cli/metaprof.h"
 #include "cli/parallel.h"
 #include "cli/sizes.h"
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "reports/grid_report.h"
 
 namespace metaprof {

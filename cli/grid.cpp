@@ -1,6 +1,6 @@
 #include "cli/grid.h"
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

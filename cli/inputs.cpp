@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "cli/console.h"
-#include "frontend/device_file.h"
-#include "frontend/pt2.h"
-#include "meta/core/error.h"
+#include "core/error.h"
+#include "frontend/pt2/pt2.h"
+#include "meta/platform/device_file.h"
 
 namespace metaprof {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "meta/device/profile.h"
+#include "meta/platform/profile.h"
 #include "meta/program/program.h"
 
 namespace metaprof {

@@ -6,7 +6,7 @@
 
 #include "cli/console.h"
 #include "cli/help.h"
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

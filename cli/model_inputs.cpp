@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/program/resizing.h"
 #include "meta/program/symbols.h"
 

@@ -12,10 +12,10 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
+#include "core/error.h"
 #include "evidence/replay_report.h"
-#include "meta/core/error.h"
 #include "meta/ops/all.h"
-#include "meta/step/interpreter.h"
+#include "meta/run/interpreter.h"
 #include "reports/operators_report.h"
 
 namespace metaprof {

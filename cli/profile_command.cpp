@@ -9,7 +9,7 @@
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
 #include "cli/profile_options.h"
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

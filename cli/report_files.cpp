@@ -6,7 +6,7 @@
 
 #include "cli/console.h"
 #include "cli/estimate.h"
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "profiler/allocator_history.h"
 #include "reports/chrome_trace.h"
 #include "reports/folded.h"

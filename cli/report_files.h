@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "meta/device/profile.h"
+#include "meta/platform/profile.h"
 #include "reports/profile_report.h"
 
 namespace metaprof {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <utility>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 

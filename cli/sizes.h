@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "meta/core/units.h"
+#include "core/units.h"
 
 namespace metaprof {
 

@@ -9,7 +9,7 @@
 #include "cli/grid.h"
 #include "cli/metaprof.h"
 #include "cli/parallel.h"
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "reports/grid_report.h"
 
 namespace metaprof {

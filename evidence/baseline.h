@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "meta/core/units.h"
+#include "core/units.h"
 #include "meta/step/step.h"
 
 namespace metaprof {

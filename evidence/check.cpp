@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

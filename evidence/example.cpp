@@ -1,7 +1,7 @@
 #include "evidence/example.h"
 
+#include "core/error.h"
 #include "evidence/recorded_value.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "evidence/allocator/recording.h"
 #include "evidence/check.h"
 #include "evidence/gzip_lines.h"
-#include "profiler/allocator/recording.h"
 
 namespace metaprof {
 namespace {

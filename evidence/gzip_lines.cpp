@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

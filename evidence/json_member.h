@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 

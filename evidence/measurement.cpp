@@ -3,8 +3,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "evidence/json_member.h"
-#include "meta/core/error.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

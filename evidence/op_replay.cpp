@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "evidence/memory_events.h"
 #include "evidence/recorded_calls.h"
 #include "evidence/replay_tensors.h"
 #include "evidence/saved_comparison.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
-#include "meta/core/error.h"
 #include "meta/ops/all.h"
 
 namespace metaprof {

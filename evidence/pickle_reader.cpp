@@ -5,7 +5,7 @@
 #include <charconv>
 #include <unordered_map>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

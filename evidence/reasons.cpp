@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

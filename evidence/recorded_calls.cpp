@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

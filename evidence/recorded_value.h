@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "meta/core/dtype.h"
-#include "meta/core/shape.h"
+#include "core/dtype.h"
+#include "core/shape.h"
 
 namespace metaprof {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "core/error.h"
 #include "evidence/reasons.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/error.h"
 #include "meta/autograd/op_node.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 namespace {

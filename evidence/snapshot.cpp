@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/error.h"
 #include "evidence/pickle_reader.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 namespace {

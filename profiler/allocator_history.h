@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include "allocator/caching_allocator.h"
 #include "meta/trace/trace.h"
-#include "profiler/allocator/caching_allocator.h"
 
 namespace metaprof {
 

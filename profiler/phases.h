@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/allocator/device_allocator.h"
+#include "allocator/device_allocator.h"
 #include "profiler/cursor.h"
 
 namespace metaprof {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "profiler/allocator/replay.h"
+#include "evidence/allocator/replay.h"
 
 namespace metaprof {
 

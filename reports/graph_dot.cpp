@@ -13,7 +13,7 @@
 namespace metaprof {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : shown(text, 60)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -172,7 +172,7 @@ class Drawing {
         text += fmt::format(
             "{}subgraph {} {{\n{}  label={}; style=rounded; color=\"#bbbbbb\"; fontname=\"Helvetica\"; "
             "fontsize=10;\n{}{}}}\n",
-            blanks, quoted("cluster_" + child), blanks, quoted(child), inner, blanks);
+            blanks, in_quotes("cluster_" + child), blanks, in_quotes(child), inner, blanks);
       }
     }
     return text;

@@ -1,6 +1,6 @@
 // Drawing by the Graphviz library, where it was there when this was built.
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "reports/graph_dot.h"
 
 #ifdef METAPROF_HAVE_GRAPHVIZ

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "meta/core/units.h"
+#include "core/units.h"
 
 namespace metaprof {
 

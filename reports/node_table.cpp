@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "reports/format.h"
 
 namespace metaprof {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "reports/node_json.h"
 
 namespace metaprof {

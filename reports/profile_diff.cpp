@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "reports/format.h"
 #include "reports/text_table.h"
 

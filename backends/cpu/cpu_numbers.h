@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/op/call.h"
 
 namespace metaprof {

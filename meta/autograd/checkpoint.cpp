@@ -2,12 +2,12 @@
 
 #include <map>
 
+#include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/saved_tensor.h"
 #include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/autograd/selective_checkpoint.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 namespace {

@@ -4,12 +4,12 @@
 
 #include <unordered_map>
 
+#include "core/error.h"
 #include "meta/autograd/hooks.h"
 #include "meta/autograd/input_buffer.h"
 #include "meta/autograd/op_node.h"
 #include "meta/autograd/ready_queues.h"
 #include "meta/autograd/state.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 namespace {

@@ -1,6 +1,6 @@
 #include "meta/autograd/hooks.h"
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "meta/autograd/backward.h"
 #include "meta/autograd/engine.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 namespace {

@@ -6,8 +6,8 @@
 #include <queue>
 #include <vector>
 
-#include "meta/core/device.h"
-#include "meta/core/small_vector.h"
+#include "core/device.h"
+#include "core/small_vector.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #include "meta/autograd/views.h"
 
+#include "core/error.h"
 #include "meta/autograd/hooks.h"
-#include "meta/core/error.h"
 
 namespace metaprof {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

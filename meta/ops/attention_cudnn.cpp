@@ -3,10 +3,10 @@
 #include <numeric>
 
 #include "meta/autograd/backward.h"
-#include "meta/device/planned_workspaces.h"
 #include "meta/ops/all.h"
 #include "meta/ops/attention.h"
 #include "meta/ops/functions.h"
+#include "meta/platform/planned_workspaces.h"
 
 namespace metaprof {
 namespace {

@@ -1,9 +1,9 @@
 // What convolutions do on CUDA besides allocating their results (aten/src/ATen/native/Convolution.cpp,
 // cudnn/ConvShared.cpp, cuda/DepthwiseConv2d.cu, 2.11): copies into the chosen format, scratch memory, order.
 
-#include "meta/device/planned_workspaces.h"
 #include "meta/ops/convolution.h"
 #include "meta/ops/functions.h"
+#include "meta/platform/planned_workspaces.h"
 
 namespace metaprof {
 namespace {

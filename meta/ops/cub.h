@@ -3,7 +3,7 @@
 // number of elements, their sizes and the tuning for the device (cub/device/dispatch/tuning). All results are
 // bytes.
 
-#include "meta/device/profile.h"
+#include "meta/platform/profile.h"
 
 namespace metaprof {
 

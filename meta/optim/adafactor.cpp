@@ -1,6 +1,6 @@
 // torch/optim/_adafactor.py and _muon.py, PyTorch 2.11.
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/optim/algorithm.h"
 
 namespace metaprof {

@@ -1,6 +1,6 @@
 #include "meta/optim/grad_scaler.h"
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/optim/list.h"
 
 namespace metaprof {

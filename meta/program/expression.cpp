@@ -6,7 +6,7 @@
 #include <charconv>
 #include <limits>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

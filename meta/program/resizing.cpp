@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/program/symbols.h"
 
 namespace metaprof {

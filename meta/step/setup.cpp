@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/ops/recurrent.h"
-#include "meta/step/constants.h"
+#include "meta/source/constants.h"
 
 namespace metaprof {
 namespace {

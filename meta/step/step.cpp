@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
-#include "meta/core/error.h"
 #include "meta/ops/all.h"
 #include "meta/optim/clip.h"
 #include "meta/optim/grad_scaler.h"
-#include "meta/step/interpreter.h"
+#include "meta/run/interpreter.h"
 #include "meta/step/setup.h"
 
 namespace metaprof {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "meta/device/planned_workspaces.h"
-#include "meta/device/profile.h"
+#include "meta/platform/planned_workspaces.h"
+#include "meta/platform/profile.h"
 #include "meta/program/program.h"
 #include "meta/trace/trace.h"
 

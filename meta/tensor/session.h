@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "meta/device/profile.h"
+#include "meta/platform/profile.h"
 #include "meta/tensor/value.h"
 
 namespace metaprof {
@@ -106,7 +106,7 @@ class Session {
   /// Library workspaces, by a key that says which (library, handle, stream). They live as long as the
   /// session.
   std::map<uint32_t, LibraryWorkspace> workspaces;
-  /// Who knows what libraries plan for one call (meta/device/planned_workspaces.h); null: they take nothing.
+  /// Who knows what libraries plan for one call (meta/platform/planned_workspaces.h); null: they take nothing.
   /// Must outlive the session.
   PlannedWorkspaces* planned_workspaces = nullptr;
   /// Null: tensors have no data. Not owned.

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "meta/core/device.h"
-#include "meta/core/pool.h"
-#include "meta/core/reference.h"
-#include "meta/core/shape.h"
+#include "core/device.h"
+#include "core/pool.h"
+#include "core/reference.h"
+#include "core/shape.h"
 #include "meta/trace/trace.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/trace/text.h"
 #include "meta/trace/text_context.h"
 #include "meta/trace/text_words.h"

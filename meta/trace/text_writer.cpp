@@ -12,7 +12,7 @@ bool is_bare(std::string_view word) {
   return !word.empty() && !word.starts_with("//");
 }
 
-std::string quoted(std::string_view word) {
+std::string in_quotes(std::string_view word) {
   if (is_bare(word)) return std::string(word);
   std::string text = "\"";
   for (const char c : word) {
@@ -53,7 +53,7 @@ class Writer {
     out_.push_back('\n');
   }
 
-  std::string text(uint32_t index) const { return quoted(trace_.text(index)); }
+  std::string text(uint32_t index) const { return in_quotes(trace_.text(index)); }
   std::string node_name(uint32_t index) const {
     return fmt::format("{}#{}", text(trace_.nodes[index].name), index + 1);
   }
@@ -66,8 +66,8 @@ class Writer {
 
   void write_parameter(const ParameterRecord& parameter) {
     std::string names;
-    for (size_t i = 1; i < parameter.names.size(); ++i) names += " = " + quoted(parameter.names[i]);
-    line("{} {} {}{}{}@{}{}", parameter.buffer ? "buffer" : "parameter", quoted(parameter.names.at(0)),
+    for (size_t i = 1; i < parameter.names.size(); ++i) names += " = " + in_quotes(parameter.names[i]);
+    line("{} {} {}{}{}@{}{}", parameter.buffer ? "buffer" : "parameter", in_quotes(parameter.names.at(0)),
          short_name(parameter.dtype), to_string(SizesView(parameter.sizes)),
          parameter.requires_grad ? "g" : "", parameter.storage, names);
   }

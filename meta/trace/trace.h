@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "meta/core/device.h"
-#include "meta/core/dtype.h"
-#include "meta/core/shape.h"
-#include "meta/core/units.h"
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/units.h"
 
 namespace metaprof {
 

@@ -1,4 +1,4 @@
-#include "profiler/allocator/alloc_conf.h"
+#include "allocator/alloc_conf.h"
 
 #include <gtest/gtest.h>
 

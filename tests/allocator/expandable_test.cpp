@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiler/allocator/caching_allocator.h"
+#include "allocator/caching_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 

@@ -1,4 +1,4 @@
-#include "profiler/allocator/free_blocks.h"
+#include "allocator/free_blocks.h"
 
 #include <gtest/gtest.h>
 

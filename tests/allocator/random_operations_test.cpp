@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "profiler/allocator/caching_allocator.h"
-#include "profiler/allocator/exact_allocator.h"
+#include "allocator/caching_allocator.h"
+#include "allocator/exact_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "profiler/allocator/replay.h"
+#include "evidence/allocator/replay.h"
 #include "tests/allocator/expect_error.h"
 #include "tests/read_file.h"
 

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "profiler/allocator/caching_allocator.h"
-#include "profiler/allocator/gz_lines.h"
+#include "allocator/caching_allocator.h"
+#include "evidence/allocator/gz_lines.h"
 
 namespace metaprof {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "profiler/allocator/device_memory.h"
-#include "profiler/allocator/failed_request.h"
-#include "profiler/allocator/size_classes.h"
+#include "allocator/device_memory.h"
+#include "allocator/failed_request.h"
+#include "allocator/size_classes.h"
 
 namespace metaprof {
 namespace {

@@ -7,9 +7,9 @@
 #include <map>
 #include <sstream>
 
+#include "core/error.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/op_node.h"
-#include "meta/core/error.h"
 #include "meta/ops/all.h"
 #include "tests/autograd/live_bytes.h"
 

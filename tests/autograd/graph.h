@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/node.h"
-#include "meta/core/error.h"
 #include "meta/ops/all.h"
 #include "meta/ops/functions.h"
 #include "tests/autograd/live_bytes.h"

@@ -2,8 +2,8 @@
 
 #include "meta/autograd/input_buffer.h"
 
+#include "allocator/caching_allocator.h"
 #include "meta/ops/sparse.h"
-#include "profiler/allocator/caching_allocator.h"
 #include "profiler/phases.h"
 #include "tests/autograd/graph.h"
 

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "meta/core/error.h"
-#include "meta/device/profile.h"
+#include "core/error.h"
+#include "meta/platform/profile.h"
 #include "tests/cases/case_file.h"
 #include "tests/cases/identities.h"
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "frontend/pt2.h"
-#include "meta/device/profile.h"
+#include "frontend/pt2/pt2.h"
+#include "meta/platform/profile.h"
 #include "meta/step/step.h"
 #include "tests/cases/identities.h"
 

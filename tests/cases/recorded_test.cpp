@@ -9,7 +9,7 @@
 #include <set>
 
 #include "evidence/op_log.h"
-#include "meta/device/profile.h"
+#include "meta/platform/profile.h"
 #include "profiler/nodes.h"
 #include "tests/cases/case_file.h"
 

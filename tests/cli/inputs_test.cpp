@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "cli/sizes.h"
-#include "frontend/device_file.h"
-#include "meta/core/error.h"
+#include "core/error.h"
+#include "meta/platform/device_file.h"
 
 namespace metaprof {
 namespace {

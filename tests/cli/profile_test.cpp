@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "tests/cli/program.h"
 
 namespace metaprof {

@@ -1,4 +1,4 @@
-#include "meta/core/error.h"
+#include "core/error.h"
 
 #include <gtest/gtest.h>
 

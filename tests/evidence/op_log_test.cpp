@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "tests/evidence/case_text.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "tests/evidence/case_text.h"
 
 namespace metaprof {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/error.h"
 #include "evidence/reasons.h"
-#include "meta/core/error.h"
 #include "tests/evidence/case_text.h"
 
 namespace metaprof {

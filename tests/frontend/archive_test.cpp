@@ -1,4 +1,4 @@
-#include "frontend/archive.h"
+#include "frontend/pt2/archive.h"
 
 #include <gtest/gtest.h>
 

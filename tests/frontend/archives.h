@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/archive.h"
-#include "meta/core/error.h"
+#include "core/error.h"
+#include "frontend/pt2/archive.h"
 
 namespace metaprof {
 

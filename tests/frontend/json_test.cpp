@@ -1,4 +1,4 @@
-#include "frontend/json.h"
+#include "formats/json.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "frontend/pt2.h"
+#include "frontend/pt2/pt2.h"
 #include "meta/program/symbols.h"
 #include "tests/frontend/archives.h"
 #include "tests/read_file.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/pt2.h"
+#include "frontend/pt2/pt2.h"
 #include "tests/frontend/archives.h"
 #include "tests/read_file.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/pt2.h"
+#include "frontend/pt2/pt2.h"
 #include "meta/program/symbols.h"
 #include "tests/frontend/archives.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/workspace_table.h"
+#include "meta/platform/workspace_table.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/ops/all.h"
 
 namespace metaprof {

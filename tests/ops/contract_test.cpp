@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "evidence/example.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/state.h"
-#include "meta/core/error.h"
 #include "meta/ops/all.h"
 
 namespace metaprof {

@@ -1,8 +1,8 @@
 #include "meta/ops/convolution.h"
 
+#include "core/error.h"
 #include "meta/autograd/engine.h"
-#include "meta/core/error.h"
-#include "meta/device/planned_workspaces.h"
+#include "meta/platform/planned_workspaces.h"
 #include "tests/ops/image_ops_test.h"
 
 namespace metaprof {

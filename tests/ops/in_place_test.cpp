@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/op/call.h"
 #include "meta/ops/all.h"
 

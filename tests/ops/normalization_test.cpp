@@ -1,8 +1,8 @@
 // Normalisations: which library takes a call, what it keeps, and the scratch memory of the framework's
 // kernels.
 
+#include "core/error.h"
 #include "meta/autograd/engine.h"
-#include "meta/core/error.h"
 #include "meta/trace/text.h"
 #include "tests/ops/image_ops_test.h"
 

@@ -7,8 +7,8 @@
 //   forward    2068
 #include <gtest/gtest.h>
 
+#include "allocator/exact_allocator.h"
 #include "meta/trace/text.h"
-#include "profiler/allocator/exact_allocator.h"
 #include "profiler/profile.h"
 #include "tests/read_file.h"
 

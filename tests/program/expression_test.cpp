@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 
 namespace metaprof {
 namespace {

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "meta/core/error.h"
+#include "allocator/exact_allocator.h"
+#include "core/error.h"
 #include "meta/trace/text.h"
-#include "profiler/allocator/exact_allocator.h"
 #include "reports/chrome_trace.h"
 #include "reports/folded.h"
 #include "reports/graph_dot.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "meta/core/error.h"
+#include "core/error.h"
 #include "meta/trace/text.h"
 #include "profiler/timeline.h"
 #include "tests/read_file.h"

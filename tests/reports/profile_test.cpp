@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "meta/core/error.h"
+#include "allocator/exact_allocator.h"
+#include "core/error.h"
 #include "meta/trace/text.h"
-#include "profiler/allocator/exact_allocator.h"
 #include "reports/profile_report.h"
 #include "tests/read_file.h"
 

@@ -1,11 +1,11 @@
 // Tensors that the source makes of numbers: `torch.tensor(0.5)`, the list in `x[[0, 2]]`.
 
-#include "meta/step/constants.h"
+#include "meta/source/constants.h"
 
 #include <gtest/gtest.h>
 
 #include "meta/ops/all.h"
-#include "meta/step/interpreter.h"
+#include "meta/run/interpreter.h"
 #include "meta/step/setup.h"
 
 namespace metaprof {

@@ -1,4 +1,4 @@
-#include "meta/step/dtypes.h"
+#include "meta/source/dtypes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // When Python lets values go, from stack traces as a .pt2 has them (docs/lifetimes.md).
 
-#include "meta/step/lifetimes.h"
+#include "meta/source/lifetimes.h"
 
 #include <gtest/gtest.h>
 
 #include "meta/ops/all.h"
-#include "meta/step/conversions.h"
-#include "meta/step/frames.h"
+#include "meta/source/conversions.h"
+#include "meta/source/frames.h"
 
 namespace metaprof {
 namespace {

@@ -12,12 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "frontend/pt2.h"
+#include "frontend/pt2/pt2.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/op_node.h"
 #include "meta/ops/all.h"
-#include "meta/step/interpreter.h"
+#include "meta/run/interpreter.h"
 #include "meta/step/setup.h"
 #include "profiler/allocator_history.h"
 

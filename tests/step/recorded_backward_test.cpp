@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "evidence/gzip_lines.h"
-#include "frontend/pt2.h"
+#include "frontend/pt2/pt2.h"
 #include "meta/step/step.h"
 
 namespace metaprof {

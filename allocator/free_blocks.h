@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "allocator/block.h"
+
+namespace metaprof {
+
+// The free blocks of a pool in the order stream, size, address, so that the best fit is the first one not
+// below (stream, size). A sorted sequence in short runs: an insertion moves at most one run and the ends of
+// the runs, a search looks at the ends and then within one run. Blocks are smaller than 2^48 bytes
+// (DeviceMemory::kMostMemory).
+class FreeBlocks {
+ public:
+  struct Position {
+    std::size_t run;
+    std::size_t index;
+
+    bool operator==(const Position&) const = default;
+  };
+
+  void insert(StreamId stream, std::uint64_t size, std::uint64_t address, BlockNumber block);
+  // A block of that stream, size and address must be there.
+  void erase(StreamId stream, std::uint64_t size, std::uint64_t address);
+  void erase(Position at);
+
+  // First block that is not below; end() if there is none. Positions are valid until the next change.
+  Position lower_bound(StreamId stream, std::uint64_t size, std::uint64_t address = 0) const;
+  Position begin() const { return {0, 0}; }
+  Position end() const { return {runs_.size(), 0}; }
+  Position next(Position at) const {
+    return ++at.index < runs_[at.run].size() ? at : Position{at.run + 1, 0};
+  }
+  // `at` must not be begin().
+  Position previous(Position at) const {
+    return at.index > 0 ? Position{at.run, at.index - 1} : Position{at.run - 1, runs_[at.run - 1].size() - 1};
+  }
+
+  BlockNumber block(Position at) const { return runs_[at.run][at.index].block; }
+  StreamId stream(Position at) const {
+    return static_cast<StreamId>(runs_[at.run][at.index].key.major >> 48);
+  }
+  std::uint64_t size(Position at) const { return runs_[at.run][at.index].key.major << 16 >> 16; }
+
+  std::size_t count() const { return count_; }
+  // All blocks in order: for changes while going through them.
+  std::vector<BlockNumber> blocks() const;
+
+ private:
+  struct Key {
+    std::uint64_t major;  // stream and size
+    std::uint64_t address;
+
+    bool operator==(const Key&) const = default;
+    bool operator<(const Key& other) const {
+      return major != other.major ? major < other.major : address < other.address;
+    }
+  };
+  struct Entry {
+    Key key;
+    BlockNumber block;
+  };
+  using Run = std::vector<Entry>;
+
+  static Key key_of(StreamId stream, std::uint64_t size, std::uint64_t address) {
+    constexpr std::uint64_t largest = (std::uint64_t{1} << 48) - 1;
+    return {std::uint64_t{stream} << 48 | (size < largest ? size : largest), address};
+  }
+  Position find(const Key& key) const;
+  void split(std::size_t run);
+
+  std::vector<Run> runs_;  // none is empty
+  std::vector<Key> ends_;  // the last key of each run
+  Run spare_;              // storage of a run that became empty
+  std::size_t count_ = 0;
+};
+
+}  // namespace metaprof

@@ -1,0 +1,122 @@
+#include "frontend/pt2/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace metaprof {
+namespace {
+
+bool has_boolean(const GraphNode& node, size_t position, bool wanted) {
+  if (position >= node.operands.size()) return false;
+  const Value& value = node.operands[position].constant;
+  return value.kind() == Value::Kind::boolean && value.boolean() == wanted;
+}
+
+// wrap_with_set_grad_enabled(enabled, body, tensors...)
+bool disables_gradients(const GraphNode& node) {
+  return node.op == "higher_order::wrap_with_set_grad_enabled" && has_boolean(node, 0, false);
+}
+
+// wrap_with_autocast(device, dtype, enabled, cache_enabled, body, tensors...)
+bool is_disabled_autocast(const GraphNode& node) {
+  return node.op == "higher_order::wrap_with_autocast" && has_boolean(node, 2, false) &&
+         node.operands[0].constant.kind() == Value::Kind::string &&
+         node.operands[0].constant.string() == "cuda";
+}
+
+template <class Function>
+void for_each_value(const std::vector<Operand>& operands, Function function) {
+  for (const Operand& operand : operands) {
+    if (operand.value != kNoValue) function(operand.value);
+    for (const ValueId value : operand.values)
+      if (value != kNoValue) function(value);
+  }
+}
+
+void warn_of_lost_gradients(Pt2Context& context) {
+  const Program& program = context.program;
+  const ValueId loss = program.loss();
+  std::vector<char> with_gradients(program.graph.values.size()), without_gradients = with_gradients;
+  for (const GraphNode& node : program.graph.nodes) {
+    const bool disabled = disables_gradients(node);
+    for_each_value(node.operands, [&](ValueId value) {
+      (disabled ? without_gradients : with_gradients)[static_cast<size_t>(value)] = true;
+    });
+    if (!disabled || loss == kNoValue) continue;
+    for (const Target& target : node.targets)
+      if (std::find(target.values.begin(), target.values.end(), loss) != target.values.end())
+        context.warn(
+            "the loss is computed in a region without gradients: a reentrant checkpoint in a default export "
+            "gives this; export with use_reentrant=False or strict=True");
+  }
+
+  size_t count = 0;
+  std::string first;
+  for (const ProgramInput& input : program.inputs) {
+    if (input.kind != ProgramInput::Kind::parameter) continue;
+    const auto value = static_cast<size_t>(input.value);
+    if (!without_gradients[value] || with_gradients[value]) continue;
+    if (!program.graph.values[value].tensor->requires_grad) continue;
+    if (count++ == 0) first = input.name;
+  }
+  if (count)
+    context.warn(
+        fmt::format("parameters that require gradients are used only where gradients are disabled ({}): {}{}",
+                    count, first, count > 1 ? ", …" : ""));
+}
+
+void warn_of_disabled_autocast(Pt2Context& context) {
+  const auto& nodes = context.program.graph.nodes;
+  const auto count = std::count_if(nodes.begin(), nodes.end(), is_disabled_autocast);
+  if (count)
+    context.warn(
+        fmt::format("autocast regions for cuda are disabled in the file ({}): torch.autocast disables "
+                    "itself when it finds no GPU; if they should cast, export where there is one",
+                    count));
+}
+
+// Full-precision tensors in, low precision out, and no argument that asks for it.
+bool casts_silently(const GraphNode& node, const Graph& graph) {
+  if (!node.op.starts_with("aten::")) return false;
+  for (const Operand& operand : node.operands)
+    if (operand.name == "dtype") return false;
+  const auto dtype_of = [&](ValueId value) -> std::optional<DType> {
+    const auto& tensor = graph.values[static_cast<size_t>(value)].tensor;
+    return tensor ? std::optional(tensor->dtype) : std::nullopt;
+  };
+  bool any_full = false, any_reduced = false;
+  for_each_value(node.operands, [&](ValueId value) {
+    const auto dtype = dtype_of(value);
+    any_full |= dtype == DType::f32;
+    any_reduced |= dtype && is_reduced_floating(*dtype);
+  });
+  if (!any_full || any_reduced) return false;
+  for (const Target& target : node.targets)
+    for (const ValueId value : target.values)
+      if (value != kNoValue && dtype_of(value) && is_reduced_floating(*dtype_of(value))) return true;
+  return false;
+}
+
+void warn_of_outer_autocast(Pt2Context& context) {
+  const Graph& graph = context.program.graph;
+  for (const GraphNode& node : graph.nodes)
+    if (casts_silently(node, graph)) {
+      context.warn(
+          fmt::format("{} takes float32 and gives low precision: the model was exported inside "
+                      "torch.autocast, which leaves no casts in the file; export it outside",
+                      node.op));
+      return;
+    }
+}
+
+}  // namespace
+
+void warn_of_traps(Pt2Context& context) {
+  warn_of_lost_gradients(context);
+  warn_of_disabled_autocast(context);
+  warn_of_outer_autocast(context);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,154 @@
+#include "frontend/pt2/context.h"
+
+#include <charconv>
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+// Calls `function` with each part of `text` between separators.
+template <class Function>
+void split(std::string_view text, char separator, Function function) {
+  for (;;) {
+    const size_t end = text.find(separator);
+    function(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string op_name_of(std::string_view target) {
+  constexpr std::string_view kOps = "torch.ops.";
+  if (target.substr(0, kOps.size()) != kOps) {  // a Python function: math.ceil, _operator.mul
+    const size_t dot = target.rfind('.');
+    if (dot == std::string_view::npos) return std::string(target);
+    return std::string(target.substr(0, dot)) + "::" + std::string(target.substr(dot + 1));
+  }
+  target.remove_prefix(kOps.size());
+  const size_t space = target.find('.');
+  if (space == std::string_view::npos) return std::string(target);
+  std::string name = std::string(target.substr(0, space)) + "::" + std::string(target.substr(space + 1));
+  if (name.ends_with(".default")) name.resize(name.size() - std::string_view(".default").size());
+  return name;
+}
+
+std::string without_export_root(std::string path) {
+  constexpr std::string_view kRoot = "_export_root";
+  if (path == kRoot) return "";
+  if (path.starts_with(kRoot) && path[kRoot.size()] == '.') return path.substr(kRoot.size() + 1);
+  return path;
+}
+
+// Paths are keys that a user may have chosen (ModuleDict). They may hold commas, so a frame is split at its
+// first and its last comma; and semicolons, so what has no two commas goes on behind the semicolon.
+std::vector<ModuleFrame> parse_module_stack(std::string_view text) {
+  std::vector<ModuleFrame> frames;
+  size_t begin = 0, first = 0, last = 0, commas = 0;
+  for (size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] == ',') {
+      if (commas++ == 0) first = at;
+      last = at;
+    }
+    const bool ends = at == text.size() || text[at] == ';';
+    if (!ends || commas < 2) continue;
+    ModuleFrame frame;
+    frame.key = text.substr(begin, first - begin);
+    frame.path = without_export_root(std::string(text.substr(first + 1, last - first - 1)));
+    frame.type = text.substr(last + 1, at - last - 1);
+    frames.push_back(std::move(frame));
+    begin = at + 1;
+    commas = 0;
+  }
+  return frames;
+}
+
+// Lines `File "path", line N, in function`, each followed by the statement's lines.
+std::vector<SourceFrame> parse_stack_trace(std::string_view text) {
+  std::vector<SourceFrame> frames;
+  bool wants_code = false;
+  split(text, '\n', [&](std::string_view line) {
+    line = trimmed(line);
+    constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
+    const size_t place = line.find(kLine);
+    if (!line.starts_with(kFile) || place == std::string_view::npos) {
+      if (wants_code && !line.empty()) frames.back().code = line;
+      wants_code = wants_code && line.empty();
+      return;
+    }
+    SourceFrame frame;
+    frame.file = line.substr(kFile.size(), place - kFile.size());
+    line.remove_prefix(place + kLine.size());
+    std::from_chars(line.data(), line.data() + line.size(), frame.line);
+    const size_t in = line.find(kIn);
+    if (in != std::string_view::npos) frame.function = line.substr(in + kIn.size());
+    frames.push_back(std::move(frame));
+    wants_code = true;
+  });
+  return frames;
+}
+
+const std::string& Pt2Context::op_name(Json target) {
+  const auto [entry, is_new] = ops_.try_emplace(target.raw_string());
+  if (is_new) entry->second = op_name_of(target.string());
+  return entry->second;
+}
+
+int32_t Pt2Context::module_stack(Json stack) {
+  const auto [entry, is_new] = module_stacks_.try_emplace(stack.raw_string(), -1);
+  if (!is_new) return entry->second;
+  auto frames = parse_module_stack(stack.string());
+  if (frames.empty()) return -1;
+  for (const ModuleFrame& frame : frames) program.module_types.try_emplace(frame.path, frame.type);
+  program.module_stacks.push_back(std::move(frames));
+  return entry->second = static_cast<int32_t>(program.module_stacks.size()) - 1;
+}
+
+int32_t Pt2Context::source_stack(Json trace) {
+  const auto [entry, is_new] = source_stacks_.try_emplace(trace.raw_string(), -1);
+  if (!is_new) return entry->second;
+  auto frames = parse_stack_trace(trace.string());
+  if (frames.empty()) return -1;
+  program.source_stacks.push_back(std::move(frames));
+  return entry->second = static_cast<int32_t>(program.source_stacks.size()) - 1;
+}
+
+int32_t Pt2Context::expression(Json symbolic) {
+  const Json text = symbolic.at("expr_str");
+  const auto [entry, is_new] = expressions_.try_emplace(text.raw_string(), -1);
+  if (is_new) {
+    SymbolicInteger integer;
+    try {
+      integer.expression = std::make_shared<Expression>(parse_expression(text.string()));
+    } catch (const Error& error) {
+      text.reject(error.what());
+    }
+    program.expressions.push_back(std::move(integer));
+    entry->second = static_cast<int32_t>(program.expressions.size()) - 1;
+  }
+  auto& hint = program.expressions[static_cast<size_t>(entry->second)].hint;
+  if (const Json value = symbolic.find("hint"); value && !hint) {
+    const auto [kind, number] = value.only_member();
+    if (kind == "as_bool") hint = number.boolean();
+    if (kind == "as_int") hint = number.integer();
+  }
+  return entry->second;
+}
+
+void Pt2Context::warn(const std::string& message) {
+  program.warnings.push_back(Error(program.origin + ": " + message).what());  // on one line
+}
+
+void Pt2Context::warn_once(const std::string& subject, const std::string& message) {
+  if (warned_.insert(subject).second) warn(message);
+}
+
+}  // namespace metaprof

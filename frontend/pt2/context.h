@@ -1,0 +1,53 @@
+#pragma once
+// What the parts of the .pt2 reader share while one program is read. Texts of the file that repeat (operator
+// names, module and source stacks, symbolic sizes) are taken apart once.
+//
+// Keys are views into the JSON text, escapes included, so the text must outlive the context.
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "formats/json.h"
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+class Pt2Context {
+ public:
+  explicit Pt2Context(Program& program) : program(program) {}
+
+  Program& program;
+  std::optional<Device> model_device;  ///< of the export; nothing: meta
+
+  /// "torch.ops.aten.add.Tensor" → "aten::add.Tensor"
+  const std::string& op_name(Json target);
+  /// Index into Program::module_stacks of an nn_module_stack; -1 for an empty one.
+  int32_t module_stack(Json stack);
+  /// Index into Program::source_stacks of a stack_trace; -1 if there are no frames in it.
+  int32_t source_stack(Json trace);
+  /// Index into Program::expressions of {"expr_str": …, "hint": …}.
+  int32_t expression(Json symbolic);
+
+  void warn(const std::string& message);
+  /// Only the first warning of a subject is kept.
+  void warn_once(const std::string& subject, const std::string& message);
+
+ private:
+  std::unordered_map<std::string_view, std::string> ops_;
+  std::set<std::string> warned_;
+  std::unordered_map<std::string_view, int32_t> module_stacks_, source_stacks_, expressions_;
+};
+
+/// "torch.ops.aten.mm.default" → "aten::mm", "_operator.mul" → "_operator::mul"
+std::string op_name_of(std::string_view target);
+/// "L__self__,,zoo.Net;L__self__fc,fc,torch.nn.Linear": keys, paths and types, outermost first.
+std::vector<ModuleFrame> parse_module_stack(std::string_view text);
+/// The frames of a Python traceback, innermost last.
+std::vector<SourceFrame> parse_stack_trace(std::string_view text);
+
+/// Checkpointed regions of strict exports put their paths under this attribute.
+std::string without_export_root(std::string path);
+
+}  // namespace metaprof

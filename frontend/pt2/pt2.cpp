@@ -1,0 +1,113 @@
+#include "frontend/pt2/pt2.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "frontend/pt2/advice.h"
+#include "frontend/pt2/archive.h"
+#include "frontend/pt2/context.h"
+#include "frontend/pt2/graph.h"
+#include "frontend/pt2/layout.h"
+#include "frontend/pt2/numbers.h"
+#include "frontend/pt2/signature.h"
+#include "frontend/pt2/symbols.h"
+#include "frontend/pt2/ties.h"
+
+namespace metaprof {
+namespace {
+
+// The schema with which this reader was checked (PyTorch 2.11).
+constexpr int64_t kSchemaMajor = 8, kSchemaMinor = 17;
+
+void check_schema_version(Json root, Pt2Context& context) {
+  const Json version = root.find("schema_version");
+  if (!version) return;
+  const int64_t major = version.at("major").integer(), minor = version.at("minor").integer();
+  if (major > kSchemaMajor)
+    version.reject(fmt::format(
+        "schema version {}.{} is newer than this reader, which knows {}.{}: export with PyTorch 2.11", major,
+        minor, kSchemaMajor, kSchemaMinor));
+  if (major < kSchemaMajor)
+    context.warn(fmt::format("schema version {}.{} is older than {}.{}, with which this reader was checked",
+                             major, minor, kSchemaMajor, kSchemaMinor));
+  if (major == kSchemaMajor && minor > kSchemaMinor)
+    context.warn(fmt::format("schema version {}.{} is newer than {}.{}, with which this reader was checked",
+                             major, minor, kSchemaMajor, kSchemaMinor));
+}
+
+// The device on which the model was exported is that of its first parameter, or else of its first input.
+std::optional<Device> device_of_export(Json graph, Json signature) {
+  const Json entry = graph.at("tensor_values").find(find_typical_input(signature));
+  if (!entry || !entry.find("device")) return std::nullopt;
+  return read_device(entry.find("device"));
+}
+
+// Export in training mode shows in the flags of dropout and normalization; a program without any is taken to
+// be in training mode.
+bool is_in_training_mode(const Program& program, Json notes) {
+  if (notes)
+    if (const Json training = notes.find("training")) return training.boolean();
+  bool any_false = false;
+  for (const GraphNode& node : program.graph.nodes)
+    for (const Operand& operand : node.operands) {
+      if (operand.name != "train" && operand.name != "training") continue;
+      if (operand.constant.kind() != Value::Kind::boolean) continue;
+      if (operand.constant.boolean()) return true;
+      any_false = true;
+    }
+  return !any_false;
+}
+
+// An optional JSON entry of the archive.
+class SideFile {
+ public:
+  SideFile(const Archive& archive, const Archive::Entry* entry) {
+    if (!entry) return;
+    text_ = archive.read(*entry);
+    document_ = std::make_unique<JsonDocument>(text_, archive.path() + ": " + entry->name);
+  }
+  Json root() const { return document_ ? document_->root() : Json(); }
+
+ private:
+  std::string text_;
+  std::unique_ptr<JsonDocument> document_;
+};
+
+void read_program(Json root, Json weights_config, const Pt2Layout& layout, Json notes,
+                  const Pt2Options& options, Pt2Context& context) {
+  check_schema_version(root, context);
+  const Json graph_module = root.at("graph_module");
+  const Json graph = graph_module.at("graph"), signature = graph_module.at("signature");
+  context.model_device = device_of_export(graph, signature);
+  context.program.graph = read_graph(graph, context);
+  read_signature(signature, context);
+  if (const Json modules = graph_module.find("module_call_graph"))
+    read_module_paths(modules, context.program);
+  resolve_symbols(root.find("range_constraints"), options.symbols, context);
+  find_ties({weights_config ? weights_config.find("config") : Json(), layout.nonempty_weights, notes},
+            context);
+  context.program.training = is_in_training_mode(context.program, notes);
+  warn_of_traps(context);
+}
+
+}  // namespace
+
+Program read_pt2(const std::string& path, const Pt2Options& options) {
+  const Archive archive(path);
+  const Pt2Layout layout = find_layout(archive, options.program);
+  const std::string text = archive.read(*layout.program);
+  const JsonDocument document(text, path + ": " + layout.program->name);
+  const SideFile weights(archive, layout.weights_config), notes(archive, layout.notes);
+
+  Program program;
+  program.origin = path;
+  program.name = std::filesystem::path(path).stem().string();
+  if (layout.is_one_of_several) program.name += ":" + layout.name;
+  Pt2Context context(program);
+  read_program(document.root(), weights.root(), layout, notes.root(), options, context);
+  return program;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,51 @@
+// metaprof-cudnn-plans CUDNN DRIVER: answers questions about convolutions by asking cuDNN; no GPU is needed.
+// CUDNN is the library's file or name, DRIVER the stand-in driver's file.
+//
+// stdin:  first a line with the device's description (device_description.h), then a question a line
+//         (key_of in meta/platform/workspace_table.h)
+// stdout: first "ready VERSION" or "error MESSAGE", then a line for each question: bytes, "none" (no plan),
+// or
+//         "error MESSAGE"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "core/error.h"
+#include "meta/platform/cudnn/cudnn_convolution.h"
+
+namespace {
+
+void answer(const std::string& text) {
+  std::puts(text.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  using namespace metaprof;
+  if (count != 3) return std::fputs("usage: metaprof-cudnn-plans CUDNN DRIVER\n", stderr), 2;
+  try {
+    // cuDNN looks for a driver by name: it finds the one that is loaded.
+    if (!dlopen(words[2], RTLD_NOW | RTLD_GLOBAL)) fail("{}", dlerror());
+    const cudnn::Library library(words[1]);
+    std::string device, question;
+    std::getline(std::cin, device);
+    answer(fmt::format("ready {}", library.version()));
+    while (std::getline(std::cin, question)) {
+      try {
+        const auto bytes = cudnn::convolution_workspace(library, question, device);
+        answer(bytes ? fmt::format("{}", *bytes) : "none");
+      } catch (const Error& error) {
+        answer(fmt::format("error {}", error.what()));
+      }
+    }
+  } catch (const Error& error) {
+    answer(fmt::format("error {}", error.what()));
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,70 @@
+#include "meta/platform/planned_workspaces.h"
+
+namespace metaprof {
+namespace {
+
+int64_t product(std::span<const int64_t> sizes) {
+  int64_t count = 1;
+  for (int64_t size : sizes) count *= size;
+  return count;
+}
+
+// Channels vary fastest: N(D)HWC. Sizes of 1 have any stride.
+bool is_channels_last(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  return sizes[1] == 1 || strides[1] == 1;
+}
+
+}  // namespace
+
+int64_t attention_frontend_bytes(const AttentionPlan& plan) {
+  if (!plan.backward) return 0;
+  return 4 * plan.batch * plan.heads * plan.query_length * (plan.width + 1);
+}
+
+template <class Ask>
+std::optional<int64_t> PlannedWorkspaces::first_answer(const Ask& ask) {
+  for (const auto& [source, planner] : planners_) {
+    const std::optional<int64_t> bytes = ask(*planner);
+    if (!bytes) continue;
+    Answers& answers = answers_[static_cast<size_t>(source)];
+    ++answers.count;
+    answers.bytes += *bytes;
+    return bytes;
+  }
+  ++unanswered_;
+  return std::nullopt;
+}
+
+int64_t PlannedWorkspaces::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
+  return first_answer([&](WorkspacePlanner& planner) { return planner.convolution(plan, device); })
+      .value_or(0);
+}
+
+int64_t PlannedWorkspaces::attention(const AttentionPlan& plan, const DeviceProfile& device) {
+  return first_answer([&](WorkspacePlanner& planner) { return planner.attention(plan, device); })
+      .value_or(attention_frontend_bytes(plan));
+}
+
+std::optional<int64_t> WorkspaceRules::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
+  // Without tensor cores of its type, and with one channel per group, nothing is copied.
+  if (plan.dtype == DType::f64 || (plan.dtype == DType::f32 && device.sm < 80) || plan.w[1] == 1) return 0;
+  if (is_channels_last(plan.x, plan.x_strides)) return 0;
+  int64_t y = plan.x[0] * plan.w[0];
+  for (size_t d = 2; d < plan.x.size(); ++d)
+    y *= (plan.x[d] + 2 * plan.padding[d - 2] - plan.dilation[d - 2] * (plan.w[d] - 1) - 1) /
+             plan.stride[d - 2] +
+         1;
+  return (product(plan.x) + product(plan.w) + y) * element_size(plan.dtype);
+}
+
+std::optional<int64_t> WorkspaceRules::attention(const AttentionPlan& plan, const DeviceProfile& device) {
+  if (!plan.backward) return device.sm >= 90 ? 256 : 0;
+  int64_t bytes = attention_frontend_bytes(plan) + (device.sm >= 90 ? 256 : 128);
+  if (device.sm < 90) bytes += 4 * plan.batch * plan.heads * ((plan.query_length + 7) / 8 * 8) * plan.width;
+  if (plan.key_heads != plan.heads)
+    bytes += plan.batch * plan.heads * plan.key_length * (plan.width + plan.value_width) *
+             element_size(plan.dtype);
+  return bytes;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,98 @@
+#pragma once
+// How much scratch memory a library takes for one operation, where only the library itself knows: cuDNN plans
+// its convolutions and attention by closed heuristics. Kernels ask here, and nowhere else.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/dtype.h"
+#include "meta/platform/profile.h"
+
+namespace metaprof {
+
+enum class PlannedOp : uint8_t { conv_fwd, conv_dgrad, conv_wgrad };
+
+/// A convolution as the framework hands it to cuDNN: 1-D ones as 2-D, groups are x[1] / w[1]. Strides are in
+/// elements; x, w and y are input, weight and output whatever is being computed.
+struct ConvolutionPlan {
+  PlannedOp op;
+  std::span<const int64_t> x, w, stride, padding, dilation;
+  std::span<const int64_t> x_strides, w_strides, y_strides;
+  DType dtype;
+};
+
+/// Attention as the framework hands it to cuDNN. Strides are in elements, of [batch, heads, length, width].
+struct AttentionPlan {
+  bool backward;
+  int64_t batch, heads, key_heads, query_length, key_length, width, value_width;
+  DType dtype;
+  bool causal;
+  bool statistics;  ///< the forward returns the logarithms of its sums, which backward needs
+  double dropout;
+  std::span<const int64_t> bias;  ///< sizes; empty: none
+  std::span<const int64_t> q_strides, k_strides, v_strides, o_strides, grad_strides;
+};
+
+/// What cuDNN's frontend adds to the plan of an attention backward: an fp32 dQ and one number per row.
+int64_t attention_frontend_bytes(const AttentionPlan& plan);
+
+/// One source of answers: bytes, or nothing where it does not know the operation.
+class WorkspacePlanner {
+ public:
+  virtual ~WorkspacePlanner() = default;
+  virtual std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) = 0;
+  /// The frontend's part included.
+  virtual std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) = 0;
+};
+
+/// `table`: read from a file of measured or planned sizes; `planned`: the library was asked; `rule`: ours.
+enum class WorkspaceSource : uint8_t { table, planned, rule };
+inline constexpr size_t kWorkspaceSources = 3;
+
+/// Sources in the order in which they are asked. A session without one assumes that plans need nothing. One
+/// object serves one session at a time: it counts its answers.
+class PlannedWorkspaces {
+ public:
+  struct Answers {
+    int64_t count = 0, bytes = 0;
+  };
+
+  void add(WorkspaceSource source, std::unique_ptr<WorkspacePlanner> planner) {
+    planners_.emplace_back(source, std::move(planner));
+  }
+  int64_t convolution(const ConvolutionPlan& plan, const DeviceProfile& device);
+  int64_t attention(const AttentionPlan& plan, const DeviceProfile& device);
+  /// Of a source so far.
+  const Answers& answers(WorkspaceSource source) const { return answers_[static_cast<size_t>(source)]; }
+  /// Calls for which no source knew anything: they count as 0 bytes.
+  int64_t unanswered() const { return unanswered_; }
+
+ private:
+  template <class Ask>
+  std::optional<int64_t> first_answer(const Ask& ask);
+
+  std::vector<std::pair<WorkspaceSource, std::unique_ptr<WorkspacePlanner>>> planners_;
+  std::array<Answers, kWorkspaceSources> answers_ = {};
+  int64_t unanswered_ = 0;
+};
+
+/// What is stated where neither a table nor the library answers; knows every operation.
+///
+/// Convolutions: tensor-core kernels read channels-last tensors, so operands of another layout are copied:
+/// the bytes of x, w and y. Channels-last operands take nothing. (cuDNN 9.19's own figures for fp32 are
+/// between the input's and the sum of all three operands.)
+///
+/// Attention: the frontend's part and what the kernels of an architecture keep (seen in all plans of cuDNN
+/// 9.19 that there are): 256 bytes on compute capability 9.0, 128 in the backward of others; before 9.0 an
+/// fp32 dQ of its own, with rows in eights; with fewer key than query heads dK and dV per query head.
+class WorkspaceRules final : public WorkspacePlanner {
+ public:
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override;
+  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override;
+};
+
+}  // namespace metaprof

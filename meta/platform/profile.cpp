@@ -1,0 +1,106 @@
+#include "meta/platform/profile.h"
+
+namespace metaprof {
+
+double DeviceProfile::flops_per_second(DType dtype) const {
+  switch (dtype) {
+    case DType::f16:
+    case DType::bf16: return flops_f16;
+    case DType::f64: return flops_f64;
+    default: return flops_f32;  // PyTorch leaves TF32 off for matrix products unless asked
+  }
+}
+
+const std::vector<DeviceProfile>& device_profiles() {
+  // Memory: cudaDeviceProp::totalGlobalMem of the cards; h200 and those below as the recordings report it.
+  // Rates: the vendor's data sheets, dense, without sparsity.
+  static const std::vector<DeviceProfile> kProfiles = {
+      {.name = "h200",
+       .title = "NVIDIA H200",
+       .sm = 90,
+       .multiprocessors = 132,
+       .shared_memory_per_block = 232448,
+       .memory = {150121480192},
+       .bandwidth = 4.8e12,
+       .flops_f32 = 67e12,
+       .flops_tf32 = 494e12,
+       .flops_f16 = 989e12,
+       .flops_f64 = 34e12},
+      {.name = "h100",
+       .title = "NVIDIA H100 80GB HBM3",
+       .sm = 90,
+       .multiprocessors = 132,
+       .shared_memory_per_block = 232448,
+       .memory = {85017493504},
+       .bandwidth = 3.35e12,
+       .flops_f32 = 67e12,
+       .flops_tf32 = 494e12,
+       .flops_f16 = 989e12,
+       .flops_f64 = 34e12},
+      {.name = "a100",
+       .title = "NVIDIA A100-SXM4-80GB",
+       .sm = 80,
+       .multiprocessors = 108,
+       .shared_memory_per_block = 166912,
+       .memory = {84987084800},
+       .bandwidth = 2.039e12,
+       .flops_f32 = 19.5e12,
+       .flops_tf32 = 156e12,
+       .flops_f16 = 312e12,
+       .flops_f64 = 9.7e12},
+      {.name = "l40s",
+       .title = "NVIDIA L40S",
+       .sm = 89,
+       .multiprocessors = 142,
+       .threads_per_multiprocessor = 1536,
+       .shared_memory_per_block = 101376,
+       .memory = {47698673664},
+       .bandwidth = 0.864e12,
+       .flops_f32 = 91.6e12,
+       .flops_tf32 = 183e12,
+       .flops_f16 = 362e12,
+       .flops_f64 = 1.4e12},
+      {.name = "rtx4090",
+       .title = "NVIDIA GeForce RTX 4090",
+       .sm = 89,
+       .multiprocessors = 128,
+       .threads_per_multiprocessor = 1536,
+       .shared_memory_per_block = 101376,
+       .memory = {25251807232},
+       .bandwidth = 1.008e12,
+       .flops_f32 = 82.6e12,
+       .flops_tf32 = 82.6e12,
+       .flops_f16 = 165e12,
+       .flops_f64 = 1.3e12},
+      {.name = "t4",
+       .title = "Tesla T4",
+       .sm = 75,
+       .multiprocessors = 40,
+       .threads_per_multiprocessor = 1024,
+       .shared_memory_per_block = 65536,
+       .memory = {15638462464},
+       .bandwidth = 0.32e12,
+       .flops_f32 = 8.1e12,
+       .flops_tf32 = 8.1e12,
+       .flops_f16 = 65e12,
+       .flops_f64 = 0.25e12},
+      {.name = "cpu",
+       .title = "CPU",
+       .type = DeviceType::cpu,
+       .memory = {25769803776},
+       .bandwidth = 5e10,
+       .flops_f32 = 1e12,
+       .flops_tf32 = 1e12,
+       .flops_f16 = 1e12,
+       .flops_f64 = 5e11},
+  };
+  return kProfiles;
+}
+
+const DeviceProfile* find_device(std::string_view name) {
+  for (const DeviceProfile& profile : device_profiles())
+    if (profile.name == name) return &profile;
+  return nullptr;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,274 @@
+#include "meta/source/frames.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
+
+namespace metaprof {
+namespace {
+
+bool begins_statement(const std::string& code) {
+  return code.starts_with("return") || !bound_names(code).empty();
+}
+
+int open_brackets(const std::string& code) {
+  int depth = 0;
+  for (char c : code) {
+    depth += c == '(' || c == '[' || c == '{';
+    depth -= c == ')' || c == ']' || c == '}';
+  }
+  return depth;
+}
+
+// The first line of the statement that a line belongs to: a line without an assignment after one that leaves
+// a bracket open goes on with it.
+class StatementLines {
+ public:
+  explicit StatementLines(const Program& program) {
+    for (const auto& stack : program.source_stacks)
+      for (const SourceFrame& frame : stack)
+        lines_[{frame.file, frame.function}].emplace(frame.line, Line{frame.line, &frame.code});
+    for (auto& [function, lines] : lines_) {
+      const Line* open = nullptr;
+      for (auto& [number, line] : lines) {
+        if (begins_statement(*line.code)) {
+          open = open_brackets(*line.code) > 0 ? &line : nullptr;
+        } else if (open) {
+          line = *open;
+        }
+      }
+    }
+  }
+  struct Line {
+    int first;
+    const std::string* code;  // of the first line
+  };
+  const Line& of(const SourceFrame& frame) const {
+    return lines_.at({frame.file, frame.function}).at(frame.line);
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::map<int, Line>> lines_;
+};
+
+// Follows the nodes in order and tells the frames and statements they run in apart.
+class Unwinder {
+ public:
+  Unwinder(const Program& program, const Graph& graph) : program_(program), graph_(graph), lines_(program) {}
+
+  SourceFrames run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) place(static_cast<int>(i));
+    return std::move(found_);
+  }
+
+ private:
+  struct Level {
+    const SourceFrame* source;
+    std::string key;  // of the module whose forward this is
+    int frame, statement;
+  };
+
+  void place(int node) {
+    const GraphNode& call = stack_holder(graph_.nodes[size_t(node)]);
+    static const std::vector<SourceFrame> kNoSource;
+    static const std::vector<ModuleFrame> kNoModules;
+    const auto& sources = call.source >= 0 ? program_.source_stacks[size_t(call.source)] : kNoSource;
+    const auto& modules = call.modules >= 0 ? program_.module_stacks[size_t(call.modules)] : kNoModules;
+    // The m-th "forward" is that of the m-th module.
+    std::vector<const ModuleFrame*> module_of(sources.size(), nullptr);
+    size_t m = 0;
+    for (size_t level = 0; level < sources.size(); ++level)
+      if (sources[level].function == "forward" && m < modules.size()) module_of[level] = &modules[m++];
+
+    Place here;
+    bool same = true;  // so far the node stands where the one before it stood
+    for (size_t level = 0; level < sources.size(); ++level) {
+      const std::string key = module_of[level] ? module_of[level]->key : std::string();
+      same = same && level < stack_.size() && stack_[level].source->file == sources[level].file &&
+             stack_[level].source->function == sources[level].function && stack_[level].key == key;
+      if (!same) {
+        stack_.resize(level);
+        const int parent = level ? here.frames.back() : -1;
+        found_.frames.push_back({parent, node, {}});
+        stack_.push_back({&sources[level], key, static_cast<int>(found_.frames.size()) - 1, -1});
+      }
+      Level& at = stack_[level];
+      const ModuleFrame* callee = level + 1 < sources.size() ? module_of[level + 1] : nullptr;
+      const bool goes_on =
+          at.statement >= 0 && continues(found_.statements[size_t(at.statement)], sources[level], callee);
+      if (!goes_on) {
+        begin_statement(at, sources[level], node);
+        stack_.resize(level + 1);
+        same = false;
+      }
+      at.source = &sources[level];
+      Statement& statement = found_.statements[size_t(at.statement)];
+      if (callee && (statement.modules.empty() || statement.modules.back() != callee->key)) {
+        statement.modules.push_back(callee->key);
+        statement.called.push_back(last_part(callee->path));
+      }
+      if (statement.code.find(sources[level].code) == std::string::npos)
+        statement.code += sources[level].code;
+      statement.last_node = node;
+      found_.frames[size_t(at.frame)].last_node = node;
+      here.frames.push_back(at.frame);
+      here.statements.push_back(at.statement);
+    }
+    if (stack_.size() > sources.size()) stack_.resize(sources.size());
+    found_.places.push_back(std::move(here));
+  }
+
+  // A region (`with torch.no_grad():`) is exported as a call of a sub-graph, without a stack of its own: it
+  // stands where its first call stands.
+  const GraphNode& stack_holder(const GraphNode& call) const {
+    if (call.source >= 0) return call;
+    for (const Operand& operand : call.operands) {
+      if (operand.kind != Operand::Kind::graph) continue;
+      for (const GraphNode& inner : operand.graph->nodes) {
+        const GraphNode& holder = stack_holder(inner);
+        if (holder.source >= 0) return holder;
+      }
+    }
+    return call;
+  }
+
+  // Another module called from the same statement. It is part of one expression if the text names it, or if
+  // the text calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)`
+  // leave none. Else a loop has gone round: `for layer in self.layers: x = layer(x)`.
+  bool continues(const Statement& statement, const SourceFrame& source, const ModuleFrame* callee) const {
+    if (statement.line != lines_.of(source).first) return false;
+    if (!callee || statement.modules.empty() || statement.modules.back() == callee->key) return true;
+    if (is_comprehension(statement.code)) return true;
+    const std::string name = last_part(callee->path);
+    const std::string code = statement.code + source.code;
+    const bool called_before =
+        std::find(statement.modules.begin(), statement.modules.end(), callee->key) != statement.modules.end();
+    if (contains_word(code, name)) return !called_before;
+    return calls_helper(code, statement, name);
+  }
+
+  static std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+  // A loop within an expression: "[f(x) for x in xs]".
+  static bool is_comprehension(const std::string& code) {
+    const size_t open = code.find_first_of("([{"), loop = code.find(" for ");
+    return open != std::string::npos && loop != std::string::npos && open < loop && contains_word(code, "in");
+  }
+
+  // "self.NAME(" where NAME is none of the modules that were called.
+  static bool calls_helper(const std::string& code, const Statement& statement, const std::string& name) {
+    for (size_t at = code.find("self."); at != std::string::npos; at = code.find("self.", at + 1)) {
+      size_t end = at + 5;
+      while (end < code.size() && is_of_name(code[end])) ++end;
+      const std::string method = code.substr(at + 5, end - at - 5);
+      if (end >= code.size() || code[end] != '(' || method == name) continue;
+      if (std::find(statement.called.begin(), statement.called.end(), method) == statement.called.end())
+        return true;
+    }
+    return false;
+  }
+
+  void begin_statement(Level& at, const SourceFrame& source, int node) {
+    at.statement = static_cast<int>(found_.statements.size());
+    const StatementLines::Line& first = lines_.of(source);
+    found_.statements.push_back({at.frame,
+                                 first.first,
+                                 node,
+                                 bound_names(*first.code),
+                                 appended_to(*first.code),
+                                 {},
+                                 {},
+                                 *first.code});
+    found_.frames[size_t(at.frame)].statements.push_back(at.statement);
+  }
+
+  const Program& program_;
+  const Graph& graph_;
+  StatementLines lines_;
+  std::vector<Level> stack_;
+  SourceFrames found_;
+};
+
+}  // namespace
+
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool contains_word(std::string_view code, std::string_view word) {
+  for (size_t at = code.find(word); at != std::string_view::npos; at = code.find(word, at + 1)) {
+    const bool begins = at == 0 || !is_of_name(code[at - 1]);
+    const bool ends = at + word.size() == code.size() || !is_of_name(code[at + word.size()]);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+// "h = f(h)" of "if i == 4: h = f(h)": what stands behind the colon of a line that also opens a block.
+std::string_view without_block(std::string_view code) {
+  constexpr std::string_view kBlocks[] = {"if ", "elif ", "else:", "for ", "while ", "with "};
+  const bool opens = std::any_of(std::begin(kBlocks), std::end(kBlocks),
+                                 [&](std::string_view word) { return code.starts_with(word); });
+  int depth = 0;
+  for (size_t i = 0; opens && i < code.size(); ++i) {
+    depth += code[i] == '(' || code[i] == '[' || code[i] == '{';
+    depth -= code[i] == ')' || code[i] == ']' || code[i] == '}';
+    if (code[i] != ':' || depth != 0) continue;
+    const size_t rest = code.find_first_not_of(' ', i + 1);
+    return rest == std::string_view::npos ? code : code.substr(rest);
+  }
+  return code;
+}
+
+std::vector<std::string> bound_names(std::string_view code) {
+  code = without_block(code);
+  // Everything up to a "=" that stands outside brackets and is no comparison.
+  int depth = 0;
+  size_t equals = std::string_view::npos;
+  for (size_t i = 0; i < code.size() && equals == std::string_view::npos; ++i) {
+    const char c = code[i];
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (c != '=' || depth != 0) continue;
+    const char before = i ? code[i - 1] : ' ', after = i + 1 < code.size() ? code[i + 1] : ' ';
+    if (after == '=' || before == '!' || before == '<' || before == '>' || before == '=') return {};
+    equals = i;
+  }
+  if (equals == std::string_view::npos) return {};
+  std::string_view left = code.substr(0, equals);
+  std::vector<std::string> names;
+  std::string name;
+  bool annotation = false;
+  auto finish = [&] {
+    if (!name.empty()) names.push_back(name);
+    name.clear();
+    annotation = false;
+  };
+  for (char c : left) {
+    if (c == ',') {
+      finish();
+    } else if (c == ':') {
+      annotation = true;
+    } else if (!annotation && (is_of_name(c) || c == '.')) {
+      name += c;
+    } else if (c == '[') {
+      return {};  // an element of something that goes on to live
+    }
+  }
+  finish();
+  return names;
+}
+
+std::string appended_to(std::string_view code) {
+  constexpr std::string_view kAppend = ".append(";
+  const size_t end = code.find(kAppend);
+  if (end == std::string_view::npos) return {};
+  const std::string_view list = code.substr(0, end);
+  const bool is_name = std::ranges::all_of(list, [](char c) { return is_of_name(c) || c == '.'; });
+  return std::string(is_name ? list : "");
+}
+
+SourceFrames source_frames(const Program& program, const Graph& graph) {
+  return Unwinder(program, graph).run();
+}
+
+}  // namespace metaprof
