@@ -96,7 +96,7 @@ TEST(PickleReader, BrokenOnesAreErrors) {
 }
 
 TEST(PickleReader, DepthIsBounded) {
-  EXPECT_EQ(error_of(std::string(1001, '(') + "."), "x.pickle: more than 1000 open collections");
+  EXPECT_EQ(error_of(std::string(1001, '(').append(".")), "x.pickle: more than 1000 open collections");
   // Lists within lists need no marks; a million of them are as good as one.
   const Pickle deep(std::string(1000000, ']') + std::string(999999, 'a') + ".", "x");
   EXPECT_EQ(deep.root().size(), 1u);
