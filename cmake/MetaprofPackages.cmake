@@ -1,18 +1,25 @@
-# Libraries of the distribution (tools/setup installs them).
+# Libraries of the distribution (tools/setup installs them: `run` for the program, `test` for the rest).
 
 find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
-find_package(GTest REQUIRED)
-find_package(benchmark REQUIRED)
 
-# The distribution's Python sees the distribution's modules (jsonschema); another one in PATH does not.
+# Tests and benchmarks; without them the program alone is built. The distribution's Python sees the
+# distribution's modules (jsonschema); another one in PATH does not.
+find_package(GTest QUIET)
+find_package(benchmark QUIET)
 if(NOT Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
   set(Python3_EXECUTABLE /usr/bin/python3)
 endif()
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 QUIET COMPONENTS Interpreter)
+set(METAPROF_HAVE_TEST_LIBRARIES FALSE)
+if(GTest_FOUND AND benchmark_FOUND AND Python3_FOUND)
+  set(METAPROF_HAVE_TEST_LIBRARIES TRUE)
+else()
+  message(STATUS "GoogleTest, Google Benchmark or Python not found: tests and benchmarks are left out (tools/setup test)")
+endif()
 
 # libzip's own package file wants its command line tools, which nothing here uses.
 find_path(LIBZIP_INCLUDE_DIR zip.h REQUIRED)
