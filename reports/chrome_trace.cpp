@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
+#include "core/append.h"
 #include "reports/json_text.h"
 
 namespace metaprof {
@@ -26,40 +25,38 @@ std::string chrome_trace(const Schedule& schedule, std::string_view title) {
   std::vector<std::string> names;
   for (const std::string& name : schedule.names) names.push_back(json_string(name));
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-  const auto end = std::back_inserter(out);
-  fmt::format_to(end, R"({{"ph":"M","pid":1,"name":"process_name","args":{{"name":{}}}}})",
-                 json_string(title));
+  append(out, R"({{"ph":"M","pid":1,"name":"process_name","args":{{"name":{}}}}})", json_string(title));
   constexpr const char* kTracks[] = {"phases", "modules", "operators"};
   for (int i = 0; i < 3; ++i)
-    fmt::format_to(end,
-                   ",\n"
-                   R"({{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})",
-                   i + 1, kTracks[i]);
+    append(out,
+           ",\n"
+           R"({{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})",
+           i + 1, kTracks[i]);
   for (const Slice& slice : schedule.slices) {
     const std::string& name =
         slice.kind == Slice::Kind::module && slice.name == 0 ? "\"(root)\"" : names[slice.name];
-    fmt::format_to(end,
-                   ",\n"
-                   R"({{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"cat":"{}","args":{{)",
-                   track(slice.kind), microseconds(slice.begin), microseconds(slice.end - slice.begin), name,
-                   to_string(slice.phase));
+    append(out,
+           ",\n"
+           R"({{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"cat":"{}","args":{{)",
+           track(slice.kind), microseconds(slice.begin), microseconds(slice.end - slice.begin), name,
+           to_string(slice.phase));
     if (slice.kind == Slice::Kind::phase) {
-      fmt::format_to(end, R"("step":{})", slice.step);
+      append(out, R"("step":{})", slice.step);
     } else {
-      fmt::format_to(end, R"("module":{})", names[slice.module]);
-      if (slice.flops.count > 0) fmt::format_to(end, R"(,"flops":{})", slice.flops.count);
-      if (slice.moved.count > 0) fmt::format_to(end, R"(,"bytes_moved":{})", slice.moved.count);
+      append(out, R"("module":{})", names[slice.module]);
+      if (slice.flops.count > 0) append(out, R"(,"flops":{})", slice.flops.count);
+      if (slice.moved.count > 0) append(out, R"(,"bytes_moved":{})", slice.moved.count);
     }
     out += "}}";
   }
   for (const Moment& moment : schedule.moments) {
-    fmt::format_to(end,
-                   ",\n"
-                   R"({{"ph":"C","pid":1,"ts":{:.3f},"name":"live bytes","args":{{)",
-                   microseconds(moment.at));
+    append(out,
+           ",\n"
+           R"({{"ph":"C","pid":1,"ts":{:.3f},"name":"live bytes","args":{{)",
+           microseconds(moment.at));
     for (int i = 0; i < kCategories; ++i)
-      fmt::format_to(end, R"({}"{}":{})", i == 0 ? "" : ",", to_string(static_cast<Category>(i)),
-                     moment.by_category[static_cast<size_t>(i)].count);
+      append(out, R"({}"{}":{})", i == 0 ? "" : ",", to_string(static_cast<Category>(i)),
+             moment.by_category[static_cast<size_t>(i)].count);
     out += "}}";
   }
   return out + "\n]}\n";

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "core/append.h"
 #include "reports/format.h"
 #include "reports/json_text.h"
 #include "reports/module_table.h"
@@ -42,7 +43,7 @@ class PageData {
  private:
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    append(out_, format, std::forward<Args>(args)...);
   }
 
   std::string options() const {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/append.h"
 #include "core/error.h"
 #include "reports/node_json.h"
 
@@ -152,7 +153,7 @@ std::string csv(const PlanReport& report) {
   std::string text = "id,lower,upper,size\n";
   for (size_t i = 0; i < report.input.storages.size(); ++i) {
     const StorageLife& life = report.input.storages[i];
-    fmt::format_to(std::back_inserter(text), "{},{},{},{}\n", i, life.begin, life.end, life.bytes.count);
+    append(text, "{},{},{},{}\n", i, life.begin, life.end, life.bytes.count);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/append.h"
 #include "core/error.h"
 #include "formats/json.h"
 
@@ -54,7 +55,7 @@ std::string_view name_of(DType dtype) {
 
 void add_numbers(std::string& key, std::span<const int64_t> numbers) {
   key += '|';
-  for (int64_t number : numbers) fmt::format_to(std::back_inserter(key), "{},", number);
+  for (int64_t number : numbers) append(key, "{},", number);
 }
 
 std::string key_of(const Json& row) {
@@ -62,8 +63,7 @@ std::string key_of(const Json& row) {
   const auto lists = [&](std::string& key, std::span<const std::string_view> names) {
     for (std::string_view name : names) {
       key += '|';
-      row.at(name).for_each(
-          [&](const Json& number) { fmt::format_to(std::back_inserter(key), "{},", number.integer()); });
+      row.at(name).for_each([&](const Json& number) { append(key, "{},", number.integer()); });
     }
   };
   std::string key = fmt::format("{}|{}", op, row.at("dtype").string());
@@ -72,14 +72,12 @@ std::string key_of(const Json& row) {
     return key;
   }
   const bool backward = op == "sdpa_bwd";
-  for (std::string_view name : kAttentionSizes)
-    fmt::format_to(std::back_inserter(key), "|{}", row.at(name).integer());
+  for (std::string_view name : kAttentionSizes) append(key, "|{}", row.at(name).integer());
   const Json causal = row.find("causal"), dropout = row.find("dropout"), stats = row.find("stats"),
              bias = row.find("bias");
-  fmt::format_to(std::back_inserter(key), "|{}|{:g}|{}|", causal && causal.boolean(),
-                 dropout ? dropout.real() : 0.0, backward || !stats || stats.boolean());
-  if (bias)
-    bias.for_each([&](const Json& size) { fmt::format_to(std::back_inserter(key), "{},", size.integer()); });
+  append(key, "|{}|{:g}|{}|", causal && causal.boolean(), dropout ? dropout.real() : 0.0,
+         backward || !stats || stats.boolean());
+  if (bias) bias.for_each([&](const Json& size) { append(key, "{},", size.integer()); });
   lists(key, std::span(kAttentionStrides).first(backward ? 5 : 4));
   return key;
 }

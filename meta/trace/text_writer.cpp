@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/append.h"
 #include "meta/trace/text.h"
 #include "meta/trace/text_context.h"
 
@@ -43,13 +44,13 @@ class Writer {
     declare_nodes(trace_.nodes.size());
     for (const uint32_t loss : trace_.losses)
       line("loss {}", loss == 0 ? std::string("0") : node_name(loss - 1));
-    return fmt::to_string(out_);
+    return std::move(out_);
   }
 
  private:
   template <typename... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    append(out_, format, std::forward<Args>(args)...);
     out_.push_back('\n');
   }
 
@@ -194,7 +195,7 @@ class Writer {
 
   const Trace& trace_;
   TextContext context_;
-  fmt::memory_buffer out_;
+  std::string out_;
   uint32_t next_storage_ = 1;
   uint32_t next_node_ = 0;
 };
