@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "cli/console.h"
 #include "core/error.h"
+#include "formats/file.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/platform/device_file.h"
 
 namespace metaprof {
 namespace {
 
-constexpr uintmax_t kMostTraceBytes = uintmax_t{1} << 30;
+constexpr uintmax_t kMostTextBytes = uintmax_t{1} << 30;
 
 // A name stands for NAME.pt2 here or in a folder that METAPROF_MODELS lists; anything else for itself.
 std::string path_of_model(const std::string& model) {
@@ -62,17 +62,6 @@ DeviceProfile load_device(const std::string& device) {
   fail("--device: there is no device '{}'; there are {}and files FILE.json", device, names);
 }
 
-std::string read_text_file(const std::string& path) {
-  std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) fail("{}: no such file", path);
-  if (!std::filesystem::is_regular_file(status)) fail("{}: not a regular file", path);
-  const uintmax_t size = std::filesystem::file_size(path, code);
-  if (code || size > kMostTraceBytes) fail("{}: too large ({} bytes)", path, size);
-  std::ifstream in(path, std::ios::binary);
-  std::string text(size, '\0');
-  if (!in.read(text.data(), static_cast<std::streamsize>(size))) fail("{}: cannot be read", path);
-  return text;
-}
+std::string read_text_file(const std::string& path) { return read_file(path, kMostTextBytes, "a text file"); }
 
 }  // namespace metaprof

@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "evidence/json_member.h"
+#include "core/error.h"
+#include "formats/json_member.h"
 
 namespace metaprof {
 namespace {
@@ -135,9 +136,8 @@ bool BaselineResult::within(double tolerance) const {
 }
 
 Baseline read_baseline(const std::string& file, const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) fail("{}: is no JSON, or was cut off; {}", file, kHint);
-  const Member root = Member::root(json, file, kHint);
+  const JsonText json(text, file, kHint);
+  const Member root = json.root();
   if (root.at("schema").text() != "metaprof.profile") root.at("schema").reject("\"metaprof.profile\"");
   if (root.at("schema_version").count() != 1) root.at("schema_version").reject("1");
   return {.file = file,

@@ -8,7 +8,7 @@
 
 #include "evidence/allocator/recording.h"
 #include "evidence/check.h"
-#include "evidence/gzip_lines.h"
+#include "formats/gzip_lines.h"
 
 namespace metaprof {
 namespace {

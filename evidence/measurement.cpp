@@ -1,10 +1,8 @@
 #include "evidence/measurement.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "core/error.h"
-#include "evidence/json_member.h"
+#include "formats/file.h"
+#include "formats/json_member.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {
@@ -15,17 +13,6 @@ constexpr const char* kHint = "a measurement is what tools/record_pytorch.py wri
 constexpr const char* kStatistics[] = {"allocated_bytes", "requested_bytes",      "active_bytes",
                                        "reserved_bytes",  "inactive_split_bytes", "allocation",
                                        "segment"};
-
-nlohmann::json parse_file(const std::filesystem::path& path) {
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path, code)) fail("{}: no such file", path.string());
-  if (std::filesystem::file_size(path, code) > kMostBytes || code)
-    fail("{}: too large for a measurement", path.string());
-  std::ifstream file(path);
-  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) fail("{}: is no JSON, or was cut off; {}", path.string(), kHint);
-  return json;
-}
 
 MeasuredOptions options_of(const Member& config) {
   MeasuredOptions options;
@@ -120,8 +107,8 @@ std::optional<std::filesystem::path> Measurement::log() const {
 }
 
 Measurement read_measurement(const std::filesystem::path& path) {
-  const nlohmann::json json = parse_file(path);
-  const Member root = Member::root(json, path.string(), kHint);
+  const JsonText json(read_file(path, kMostBytes, "a measurement"), path.string(), kHint);
+  const Member root = json.root();
   const Member config = root.at("config");
   Measurement measurement{.path = path,
                           .id = root.at("id").text(),

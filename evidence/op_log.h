@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence/gzip_lines.h"
 #include "evidence/recorded_value.h"
+#include "formats/gzip_lines.h"
 
 namespace metaprof {
 

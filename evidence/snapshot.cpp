@@ -1,14 +1,14 @@
 #include "evidence/snapshot.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "core/error.h"
-#include "evidence/pickle_reader.h"
+#include "formats/file.h"
+#include "formats/pickle_reader.h"
 
 namespace metaprof {
 namespace {
@@ -224,17 +224,6 @@ class Blocks {
   int64_t now_ = 0, peak_ = 0;
 };
 
-std::string read_file(const std::filesystem::path& path) {
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path, code)) fail("{}: no such file", path.string());
-  const uintmax_t size = std::filesystem::file_size(path, code);
-  if (size > kMostBytes || code) fail("{}: is larger than 1 GiB; record fewer events", path.string());
-  std::string bytes(size, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) fail("{}: cannot be read", path.string());
-  return bytes;
-}
-
 }  // namespace
 
 bool is_snapshot_file(const std::filesystem::path& path) {
@@ -242,7 +231,7 @@ bool is_snapshot_file(const std::filesystem::path& path) {
 }
 
 Snapshot read_snapshot(const std::filesystem::path& path) {
-  const Pickle pickle(read_file(path), path.string());
+  const Pickle pickle(read_file(path, kMostBytes, "a memory snapshot"), path.string());
   const Contents contents = contents_of(pickle.root());
   using Action = TraceEntry::Action;
   Running requested, reserved;

@@ -143,10 +143,18 @@ Json Json::unfolded() const {
   return unfolded(*document_->kept_.back());
 }
 
-void Json::reject(std::string_view message) const {
-  const std::string where = path();
-  fail("{}: {}{}{}", document_->origin_, where, where.empty() ? "" : ": ", message);
+std::string_view Json::written() const {
+  const auto& token = document_->tokens_[token_];
+  const bool quoted = token.type == Type::string;
+  return document_->text_.substr(token.begin - quoted, token.end - token.begin + 2 * quoted);
 }
+
+std::string Json::where() const {
+  const std::string within = path();
+  return document_->origin_ + (within.empty() ? "" : ": ") + within;
+}
+
+void Json::reject(std::string_view message) const { fail("{}: {}", where(), message); }
 
 void Json::expect(Type wanted) const {
   if (type() != wanted) reject(fmt::format("expected {}, got {}", name_of(wanted), name_of(type())));

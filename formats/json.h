@@ -57,8 +57,13 @@ class Json {
   /// The whole value as it is written.
   std::string_view text() const;
 
+  /// … with the quotes of a string.
+  std::string_view written() const;
+
   /// "graph_module.graph.nodes[3].target"
   std::string path() const;
+  /// "a.pt2: models/model.json: graph_module.graph": the origin, then the path.
+  std::string where() const;
   /// Throws an Error: origin, path, message.
   [[noreturn]] void reject(std::string_view message) const;
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "formats/utf8.h"
 
 namespace metaprof {
 namespace {
@@ -198,26 +199,9 @@ void JsonScanner::escape() {
   ++at_;
 }
 
-// Well-formed sequences only (Unicode 15, table 3-7): no overlong forms, no surrogates.
 void JsonScanner::utf8_sequence() {
-  const auto byte = [&](int i) { return at_ + i < end_ ? static_cast<unsigned char>(at_[i]) : 0u; };
-  const auto follows = [&](int i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned first = byte(0);
-  int length = 0;
-  if (first >= 0xC2 && first <= 0xDF && follows(1)) {
-    length = 2;
-  } else if (first >= 0xE0 && first <= 0xEF &&
-             follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) && follows(2)) {
-    length = 3;
-  } else if (first >= 0xF0 && first <= 0xF4 &&
-             follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follows(2) &&
-             follows(3)) {
-    length = 4;
-  } else {
-    fail("{}: the JSON text is not UTF-8 at byte {}", document_.origin_, at_ - begin_);
-  }
+  const size_t length = utf8_length({at_, static_cast<size_t>(end_ - at_)});
+  if (length == 0) fail("{}: the JSON text is not UTF-8 at byte {}", document_.origin_, at_ - begin_);
   at_ += length;
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "formats/utf8.h"
+
 namespace metaprof {
 namespace {
 
@@ -26,20 +28,13 @@ Unit unit_for(std::span<const Unit> units, int64_t largest) {
   return units.back();
 }
 
-// Bytes of the UTF-8 character at the beginning of `text`; 0 if there is none.
-size_t character_length(std::string_view text) {
+// Bytes of the character at the beginning of `text`; 0 if there is none, or one that moves a terminal's cursor.
+size_t printable_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = first < 0x80                    ? 1
-                        : first >= 0xc2 && first < 0xe0 ? 2
-                        : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5 ? 4
-                                                        : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  // C1 control characters move a terminal's cursor, too.
-  if (length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0) return 0;
-  return length;
+  const size_t length = utf8_length(text);
+  const bool control = first < ' ' || first == 0x7f ||
+                       (length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0);  // C1
+  return control ? 0 : length;
 }
 
 }  // namespace
@@ -72,10 +67,10 @@ std::string in_unit(int64_t number, const Unit& unit) {
 std::string shown(std::string_view text, size_t most) {
   std::vector<std::string> characters;
   for (size_t i = 0; i < text.size();) {
-    const auto code = static_cast<unsigned char>(text[i]);
-    const size_t length = character_length(text.substr(i));
-    if (length == 0 || code < ' ' || code == 0x7f) {
-      for (const char c : fmt::format("\\x{:02x}", code)) characters.emplace_back(1, c);
+    const size_t length = printable_length(text.substr(i));
+    if (length == 0) {
+      for (const char c : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i])))
+        characters.emplace_back(1, c);
       ++i;
     } else {
       characters.emplace_back(text.substr(i, length));

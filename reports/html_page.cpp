@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "core/append.h"
+#include "formats/json_string.h"
 #include "reports/format.h"
-#include "reports/json_text.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
 #include "reports/page_files.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reports/pickle.h"
+#include "formats/pickle_writer.h"
 
 namespace metaprof {
 namespace {

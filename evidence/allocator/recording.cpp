@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "evidence/allocator/gz_lines.h"
 #include "evidence/allocator/recording_head.h"
+#include "formats/gzip_lines.h"
 
 namespace metaprof {
 
@@ -41,7 +41,7 @@ class LogReader {
   };
 
   [[noreturn]] void bad(std::string_view what) const {
-    fail("{}, line {}: {}", recording_.log_path, lines_.number(), what);
+    fail("{}:{}: {}", recording_.log_path, lines_.number(), what);
   }
   [[noreturn]] void bad_line(std::string_view line) const {
     bad(fmt::format("'{}' is not a line of a recording", line.substr(0, 60)));
@@ -203,7 +203,7 @@ class LogReader {
   }
 
   Recording& recording_;
-  GzLines lines_;
+  GzipLines lines_;
   std::string_view rest_;  // of the line being read
   std::size_t depth_ = 0;
   std::size_t next_phase_ = 0;

@@ -3,29 +3,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "core/error.h"
+#include "formats/file.h"
 #include "formats/json.h"
 
 namespace metaprof {
 namespace {
 
 constexpr uintmax_t kMostBytes = 1 << 20;
-
-std::string read_text(const std::string& path) {
-  std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) fail("{}: no such file", path);
-  if (!std::filesystem::is_regular_file(status))
-    fail("{}: not a regular file, expected a device profile", path);
-  const uintmax_t size = std::filesystem::file_size(path, code);
-  if (code || size > kMostBytes) fail("{}: too large for a device profile ({} bytes)", path, size);
-  std::ifstream in(path, std::ios::binary);
-  std::string text(size, '\0');
-  if (!in.read(text.data(), static_cast<std::streamsize>(size))) fail("{}: cannot be read", path);
-  return text;
-}
 
 template <class Integer>
 Integer integer_from(const Json& value, int64_t least, int64_t most) {
@@ -95,7 +81,7 @@ void read_member(DeviceProfile& profile, std::string_view key, const Json& value
 }  // namespace
 
 DeviceProfile read_device_file(const std::string& path) {
-  const std::string text = read_text(path);
+  const std::string text = read_file(path, kMostBytes, "a device profile");
   const JsonDocument document(text, path);
   const Json root = document.root();
   DeviceProfile profile = base_of(root);

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "core/append.h"
 #include "core/error.h"
+#include "formats/file.h"
 #include "formats/json.h"
 
 namespace metaprof {
@@ -19,20 +17,6 @@ constexpr std::string_view kConvolutionLists[] = {"x",        "w",        "strid
 constexpr std::string_view kAttentionSizes[] = {"b", "h", "hkv", "sq", "skv", "d", "dv"};
 constexpr std::string_view kAttentionStrides[] = {"q_stride", "k_stride", "v_stride", "o_stride",
                                                   "do_stride"};
-
-std::string read_text(const std::string& path) {
-  std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) fail("{}: no such file", path);
-  if (!std::filesystem::is_regular_file(status))
-    fail("{}: not a regular file, expected a table of workspaces", path);
-  const uintmax_t size = std::filesystem::file_size(path, code);
-  if (code || size > kMostBytes) fail("{}: too large for a table of workspaces ({} bytes)", path, size);
-  std::ifstream in(path, std::ios::binary);
-  std::string text(size, '\0');
-  if (!in.read(text.data(), static_cast<std::streamsize>(size))) fail("{}: cannot be read", path);
-  return text;
-}
 
 std::string_view name_of(PlannedOp op) {
   switch (op) {
@@ -110,7 +94,7 @@ std::string key_of(const AttentionPlan& plan) {
 }
 
 WorkspaceTable::WorkspaceTable(const std::string& path, const std::string& device) {
-  const std::string text = read_text(path);
+  const std::string text = read_file(path, kMostBytes, "a table of workspaces");
   size_t line = 0, begin = 0, operations = 0;
   for (size_t end; begin < text.size(); begin = end + 1) {
     end = std::min(text.find('\n', begin), text.size());

@@ -123,54 +123,49 @@ TEST_F(Recordings, BadLinesAreNamed) {
     const char* message;
   };
   const Case cases[] = {
-      {"- fffe000000\n", "- fffe000000\n\n", "x.log.gz, line 8: empty line"},
-      {"- fffe000000\n", "? fffe\n", "x.log.gz, line 7: '? fffe' is not a line of a recording"},
-      {"- fffe000000\n", "-fffe000000\n", "x.log.gz, line 7: '-fffe000000' is not a line of a recording"},
-      {"- fffe000000\n", "- xyz\n", "x.log.gz, line 7: '- xyz' is not a line of a recording"},
-      {"- fffe000000\n", "- fffe000000 512\n",
-       "x.log.gz, line 7: '- fffe000000 512' is not a line of a recording"},
-      {"- fffe000000\n", "- fffe000000 \n", "x.log.gz, line 7: '- fffe000000 ' is not a line of a recording"},
+      {"- fffe000000\n", "- fffe000000\n\n", "x.log.gz:8: empty line"},
+      {"- fffe000000\n", "? fffe\n", "x.log.gz:7: '? fffe' is not a line of a recording"},
+      {"- fffe000000\n", "-fffe000000\n", "x.log.gz:7: '-fffe000000' is not a line of a recording"},
+      {"- fffe000000\n", "- xyz\n", "x.log.gz:7: '- xyz' is not a line of a recording"},
+      {"- fffe000000\n", "- fffe000000 512\n", "x.log.gz:7: '- fffe000000 512' is not a line of a recording"},
+      {"- fffe000000\n", "- fffe000000 \n", "x.log.gz:7: '- fffe000000 ' is not a line of a recording"},
       {"- fffe000000\n", "- 1ffffffffffffffff\n",
-       "x.log.gz, line 7: '- 1ffffffffffffffff' is not a line of a recording"},
+       "x.log.gz:7: '- 1ffffffffffffffff' is not a line of a recording"},
       {"- fffe000000\n", "- fffe000400\n",
-       "x.log.gz, line 7: block fffe000400 is returned, but was not handed out"},
-      {"- fffe000000\n", "c fffe000000\n",
-       "x.log.gz, line 7: block fffe000000 becomes free, but was not returned"},
-      {"- fffe000000\n", "! oom\n", "x.log.gz, line 7: '! oom' is not a line of a recording"},
-      {"- fffe000000\n", "! oom 0\n", "x.log.gz, line 7: a request of 0 bytes"},
+       "x.log.gz:7: block fffe000400 is returned, but was not handed out"},
+      {"- fffe000000\n", "c fffe000000\n", "x.log.gz:7: block fffe000000 becomes free, but was not returned"},
+      {"- fffe000000\n", "! oom\n", "x.log.gz:7: '! oom' is not a line of a recording"},
+      {"- fffe000000\n", "! oom 0\n", "x.log.gz:7: a request of 0 bytes"},
       {"+ fffe000200 512\n", "+ fffe000000 512\n",
-       "x.log.gz, line 6: block fffe000000 is handed out, but was not returned"},
-      {"+ fffe000200 512\n", "+ fffe000200\n",
-       "x.log.gz, line 6: '+ fffe000200' is not a line of a recording"},
-      {"+ fffe000200 512\n", "+ fffe000200 0\n", "x.log.gz, line 6: a request of 0 bytes"},
+       "x.log.gz:6: block fffe000000 is handed out, but was not returned"},
+      {"+ fffe000200 512\n", "+ fffe000200\n", "x.log.gz:6: '+ fffe000200' is not a line of a recording"},
+      {"+ fffe000200 512\n", "+ fffe000200 0\n", "x.log.gz:6: a request of 0 bytes"},
       {"+ fffe000200 512\n", "+ fffe000200 5000000000000000000\n",
-       "x.log.gz, line 6: a request of 5000000000000000000 bytes"},
+       "x.log.gz:6: a request of 5000000000000000000 bytes"},
       {"+ fffe000200 512\n", "+ fffe000200 512 s99999\n",
-       "x.log.gz, line 6: '+ fffe000200 512 s99999' is not a line of a recording"},
+       "x.log.gz:6: '+ fffe000200 512 s99999' is not a line of a recording"},
       {"+ fffe000200 512\n", "+ fffe000200 512 p1\n",
-       "x.log.gz, line 6: '+ fffe000200 512 p1' is not a line of a recording"},
+       "x.log.gz:6: '+ fffe000200 512 p1' is not a line of a recording"},
       {"+ fffe000200 512\n", "+ fffe000200 512 x\n",
-       "x.log.gz, line 6: '+ fffe000200 512 x' is not a line of a recording"},
-      {"<\n", "<\n<\n", "x.log.gz, line 6: an operator ends that has not begun"},
-      {"<\n", "", "x.log.gz, line 6: 1 operators have not ended; the file is truncated"},
-      {"# phase setup", "# phase forward",
-       "x.log.gz, line 1: '# phase forward', but the .json has now setup"},
+       "x.log.gz:6: '+ fffe000200 512 x' is not a line of a recording"},
+      {"<\n", "<\n<\n", "x.log.gz:6: an operator ends that has not begun"},
+      {"<\n", "", "x.log.gz:6: 1 operators have not ended; the file is truncated"},
+      {"# phase setup", "# phase forward", "x.log.gz:1: '# phase forward', but the .json has now setup"},
       {"# phase setup\n", "# phase setup\n# phase forward step 0\n",
-       "x.log.gz, line 2: '# phase forward step 0', but the .json has no more phases"},
+       "x.log.gz:2: '# phase forward step 0', but the .json has no more phases"},
       {"# phase setup\n", "",
-       "x.log.gz, line 6: phase 'setup' of the .json is missing; the file is truncated or belongs to another "
+       "x.log.gz:6: phase 'setup' of the .json is missing; the file is truncated or belongs to another "
        ".json"},
       {"# phase setup", "= opinfo/add/0/f32",
-       "x.log.gz, line 1: operator cases; `metaprof ops --replay` replays them"},
+       "x.log.gz:1: operator cases; `metaprof ops --replay` replays them"},
   };
   for (const Case& c : cases) EXPECT_EQ(error(replaced(kLog, c.from, c.to)), c.message) << c.to;
-  EXPECT_EQ(error(""), "x.log.gz, line 0: the file is empty");
+  EXPECT_EQ(error(""), "x.log.gz:0: the file is empty");
   EXPECT_EQ(error("# phase setup\n"),
-            "x.log.gz, line 1: there are no requests to the allocator in it; nothing to replay");
-  EXPECT_EQ(error("# phase setup"),
-            "x.log.gz, line 1: ends in the middle of the line; the file is truncated");
-  EXPECT_EQ(error(std::string(2 << 20, 'x')),
-            "x.log.gz, line 1: has more than 1048576 characters; this is no recording");
+            "x.log.gz:1: there are no requests to the allocator in it; nothing to replay");
+  EXPECT_EQ(error("# phase setup"), "x.log.gz:1: ends in the middle of the line; the file is truncated");
+  EXPECT_EQ(error(std::string((1 << 24) + 1, 'x')),
+            "x.log.gz:1: the line is longer than 16 MiB; this is no recording");
 }
 
 TEST_F(Recordings, BadHeadsAreNamed) {
@@ -221,11 +216,11 @@ TEST_F(Recordings, UnreadableFilesAreNamed) {
 
   const std::string packed = gzip(kLog);
   write("x.log.gz", packed.substr(0, packed.size() / 2));
-  EXPECT_EQ(error_reading(log), "x.log.gz, line 1: the compressed data end too early; the file is truncated");
+  EXPECT_EQ(error_reading(log), "x.log.gz:1: the compressed data end too early; the file is truncated");
   std::string damaged = packed;
   damaged[packed.size() - 6] ^= 1;  // in the checksum
   write("x.log.gz", damaged);
-  EXPECT_EQ(error_reading(log), "x.log.gz, line 1: the compressed data are damaged: incorrect data check");
+  EXPECT_EQ(error_reading(log), "x.log.gz:1: the compressed data are damaged: incorrect data check");
 }
 
 TEST_F(Recordings, ReplayFindsNoDifferenceInAnEqualOne) {

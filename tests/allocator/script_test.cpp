@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "allocator/caching_allocator.h"
-#include "evidence/allocator/gz_lines.h"
+#include "formats/gzip_lines.h"
 
 namespace metaprof {
 namespace {
@@ -152,7 +152,7 @@ class Script {
   CachingAllocator& a() { return *allocator_; }
   std::string where() const { return "line " + std::to_string(lines_.number()) + ": "; }
 
-  GzLines lines_;
+  GzipLines lines_;
   std::istringstream line_;
   std::string conf_;
   std::optional<CachingAllocator> allocator_;

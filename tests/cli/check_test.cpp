@@ -254,9 +254,9 @@ TEST(CheckBaseline, ReportsThatCannotBeUsedSayWhy) {
   expect_refusal(
       command + kRecordings + "gpt2.json",
       kRecordings + "gpt2.json: 'schema' is missing; a baseline is what `metaprof profile --json` writes");
-  expect_refusal(
-      command + "README.md",
-      "README.md: is no JSON, or was cut off; a baseline is what `metaprof profile --json` writes");
+  expect_refusal_with(command + "README.md", {"README.md: JSON syntax error at byte 0 of ",
+                                              "got '#'; a baseline is "
+                                              "what `metaprof profile --json` writes"});
   expect_bad([](Json& json) { json["schema"] = "metaprof.diff"; },
              "schema: expected \"metaprof.profile\", got \"metaprof.diff\"");
   expect_bad([](Json& json) { json["schema_version"] = 7; }, "schema_version: expected 1, got 7");
@@ -281,8 +281,11 @@ TEST(Check, MeasurementsThatCannotBeUsedSayWhy) {
   expect_refusal("check " + kModels + "/resnet18.pt2 --against no-such.json", "no-such.json: no such file");
   const std::string cut = testing::TempDir() + "metaprof_check_cut" + std::to_string(getpid()) + ".json";
   std::ofstream(cut) << read_file(kRecordings + "resnet18.json").substr(0, 1000);
-  expect_refusal("check " + kModels + "/resnet18.pt2 --against " + cut,
-                 cut + ": is no JSON, or was cut off; a measurement is what tools/record_pytorch.py writes");
+  expect_refusal(
+      "check " + kModels + "/resnet18.pt2 --against " + cut,
+      cut +
+          ": JSON syntax error at byte 1000 of 1000: expected a closing quote, got the end of the text; a "
+          "measurement is what tools/record_pytorch.py writes");
   expect_bad_measurement([](Json& json) { json.erase("config"); },
                          "'config' is missing; a measurement is what tools/record_pytorch.py writes");
   expect_bad_measurement([](Json& json) { json["config"]["steps"] = "three"; },

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "evidence/gzip_lines.h"
+#include "formats/gzip_lines.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/step/step.h"
 

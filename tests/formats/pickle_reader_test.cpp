@@ -1,4 +1,4 @@
-#include "evidence/pickle_reader.h"
+#include "formats/pickle_reader.h"
 
 #include <gtest/gtest.h>
 

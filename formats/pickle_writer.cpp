@@ -1,6 +1,6 @@
-#include "reports/pickle.h"
+#include "formats/pickle_writer.h"
 
-#include "reports/format.h"
+#include "formats/utf8.h"
 
 namespace metaprof {
 namespace {
@@ -25,8 +25,8 @@ void PickleWriter::memo(uint32_t number, bool get) {
 void PickleWriter::text(std::string_view text) {
   const auto [found, is_new] = memo_.try_emplace(std::string(text), static_cast<uint32_t>(memo_.size()));
   if (!is_new) return memo(found->second, true);
-  const std::string clean = shown(text, 4 * text.size() + 1);  // UTF-8, or Python refuses it
-  out_ += 'X';                                                 // BINUNICODE
+  const std::string clean = well_formed(text);  // Python refuses anything else
+  out_ += 'X';                                  // BINUNICODE
   append_little_endian(out_, clean.size(), 4);
   out_ += clean;
   memo(found->second, false);
