@@ -66,6 +66,12 @@ class CheckIncludes(unittest.TestCase):
     def test_folder_without_library(self):
         self.expect_problem({"meta/op/detail/x.h": ""}, "meta/op/detail/x.h: its folder has no CMakeLists.txt")
 
+    def test_what_stands_alone_includes_nothing_of_the_others(self):
+        self.expect_problem(
+            {"emulator/driver/x.cpp": '#include "meta/core/types.h"', "meta/core/types.h": ""},
+            "emulator/driver/x.cpp:1: emulator stands alone",
+        )
+
     def test_circle(self):
         self.expect_problem(
             {"meta/core/CMakeLists.txt": "metaprof_library(meta_core LINKS meta_op)"},

@@ -1,0 +1,18 @@
+#pragma once
+// Copies and fills. Device memory holds nothing: what is read from it is zero, what is written to it is counted.
+
+#include <cstddef>
+
+#include "emulator/machine/error.h"
+#include "emulator/machine/export.h"
+
+namespace metaprof::emulator {
+
+/// What the addresses are is found out. Device memory that nobody holds gives invalid_value.
+METAPROF_EXPORT Error copy_bytes(void* to, const void* from, size_t bytes);
+METAPROF_EXPORT Error fill_bytes(void* to, int value, size_t bytes);
+/// Rows of `width` bytes, `to_pitch` and `from_pitch` bytes apart.
+METAPROF_EXPORT Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                size_t height);
+
+}  // namespace metaprof::emulator

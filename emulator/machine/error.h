@@ -1,0 +1,36 @@
+#pragma once
+// The results of calls, which driver and runtime number alike.
+
+namespace metaprof::emulator {
+
+enum Error : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  not_initialized = 3,
+  invalid_configuration = 9,
+  invalid_symbol = 13,
+  no_device = 100,
+  invalid_device = 101,
+  invalid_context = 201,
+  invalid_handle = 400,
+  illegal_state = 401,
+  not_found = 500,
+  peer_access_already_enabled = 704,
+  peer_access_not_enabled = 705,
+  host_memory_already_registered = 712,
+  host_memory_not_registered = 713,
+  not_permitted = 800,
+  not_supported = 801,
+  capture_unsupported = 900,
+  capture_invalidated = 901,
+};
+
+/// "cudaErrorMemoryAllocation", as the runtime spells it; null for a number that is none.
+const char* runtime_name(int error);
+/// "CUDA_ERROR_OUT_OF_MEMORY", as the driver spells it; null for a number that is none.
+const char* driver_name(int error);
+/// "out of memory"; null for a number that is none.
+const char* description(int error);
+
+}  // namespace metaprof::emulator

@@ -1,0 +1,89 @@
+#include "emulator/machine/log.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "emulator/machine/counters.h"
+#include "emulator/machine/environment.h"
+
+namespace metaprof::emulator {
+namespace {
+
+// The file of this process; -1: there is none. A forked process starts a file of its own.
+int log_file() {
+  static std::mutex mutex;
+  static pid_t owner = 0;
+  static int file = -1;
+  const std::string& folder = environment().log_folder;
+  if (folder.empty()) return -1;
+  const std::lock_guard lock(mutex);
+  if (owner == getpid()) return file;
+  if (file >= 0) close(file);
+  owner = getpid();
+  const std::string path = folder + "/" + std::to_string(owner) + ".log";
+  file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) refuse_to_run("METAPROF_EMULATOR_LOG: cannot write " + path);
+  dprintf(file, "emulator 1 %d %d\n", int(owner), int(getppid()));
+  return file;
+}
+
+void write_line(const std::string& text) {
+  const int file = log_file();
+  if (file < 0) return;
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::string line = std::to_string(int64_t(now.tv_sec) * 1000000000 + now.tv_nsec) + " " + text + "\n";
+  [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
+}
+
+std::string hexadecimal(uintptr_t address) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%" PRIxPTR, address);
+  return text;
+}
+
+void write_memory(char sign, int device, uintptr_t address, size_t bytes, const char* function) {
+  write_line(std::string(1, sign) + " " + std::to_string(device) + " " + hexadecimal(address) + " " +
+             std::to_string(bytes) + " " + function);
+}
+
+}  // namespace
+
+void log_device(int device, size_t bytes) {
+  write_line("device " + std::to_string(device) + " " + std::to_string(bytes));
+}
+void log_taken(int device, uintptr_t address, size_t bytes, const char* function) {
+  write_memory('+', device, address, bytes, function);
+}
+void log_given_back(int device, uintptr_t address, size_t bytes, const char* function) {
+  write_memory('-', device, address, bytes, function);
+}
+void log_out_of_memory(int device, size_t bytes, const char* function) {
+  write_line("oom " + std::to_string(device) + " " + std::to_string(bytes) + " " + function);
+}
+void log_plan(int64_t bytes, const char* source, const std::string& question) {
+  write_line("plan " + std::to_string(bytes) + " " + source + " " + question);
+}
+void log_communicator(int rank, int ranks) {
+  write_line("communicator " + std::to_string(rank) + " " + std::to_string(ranks));
+}
+
+}  // namespace metaprof::emulator
+
+void metaprof_emulator_missing(const char* library, const char* function) {
+  using namespace metaprof::emulator;
+  count(Counter::missing);
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (!said.insert(function).second) return;
+  std::fprintf(stderr, "metaprof emulator: %s has no %s; the call fails\n", library, function);
+  write_line(std::string("missing ") + library + " " + function);
+}

@@ -1,0 +1,22 @@
+#pragma once
+// The log of a process (docs/emulator.md, "The log"): a line an event, written at once.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "emulator/machine/export.h"
+
+namespace metaprof::emulator {
+
+void log_device(int device, size_t bytes);
+void log_taken(int device, uintptr_t address, size_t bytes, const char* function);
+void log_given_back(int device, uintptr_t address, size_t bytes, const char* function);
+void log_out_of_memory(int device, size_t bytes, const char* function);
+METAPROF_EXPORT void log_plan(int64_t bytes, const char* source, const std::string& question);
+METAPROF_EXPORT void log_communicator(int rank, int ranks);
+
+}  // namespace metaprof::emulator
+
+/// Called by a function of the interface that no stand-in has: the first call of each is said on stderr and logged.
+METAPROF_CUDA void metaprof_emulator_missing(const char* library, const char* function);

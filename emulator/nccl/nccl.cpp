@@ -1,0 +1,199 @@
+// NCCL: communicators over ranks that need not exist, and collectives that are done at once. What they would bring is
+// data, and device memory holds none.
+
+#include <cstdint>
+#include <cstring>
+
+#include "emulator/handle.h"
+#include "emulator/machine/counters.h"
+#include "emulator/machine/devices.h"
+#include "emulator/machine/export.h"
+#include "emulator/machine/log.h"
+#include "emulator/machine/memory.h"
+#include "emulator/machine/streams.h"
+#include "emulator/machine/versions.h"
+
+using namespace metaprof::emulator;
+
+namespace {
+
+enum Result : int { done = 0, unhandled_cuda_error = 1, invalid_argument = 4 };
+
+struct Communicator {
+  int ranks = 0, rank = 0, device = 0;
+};
+
+struct UniqueId {  // ncclUniqueId
+  char bytes[128];
+};
+
+Result make(Communicator** out, int ranks, int rank) {
+  *out = nullptr;
+  if (ranks < 1 || rank < 0 || rank >= ranks) return invalid_argument;
+  if (enter() != success) return unhandled_cuda_error;
+  activate(current_device());
+  *out = new Communicator{ranks, rank, current_device()};
+  log_communicator(rank, ranks);
+  return done;
+}
+
+Result collective(const Communicator* communicator, Stream* stream) {
+  if (!communicator) return invalid_argument;
+  if (enter() != success || submit(stream) != success) return unhandled_cuda_error;
+  count(Counter::collectives);
+  return done;
+}
+
+}  // namespace
+
+METAPROF_CUDA Result ncclGetVersion(int* version) {
+  const Version v = library_version("nccl", 13);
+  *version = v.major * 10000 + v.minor * 100 + v.patch;
+  return done;
+}
+METAPROF_CUDA const char* ncclGetErrorString(Result result) {
+  switch (result) {
+    case done: return "no error";
+    case unhandled_cuda_error: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    case invalid_argument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+  }
+  return "unknown result code";
+}
+METAPROF_CUDA const char* ncclGetLastError(const Communicator*) { return ""; }
+
+METAPROF_CUDA Result ncclGetUniqueId(UniqueId* id) {
+  std::memset(id, 0, sizeof *id);
+  std::strcpy(id->bytes, "metaprof");
+  return done;
+}
+METAPROF_CUDA Result ncclCommGetUniqueId(Communicator*, UniqueId* id) { return ncclGetUniqueId(id); }
+
+METAPROF_CUDA Result ncclCommInitRank(Communicator** out, int ranks, UniqueId, int rank) {
+  return make(out, ranks, rank);
+}
+METAPROF_CUDA Result ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId, int rank, void*) {
+  return make(out, ranks, rank);
+}
+METAPROF_CUDA Result ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int, UniqueId*,
+                                              void*) {
+  return make(out, ranks, rank);
+}
+METAPROF_CUDA Result ncclCommInitAll(Communicator** out, int ranks, const int* devices) {
+  for (int i = 0; i < ranks; ++i) {
+    if (const Result result = make(&out[i], ranks, i)) return result;
+    out[i]->device = devices ? devices[i] : i;
+  }
+  return done;
+}
+// Who else is in the new communicator is known to the others only: it is as large as the old one.
+METAPROF_CUDA Result ncclCommSplit(Communicator* from, int color, int, Communicator** out, void*) {
+  *out = nullptr;
+  constexpr int nowhere = -1;  // NCCL_SPLIT_NOCOLOR
+  return color == nowhere ? done : make(out, from->ranks, from->rank);
+}
+METAPROF_CUDA Result ncclCommShrink(Communicator* from, const int* excluded, int count, Communicator** out) {
+  int before = 0;
+  for (int i = 0; i < count; ++i) before += excluded[i] < from->rank ? 1 : 0;
+  return make(out, from->ranks - count, from->rank - before);
+}
+METAPROF_CUDA Result ncclCommGrow(Communicator*, int ranks, const UniqueId*, int rank, Communicator** out) {
+  return make(out, ranks, rank);
+}
+METAPROF_CUDA Result ncclCommFinalize(Communicator*) { return done; }
+METAPROF_CUDA Result ncclCommDestroy(Communicator* communicator) {
+  delete communicator;
+  return done;
+}
+// What was begun is done; a program may still ask about the communicator, so it stays.
+METAPROF_CUDA Result ncclCommAbort(Communicator*) { return done; }
+
+METAPROF_CUDA Result ncclCommCount(const Communicator* communicator, int* ranks) {
+  if (!communicator) return invalid_argument;
+  *ranks = communicator->ranks;
+  return done;
+}
+METAPROF_CUDA Result ncclCommUserRank(const Communicator* communicator, int* rank) {
+  if (!communicator) return invalid_argument;
+  *rank = communicator->rank;
+  return done;
+}
+METAPROF_CUDA Result ncclCommCuDevice(const Communicator* communicator, int* device) {
+  if (!communicator) return invalid_argument;
+  *device = communicator->device;
+  return done;
+}
+METAPROF_CUDA Result ncclCommGetAsyncError(const Communicator*, Result* result) {
+  *result = done;
+  return done;
+}
+
+METAPROF_CUDA Result ncclMemAlloc(void** out, size_t bytes) {
+  if (enter() != success) return unhandled_cuda_error;
+  activate(current_device());
+  *out = reinterpret_cast<void*>(allocate(current_device(), bytes, "ncclMemAlloc"));
+  return *out || bytes == 0 ? done : unhandled_cuda_error;
+}
+METAPROF_CUDA Result ncclMemFree(void* address) {
+  return release(uintptr_t(address), Kind::device, "ncclMemFree") ? done : invalid_argument;
+}
+METAPROF_CUDA Result ncclCommRegister(Communicator*, void*, size_t, void** handle) {
+  give_handle(handle);
+  return done;
+}
+METAPROF_CUDA Result ncclCommDeregister(Communicator*, void*) { return done; }
+METAPROF_CUDA Result ncclCommWindowRegister(Communicator*, void*, size_t, void** window, int) {
+  give_handle(window);
+  return done;
+}
+METAPROF_CUDA Result ncclCommWindowDeregister(Communicator*, void*) { return done; }
+METAPROF_CUDA Result ncclRedOpCreatePreMulSum(int* operation, void*, int, int, Communicator*) {
+  static std::atomic<int> next = 64;  // after the built-in ones
+  *operation = next++;
+  return done;
+}
+METAPROF_CUDA Result ncclRedOpDestroy(int, Communicator*) { return done; }
+
+METAPROF_CUDA Result ncclGroupStart() { return done; }
+METAPROF_CUDA Result ncclGroupEnd() { return done; }
+
+METAPROF_CUDA Result ncclAllReduce(const void*, void*, size_t, int, int, Communicator* communicator,
+                                   Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclReduce(const void*, void*, size_t, int, int, int, Communicator* communicator,
+                                Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclBroadcast(const void*, void*, size_t, int, int, Communicator* communicator,
+                                   Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclBcast(void*, size_t, int, int, Communicator* communicator, Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclAllGather(const void*, void*, size_t, int, Communicator* communicator,
+                                   Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclReduceScatter(const void*, void*, size_t, int, int, Communicator* communicator,
+                                       Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclAlltoAll(const void*, void*, size_t, int, Communicator* communicator,
+                                  Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclGather(const void*, void*, size_t, int, int, Communicator* communicator,
+                                Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclScatter(const void*, void*, size_t, int, int, Communicator* communicator,
+                                 Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclSend(const void*, size_t, int, int, Communicator* communicator, Stream* stream) {
+  return collective(communicator, stream);
+}
+METAPROF_CUDA Result ncclRecv(void*, size_t, int, int, Communicator* communicator, Stream* stream) {
+  return collective(communicator, stream);
+}

@@ -1,0 +1,84 @@
+// Copies and fills. All are done at once, whatever the stream; a stream that captures gets a node.
+
+#include "emulator/machine/copies.h"
+
+#include "emulator/machine/memory.h"
+#include "emulator/machine/streams.h"
+#include "emulator/runtime/runtime.h"
+
+using namespace metaprof::emulator;
+
+namespace {
+
+// The device must be there, and the stream must take work.
+Error begin(Stream* stream) {
+  if (const Error error = use_device()) return error;
+  return submit(stream);
+}
+
+Error begin() {
+  if (const Error error = use_device()) return error;
+  return wait_for_stream(nullptr);
+}
+
+}  // namespace
+
+METAPROF_RUNTIME cudaMemcpy(void* to, const void* from, size_t bytes, int) {
+  if (const Error error = begin()) return fail(error);
+  return result(copy_bytes(to, from, bytes));
+}
+METAPROF_RUNTIME cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, Stream* stream) {
+  if (const Error error = begin(stream)) return fail(error);
+  return result(copy_bytes(to, from, bytes));
+}
+METAPROF_RUNTIME cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+  if (const Error error = begin()) return fail(error);
+  return result(copy_bytes(to, from, bytes));
+}
+METAPROF_RUNTIME cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, Stream* stream) {
+  if (const Error error = begin(stream)) return fail(error);
+  return result(copy_bytes(to, from, bytes));
+}
+METAPROF_RUNTIME cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, int) {
+  if (const Error error = begin()) return fail(error);
+  return result(copy_rows(to, to_pitch, from, from_pitch, width, height));
+}
+METAPROF_RUNTIME cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                   size_t width, size_t height, int, Stream* stream) {
+  if (const Error error = begin(stream)) return fail(error);
+  return result(copy_rows(to, to_pitch, from, from_pitch, width, height));
+}
+// Several copies in one call (foreach copies of newer versions).
+METAPROF_RUNTIME cudaMemcpyBatchAsync(void* const* to, const void* const* from, const size_t* bytes,
+                                      size_t count) {
+  if (const Error error = use_device()) return fail(error);
+  for (size_t i = 0; i < count; ++i)
+    if (const Error error = copy_bytes(to[i], from[i], bytes[i])) return fail(error);
+  return success;
+}
+
+METAPROF_RUNTIME cudaMemset(void* to, int value, size_t bytes) {
+  if (const Error error = begin()) return fail(error);
+  return result(fill_bytes(to, value, bytes));
+}
+METAPROF_RUNTIME cudaMemsetAsync(void* to, int value, size_t bytes, Stream* stream) {
+  if (const Error error = begin(stream)) return fail(error);
+  return result(fill_bytes(to, value, bytes));
+}
+METAPROF_RUNTIME cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                   Stream* stream) {
+  if (const Error error = begin(stream)) return fail(error);
+  for (size_t row = 0; row < height; ++row)
+    if (const Error error = fill_bytes(static_cast<char*>(to) + row * pitch, value, width))
+      return fail(error);
+  return success;
+}
+
+// Variables of device code hold nothing.
+METAPROF_RUNTIME cudaMemcpyToSymbol(const void*, const void*, size_t, size_t, int) {
+  return result(use_device());
+}
+METAPROF_RUNTIME cudaMemcpyToSymbolAsync(const void*, const void*, size_t, size_t, int, Stream* stream) {
+  return result(begin(stream));
+}

@@ -1,0 +1,15 @@
+#pragma once
+// Functions of the interface that nothing here defines: a generated file names them, one a line. They are weak, so
+// that a function written by hand takes the place of its stub.
+
+#include "emulator/machine/log.h"
+
+/// Fails, after saying its name.
+#define REFUSES(name)                                                   \
+  extern "C" __attribute__((weak, visibility("default"))) long name() { \
+    metaprof_emulator_missing(METAPROF_SONAME, #name);                  \
+    return METAPROF_NOT_SUPPORTED;                                      \
+  }
+/// Does nothing but report success.
+#define SUCCEEDS(name) \
+  extern "C" __attribute__((weak, visibility("default"))) long name() { return 0; }
