@@ -5,8 +5,8 @@
 
 #include "cli/console.h"
 #include "cli/metaprof.h"
-#include "evidence/allocator/replay.h"
-#include "reports/allocator_replay_report.h"
+#include "evidence/allocator/rerun_allocations.h"
+#include "reports/rerun_report.h"
 
 namespace metaprof {
 namespace {
@@ -27,9 +27,9 @@ struct AllocatorOptions {
 };
 
 int replay(const AllocatorOptions& options) {
-  const ReplayResult result = replay_recordings(options.logs);
-  if (!options.json.empty()) write_result(options.json, allocator_replay_json(result));
-  if (options.json != "-") std::cout << allocator_replay_text(result);
+  const RerunResult result = rerun_allocations(options.logs);
+  if (!options.json.empty()) write_result(options.json, rerun_json(result));
+  if (options.json != "-") std::cout << rerun_text(result);
   return result.all_equal() ? kFine : kFinding;
 }
 

@@ -15,9 +15,9 @@
 #include "cli/parallel.h"
 #include "cli/sizes.h"
 #include "core/error.h"
-#include "evidence/baseline.h"
-#include "evidence/check.h"
-#include "evidence/snapshot.h"
+#include "evidence/profiles/baseline.h"
+#include "evidence/steps/check.h"
+#include "evidence/steps/snapshot.h"
 #include "reports/check_report.h"
 
 namespace metaprof {
@@ -50,7 +50,7 @@ std::string model_of(const Measurement& measurement, const CheckOptions& options
   if (options.models.empty()) return options.run.model;
   std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
   if (!std::filesystem::exists(path))
-    fail("{}: no such file; {} was measured with this export", path, measurement.path.string());
+    fail("{}: no such file; {} was measured with this export", path, measurement.head.path.string());
   return path;
 }
 
@@ -62,12 +62,12 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
   run.model = program.origin;
   run.step = measurement.options.step;
   run.device = measurement.options.device;
-  run.alloc_conf = measurement.options.alloc_conf;
+  run.alloc_conf = measurement.head.alloc_conf;
   run.workspaces = options.workspaces               ? options.run.workspaces
                    : measurement.planned_workspaces ? "auto"
                                                     : "none";
   DeviceProfile device = device_of(run);
-  device.memory = measurement.device_memory;
+  device.memory = measurement.head.device_memory;
   ProfileReport report;
   const Trace trace = run_program(program, run, device, report);
   CheckResult result = compare(measurement, replay_trace(trace, run, device, device.memory));
@@ -91,7 +91,7 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options)
 }
 
 BaselineResult check_baseline(const std::string& path, const CheckOptions& options) {
-  const Baseline before = read_baseline(path, read_text_file(path));
+  const Baseline before = baseline_of(ProfileFile(path));
   ProfileOptions run;
   run.model = options.run.model;
   run.step = before.options.step;
@@ -107,7 +107,7 @@ BaselineResult check_baseline(const std::string& path, const CheckOptions& optio
   ProfileReport report;
   const Trace trace = run_program(program_of(run), run, device, report);
   profile_trace(trace, run, device, report);
-  return compare(before, read_baseline("the new report", profile_json(report)));
+  return compare(before, baseline_of(ProfileFile("the new report", profile_json(report))));
 }
 
 void expect_usable(const CheckOptions& options) {

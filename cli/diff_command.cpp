@@ -6,7 +6,8 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
-#include "reports/profile_diff.h"
+#include "evidence/profiles/profile_diff.h"
+#include "reports/diff_report.h"
 
 namespace metaprof {
 namespace {
@@ -26,8 +27,7 @@ struct DiffOptions {
 };
 
 int diff(const DiffOptions& options) {
-  const ProfileDiff result = diff_profiles(options.before, read_text_file(options.before), options.after,
-                                           read_text_file(options.after));
+  const ProfileDiff result = diff_profiles(ProfileFile(options.before), ProfileFile(options.after));
   if (!options.json.empty()) write_result(options.json, diff_json(result));
   if (options.json != "-") std::cout << diff_text(result, options.top);
   return result.rows.empty() ? kFine : kFinding;

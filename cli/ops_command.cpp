@@ -13,9 +13,10 @@
 #include "cli/inputs.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
-#include "evidence/replay_report.h"
+#include "evidence/cases/repeat_case.h"
 #include "meta/ops/all.h"
 #include "meta/run/interpreter.h"
+#include "reports/cases_report.h"
 #include "reports/operators_report.h"
 
 namespace metaprof {
@@ -36,7 +37,8 @@ constexpr const char* kDescription =
 struct OpsOptions {
   std::string word, json;
   std::vector<std::string> coverage;
-  ReplayOptions replay;
+  CaseSelection cases;
+  bool verbose = false;
 };
 
 std::vector<std::string> facts_of(const Operator& op) {
@@ -144,29 +146,27 @@ Coverage coverage_of(const std::vector<std::string>& models) {
   return coverage;
 }
 
-int replay_cases(const OpsOptions& options) {
-  ReplayOptions replay = options.replay;
-  std::ostringstream text;
-  // With JSON on stdout the text is left out.
-  replay.json = options.json == "-" ? "/dev/stdout" : options.json;
-  const ReplayCounts counts = replay_logs(replay, text);
-  if (options.json != "-") std::cout << text.str();
-  for (const int64_t equal : counts.equal)
-    if (equal != counts.claimed) return kFinding;
-  return kFine;
+int repeat(const OpsOptions& options) {
+  const CaseSummary summary = repeat_cases(options.cases);
+  if (options.json != "-") {
+    if (options.verbose) std::cout << cases_differences_text(summary) << "\n";
+    std::cout << cases_text(summary);
+  }
+  if (!options.json.empty()) write_result(options.json, cases_json(summary));
+  return summary.totals.all_equal() ? kFine : kFinding;
 }
 
 void check_options(const OpsOptions& options) {
-  const bool replays = !options.replay.logs.empty();
+  const bool replays = !options.cases.logs.empty();
   if (replays + !options.coverage.empty() + !options.word.empty() > 1)
     fail("give one of WORD, --coverage and --replay");
-  if (!replays && (options.replay.only != "*" || options.replay.verbose))
+  if (!replays && (options.cases.only != "*" || options.verbose))
     fail("--only and --verbose belong to --replay");
 }
 
 int ops(const OpsOptions& options) {
   check_options(options);
-  if (!options.replay.logs.empty()) return replay_cases(options);
+  if (!options.cases.logs.empty()) return repeat(options);
   std::string text, json;
   int exit_code = kFine;
   if (!options.coverage.empty()) {
@@ -194,11 +194,11 @@ void add_ops_command(CLI::App& app, int& exit_code) {
       ->option_text(" ");
   command->add_option("--coverage", options->coverage, "models whose operators to look up")
       ->option_text("MODEL…");
-  command->add_option("--replay", options->replay.logs, "recordings of operator cases to repeat and compare")
+  command->add_option("--replay", options->cases.logs, "recordings of operator cases to repeat and compare")
       ->option_text("LOG.gz…");
-  command->add_option("--only", options->replay.only, "of these the cases with such a name, as '*/softmax/*'")
+  command->add_option("--only", options->cases.only, "of these the cases with such a name, as '*/softmax/*'")
       ->option_text("GLOB");
-  command->add_flag("--verbose", options->replay.verbose, "show every difference");
+  command->add_flag("--verbose", options->verbose, "show every difference");
   command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
       ->option_text("FILE");
   command->callback([options, &exit_code] { exit_code = ops(*options); });

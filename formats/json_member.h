@@ -29,6 +29,7 @@ class Member {
   std::optional<std::string> optional_text(std::string_view key) const;
   std::optional<int64_t> optional_count(std::string_view key) const;
   std::optional<double> optional_real(std::string_view key) const;
+  const Json& json() const { return value_; }
   bool is_object() const { return value_.is_object(); }
   bool empty() const { return value_.count() == 0; }
   /// Elements of a list, and members of an object, in the order of the document.

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence/baseline.h"
-#include "evidence/check.h"
+#include "evidence/results/check_result.h"
 
 namespace metaprof {
 

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/baseline.h"
-#include "evidence/check.h"
+#include "evidence/results/check_result.h"
 
 namespace metaprof {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "evidence/allocator/replay.h"
+#include "evidence/allocator/rerun_allocations.h"
 #include "tests/allocator/expect_error.h"
 #include "tests/read_file.h"
 
@@ -74,7 +74,7 @@ class Recordings : public testing::Test {
 
   std::vector<std::string> differences(const std::string& log, const std::string& head = kHead) {
     std::vector<std::string> all;
-    for (const ReplayDifference& d : replay_recordings({recording(log, head)}).differences) {
+    for (const RerunDifference& d : rerun_allocations({recording(log, head)}).differences) {
       all.push_back(std::to_string(d.line) + " " + d.what + ": " + d.expected + " / " + d.got);
     }
     return all;
@@ -101,7 +101,7 @@ TEST_F(Recordings, ReadsTheEventsOfALog) {
   EXPECT_EQ(r.events[4].allocation, 0u);
   EXPECT_EQ(r.events[4].line, 7u);
   EXPECT_FALSE(r.events[4].delayed);
-  EXPECT_EQ(r.device_memory, 100 * kMiB);
+  EXPECT_EQ(r.head.device_memory.count, 104857600);
 }
 
 TEST_F(Recordings, TakesAPlainLog) {
@@ -113,7 +113,7 @@ TEST_F(Recordings, TakesAPlainLog) {
 TEST_F(Recordings, OptionsMayComeFromTheEnvironment) {
   const std::string head =
       replaced(kHead, R"("env": {})", R"("env": {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"})");
-  EXPECT_EQ(read_recording(recording(kLog, head)).conf.max_split_size, 64 * kMiB);
+  EXPECT_EQ(read_recording(recording(kLog, head)).head.alloc_conf, "max_split_size_mb:64");
 }
 
 TEST_F(Recordings, BadLinesAreNamed) {
@@ -157,12 +157,12 @@ TEST_F(Recordings, BadLinesAreNamed) {
        "x.log.gz:6: phase 'setup' of the .json is missing; the file is truncated or belongs to another "
        ".json"},
       {"# phase setup", "= opinfo/add/0/f32",
-       "x.log.gz:1: operator cases; `metaprof ops --replay` replays them"},
+       "x.log.gz:1: operator cases; `metaprof ops --replay` repeats them"},
   };
   for (const Case& c : cases) EXPECT_EQ(error(replaced(kLog, c.from, c.to)), c.message) << c.to;
   EXPECT_EQ(error(""), "x.log.gz:0: the file is empty");
   EXPECT_EQ(error("# phase setup\n"),
-            "x.log.gz:1: there are no requests to the allocator in it; nothing to replay");
+            "x.log.gz:1: there are no requests to the allocator in it; nothing to repeat");
   EXPECT_EQ(error("# phase setup"), "x.log.gz:1: ends in the middle of the line; the file is truncated");
   EXPECT_EQ(error(std::string((1 << 24) + 1, 'x')),
             "x.log.gz:1: the line is longer than 16 MiB; this is no recording");
@@ -175,27 +175,30 @@ TEST_F(Recordings, BadHeadsAreNamed) {
     const char* message;
   };
   const Case cases[] = {
-      {"\"alloc_conf\": \"\"", "\"alloc_conf\": 1",
-       "x.json: 'alloc_conf' is missing or not of the expected type; this is no head of a recording"},
+      {"\"alloc_conf\": \"\"", "\"alloc_conf\": 1", "x.json: config.alloc_conf: expected a text, got 1"},
       {"\"alloc_conf\": \"\"", "\"alloc_conf\": \"split:1\"",
        "x.json: alloc-conf: unknown option 'split'; known are"},
       {"\"device_memory\": 104857600", "\"device_memory\": -1",
-       "x.json: 'device_memory' is missing or not of the expected type; this is no head of a recording"},
+       "x.json: device_memory: expected a whole number of at least 0, got -1"},
       {"\"config\"", "\"conf\"",
-       "x.json: 'config' is missing or not of the expected type; this is no head of a recording"},
-      {"\"phase\": \"setup\"", "\"phase\": 1",
-       "x.json: 'phase' is missing or not of the expected type; this is no head of a recording"},
+       "x.json: 'config' is missing; a measurement is what tools/record_pytorch.py writes"},
+      {"\"phase\": \"setup\"", "\"phase\": 1", "x.json: phases[0].phase: expected a text, got 1"},
       {"\"num_ooms\": 0", "\"num_oom\": 0", "x.json: phase 'setup' has an unknown statistic 'num_oom'"},
       {"\"peak\": 1024", "\"top\": 1024",
        "x.json: phase 'setup' has an unknown statistic 'allocated_bytes.top'"},
       {"\"peak\": 1024", "\"peak\": \"1024\"",
-       "x.json: phase 'setup': allocated_bytes.peak must be a whole number of at least 0"},
-      {"{\"phase\"", "1, {\"phase\"", "x.json: a phase must be an object"},
+       "x.json: phases[0].allocated_bytes.peak: expected a whole number of at least 0, got \"1024\""},
+      {"{\"phase\"", "1, {\"phase\"", "x.json: phases[0]: expected an object, got 1"},
   };
-  for (const Case& c : cases)
-    EXPECT_EQ(error(kLog, replaced(kHead, c.from, c.to)).substr(0, std::strlen(c.message)), c.message);
-  EXPECT_EQ(error(kLog, "[]"), "x.json: must be an object; this is no head of a recording");
-  EXPECT_EQ(error(kLog, "{").substr(0, 32), "x.json: is not valid JSON: [json");
+  for (const Case& c : cases) {
+    const std::string log = recording(kLog, replaced(kHead, c.from, c.to));
+    EXPECT_EQ(without_folder(error_of([&] { rerun_allocations({log}); })).substr(0, std::strlen(c.message)),
+              c.message);
+  }
+  EXPECT_EQ(error(kLog, "[]"), "x.json: expected an object, got []");
+  EXPECT_EQ(error(kLog, "{"),
+            "x.json: JSON syntax error at byte 1 of 1: expected a string as key, got the end of the text; a "
+            "measurement is what tools/record_pytorch.py writes");
 }
 
 TEST_F(Recordings, UnreadableFilesAreNamed) {
@@ -208,7 +211,7 @@ TEST_F(Recordings, UnreadableFilesAreNamed) {
   EXPECT_EQ(error_reading(folder_), folder_.string() + ": is a folder; name the log files in it");
   write("y.log.gz", gzip(kLog));
   EXPECT_EQ(error_reading(folder_ / "y.log.gz"),
-            "y.json: cannot be opened; a recording's configuration and statistics stand in the .json beside "
+            "y.json: no such file; a recording's configuration and statistics stand in the .json beside "
             "its log");
   write("y.txt", kLog);
   EXPECT_EQ(error_reading(folder_ / "y.txt"),
@@ -224,7 +227,7 @@ TEST_F(Recordings, UnreadableFilesAreNamed) {
 }
 
 TEST_F(Recordings, ReplayFindsNoDifferenceInAnEqualOne) {
-  const ReplayResult result = replay_recordings({recording(kLog)});
+  const RerunResult result = rerun_allocations({recording(kLog)});
   EXPECT_TRUE(result.all_equal());
   EXPECT_EQ(result.recordings, 1u);
   EXPECT_EQ(result.requests, 2u);
@@ -259,7 +262,7 @@ TEST_F(Recordings, ReplayNamesWhatDiffers) {
 TEST_F(Recordings, ReplayStopsAfterManyDifferences) {
   std::string log = "# phase setup\nS fffe000000 2097152\n";
   for (int i = 0; i < 100; ++i) log += "+ " + std::to_string(1000 + i) + " 512\n";
-  const ReplayResult result = replay_recordings({recording(log)});
+  const RerunResult result = rerun_allocations({recording(log)});
   EXPECT_EQ(result.differences.size(), kMostDifferences);
   EXPECT_EQ(result.equal, 0u);
 }
@@ -268,7 +271,7 @@ TEST_F(Recordings, ReplayStopsAfterManyDifferences) {
 TEST_F(Recordings, APhaseMayEndBeforeTheNextBegins) {
   const std::string head = replaced(kHead, "]}", R"(, {"phase": "forward", "step": 0, "num_ooms": 0}]})");
   const std::string log = std::string(kLog) + "+ fffe000000 512\n# phase forward step 0\n";
-  const ReplayResult result = replay_recordings({recording(log, head)});
+  const RerunResult result = rerun_allocations({recording(log, head)});
   EXPECT_TRUE(result.all_equal());
   EXPECT_EQ(result.phases_ended_early, 1u);
 }
@@ -276,9 +279,9 @@ TEST_F(Recordings, APhaseMayEndBeforeTheNextBegins) {
 TEST_F(Recordings, TheRecordedTrainingStepsAreEqual) {
   for (const char* name : {"mlp", "tiny-llama.adagrad.foreach.steps2", "vit-b-16.mem2500", "gpt2.mem1000",
                            "resnet50.expandable-segments-true", "streams-and-pools"}) {
-    const ReplayResult result = replay_recordings({std::string("tests/data/recordings/") + name + ".log.gz"});
+    const RerunResult result = rerun_allocations({std::string("tests/data/recordings/") + name + ".log.gz"});
     EXPECT_TRUE(result.all_equal()) << name;
-    for (const ReplayDifference& d : result.differences) {
+    for (const RerunDifference& d : result.differences) {
       ADD_FAILURE() << d.file << ":" << d.line << " " << d.what << ": " << d.expected << " / " << d.got;
     }
   }
@@ -311,7 +314,7 @@ TEST_F(Recordings, ADamagedLogDoesNoHarm) {
     }
     write("x.log.gz", gzip(damaged));
     try {
-      differing += replay_recordings({log}).all_equal() ? 0 : 1;
+      differing += rerun_allocations({log}).all_equal() ? 0 : 1;
     } catch (const Error&) {
       ++refused;
     }
@@ -334,10 +337,10 @@ TEST(SharedRecordings, AllAreEqual) {
       if (entry.path().string().ends_with(".log.gz")) logs.push_back(entry.path().string());
     }
   }
-  const ReplayResult result = replay_recordings(logs);
+  const RerunResult result = rerun_allocations(logs);
   EXPECT_GT(result.recordings, 200u);
   EXPECT_EQ(result.equal, result.recordings);
-  for (const ReplayDifference& d : result.differences) {
+  for (const RerunDifference& d : result.differences) {
     ADD_FAILURE() << d.file << ":" << d.line << " " << d.what << ": " << d.expected << " / " << d.got;
   }
 }

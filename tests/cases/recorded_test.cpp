@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <set>
 
-#include "evidence/op_log.h"
+#include "evidence/recordings/case_log.h"
 #include "meta/platform/profile.h"
 #include "profiler/nodes.h"
 #include "tests/cases/case_file.h"
@@ -57,7 +57,7 @@ TEST(RecordedCases, SaveAsManyBytesAsTextCasesKeep) {
   }
   size_t compared = 0;
   for (const auto& [file, cases] : wanted) {
-    OpLog log(file);
+    CaseLog log(file);
     for (RecordedCase recorded; log.next(recorded);) {
       const auto found = cases.find(recorded.name);
       if (found == cases.end()) continue;

@@ -253,9 +253,9 @@ TEST(CheckBaseline, ReportsThatCannotBeUsedSayWhy) {
   expect_refusal(command + "no-such.json", "no-such.json: no such file");
   expect_refusal(
       command + kRecordings + "gpt2.json",
-      kRecordings + "gpt2.json: 'schema' is missing; a baseline is what `metaprof profile --json` writes");
+      kRecordings + "gpt2.json: 'schema' is missing; a report is what `metaprof profile --json` writes");
   expect_refusal_with(command + "README.md", {"README.md: JSON syntax error at byte 0 of ",
-                                              "got '#'; a baseline is "
+                                              "got '#'; a report is "
                                               "what `metaprof profile --json` writes"});
   expect_bad([](Json& json) { json["schema"] = "metaprof.diff"; },
              "schema: expected \"metaprof.profile\", got \"metaprof.diff\"");
@@ -266,7 +266,7 @@ TEST(CheckBaseline, ReportsThatCannotBeUsedSayWhy) {
   expect_bad([](Json& json) { json["options"]["batch"] = "4"; },
              "options.batch: expected a whole number of at least 0, got \"4\"");
   expect_bad([](Json& json) { json["options"].erase("precision"); },
-             "options: 'precision' is missing; a baseline is what `metaprof profile --json` writes");
+             "options: 'precision' is missing; a report is what `metaprof profile --json` writes");
   expect_bad([](Json& json) { json["saved"]["bytes"] = int64_t{1} << 51; },
              "saved.bytes: expected at most 1125899906842624, got 2251799813685248");
   expect_bad([](Json& json) { json["peak"]["by_category"] = 3; },

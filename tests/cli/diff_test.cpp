@@ -59,12 +59,19 @@ TEST(Diff, FilesThatAreNoReportsSayWhy) {
     return path;
   };
   const std::string cut = file("cut.json", read_file(report).substr(0, 100));
-  expect_refusal("diff " + cut + " " + report, cut + ": is no JSON, or was cut off");
+  expect_refusal(
+      "diff " + cut + " " + report,
+      cut +
+          ": JSON syntax error at byte 100 of 100: expected a closing quote, got the end of the text; a "
+          "report is what `metaprof profile --json` writes");
   const std::string other = file("other.json", R"({"schema": "metaprof.fit"})");
-  expect_refusal("diff " + report + " " + other, other + ": is no report of metaprof profile --json");
+  expect_refusal("diff " + report + " " + other,
+                 other + ": 'schema_version' is missing; a report is what `metaprof profile --json` writes");
+  const std::string fit = file("fit.json", R"({"schema": "metaprof.fit", "schema_version": 1})");
+  expect_refusal("diff " + report + " " + fit,
+                 fit + ": schema: expected \"metaprof.profile\", got \"metaprof.fit\"");
   const std::string later = file("later.json", R"({"schema": "metaprof.profile", "schema_version": 9})");
-  expect_refusal("diff " + later + " " + report,
-                 later + ": schema_version 9 is not known; this program compares 1");
+  expect_refusal("diff " + later + " " + report, later + ": schema_version: expected 1, got 9");
   expect_refusal("diff " + report + " no-such.json", "no-such.json: no such file");
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "evidence/op_log.h"
+#include "evidence/recordings/case_log.h"
 
 namespace metaprof {
 
@@ -30,7 +30,7 @@ class TemporaryLog {
 /// The only case of a text.
 inline RecordedCase parse_case(const std::string& text) {
   TemporaryLog file(text);
-  OpLog log(file.path());
+  CaseLog log(file.path());
   RecordedCase recorded;
   EXPECT_TRUE(log.next(recorded));
   return recorded;

@@ -1,4 +1,4 @@
-#include "evidence/recorded_value.h"
+#include "evidence/recordings/recorded_value.h"
 
 #include <gtest/gtest.h>
 

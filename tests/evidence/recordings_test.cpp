@@ -5,11 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
-#include "evidence/replay_report.h"
+#include "evidence/cases/repeat_case.h"
+#include "reports/cases_report.h"
 
 namespace metaprof {
 namespace {
@@ -21,17 +20,16 @@ std::filesystem::path shared_folder() {
   return given ? given : "../shared";
 }
 
-double share(const ReplayCounts& counts, What what) {
+double share(const CaseCounts& counts, What what) {
   return double(counts.equal[size_t(what)]) / double(counts.claimed);
 }
 
 void expect_all_equal(const std::string& log) {
-  std::ostringstream out;
-  const ReplayCounts counts = replay_logs({.logs = {log}, .verbose = true}, out);
+  const CaseSummary summary = repeat_cases({.logs = {log}});
+  const CaseCounts& counts = summary.totals;
   EXPECT_GT(counts.total, 0);
-  EXPECT_EQ(counts.claimed, counts.total) << out.str();
-  for (int what = 0; what < kWhats; ++what)
-    EXPECT_EQ(counts.equal[size_t(what)], counts.claimed) << out.str();
+  EXPECT_EQ(counts.claimed, counts.total) << cases_text(summary);
+  EXPECT_TRUE(counts.all_equal()) << cases_differences_text(summary);
 }
 
 // The smallest case of each operator, from all recordings of operators.
@@ -47,21 +45,20 @@ class AllRecordings : public ::testing::Test {
     folder_ = shared_folder() / "recordings/ops";
     if (!std::filesystem::exists(folder_)) GTEST_SKIP() << folder_ << " is not there";
   }
-  ReplayCounts replay_files(std::initializer_list<const char*> names) {
-    ReplayOptions options;
-    for (const char* name : names) options.logs.push_back((folder_ / name).string());
-    std::ostringstream out;
-    const ReplayCounts counts = replay_logs(options, out);
-    text_ = out.str();
+  CaseCounts repeat_files(std::initializer_list<const char*> names) {
+    CaseSelection selection;
+    for (const char* name : names) selection.logs.push_back((folder_ / name).string());
+    const CaseSummary summary = repeat_cases(selection);
+    text_ = cases_text(summary);
     std::cout << text_;
-    return counts;
+    return summary.totals;
   }
   std::filesystem::path folder_;
   std::string text_;  ///< the last report
 };
 
 TEST_F(AllRecordings, Cuda) {
-  const ReplayCounts counts = replay_files({"shapes.h200.log.gz", "opinfo.h200.log.gz"});
+  const CaseCounts counts = repeat_files({"shapes.h200.log.gz", "opinfo.h200.log.gz"});
   EXPECT_GE(double(counts.claimed) / double(counts.total), 0.96);
   EXPECT_GE(share(counts, What::outputs), 0.998);
   EXPECT_GE(share(counts, What::saved), 0.998);
@@ -72,7 +69,7 @@ TEST_F(AllRecordings, Cuda) {
 }
 
 TEST_F(AllRecordings, OtherDevices) {
-  const ReplayCounts counts = replay_files({"shapes.a100.log.gz", "shapes.rtx4090.log.gz"});
+  const CaseCounts counts = repeat_files({"shapes.a100.log.gz", "shapes.rtx4090.log.gz"});
   EXPECT_GE(double(counts.claimed) / double(counts.total), 0.95);
   for (const What what :
        {What::outputs, What::saved, What::forward_events, What::backward_events, What::grads})
@@ -80,7 +77,7 @@ TEST_F(AllRecordings, OtherDevices) {
 }
 
 TEST_F(AllRecordings, Cpu) {
-  const ReplayCounts counts = replay_files({"shapes.cpu.log.gz", "opinfo.cpu.log.gz"});
+  const CaseCounts counts = repeat_files({"shapes.cpu.log.gz", "opinfo.cpu.log.gz"});
   EXPECT_GE(share(counts, What::outputs), 0.98);
   EXPECT_GE(share(counts, What::saved), 0.98);
 }

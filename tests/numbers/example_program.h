@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "backends/cpu/cpu_numbers.h"
-#include "evidence/example.h"
+#include "evidence/cases/example.h"
 #include "tests/numbers/domains.h"
 
 namespace metaprof {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "evidence/example.h"
+#include "evidence/cases/example.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"

@@ -1,0 +1,48 @@
+#pragma once
+// The head of a recorded training step, X.json: how the allocator was set, and its statistics after each part
+// of the steps. Recordings have more in it (measurement.h reads that).
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "allocator/statistics.h"
+#include "core/units.h"
+#include "formats/json_member.h"
+#include "profiler/cursor.h"
+
+namespace metaprof {
+
+/// The statistics at the end of a part. Numbers that were not measured are not there.
+struct RecordedPhase {
+  std::string name;              ///< as the log marks it: "forward step 0 micro 1"
+  std::optional<StepPart> part;  ///< nothing: it is no part of training steps
+  std::vector<std::pair<const StatisticField*, int64_t>> numbers;
+  std::string unknown;                       ///< a number that is no statistic of the allocator; empty: none
+  std::optional<std::string> out_of_memory;  ///< the error that ended it
+
+  /// By name: "allocated_bytes.all.peak".
+  std::optional<int64_t> number(std::string_view field) const;
+};
+
+struct RecordingHead {
+  std::filesystem::path path;
+  std::string alloc_conf;  ///< PYTORCH_ALLOC_CONF
+  Bytes device_memory;
+  std::vector<RecordedPhase> phases;
+};
+
+/// Who writes heads, for messages.
+inline constexpr const char* kHeadHint = "a measurement is what tools/record_pytorch.py writes";
+
+/// `path`: of the document. Errors, with file and member: one is missing or of another type.
+RecordingHead head_of(const std::filesystem::path& path, const Member& root);
+
+/// The text of the file. Errors: there is no such file, it is too large or no JSON.
+std::string read_head_text(const std::filesystem::path& path);
+
+}  // namespace metaprof

@@ -1,0 +1,24 @@
+#pragma once
+// An estimate against a measurement: number by number, and event by event.
+
+#include <filesystem>
+#include <optional>
+
+#include "evidence/results/check_result.h"
+#include "evidence/steps/measurement.h"
+#include "meta/program/program.h"
+#include "meta/trace/trace.h"
+#include "profiler/phases.h"
+
+namespace metaprof {
+
+/// Errors: the measurement is of another model or batch (another number of parameters, other inputs).
+void expect_same_model(const Measurement& measurement, const Program& program);
+
+CheckResult compare(const Measurement& measurement, const Phases& phases);
+
+/// Errors: as read_recording.
+std::optional<EventMismatch> first_difference(const std::filesystem::path& log, const Trace& trace,
+                                              DeviceType device);
+
+}  // namespace metaprof

@@ -1,0 +1,106 @@
+#include "evidence/steps/measurement.h"
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+MeasuredOptions options_of(const Member& config) {
+  MeasuredOptions options;
+  StepOptions& step = options.step;
+  const auto text = [&](const char* key, std::string& into) {
+    if (const auto member = config.find(key)) into = member->text();
+  };
+  const auto flag = [&](const char* key, bool& into) {
+    if (const auto member = config.find(key)) into = member->boolean();
+  };
+  options.device = config.at("device").text();
+  step.precision = config.at("precision").text();
+  step.optimizer = config.at("optimizer").text();
+  step.steps = static_cast<int>(config.at("steps").count());
+  if (step.steps < 1 || step.steps > 1000) config.at("steps").reject("1 to 1000 steps");
+  text("optimizer_impl", step.optimizer_impl);
+  if (const auto micro_batches = config.find("accumulate")) {
+    step.accumulate = static_cast<int>(micro_batches->count());
+    if (step.accumulate < 1 || step.accumulate > 1000) micro_batches->reject("1 to 1000 micro-batches");
+  }
+  step.clip_norm = config.optional_real("clip_norm");
+  step.clip_value = config.optional_real("clip_value");
+  flag("zero_grad_to_none", step.zero_grad_to_none);
+  flag("channels_last", step.channels_last);
+  text("checkpoint", step.checkpoint);
+  flag("checkpoint_reentrant", step.checkpoint_reentrant);
+  text("mode", step.mode);
+  if (const auto environment = config.find("env"))
+    environment->for_each_member(
+        [&](const std::string& name, const Member& value) { step.environment[name] = value.text(); });
+  if (const auto over = config.find("over"); over && !over->empty())
+    over->reject("{}: options of the model's constructor are in its export");
+  return options;
+}
+
+// What a comparison needs of the statistics after one part of the run.
+void check_phase(const Member& row, const RecordedPhase& phase) {
+  if (!phase.part) row.at("phase").reject("setup, forward, backward, optimizer or zero_grad");
+  row.at("allocated_bytes").at("current");
+  row.for_each_member([](const std::string&, const Member& member) {
+    if (!member.is_object() || (!member.find("current") && !member.find("peak"))) return;
+    const int64_t current = member.at("current").count(), peak = member.at("peak").count();
+    if (peak < current)
+      fail("{}: the peak {} is below the current value {}; do they have the same unit?", member.where(), peak,
+           current);
+  });
+}
+
+MeasuredInput input_of(const Member& input) {
+  MeasuredInput result;
+  result.dtype = input.at("dtype").text();
+  input.at("shape").for_each([&](const Member& size) { result.sizes.push_back(size.count()); });
+  return result;
+}
+
+// A real device plans; an emulated one says so.
+bool has_planned_workspaces(const Member& root) {
+  const auto emulated = root.find("emulated");
+  return !emulated || !emulated->boolean() || root.find("workspaces").has_value();
+}
+
+}  // namespace
+
+std::string Measurement::export_name() const {
+  std::string name = model;
+  if (batch) name += ".b" + std::to_string(*batch);
+  if (seq) name += ".s" + std::to_string(*seq);
+  if (image) name += ".i" + std::to_string(*image);
+  return name + ".pt2";
+}
+
+std::optional<std::filesystem::path> Measurement::log() const {
+  std::filesystem::path log = head.path;
+  log.replace_extension(".log.gz");
+  std::error_code code;
+  return std::filesystem::is_regular_file(log, code) ? std::optional(log) : std::nullopt;
+}
+
+Measurement read_measurement(const std::filesystem::path& path) {
+  const JsonText json(read_head_text(path), path.string(), kHeadHint);
+  const Member root = json.root();
+  const Member config = root.at("config");
+  Measurement measurement{.head = head_of(path, root),
+                          .id = root.at("id").text(),
+                          .model = config.at("model").text(),
+                          .batch = config.optional_count("batch"),
+                          .seq = config.optional_count("seq"),
+                          .image = config.optional_count("image"),
+                          .options = options_of(config),
+                          .planned_workspaces = has_planned_workspaces(root),
+                          .parameter_tensors = root.at("parameters").at("tensors").count(),
+                          .inputs = {}};
+  root.at("inputs").for_each([&](const Member& input) { measurement.inputs.push_back(input_of(input)); });
+  auto phase = measurement.head.phases.begin();
+  root.at("phases").for_each([&](const Member& row) { check_phase(row, *phase++); });
+  if (measurement.head.phases.empty()) root.at("phases").reject("at least one phase");
+  return measurement;
+}
+
+}  // namespace metaprof

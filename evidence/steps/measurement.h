@@ -1,0 +1,49 @@
+#pragma once
+// What a user measured: the options of some training steps, and the statistics that the framework's allocator
+// gave after each part of them. Recordings (X.json) are such measurements; other tools may write them, too.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/shape.h"
+#include "evidence/recordings/head.h"
+#include "meta/step/step.h"
+
+namespace metaprof {
+
+/// Options of the run, in the words of the command line.
+struct MeasuredOptions {
+  StepOptions step;
+  std::string device;  ///< "h200"
+};
+
+struct MeasuredInput {
+  Sizes sizes;
+  std::string dtype;  ///< as the framework prints it: "float32"
+};
+
+struct Measurement {
+  RecordingHead head;  ///< every phase is a part of training steps
+  std::string id;
+  std::string model;                         ///< "gpt2", as the export is named
+  std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
+  MeasuredOptions options;
+  bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
+  int64_t parameter_tensors = 0;
+  std::vector<MeasuredInput> inputs;
+
+  /// The export that the run used: "tiny_llama.b2.s4096.pt2".
+  std::string export_name() const;
+  /// The log of events beside it, if there is one.
+  std::optional<std::filesystem::path> log() const;
+};
+
+/// Errors, with the file, the member and what is expected: no such file, no JSON, a member is missing or of
+/// another type, a negative number of bytes, a peak below the current value (units differ), an option that
+/// cannot be modelled.
+Measurement read_measurement(const std::filesystem::path& path);
+
+}  // namespace metaprof

@@ -1,0 +1,15 @@
+#pragma once
+// Two profiles compared: what `metaprof diff` shows.
+
+#include <string>
+
+#include "evidence/results/profile_diff.h"
+
+namespace metaprof {
+
+/// All totals, and `top` of the other figures, those of bytes that changed most first; negative: all, in the
+/// order of the reports.
+std::string diff_text(const ProfileDiff& diff, int top);
+std::string diff_json(const ProfileDiff& diff);
+
+}  // namespace metaprof
