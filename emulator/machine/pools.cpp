@@ -56,6 +56,7 @@ Pool* standard(int device) {
 }
 
 void trim(Pool& pool, uint64_t keep) {
+  if (pool.reserved <= keep) return;  // before rounding up: "everything" is the largest number
   const uint64_t least = (std::max(keep, pool.used) + kStep - 1) / kStep * kStep;
   if (pool.reserved <= least) return;
   give_back_bytes(pool.device, pool.reserved - least, kFunction);
