@@ -99,7 +99,7 @@ size_t plan_saved(Operator& op, Name name) {
 }
 
 // What a node saves is let go of in the order of its C++ members: arguments by name, then results by name
-// (recorded: rule R14).
+// (recorded: `shapes/order`).
 void plan_all_saved(Operator& op) {
   std::vector<Name> reads;
   for (const Derivative& row : op.record.derivatives.rows)

@@ -27,7 +27,7 @@ void native_dropout_meta(Call& c) {
   c.output_like(input, DType::b8);
 }
 
-// The mask comes first (recorded: rule R5), except where p = 1 makes both zeros.
+// The mask comes first (recorded: `opinfo/nn.functional.dropout`), except where p = 1 makes both zeros.
 void native_dropout_cuda(Call& c) {
   if (c.real("p") == 1) return c.allocate_all();
   c.allocate(1);

@@ -78,7 +78,7 @@ void embedding_backward_body(Call& c) {
 namespace {
 
 void segmented_gradient(Call& c, int64_t count, DType index_type) {
-  // aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu (recorded: rule R4).
+  // aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu (recorded: `shapes/embedding`).
   const Tensor& result = c.result_tensor();
   const int64_t rows = result.size(0), columns = result.size(1), index = element_size(index_type);
   const DType accumulated = accumulate_type(result.dtype());

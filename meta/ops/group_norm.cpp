@@ -59,7 +59,7 @@ void native_meta(Call& c) {
   c.output(statistics, statistics_type(c, input));
 }
 
-// Scale and shift per image and channel (recorded: rule R10).
+// Scale and shift per image and channel (recorded: `shapes/group_norm`).
 void native_cuda(Call& c) {
   c.allocate_all();
   const bool affine = c.given("weight") || c.given("bias");

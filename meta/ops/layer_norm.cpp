@@ -30,7 +30,7 @@ NormalizedRows normalized_rows(const Call& c, const Tensor& input, const Sizes& 
 
 int64_t partial_gradient_rows(const Call& c, const NormalizedRows& rows) {
   // aten/src/ATen/native/cuda/layer_norm_kernel.cu, ConfigureAndLaunchGammaBetaBackwardKernel, 2.11
-  // (recorded: rule R3).
+  // (recorded: `shapes/layer_norm`).
   const int64_t blocks = (rows.width + 31) / 32;
   if (rows.count <= 64 * 1024 || blocks >= c.profile().multiprocessors / 2) return 0;
   return std::min(32768 / blocks, (rows.count + 31) / 32);

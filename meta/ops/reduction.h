@@ -18,7 +18,7 @@ struct ReductionKernel {
 };
 
 /// Asks for buffer and semaphores if the reduction is split over several thread blocks, and frees them again:
-/// semaphores first (recorded: rule R1). Operands beyond 2³¹ − 1 bytes are halved, each part with buffers of
+/// semaphores first (recorded: `shapes/reduce`). Operands beyond 2³¹ − 1 bytes are halved, each part with buffers of
 /// its own; what does not fit the result's elements is then accumulated in a block that outlives the parts.
 void reduction_buffers(Call& call, const Tensor& input, SizesView dims, const Tensor& result,
                        const ReductionKernel& kernel);

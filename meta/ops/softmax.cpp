@@ -27,7 +27,7 @@ void softmax_backward_meta(Call& c) {
   c.output(grad.sizes(), grad.dtype() == input ? grad.dtype() : input);
 }
 
-// grad·output in full size lives as long as the kernel (recorded: rule R2).
+// grad·output in full size lives as long as the kernel (recorded: `shapes/softmax`).
 void softmax_backward_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
