@@ -223,4 +223,9 @@ AllocConf parse_alloc_conf(std::string_view text) {
   return conf;
 }
 
+bool AllocConf::cuts_blocks_by_default_rules() const {
+  return max_split_size == kUnlimited &&
+         std::ranges::all_of(roundup_power2_divisions, [](std::uint64_t steps) { return steps <= 1; });
+}
+
 }  // namespace metaprof

@@ -29,6 +29,9 @@ struct AllocConf {
   bool expandable_segments = false;
   // Share of the device's memory that the process may reserve.
   double per_process_memory_fraction = 1;
+
+  // Whether blocks are cut as without options: the end of a block then follows from its request.
+  bool cuts_blocks_by_default_rules() const;
 };
 
 // Parses `option:value,option:value`; blanks are ignored, an empty text gives the defaults, of a repeated

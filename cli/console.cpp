@@ -14,6 +14,14 @@ namespace metaprof {
 
 void message(std::string_view text) { std::cerr << "metaprof: " << text << '\n'; }
 
+void print_note(const std::string& note) {
+  if (!note.empty()) message((note.starts_with("warning: ") ? "" : "note: ") + note);
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) print_note(note);
+}
+
 bool colour_on_stdout() {
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');

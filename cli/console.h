@@ -3,11 +3,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace metaprof {
 
 /// One line "metaprof: …" on stderr.
 void message(std::string_view text);
+/// On stderr: what a reader should know besides the results. Empty ones are left out.
+void print_note(const std::string& note);
+void print_notes(const std::vector<std::string>& notes);
 
 /// Whether stdout takes colours: a terminal, and NO_COLOR is not set (no-color.org).
 bool colour_on_stdout();

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/console.h"
-#include "cli/inputs.h"
 #include "cli/metaprof.h"
 #include "evidence/profiles/profile_diff.h"
 #include "reports/diff_report.h"

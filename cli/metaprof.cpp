@@ -32,7 +32,7 @@ std::string command_of(const CLI::App& app) {
   return "metaprof";
 }
 
-void check_command(const CLI::App& app, int count, char** words) {
+void expect_command(const CLI::App& app, int count, char** words) {
   std::string names;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (count > 1 && command->get_name() == words[1]) return;
@@ -45,7 +45,7 @@ void check_command(const CLI::App& app, int count, char** words) {
 }
 
 int run(CLI::App& app, int count, char** words, const int& exit_code) {
-  check_command(app, count, words);
+  expect_command(app, count, words);
   try {
     app.parse(count, words);
   } catch (const CLI::Success& asked) {  // --help

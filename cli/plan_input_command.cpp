@@ -3,9 +3,10 @@
 #include <memory>
 
 #include "cli/console.h"
-#include "cli/estimate.h"
 #include "cli/metaprof.h"
-#include "reports/plan_records.h"
+#include "cli/run_options.h"
+#include "core/error.h"
+#include "estimate/plan_report.h"
 
 namespace metaprof {
 namespace {
@@ -22,21 +23,19 @@ constexpr const char* kDescription =
     "Exit status: 0 fine, 2 bad usage or input.\n";
 
 struct PlanOptions {
-  ProfileOptions run;
+  std::string model;
+  RunOptions run;
   std::string format = "json", output = "-";
 };
 
 int plan(const CLI::App& command, const PlanOptions& options) {
-  const DeviceProfile device = device_of(options.run);
-  ProfileReport report;
-  const Trace trace = trace_of(command, options.run, device, report);
-  PlanReport plan;
-  plan.model = report.model;
-  plan.device = device.name;
-  const std::string& root = report.module_types[""];
-  plan.root_type = root.empty() ? "model" : root.substr(root.rfind('.') + 1);
-  plan.input = plan_input(trace, device.type, rates_of(device));
-  write_result(options.output, plan_record(plan, options.format));
+  const Model model = read_model(options.model);
+  print_notes(warnings_of(model));
+  if (model.is_trace())
+    refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+  const Estimate result = estimate(model, options.run);
+  print_note(workspace_note(result.report.workspaces));
+  write_result(options.output, plan_record(plan_report(result), options.format));
   return kFine;
 }
 
@@ -47,6 +46,7 @@ void add_plan_input_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<PlanOptions>();
   options->run.step.steps = 1;
   options->run.step.optimizer = "none";
+  add_model(*command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
   add_run_options(*command, options->run);
   command->add_option("--format", options->format, "rotor, checkmate, sac, knapsack, csv or json")
       ->option_text("WORD")

@@ -1,15 +1,15 @@
 // metaprof profile: runs the steps of a model on a described device and reports what they cost.
 
-#include <filesystem>
+#include <fmt/ranges.h>
+
 #include <iostream>
 #include <memory>
 
 #include "cli/console.h"
-#include "cli/estimate.h"
-#include "cli/inputs.h"
 #include "cli/metaprof.h"
-#include "cli/profile_options.h"
+#include "cli/run_options.h"
 #include "core/error.h"
+#include "estimate/report_forms.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {
@@ -29,21 +29,88 @@ constexpr const char* kDescription =
     "MODEL is a .pt2 that torch.export.save wrote, or the text of a trace (*.trace).\n"
     "Exit status: 0 it fits, 1 it does not fit, 2 bad usage or input.\n";
 
+struct ProfileOptions {
+  std::string model;
+  RunOptions run;
+  std::vector<std::string> files;  // of report_forms(), in its order; empty: not asked for
+  bool per_node = false, markdown = false;
+  std::string granularity = "module", write_trace;
+  TextOptions text;
+};
+
+// The form that goes to stdout in place of the text; null: none.
+const ReportForm* form_on_stdout(const ProfileOptions& options) {
+  const ReportForm* first = nullptr;
+  for (size_t i = 0; i < options.files.size(); ++i) {
+    if (options.files[i] != "-") continue;
+    const ReportForm* form = &report_forms()[i];
+    if (first) fail("{} and {} cannot both go to stdout", option_of(*first), option_of(*form));
+    first = form;
+  }
+  return first;
+}
+
+void write_forms(const ProfileOptions& options, Results& results) {
+  for (size_t i = 0; i < options.files.size(); ++i)
+    if (!options.files[i].empty()) write_result(options.files[i], report_forms()[i].make(results));
+}
+
 int profile(const CLI::App& command, const ProfileOptions& options) {
-  check_report_options(options.files, options.text);
-  check_options(options);
-  const DeviceProfile device = device_of(options);
-  ProfileReport report;
-  const Trace trace = trace_of(command, options, device, report);
-  if (!options.write_trace.empty()) write_result(options.write_trace, to_text(trace));
-  profile_trace(trace, options, device, report);
+  check_columns(options.text, options.per_node);
+  const ReportForm* const on_stdout = form_on_stdout(options);
+  (void)device_of(options.run);
+  const Model model = read_model(options.model);
+  print_notes(warnings_of(model));
+  if (model.is_trace()) {
+    refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+    if (was_given(command, "--workspaces"))
+      fail("--workspaces has no effect on a trace: it has its workspaces");
+  }
+  Estimate result = estimate(model, options.run);
+  if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
   TextOptions text = options.text;
   text.colour = colour_on_stdout();
-  write_report_files({trace, device, options.alloc_conf}, options.files, text, report);
-  if (!options.files.takes_stdout())
-    std::cout << (options.files.markdown ? profile_markdown(report, text) : profile_text(report, text));
-  return fits(report.memory.phases, device.memory) ? kFine : kFinding;
+  Results results(result, text);
+  if (options.per_node) results.with_nodes(options.granularity);
+  write_forms(options, results);
+  ProfileReport& report = result.report;
+  if (on_stdout) {
+    print_note(workspace_note(report.workspaces));
+  } else {
+    if (!options.per_node) report.nodes.reset();
+    std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
+  }
+  return fits(report.memory.phases, result.device.memory) ? kFine : kFinding;
+}
+
+void add_report_options(CLI::App& command, ProfileOptions& options) {
+  constexpr const char* kGroup = "The report";
+  const auto add = [&](const std::string& name, const char* argument, auto& value, const std::string& what) {
+    return command.add_option(name, value, what)
+        ->option_text(argument)
+        ->group(kGroup)
+        ->allow_extra_args(false);
+  };
+  options.files.resize(report_forms().size());
+  for (size_t i = 0; i < report_forms().size(); ++i)
+    add(option_of(report_forms()[i]), "FILE", options.files[i], std::string(report_forms()[i].what));
+  command.add_flag("--markdown", options.markdown, "print Markdown in place of the text")->group(kGroup);
+  command.add_flag("--per-node", options.per_node, "a table of nodes (calls) in place of modules")
+      ->group(kGroup);
+  add("--granularity", "WORD", options.granularity, "of nodes: module, function or operator")
+      ->check(CLI::IsMember({"module", "function", "operator"}))
+      ->capture_default_str();
+  add("--write-trace", "FILE", options.write_trace, "write the run's events as text to FILE");
+  add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all")
+      ->capture_default_str();
+  add("--sort", "COLUMN", options.text.sort,
+      "sort by this column, the largest first; modules: among siblings");
+  add("--top", "N", options.text.top, "only the N largest rows of all levels")->check(CLI::Range(1, 1000000));
+  add("--columns", "LIST", options.text.columns,
+      fmt::format("columns to show: {}; of nodes: {}", fmt::join(module_column_names(), ","),
+                  fmt::join(node_column_names(), ",")))
+      ->delimiter(',');
 }
 
 }  // namespace
@@ -51,7 +118,9 @@ int profile(const CLI::App& command, const ProfileOptions& options) {
 void add_profile_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("profile", kDescription);
   auto options = std::make_shared<ProfileOptions>();
-  add_profile_options(*command, *options);
+  add_model(*command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
+  add_run_options(*command, options->run);
+  add_report_options(*command, *options);
   command->callback([command, options, &exit_code] { exit_code = profile(*command, *options); });
 }
 

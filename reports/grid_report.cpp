@@ -7,6 +7,7 @@
 
 #include "reports/figure_table.h"
 #include "reports/format.h"
+#include "reports/option_json.h"
 #include "reports/text_table.h"
 
 namespace metaprof {
@@ -18,8 +19,13 @@ std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error
 
 Json options_json(const ShownOptions& options) {
   Json json = Json::object();
-  for (const auto& [name, value] : options) json[name] = value;
+  for (const auto& [name, value] : options) json[name] = option_json(value);
   return json;
+}
+
+std::string shown_value(const ShownOptions& options, const std::string& column) {
+  const auto found = std::ranges::find(options, column, &ShownOptions::value_type::first);
+  return found == options.end() ? "" : to_text(found->second);
 }
 
 struct SweepFigure {
@@ -44,12 +50,12 @@ bool SweepReport::all_fit() const {
 
 std::string fit_text(const FitReport& report) {
   TextTable table;
-  for (const auto& [name, value] : report.rows.at(0).options) table.column(name, TextTable::Align::left);
+  for (const std::string& name : report.columns) table.column(name, TextTable::Align::left);
   table.column("largest " + report.dimension);
   for (const char* title : {"allocated", "reserved", "of"}) table.column(title);
   for (const FitRow& row : report.rows) {
     std::vector<std::string> cells;
-    for (const auto& [name, value] : row.options) cells.push_back(value);
+    for (const std::string& name : report.columns) cells.push_back(shown_value(row.options, name));
     cells.push_back(row.largest ? fmt::format("{}{}", row.unbounded ? "≥ " : "", *row.largest) : "none");
     for (const Bytes bytes : {row.allocated, row.reserved, row.memory})
       cells.push_back(human_bytes(bytes.count));
@@ -74,16 +80,17 @@ std::string fit_json(const FitReport& report) {
                {"model", report.model},
                {"dimension", report.dimension},
                {"margin", report.margin},
-               {"rows", rows}});
+               {"rows", rows},
+               {"notes", report.notes}});
 }
 
 std::string sweep_csv(const SweepReport& report) {
   std::string text;
-  for (const auto& [name, value] : report.rows.at(0).options) text += name + ",";
+  for (const std::string& name : report.columns) text += name + ",";
   for (const SweepFigure& figure : kFigures) text += std::string(figure.name) + ",";
   text += "fits,error\n";
   for (const SweepRow& row : report.rows) {
-    for (const auto& [name, value] : row.options) text += csv_field(value) + ",";
+    for (const std::string& name : report.columns) text += csv_field(shown_value(row.options, name)) + ",";
     for (const SweepFigure& figure : kFigures)
       text += row.error.empty() ? fmt::format("{},", row.*figure.value) : ",";
     text +=
@@ -102,7 +109,11 @@ std::string sweep_json(const SweepReport& report) {
     json["error"] = row.error.empty() ? Json(nullptr) : Json(row.error);
     rows.push_back(json);
   }
-  return dump({{"schema", "metaprof.sweep"}, {"schema_version", 1}, {"model", report.model}, {"rows", rows}});
+  return dump({{"schema", "metaprof.sweep"},
+               {"schema_version", 1},
+               {"model", report.model},
+               {"rows", rows},
+               {"notes", report.notes}});
 }
 
 }  // namespace metaprof

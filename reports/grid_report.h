@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/option_value.h"
 #include "core/units.h"
 
 namespace metaprof {
 
-/// The options of a run that are shown, in their order: ("precision", "amp-bf16").
-using ShownOptions = std::vector<std::pair<std::string, std::string>>;
+/// All options of a run: ("precision", "amp-bf16").
+using ShownOptions = std::vector<std::pair<std::string, OptionValue>>;
 
 struct FitRow {
   ShownOptions options;
@@ -24,9 +25,11 @@ struct FitRow {
 };
 
 struct FitReport {
-  std::string model, dimension;  ///< "batch" or "sequence"
-  double margin = 0;             ///< share of the device's memory that stays free
+  std::string model, dimension;      ///< "batch" or "sequence"
+  double margin = 0;                 ///< share of the device's memory that stays free
+  std::vector<std::string> columns;  ///< options that the text shows; JSON has all of them
   std::vector<FitRow> rows;
+  std::vector<std::string> notes;  ///< what else is to be known of the figures
   bool all_fit() const;
 };
 
@@ -43,7 +46,9 @@ struct SweepRow {
 
 struct SweepReport {
   std::string model;
+  std::vector<std::string> columns;  ///< options that CSV shows; JSON has all of them
   std::vector<SweepRow> rows;
+  std::vector<std::string> notes;  ///< what else is to be known of the figures
   bool all_fit() const;
 };
 

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/node_json.h"
+#include "reports/option_json.h"
 #include "reports/profile_report.h"
 
 namespace metaprof {
@@ -19,16 +20,7 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 
 Json options_json(const ProfileReport& report) {
   Json json = Json::object();
-  for (const auto& [name, value] : report.options) {
-    json[name] = std::visit(
-        [](const auto& v) -> Json {
-          if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>)
-            return nullptr;
-          else
-            return v;
-        },
-        value);
-  }
+  for (const auto& [name, value] : report.options) json[name] = option_json(value);
   return json;
 }
 
@@ -171,6 +163,18 @@ Json unmodelled_json(const MemoryProfile& memory) {
   return rows;
 }
 
+Json workspaces_json(const WorkspaceSources& workspaces) {
+  return {{"table", workspaces.table},
+          {"planned", workspaces.planned},
+          {"rule", workspaces.rule},
+          {"unplanned_calls", workspaces.unplanned_calls},
+          {"table_calls", workspaces.table_calls},
+          {"planned_calls", workspaces.planned_calls},
+          {"rule_calls", workspaces.rule_calls},
+          {"cudnn", workspaces.cudnn == 0 ? Json(nullptr) : Json(version_text(workspaces.cudnn))},
+          {"failure", text_or_null(workspaces.failure)}};
+}
+
 Json out_of_memory_json(const ProfileReport& report) {
   const Phases& phases = report.memory.phases;
   if (!phases.out_of_memory) return nullptr;
@@ -212,10 +216,7 @@ std::string profile_json(const ProfileReport& report) {
   json["modules"] = modules_json(report);
   if (report.nodes) json["nodes"] = nodes_json(report);
   json["unmodelled"] = unmodelled_json(memory);
-  json["workspaces"] = {{"table", report.workspaces.table},
-                        {"planned", report.workspaces.planned},
-                        {"rule", report.workspaces.rule},
-                        {"unplanned_calls", report.workspaces.unplanned_calls}};
+  json["workspaces"] = workspaces_json(report.workspaces);
   json["fits"] = fits(memory.phases, report.device_memory);
   json["out_of_memory"] = out_of_memory_json(report);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -6,24 +6,29 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "core/option_value.h"
 #include "opcount/counts.h"
 #include "profiler/nodes.h"
 #include "profiler/profile.h"
 
 namespace metaprof {
 
-/// An option's value as it was used; monostate: not given.
-using OptionValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
-
 /// Bytes of libraries' workspaces, by where their sizes come from: a table of measured ones, plans made by
-/// the library itself, a rule of the framework or library.
+/// the library itself, a rule of the framework or library; and calls of cuDNN by who answered.
 struct WorkspaceSources {
   int64_t table = 0, planned = 0, rule = 0;
-  int64_t unplanned_calls = 0;  ///< calls of cuDNN whose workspaces nobody was asked for: they count as 0
+  int64_t unplanned_calls = 0;  ///< nobody was asked: their workspaces count as 0
+  int64_t table_calls = 0, planned_calls = 0, rule_calls = 0;
+  int64_t cudnn = 0;    ///< version of the library that was asked: 91900 is 9.19.0; 0: none was
+  std::string failure;  ///< why it was not asked; empty: it was, or there was nothing to ask
 };
+
+/// Which figures are no plans of the library, and why; empty: all are.
+std::string workspace_note(const WorkspaceSources& workspaces);
+/// "9.19.0" of 91900.
+std::string version_text(int64_t cudnn);
 
 struct ProfileReport {
   std::string model;

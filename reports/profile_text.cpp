@@ -17,20 +17,13 @@ std::string heading(const std::string& text, bool colour) {
   return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
 }
 
-std::string value_text(const OptionValue& value) {
-  if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "yes" : "no";
-  if (const int64_t* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
-  if (const double* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
-  if (const std::string* text = std::get_if<std::string>(&value)) return shown(*text, kMostCharacters);
-  return "";
-}
-
 std::string opening(const ProfileReport& report) {
   std::string options;
   for (const auto& [name, value] : report.options) {
     if (std::holds_alternative<std::monostate>(value)) continue;
     if (const bool* flag = std::get_if<bool>(&value); flag && !*flag) continue;
-    options += fmt::format("{}{} {}", options.empty() ? "" : ", ", name, value_text(value));
+    options +=
+        fmt::format("{}{} {}", options.empty() ? "" : ", ", name, shown(to_text(value), kMostCharacters));
   }
   if (!options.empty()) options += '\n';
   return fmt::format("{} on {} ({})\n{}", shown(report.model, kMostCharacters),
@@ -208,10 +201,8 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
     text += title("Not modelled: results as the program records them, temporaries and FLOPs unknown");
     text += unmodelled_table(memory.unmodelled);
   }
-  if (report.workspaces.unplanned_calls > 0)
-    text +=
-        fmt::format("\nWorkspaces of {} calls of cuDNN count as 0 (--workspaces auto asks what it plans)\n",
-                    grouped(report.workspaces.unplanned_calls));
+  if (const std::string note = workspace_note(report.workspaces); !note.empty())
+    text += fmt::format("\nNote: {}\n", note);
   return text + closing(report, options.colour);
 }
 

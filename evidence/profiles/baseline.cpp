@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 
 #include "core/error.h"
+#include "meta/step/options_json.h"
 #include "meta/trace/module_path.h"
 
 namespace metaprof {
 namespace {
 
-int count_below(const Member& member, int64_t most) {
-  const int64_t count = member.count();
-  if (count < 1 || count > most) member.reject(fmt::format("1 to {}", most));
-  return static_cast<int>(count);
-}
 
 // No device has more memory, and no step more FLOPs: what is compared and added up stays in range.
 constexpr int64_t kMostBytes = int64_t{1} << 50, kMostFlops = int64_t{1} << 60;
@@ -29,51 +24,16 @@ int64_t at_most(const Member& member, int64_t most) {
 
 int64_t bytes_of(const Member& member) { return at_most(member, kMostBytes); }
 
-BaselineOptions options_of(const Member& json) {
+RunOptions options_of(const Member& json, const std::string& device) {
   if (json.empty())
     fail("{}: is empty: a report of a trace does not say how its steps were run", json.where());
-  BaselineOptions options;
-  StepOptions& step = options.step;
-  step.precision = json.at("precision").text();
-  step.optimizer = json.at("optimizer").text();
-  step.optimizer_impl = json.at("optimizer_impl").text();
-  step.steps = count_below(json.at("steps"), 1000);
-  step.accumulate = count_below(json.at("accumulate"), 1000);
-  step.clip_norm = json.optional_real("clip_norm");
-  step.clip_value = json.optional_real("clip_value");
-  step.zero_grad_to_none = json.at("zero_grad_to_none").boolean();
-  step.channels_last = json.at("channels_last").boolean();
-  step.checkpoint = json.optional_text("checkpoint").value_or("");
-  step.checkpoint_reentrant = json.at("checkpoint_reentrant").boolean();
-  step.mode = json.at("mode").text();
-  if (const auto batch = json.find("batch")) options.batch = count_below(*batch, 1 << 30);
-  if (const auto sequence = json.find("sequence")) options.sequence = count_below(*sequence, 1 << 30);
-  std::istringstream settings(json.optional_text("set").value_or(""));
-  for (std::string setting; settings >> setting;) options.settings.push_back(setting);
-  options.alloc_conf = json.optional_text("alloc_conf").value_or("");
-  options.workspaces = json.at("workspaces").text();
+  RunOptions options;
+  for (const RunOption& option : run_options())
+    if (!option.added_later && option.name != "device" && option.value(options) != OptionValue())
+      (void)json.at(std::string(option.name));
+  read_options(json, options);
+  options.device = device;
   return options;
-}
-
-// A module's own: the report's rows hold the modules within.
-std::map<std::string, int64_t> saved_by_module(const Member& rows) {
-  std::map<std::string, int64_t> whole;
-  rows.for_each([&](const Member& row) { whole[row.at("path").text()] = bytes_of(row.at("saved_bytes")); });
-  std::map<std::string, int64_t> own = whole;
-  for (const auto& [path, bytes] : whole) {
-    for (std::string_view above = path; !above.empty();) {
-      above = parent_path(above);
-      if (const auto found = own.find(std::string(above)); found != own.end()) {
-        found->second -= bytes;
-        break;
-      }
-    }
-  }
-  if (auto root = own.extract("")) {
-    root.key() = "(root)";
-    own.insert(std::move(root));
-  }
-  return own;
 }
 
 BaselineFigures figures_of(const Member& json) {
@@ -86,7 +46,10 @@ BaselineFigures figures_of(const Member& json) {
   for (const char* phase : {"forward", "backward", "recompute", "optimizer"})
     figures.flops += at_most(flops.at(phase), kMostFlops);
   figures.out_of_memory = json.find("out_of_memory").has_value();
-  figures.saved_by_module = saved_by_module(json.at("modules"));
+  std::map<std::string, int64_t> saved_with_inner;
+  json.at("modules").for_each(
+      [&](const Member& row) { saved_with_inner[row.at("path").text()] = bytes_of(row.at("saved_bytes")); });
+  figures.saved_by_module = without_inner_modules(saved_with_inner);
   saved.at("by_node").for_each(
       [&](const Member& row) { figures.saved_by_node[row.at("node").text()] += bytes_of(row.at("bytes")); });
   peak.at("by_category").for_each_member([&](const std::string& category, const Member& bytes) {
@@ -116,22 +79,39 @@ std::optional<BytesChange> largest_change(const std::map<std::string, int64_t>& 
 
 }  // namespace
 
+std::map<std::string, int64_t> without_inner_modules(const std::map<std::string, int64_t>& whole) {
+  std::map<std::string, int64_t> own = whole;
+  for (const auto& [path, bytes] : whole) {
+    for (std::string_view above = path; !above.empty();) {
+      above = parent_path(above);
+      if (const auto found = own.find(std::string(above)); found != own.end()) {
+        found->second -= bytes;
+        break;
+      }
+    }
+  }
+  if (auto root = own.extract("")) {
+    root.key() = "(root)";
+    own.insert(std::move(root));
+  }
+  return own;
+}
+
 Baseline baseline_of(const ProfileFile& report) {
   const Member root = report.root();
   return {.file = report.name(),
           .model = root.at("model").text(),
-          .device = root.at("device").text(),
           .device_memory = {bytes_of(root.at("device_memory"))},
-          .options = options_of(root.at("options")),
+          .options = options_of(root.at("options"), root.at("device").text()),
           .figures = figures_of(root)};
 }
 
-BaselineResult compare(const Baseline& before, const Baseline& after) {
-  const BaselineFigures &old = before.figures, &now = after.figures;
+BaselineResult compare(const Baseline& before, const std::string& model_now, const BaselineFigures& now) {
+  const BaselineFigures& old = before.figures;
   using Figure = BaselineRow::Figure;
   return {.file = before.file,
           .model_before = before.model,
-          .model_after = after.model,
+          .model_after = model_now,
           .rows = {{Figure::allocated, old.allocated, now.allocated},
                    {Figure::requested, old.requested, now.requested},
                    {Figure::reserved, old.reserved, now.reserved},

@@ -10,17 +10,9 @@
 #include "core/units.h"
 #include "evidence/profiles/profile_file.h"
 #include "evidence/results/check_result.h"
-#include "meta/step/step.h"
+#include "meta/step/options.h"
 
 namespace metaprof {
-
-/// What the report was made with, in the words of the command line.
-struct BaselineOptions {
-  StepOptions step;
-  std::optional<int> batch, sequence;
-  std::vector<std::string> settings;  ///< of --set
-  std::string alloc_conf, workspaces;
-};
 
 /// What is compared.
 struct BaselineFigures {
@@ -35,16 +27,20 @@ struct BaselineFigures {
 };
 
 struct Baseline {
-  std::string file, model, device;
+  std::string file, model;
   Bytes device_memory;
-  BaselineOptions options;
+  RunOptions options;  ///< with which the report was made
   BaselineFigures figures;
 };
+
+/// Bytes by module, of each without those of the modules within it; "(root)". `whole`: with them, by path.
+std::map<std::string, int64_t> without_inner_modules(const std::map<std::string, int64_t>& whole);
 
 /// Errors, with the file and the member: one is missing or of another type; a report of a trace (it does not
 /// have the options of its run).
 Baseline baseline_of(const ProfileFile& report);
 
-BaselineResult compare(const Baseline& before, const Baseline& after);
+/// `now`: of the same model and options.
+BaselineResult compare(const Baseline& before, const std::string& model_now, const BaselineFigures& now);
 
 }  // namespace metaprof

@@ -1,39 +1,19 @@
 #include "evidence/steps/measurement.h"
 
 #include "core/error.h"
+#include "meta/step/options_json.h"
 
 namespace metaprof {
 namespace {
 
-MeasuredOptions options_of(const Member& config) {
-  MeasuredOptions options;
-  StepOptions& step = options.step;
-  const auto text = [&](const char* key, std::string& into) {
-    if (const auto member = config.find(key)) into = member->text();
-  };
-  const auto flag = [&](const char* key, bool& into) {
-    if (const auto member = config.find(key)) into = member->boolean();
-  };
-  options.device = config.at("device").text();
-  step.precision = config.at("precision").text();
-  step.optimizer = config.at("optimizer").text();
-  step.steps = static_cast<int>(config.at("steps").count());
-  if (step.steps < 1 || step.steps > 1000) config.at("steps").reject("1 to 1000 steps");
-  text("optimizer_impl", step.optimizer_impl);
-  if (const auto micro_batches = config.find("accumulate")) {
-    step.accumulate = static_cast<int>(micro_batches->count());
-    if (step.accumulate < 1 || step.accumulate > 1000) micro_batches->reject("1 to 1000 micro-batches");
-  }
-  step.clip_norm = config.optional_real("clip_norm");
-  step.clip_value = config.optional_real("clip_value");
-  flag("zero_grad_to_none", step.zero_grad_to_none);
-  flag("channels_last", step.channels_last);
-  text("checkpoint", step.checkpoint);
-  flag("checkpoint_reentrant", step.checkpoint_reentrant);
-  text("mode", step.mode);
+RunOptions options_of(const Member& config) {
+  for (const char* name : {"device", "precision", "optimizer", "steps"}) (void)config.at(name);
+  RunOptions options;
+  // Sizes of inputs are those of the export; the environment is an object of its own.
+  read_options(config, options, {"batch", "sequence", "set", "memory", "workspaces", "env"});
   if (const auto environment = config.find("env"))
     environment->for_each_member(
-        [&](const std::string& name, const Member& value) { step.environment[name] = value.text(); });
+        [&](const std::string& name, const Member& value) { options.step.environment[name] = value.text(); });
   if (const auto over = config.find("over"); over && !over->empty())
     over->reject("{}: options of the model's constructor are in its export");
   return options;

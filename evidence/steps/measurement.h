@@ -10,15 +10,9 @@
 
 #include "core/shape.h"
 #include "evidence/recordings/head.h"
-#include "meta/step/step.h"
+#include "meta/step/options.h"
 
 namespace metaprof {
-
-/// Options of the run, in the words of the command line.
-struct MeasuredOptions {
-  StepOptions step;
-  std::string device;  ///< "h200"
-};
 
 struct MeasuredInput {
   Sizes sizes;
@@ -30,7 +24,7 @@ struct Measurement {
   std::string id;
   std::string model;                         ///< "gpt2", as the export is named
   std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
-  MeasuredOptions options;
+  RunOptions options;                        ///< those that the measurement says
   bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
   int64_t parameter_tensors = 0;
   std::vector<MeasuredInput> inputs;

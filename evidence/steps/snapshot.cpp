@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "allocator/alloc_conf.h"
 #include "allocator/size_classes.h"
 #include "core/error.h"
 #include "formats/file.h"
@@ -108,12 +109,14 @@ void add_segment(const PickleValue& segment, Contents& contents) {
 bool has_default_rules(const PickleValue& root) {
   const auto settings = root.find("allocator_settings");
   if (!settings) return true;
+  AllocConf conf;
   if (const auto most = settings->find("max_split_size"); most && !most->is_none() && most->integer() > 0)
-    return false;
+    conf.max_split_size = static_cast<uint64_t>(most->integer());
   if (const auto divisions = settings->find("roundup_power2_divisions"); divisions && !divisions->is_none())
     for (const PickleValue& value : divisions->values())
-      if (value.integer() != 0) return false;
-  return true;
+      conf.roundup_power2_divisions[0] =
+          std::max(conf.roundup_power2_divisions[0], static_cast<uint64_t>(value.integer()));
+  return conf.cuts_blocks_by_default_rules();
 }
 
 Contents contents_of(const PickleValue& root) {

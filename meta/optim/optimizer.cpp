@@ -68,17 +68,24 @@ const Known& find(std::string_view name) {
   fail("unknown optimizer '{}'; known are: {}", name, fmt::join(known_optimizers(), ", "));
 }
 
-Implementation choose(const Known& known, std::string_view word, const Session& session) {
+// In the order of the enumerators.
+constexpr std::string_view kImplementations[] = {"default", "foreach", "for-loop", "fused"};
+
+Implementation choose(const Known& known, OptimizerImpl wanted, const Session& session) {
   const bool cuda = session.profile.type == DeviceType::cuda;
-  if (word == "default")
-    return cuda && !known.loops_by_default ? Implementation::foreach : Implementation::for_loop;
-  if (word == "for-loop") return Implementation::for_loop;
-  if (word == "foreach" && known.foreach) return Implementation::foreach;
-  if (word == "fused" && known.fused) return Implementation::fused;
-  if (word == "foreach" || word == "fused")
-    fail("optimizer '{}' has no implementation '{}' on {}", known.name, word, session.profile.name);
-  fail("unknown optimizer implementation '{}'; known are: {}", word,
-       fmt::join(known_implementations(), ", "));
+  switch (wanted) {
+    case OptimizerImpl::standard:
+      return cuda && !known.loops_by_default ? Implementation::foreach : Implementation::for_loop;
+    case OptimizerImpl::for_loop: return Implementation::for_loop;
+    case OptimizerImpl::foreach:
+      if (known.foreach) return Implementation::foreach;
+      break;
+    case OptimizerImpl::fused:
+      if (known.fused) return Implementation::fused;
+      break;
+  }
+  fail("optimizer '{}' has no implementation '{}' on {}", known.name, to_string(wanted),
+       session.profile.name);
 }
 
 }  // namespace
@@ -89,9 +96,22 @@ std::vector<std::string> known_optimizers() {
   return names;
 }
 
-std::vector<std::string> known_implementations() { return {"default", "foreach", "for-loop", "fused"}; }
+std::vector<std::string> known_implementations() {
+  return {std::begin(kImplementations), std::end(kImplementations)};
+}
 
-Optimizer::Optimizer(Session& session, std::string_view name, std::string_view implementation,
+std::string_view to_string(OptimizerImpl implementation) {
+  return kImplementations[static_cast<size_t>(implementation)];
+}
+
+OptimizerImpl optimizer_impl_named(std::string_view word) {
+  const auto* found = std::find(std::begin(kImplementations), std::end(kImplementations), word);
+  if (found == std::end(kImplementations))
+    fail("--optimizer-impl: '{}' is not one of: {}", word, fmt::join(kImplementations, ", "));
+  return static_cast<OptimizerImpl>(found - std::begin(kImplementations));
+}
+
+Optimizer::Optimizer(Session& session, std::string_view name, OptimizerImpl implementation,
                      std::vector<Tensor> parameters)
     : session_(session), parameters_(std::move(parameters)) {
   const Known& known = find(name);

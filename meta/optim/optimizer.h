@@ -15,14 +15,20 @@ class Algorithm;
 
 /// The optimizers by the words of recorded configurations ("sgd", "sgd-momentum", "adamw", …).
 std::vector<std::string> known_optimizers();
-/// Which code of an optimizer runs: "default", "foreach", "for-loop", "fused".
+
+/// Which code of an optimizer runs; standard: what the framework chooses for the device.
+enum class OptimizerImpl : uint8_t { standard, foreach, for_loop, fused };
+/// Their words: "default", "foreach", "for-loop", "fused".
 std::vector<std::string> known_implementations();
+std::string_view to_string(OptimizerImpl implementation);
+/// Errors: there is no such word; the message lists those that are.
+OptimizerImpl optimizer_impl_named(std::string_view word);
 
 class Optimizer {
  public:
   /// Error: an unknown word; an implementation that this optimizer does not have on this device; a parameter
   /// that it cannot take. Some constructors allocate (Adagrad). `session` must outlive the optimizer.
-  Optimizer(Session& session, std::string_view name, std::string_view implementation,
+  Optimizer(Session& session, std::string_view name, OptimizerImpl implementation,
             std::vector<Tensor> parameters);
   ~Optimizer();
   Optimizer(const Optimizer&) = delete;

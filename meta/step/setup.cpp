@@ -85,9 +85,7 @@ class Placement {
     const bool computed =
         input.kind == ProgramInput::Kind::buffer && !input.persistent && !facts.sizes.empty();
     if (dtype != DType::f32 || computed) return dtype;
-    if (options_.precision == "bf16") return DType::bf16;
-    if (options_.precision == "fp16") return DType::f16;
-    return dtype;
+    return state_dtype(options_.precision);
   }
 
   Tensor allocate(size_t i, Category category, std::string_view name) {

@@ -17,16 +17,6 @@
 namespace metaprof {
 namespace {
 
-void check_word(std::string_view option, const std::string& word, const std::vector<std::string>& words) {
-  if (std::find(words.begin(), words.end(), word) == words.end())
-    fail("--{}: '{}' is not one of: {}", option, word, fmt::join(words, ", "));
-}
-
-DType state_dtype(const std::string& precision) {
-  if (precision == "bf16") return DType::bf16;
-  return precision == "fp16" ? DType::f16 : DType::f32;
-}
-
 // CUBLAS_WORKSPACE_CONFIG: ":KiB:count" pairs, summed (CublasHandlePool.cpp, 2.11).
 int64_t blas_workspace_of(const std::string& text) {
   int64_t bytes = 0;
@@ -86,14 +76,14 @@ class StepPlan {
                               {.strict = options_.strict,
                                .checkpoint = options_.checkpoint,
                                .checkpoint_reentrant = options_.checkpoint_reentrant,
-                               .training = options_.mode == "train",
+                               .training = options_.mode == Mode::train,
                                .dtype = state_dtype(options_.precision),
-                               .other_dtypes = options_.precision != "fp32"});
+                               .other_dtypes = options_.precision != Precision::fp32});
       for (int step = 0; step < options_.steps; ++step) {
         for (int micro = 0; micro < options_.accumulate; ++micro) {
           const int number = options_.accumulate > 1 ? micro : -1;
           forward(interpreter, placed, step, number);
-          if (options_.mode == "train") backward_pass(step, number);
+          if (options_.mode == Mode::train) backward_pass(step, number);
         }
         if (optimizer_) update(placed, step);
       }
@@ -105,13 +95,13 @@ class StepPlan {
 
  private:
   void make_optimizer(const Placed& placed) {
-    if (options_.mode != "train") return;
+    if (options_.mode != Mode::train) return;
     if (options_.optimizer != "none") {
       Scoped<Category> born_as(session_->category, Category::optimizer_state);
       optimizer_ = std::make_unique<Optimizer>(*session_, options_.optimizer, options_.optimizer_impl,
                                                placed.trainable);
     }
-    if (options_.precision == "amp-fp16") scaler_ = std::make_unique<GradScaler>(*session_);
+    if (options_.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
   }
 
   void update(const Placed& placed, int step) {
@@ -137,12 +127,12 @@ class StepPlan {
     Session& session = *session_;
     session.begin_phase(Phase::forward, uint32_t(step), micro);
     Scoped<Category> born_as(session.category, Category::activation);
-    const bool gradients = options_.mode == "train" || options_.mode == "eval";
+    const bool gradients = options_.mode == Mode::train || options_.mode == Mode::eval;
     Scoped<bool> grad(session.modes.grad, gradients);
-    Scoped<bool> inference(session.modes.inference, options_.mode == "inference");
+    Scoped<bool> inference(session.modes.inference, options_.mode == Mode::inference);
     std::vector<Value> outputs;
-    if (options_.precision.starts_with("amp-")) {
-      AutocastRegion region(session, true, options_.precision == "amp-bf16" ? DType::bf16 : DType::f16);
+    if (const std::optional<DType> dtype = autocast_dtype(options_.precision)) {
+      AutocastRegion region(session, true, *dtype);
       outputs = interpreter.run(placed.inputs);
     } else {
       outputs = interpreter.run(placed.inputs);
@@ -181,18 +171,10 @@ class StepPlan {
 
 }  // namespace
 
-std::vector<std::string> precision_names() { return {"fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"}; }
-std::vector<std::string> optimizer_names() {
-  std::vector<std::string> names = known_optimizers();
-  if (std::find(names.begin(), names.end(), "none") == names.end()) names.insert(names.begin(), "none");
-  return names;
-}
-
 Trace run_steps(const Program& program, const DeviceProfile& profile, const StepOptions& options) {
-  check_word("precision", options.precision, precision_names());
-  check_word("optimizer", options.optimizer, optimizer_names());
-  check_word("optimizer-impl", options.optimizer_impl, known_implementations());
-  check_word("mode", options.mode, {"train", "eval", "no-grad", "inference"});
+  const std::vector<std::string> optimizers = optimizer_names();
+  if (std::ranges::find(optimizers, options.optimizer) == optimizers.end())
+    fail("--optimizer: '{}' is not one of: {}", options.optimizer, fmt::join(optimizers, ", "));
   return StepPlan(program, profile, options).run();
 }
 

@@ -82,9 +82,9 @@ class Reader {
     else if (first == "recorded")
       now().recorded = take();
     else if (first == "precision")
-      now().options.precision = take();
+      now().options.precision = precision_named(take());
     else if (first == "mode")
-      now().options.mode = take();
+      now().options.mode = mode_named(take());
     else if (first == "checkpoint")
       now().options.checkpoint = take();
     else if (first == "parameter")

@@ -25,12 +25,13 @@ std::vector<std::string> models_in(const std::string& folder) {
 
 void expect_identities_of(const std::string& model, const StepOptions& options,
                           const std::string& device = "h200") {
-  SCOPED_TRACE(model + " " + options.precision + " " + options.checkpoint + " " + device);
+  SCOPED_TRACE(model + " " + std::string(to_string(options.precision)) + " " + options.checkpoint + " " +
+               device);
   const DeviceProfile& profile = *find_device(device);
   expect_identities(run_steps(read_pt2(model), profile, options), profile.type);
 }
 
-StepOptions one_step(const std::string& precision = "fp32") {
+StepOptions one_step(Precision precision = Precision::fp32) {
   StepOptions options;
   options.optimizer = "none";
   options.steps = 1;
@@ -40,7 +41,8 @@ StepOptions one_step(const std::string& precision = "fp32") {
 
 TEST(NodeIdentities, HoldForTheModelsOfThisRepository) {
   for (const std::string& model : models_in("tests/data/models"))
-    for (const char* precision : {"fp32", "amp-bf16"}) expect_identities_of(model, one_step(precision));
+    for (const Precision precision : {Precision::fp32, Precision::amp_bf16})
+      expect_identities_of(model, one_step(precision));
 }
 
 TEST(NodeIdentities, HoldOnTheHost) {
@@ -58,7 +60,7 @@ TEST(NodeIdentities, HoldWhenModulesAreComputedAgain) {
 
 TEST(NodeIdentities, HoldWithoutBackward) {
   StepOptions options = one_step();
-  for (const char* mode : {"eval", "no-grad", "inference"}) {
+  for (const Mode mode : {Mode::eval, Mode::no_grad, Mode::inference}) {
     options.mode = mode;
     expect_identities_of("tests/data/models/resnet18.pt2", options);
   }
@@ -69,7 +71,8 @@ TEST(NodeIdentities, HoldForAllExportedModels) {
   const std::vector<std::string> models = models_in(std::string(shared ? shared : "../shared") + "/models");
   if (models.empty()) GTEST_SKIP() << "there is no ../shared/models";
   for (const std::string& model : models)
-    for (const char* precision : {"fp32", "amp-bf16"}) expect_identities_of(model, one_step(precision));
+    for (const Precision precision : {Precision::fp32, Precision::amp_bf16})
+      expect_identities_of(model, one_step(precision));
 }
 
 }  // namespace

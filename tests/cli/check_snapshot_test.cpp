@@ -71,7 +71,8 @@ TEST(CheckSnapshot, OurOwnAreRead) {
     for (const std::string options : {"", " --steps 1 --device a100 --precision amp-bf16 --optimizer sgd",
                                       " --batch 2 --alloc-conf expandable_segments:True"}) {
       const std::string path = "tests/data/models/" + model + ".pt2" + options;
-      ASSERT_EQ(run_program("profile " + path + " --snapshot " + snapshot + " --json " + snapshot + ".json")
+      ASSERT_EQ(run_program("profile " + path + " --workspaces none --snapshot " + snapshot + " --json " +
+                            snapshot + ".json")
                     .exit_code,
                 0);
       const Outcome outcome =

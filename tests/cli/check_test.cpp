@@ -291,9 +291,9 @@ TEST(Check, MeasurementsThatCannotBeUsedSayWhy) {
   expect_bad_measurement([](Json& json) { json["config"]["steps"] = "three"; },
                          "config.steps: expected a whole number of at least 0, got \"three\"");
   expect_bad_measurement([](Json& json) { json["config"]["steps"] = 0; },
-                         "config.steps: expected 1 to 1000 steps, got 0");
+                         "config.steps: expected 1 to 1000, got 0");
   expect_bad_measurement([](Json& json) { json["config"]["accumulate"] = 0; },
-                         "config.accumulate: expected 1 to 1000 micro-batches, got 0");
+                         "config.accumulate: expected 1 to 1000, got 0");
   expect_bad_measurement([](Json& json) { json["config"]["channels_last"] = 1; },
                          "config.channels_last: expected true or false, got 1");
   expect_bad_measurement([](Json& json) { json["config"]["model"] = 18; },

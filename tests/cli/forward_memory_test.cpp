@@ -31,7 +31,8 @@ TEST_P(ForwardMemory, IsThatOfTheRecording) {
   const std::string recording_file = shared + "/recordings/models/" + recorded + ".json";
   if (!std::filesystem::exists(recording_file)) GTEST_SKIP() << "there is no " << recording_file;
 
-  const Outcome outcome = run_program("profile " + shared + "/models/" + model + ".pt2 --json -");
+  const Outcome outcome =
+      run_program("profile " + shared + "/models/" + model + ".pt2 --workspaces none --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json estimate = Json::parse(outcome.out), recording = Json::parse(read_file(recording_file));
   for (const char* field : {"allocated_bytes", "requested_bytes"}) {

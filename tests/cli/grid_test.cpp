@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -73,6 +74,73 @@ TEST(Fit, SequencesAreFoundToo) {
   EXPECT_EQ(run_program("profile " + words + std::to_string(length + 1)).exit_code, 1);
 }
 
+// Whatever the rows have in common, each has a cell for each column.
+TEST(Fit, ColumnsAreThoseOfAllRows) {
+  const std::string words = "fit " + kResnet + " --memory 4GiB --steps 1 --optimizer sgd ";
+  const Outcome checkpoint = run_program(words + "--checkpoint 'model.layer?',none");
+  EXPECT_EQ(checkpoint.exit_code, 0) << checkpoint.err;
+  EXPECT_NE(checkpoint.out.find("checkpoint"), std::string::npos) << checkpoint.out;
+  const std::string mixed = run_program(words + "--accumulate 1,4 --optimizer-impl foreach,default").out;
+  std::istringstream lines(mixed);
+  std::string line, header;
+  size_t rows = 0;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("device ")) header = line;
+    if (!line.starts_with("h200 ")) continue;
+    ++rows;
+    const size_t column = header.find("accumulate");
+    ASSERT_NE(column, std::string::npos) << mixed;
+    const std::string cell = line.substr(column, 10);
+    EXPECT_TRUE(cell.find('1') != std::string::npos || cell.find('4') != std::string::npos) << mixed;
+  }
+  EXPECT_EQ(rows, 4u) << mixed;
+  const Json json = json_of(words + "--accumulate 1,4");
+  EXPECT_EQ(json["rows"][0]["options"]["accumulate"], 1);
+  EXPECT_EQ(json["rows"][1]["options"]["accumulate"], 4);
+  EXPECT_TRUE(json["rows"][0]["options"]["checkpoint"].is_null());
+}
+
+// Options of the step that decide the result stand in every report, and every command takes them.
+TEST(Options, EveryCommandThatEstimatesTakesAllOfThem) {
+  const std::string options =
+      " --env CUBLAS_WORKSPACE_CONFIG=:4096:2 --strict --clip-norm 1 --clip-value 2 --zero-grad-to-none "
+      "false --steps 2"
+      " --workspaces none";
+  const Json profile = Json::parse(run_program("profile " + kBase + options + " --json -").out)["options"];
+  const Json sweep = json_of("sweep " + kBase + options)["rows"][0]["options"];
+  const Json fit = json_of("fit " + kBase + options)["rows"][0]["options"];
+  for (const Json& found : {profile, sweep, fit}) {
+    EXPECT_EQ(found["env"], "CUBLAS_WORKSPACE_CONFIG=:4096:2") << found;
+    EXPECT_EQ(found["strict"], true);
+    EXPECT_EQ(found["clip_norm"], 1.0);
+    EXPECT_EQ(found["clip_value"], 2.0);
+    EXPECT_EQ(found["zero_grad_to_none"], false);
+    EXPECT_EQ(found["workspaces"], "none");
+  }
+}
+
+TEST(Sweep, EveryOptionMayHaveAListAndNumbersARange) {
+  const Json rows = json_of("sweep " + kBase + " --batch 1:3 --clip-norm 1,2 --steps 1")["rows"];
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[5]["options"]["batch"], 3);
+  EXPECT_EQ(rows[5]["options"]["clip_norm"], 2.0);
+  expect_refusal("sweep " + kBase + " --batch 3:1",
+                 "--batch: '3:1' is no range; write 1:8, from 1 to 1073741824");
+}
+
+// The words of PyTorch are taken, and the nearest word is named.
+TEST(Options, WordsOfTheFramework) {
+  const Json options = Json::parse(
+      run_program("profile " + kBase + " --precision bfloat16 --optimizer AdamW --mode no_grad --json -")
+          .out)["options"];
+  EXPECT_EQ(options["precision"], "bf16");
+  EXPECT_EQ(options["optimizer"], "adamw");
+  EXPECT_EQ(options["mode"], "no-grad");
+  expect_refusal(
+      "profile " + kBase + " --precision amp-b16",
+      "--precision: 'amp-b16' is not one of: fp32, bf16, fp16, amp-bf16, amp-fp16; did you mean 'amp-bf16'?");
+}
+
 TEST(Fit, OptionsThatContradict) {
   expect_refusal("fit " + kBase + " --find width",
                  "--find: 'width' is no dimension of the inputs; there are batch, sequence");
@@ -107,11 +175,16 @@ TEST(Sweep, FiguresAreThoseOfProfile) {
 }
 
 TEST(Sweep, WhatCannotBeRunHasAnErrorInItsRow) {
-  const Json unknown = json_of("sweep " + kBase + " --optimizer sgd,best --steps 1", 1);
-  EXPECT_TRUE(unknown["rows"][0]["error"].is_null());
-  EXPECT_TRUE(
-      unknown["rows"][1]["error"].get<std::string>().starts_with("--optimizer: 'best' is not one of"));
-  EXPECT_TRUE(unknown["rows"][1]["peak_reserved_bytes"].is_null());
+  const Json rows =
+      json_of("sweep " + kBase + " --optimizer sgd,rprop --optimizer-impl fused --steps 1", 1)["rows"];
+  EXPECT_TRUE(rows[0]["error"].is_null());
+  EXPECT_EQ(rows[1]["error"], "optimizer 'rprop' has no implementation 'fused' on h200");
+  EXPECT_TRUE(rows[1]["peak_reserved_bytes"].is_null());
+}
+
+TEST(Sweep, AWordThatIsNoneIsRefused) {
+  expect_refusal_with("sweep " + kBase + " --optimizer sgd,best --steps 1",
+                      {"--optimizer: 'best' is not one of: "});
 }
 
 TEST(Sweep, ATooSmallDeviceIsAFinding) {

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "cli/sizes.h"
 #include "core/error.h"
+#include "estimate/sizes.h"
 #include "meta/platform/device_file.h"
 
 namespace metaprof {

@@ -99,5 +99,51 @@ TEST(Workspaces, TheReportSaysWhereBytesComeFrom) {
       << outcome.err;  // 20 convolutions, forward and two gradients each; the image wants none
 }
 
+// cuDNN is asked unless somebody wants otherwise; where it cannot be asked, the report says why.
+TEST(Workspaces, AreAskedOfCudnnByDefault) {
+  const std::string words = "tests/data/models/resnet18.pt2 --steps 1 ";
+  const Outcome outcome = run_program("profile " + words + "--json -", "METAPROF_CUDNN=/nowhere ");
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["options"]["workspaces"], "auto");
+  EXPECT_EQ(report["workspaces"]["rule_calls"], 59);
+  EXPECT_EQ(report["workspaces"]["planned_calls"], 0);
+  EXPECT_TRUE(report["workspaces"]["cudnn"].is_null());
+  EXPECT_NE(report["workspaces"]["failure"].get<std::string>().find("/nowhere"), std::string::npos)
+      << outcome.out;
+  const Outcome text = run_program("profile " + words, "METAPROF_CUDNN=/nowhere ");
+  for (const char* part : {"Note: workspaces of 59 of 59 calls of cuDNN are by rule", "/nowhere",
+                           "pip install nvidia-cudnn-cu13"})
+    EXPECT_NE(text.out.find(part), std::string::npos) << text.out;
+  EXPECT_EQ(text.err, "") << "the report says it";
+}
+
+// However many runs there are, what is to be known of them is said once.
+TEST(Workspaces, AGridSaysOnceWhoWasAsked) {
+  const std::string words = "tests/data/models/resnet18.pt2 --steps 1 --memory 4GiB";
+  for (const std::string command : {"fit ", "sweep --batch 1,2 "}) {
+    const Outcome outcome = run_program(command + words, "METAPROF_CUDNN=/nowhere ");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_TRUE(outcome.err.starts_with("metaprof: note: workspaces of ")) << outcome.err;
+  }
+  const Outcome none = run_program("fit --workspaces none " + words);
+  EXPECT_NE(none.err.find("calls of cuDNN count as 0"), std::string::npos) << none.err;
+}
+
+// A program that was moved without its helper.
+TEST(Workspaces, AHelperThatIsNotThereIsNamed) {
+  const fs::path folder = fs::path(testing::TempDir()) / ("metaprof_alone" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  fs::copy_file(METAPROF_BINARY, folder / "metaprof", fs::copy_options::overwrite_existing);
+  const std::string out = (folder / "out.json").string();
+  const std::string command = (folder / "metaprof").string() +
+                              " profile tests/data/models/resnet18.pt2 --steps 1 --json " + out +
+                              " >/dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(json::parse(read_file(out))["workspaces"]["failure"],
+            "the helper metaprof-cudnn-plans is not beside this program");
+  fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace metaprof

@@ -89,7 +89,7 @@ TEST(Constants, ABufferThatIsANumberHasTheDefaultType) {
   model.input(ProgramInput::Kind::buffer, "frequencies", DType::f32, {32});
   for (ProgramInput& input : model.program.inputs) input.persistent = false;
   StepOptions options;
-  options.precision = "bf16";
+  options.precision = Precision::bf16;
   const auto session = make_session(*find_device("h200"));
   const Placed placed = place(*session, model.program, options);
   EXPECT_EQ(placed.inputs[0].tensor().dtype(), DType::bf16);

@@ -132,9 +132,9 @@ RecordedStep read_head(const fs::path& path) {
     if (!config[key].is_null()) step.model += "." + (letter + std::to_string(config[key].get<int>()));
   step.model += ".pt2";
   StepOptions& options = step.options;
-  options.precision = config["precision"];
+  options.precision = precision_named(config["precision"].get<std::string>());
   options.optimizer = config["optimizer"];
-  options.optimizer_impl = config["optimizer_impl"];
+  options.optimizer_impl = optimizer_impl_named(config["optimizer_impl"].get<std::string>());
   options.steps = config["steps"];
   options.accumulate = config["accumulate"];
   if (!config["clip_norm"].is_null()) options.clip_norm = config["clip_norm"].get<double>();
@@ -143,7 +143,7 @@ RecordedStep read_head(const fs::path& path) {
   options.channels_last = config["channels_last"];
   if (!config["checkpoint"].is_null()) options.checkpoint = config["checkpoint"];
   options.checkpoint_reentrant = config["checkpoint_reentrant"];
-  options.mode = config["mode"];
+  options.mode = mode_named(config["mode"].get<std::string>());
   for (const auto& [name, value] : config["env"].items()) options.environment[name] = value;
   return step;
 }

@@ -1,4 +1,4 @@
-#include "cli/parallel.h"
+#include "estimate/parallel.h"
 
 #include <algorithm>
 #include <atomic>

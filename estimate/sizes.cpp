@@ -1,4 +1,4 @@
-#include "cli/sizes.h"
+#include "estimate/sizes.h"
 
 #include <charconv>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "cli/inputs.h"
+#include "estimate/model.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/console.h"
 #include "core/error.h"
+#include "estimate/model_inputs.h"
+#include "estimate/sizes.h"
 #include "formats/file.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/platform/device_file.h"
+#include "meta/trace/text.h"
 
 namespace metaprof {
 namespace {
@@ -34,24 +36,14 @@ std::string path_of_model(const std::string& model) {
        folders.size() > 2 ? folders.substr(2) : "not set");
 }
 
-}  // namespace
-
-bool is_trace_file(const std::string& path) { return path.ends_with(".trace"); }
-
-Program load_program(const std::string& named) {
-  const std::string model = path_of_model(named);
+Program read_program(const std::string& path) {
   std::error_code code;
-  const auto status = std::filesystem::status(model, code);
-  if (std::filesystem::is_directory(status) || model.ends_with(".json"))
+  if (std::filesystem::is_directory(path, code) || path.ends_with(".json"))
     fail(
         "{}: Hugging Face configurations cannot be read yet; export the model with torch.export.save and "
-        "give the "
-        ".pt2",
-        model);
-  Program program = read_pt2(model);
-  for (const std::string& warning : program.warnings)
-    message("warning: " + std::string(Error(warning).what()));
-  return program;
+        "give the .pt2",
+        path);
+  return read_pt2(path);
 }
 
 DeviceProfile load_device(const std::string& device) {
@@ -60,6 +52,39 @@ DeviceProfile load_device(const std::string& device) {
   std::string names;
   for (const DeviceProfile& known : device_profiles()) names += known.name + ", ";
   fail("--device: there is no device '{}'; there are {}and files FILE.json", device, names);
+}
+
+}  // namespace
+
+Model read_model(const std::string& named) {
+  Model model;
+  if (named.ends_with(".trace")) {
+    model.name = std::filesystem::path(named).stem().string();
+    model.trace = parse_trace(read_text_file(named), named);
+    return model;
+  }
+  model.program = read_program(path_of_model(named));
+  model.name = model.program.name;
+  return model;
+}
+
+Program with_inputs(const Model& model, const RunOptions& options) {
+  Program program = model.program;
+  set_inputs(program, options.batch, options.sequence, options.settings);
+  return program;
+}
+
+std::vector<std::string> warnings_of(const Model& model) {
+  std::vector<std::string> warnings;
+  for (const std::string& warning : model.program.warnings)
+    warnings.push_back("warning: " + std::string(Error(warning).what()));
+  return warnings;
+}
+
+DeviceProfile device_of(const RunOptions& options) {
+  DeviceProfile device = load_device(options.device);
+  if (!options.memory.empty()) device.memory = parse_size(options.memory);
+  return device;
 }
 
 std::string read_text_file(const std::string& path) { return read_file(path, kMostTextBytes, "a text file"); }

@@ -1,4 +1,4 @@
-#include "cli/model_inputs.h"
+#include "estimate/model_inputs.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,105 @@
+#include "estimate/check.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "allocator/alloc_conf.h"
+#include "core/error.h"
+#include "estimate/compare.h"
+#include "estimate/estimate.h"
+#include "estimate/parallel.h"
+#include "evidence/profiles/baseline.h"
+#include "evidence/steps/check.h"
+#include "evidence/steps/snapshot.h"
+
+namespace metaprof {
+namespace {
+
+std::string model_of(const Measurement& measurement, const CheckOptions& options) {
+  if (options.models.empty()) return options.model;
+  std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
+  if (!std::filesystem::exists(path))
+    fail("{}: no such file; {} was measured with this export", path, measurement.head.path.string());
+  return path;
+}
+
+CheckResult check_measurement(const std::string& path, const CheckOptions& options,
+                              WorkspacePlanners& planners) {
+  const Measurement measurement = read_measurement(path);
+  const Model model = read_model(model_of(measurement, options));
+  expect_same_model(measurement, model.program);
+  RunOptions run = measurement.options;
+  run.alloc_conf = measurement.head.alloc_conf;
+  run.workspaces = options.workspaces_given         ? options.run.workspaces
+                   : measurement.planned_workspaces ? "auto"
+                                                    : "none";
+  DeviceProfile device = device_of(run);
+  device.memory = measurement.head.device_memory;
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(model.program, run, device, planners, workspaces);
+  CheckResult result = compare(measurement, replay_trace(trace, run, device, device.memory));
+  if (const auto log = measurement.log())
+    result.first_difference = first_difference(*log, trace, device.type);
+  return result;
+}
+
+CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
+                           WorkspacePlanners& planners) {
+  Snapshot snapshot = read_snapshot(path);
+  const RunOptions& run = options.run;
+  if (!parse_alloc_conf(run.alloc_conf).cuts_blocks_by_default_rules())
+    snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
+  const DeviceProfile device = device_of(run);
+  WorkspaceSources workspaces;
+  const Trace trace =
+      run_model(with_inputs(read_model(options.model), run), run, device, planners, workspaces);
+  return compare(snapshot, replay_trace(trace, run, device, device.memory));
+}
+
+BaselineResult check_baseline(const std::string& path, const CheckOptions& options,
+                              WorkspacePlanners& planners) {
+  const Baseline before = baseline_of(ProfileFile(path));
+  RunOptions run = before.options;
+  if (options.workspaces_given) run.workspaces = options.run.workspaces;
+  run.memory = fmt::format("{}B", before.device_memory.count);
+  const Estimate now = estimate(read_model(options.model), run, planners);
+  return compare(before, now.report.model, figures_of(now.report));
+}
+
+}  // namespace
+
+void check_options(const CheckOptions& options) {
+  if (options.measurements.empty() && options.baselines.empty())
+    fail("check: give measurements with --against, an earlier report with --baseline, or both");
+  if (options.model.empty() == options.models.empty())
+    fail("check: name the model, or the folder of its exports with --models, and not both");
+  if (!options.baselines.empty() && options.model.empty())
+    fail("check: --baseline needs the MODEL: --models goes by the names that measurements have");
+  for (const std::string& path : options.measurements)
+    if (is_snapshot_file(path) && options.model.empty())
+      fail("{}: does not say of which model it is; name the MODEL", path);
+}
+
+bool says_how_it_was_run(const std::string& file) { return !is_snapshot_file(file); }
+
+CheckReport check(const CheckOptions& options) {
+  check_options(options);
+  CheckReport report;
+  report.tolerance = options.tolerance;
+  report.measurements.resize(options.measurements.size());
+  report.baselines.resize(options.baselines.size());
+  const size_t measured = report.measurements.size();
+  WorkspacePlanners planners;
+  in_parallel(measured + report.baselines.size(), [&](size_t i) {
+    if (i >= measured)
+      report.baselines[i - measured] = check_baseline(options.baselines[i - measured], options, planners);
+    else if (const std::string& path = options.measurements[i]; is_snapshot_file(path))
+      report.measurements[i] = check_snapshot(path, options, planners);
+    else
+      report.measurements[i] = check_measurement(path, options, planners);
+  });
+  return report;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,44 @@
+#pragma once
+// A model, on a device, with options, to what its steps cost. Nothing here prints: what a reader should know
+// besides the figures comes back as notes.
+
+#include <string>
+#include <vector>
+
+#include "estimate/model.h"
+#include "estimate/workspace_planners.h"
+#include "meta/step/options.h"
+#include "meta/trace/trace.h"
+#include "profiler/phases.h"
+#include "reports/profile_report.h"
+
+namespace metaprof {
+
+struct Estimate {
+  DeviceProfile device;
+  RunOptions options;
+  Trace trace;           ///< everything that the run did
+  ProfileReport report;  ///< and what it cost
+};
+
+/// Runs the steps and reads everything from them. Errors: as run_steps; the options do not go together.
+Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners);
+Estimate estimate(const Model& model, const RunOptions& options);
+
+/// The steps alone: for who asks one thing of many runs. `workspaces` gets what libraries planned.
+Trace run_model(const Program& program, const RunOptions& options, const DeviceProfile& device,
+                WorkspacePlanners& planners, WorkspaceSources& workspaces);
+
+/// The allocator's statistics alone. `memory`: the device's, or another limit.
+Phases replay_trace(const Trace& trace, const RunOptions& options, const DeviceProfile& device, Bytes memory);
+
+/// No device has more memory than this.
+Bytes unlimited_memory();
+
+/// What the device can do at best.
+Rates rates_of(const DeviceProfile& profile);
+
+/// All options with the values that were used. Without the device, which reports name apart.
+std::vector<std::pair<std::string, OptionValue>> option_values(const RunOptions& options);
+
+}  // namespace metaprof

@@ -1,0 +1,22 @@
+#pragma once
+// The largest batch, or the longest sequence, of which a step fits.
+
+#include "estimate/grid.h"
+#include "estimate/model.h"
+#include "reports/grid_report.h"
+
+namespace metaprof {
+
+struct FitOptions {
+  Grid grid;
+  std::string dimension = "batch";  ///< or "sequence"
+  double margin = 0.05;             ///< share of the device's memory that stays free
+};
+
+/// Errors: the options contradict each other.
+void check_fit_options(const FitOptions& options);
+
+/// A row for each combination of the grid. Errors: the options contradict each other; as run_steps.
+FitReport fit(const Model& model, const FitOptions& options);
+
+}  // namespace metaprof

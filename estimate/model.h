@@ -1,0 +1,40 @@
+#pragma once
+// What the user names - a model, a device, a file of text - as data.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meta/platform/profile.h"
+#include "meta/program/program.h"
+#include "meta/step/options.h"
+#include "meta/trace/trace.h"
+
+namespace metaprof {
+
+/// A model that was read once, for any number of runs.
+struct Model {
+  Program program;
+  std::optional<Trace> trace;  ///< a run that was kept (*.trace): it has no program
+  std::string name;
+
+  bool is_trace() const { return trace.has_value(); }
+};
+
+/// `model`: a .pt2, its name (METAPROF_MODELS lists folders), or the text of a trace (*.trace). Errors: no
+/// such file; as read_pt2 and parse_trace.
+Model read_model(const std::string& model);
+
+/// The model with the inputs that --batch, --sequence and --set ask for. Errors: as set_inputs.
+Program with_inputs(const Model& model, const RunOptions& options);
+
+/// What was noticed while the model was read, a line each.
+std::vector<std::string> warnings_of(const Model& model);
+
+/// The device that --device and --memory describe. Errors: no such device; --memory is no size.
+DeviceProfile device_of(const RunOptions& options);
+
+/// The whole of a text file. Errors: no such file, too large.
+std::string read_text_file(const std::string& path);
+
+}  // namespace metaprof

@@ -1,0 +1,86 @@
+#include "estimate/report_forms.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "reports/chrome_trace.h"
+#include "reports/folded.h"
+#include "reports/graph_dot.h"
+#include "reports/html_page.h"
+#include "reports/memory_snapshot.h"
+
+namespace metaprof {
+
+const std::vector<ReportForm>& report_forms() {
+  static const std::vector<ReportForm> kForms = {
+      {"json", "write JSON to FILE; -: to stdout, in place of the text",
+       [](Results& r) { return profile_json(r.report()); }},
+      {"csv", "the table as CSV, with plain numbers",
+       [](Results& r) { return profile_csv(r.report(), r.text); }},
+      {"html", "one page with timeline, peak and tables",
+       [](Results& r) { return html_page(r.with_nodes(), r.schedule(), r.at_peak()); }},
+      {"chrome_trace", "for Perfetto and chrome://tracing",
+       [](Results& r) { return chrome_trace(r.schedule(), r.report().model); }},
+      {"snapshot", "PyTorch's memory snapshot (.pickle), for pytorch.org/memory_viz",
+       [](Results& r) { return memory_snapshot(r.history()); }},
+      {"folded", "the peak as folded stacks, for flame graphs",
+       [](Results& r) { return folded_stacks(r.at_peak()); }},
+      {"dot", "the graph of nodes in Graphviz' language",
+       [](Results& r) { return graph_dot(r.with_nodes()); }},
+      {"svg", "the same, drawn", [](Results& r) { return svg_of_dot(graph_dot(r.with_nodes())); }},
+  };
+  return kForms;
+}
+
+std::string option_of(const ReportForm& form) {
+  std::string option = "--" + std::string(form.name);
+  std::ranges::replace(option, '_', '-');
+  return option;
+}
+
+const Schedule& Results::schedule() {
+  if (!schedule_)
+    schedule_ = metaprof::schedule(estimate_.trace, estimate_.device.type, rates_of(estimate_.device));
+  return *schedule_;
+}
+
+const std::vector<LargeStorage>& Results::at_peak() {
+  if (!at_peak_) {
+    const auto& failed = report().memory.phases.out_of_memory;
+    at_peak_ =
+        peak_moment(estimate_.trace, estimate_.device.type, SIZE_MAX, failed ? failed->event : SIZE_MAX)
+            .largest;
+  }
+  return *at_peak_;
+}
+
+const ProfileReport& Results::with_nodes(std::string_view granularity) {
+  if (!report().nodes)
+    estimate_.report.nodes = profile_nodes(estimate_.trace, estimate_.device.type,
+                                           *granularity_named(granularity), rates_of(estimate_.device));
+  return report();
+}
+
+AllocatorHistory Results::history() const {
+  if (estimate_.device.type != DeviceType::cuda)
+    fail("--snapshot: {} has no caching allocator whose history could be shown", estimate_.device.name);
+  CachingAllocatorOptions options;
+  options.conf = parse_alloc_conf(estimate_.options.alloc_conf);
+  options.device.capacity = static_cast<uint64_t>(estimate_.device.memory.count);
+  return allocator_history(estimate_.trace, options);
+}
+
+void check_columns(const TextOptions& text, bool per_node) {
+  const std::vector<std::string> known = per_node ? node_column_names() : module_column_names();
+  const auto check = [&](const char* option, const std::string& name) {
+    if (std::ranges::find(known, name) == known.end())
+      fail("{}: there is no column '{}' of {}; there are {}{}", option, name, per_node ? "nodes" : "modules",
+           fmt::join(known, ", "), did_you_mean(name, known));
+  };
+  if (!text.sort.empty()) check("--sort", text.sort);
+  for (const std::string& name : text.columns) check("--columns", name);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,53 @@
+#pragma once
+// The forms in which an estimate is written to a file. A form is added here alone: a function of the results,
+// and its row in the table.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "estimate/estimate.h"
+#include "profiler/allocator_history.h"
+#include "profiler/schedule.h"
+#include "profiler/timeline.h"
+
+namespace metaprof {
+
+/// What reports are made from, each computed when a report first asks for it.
+class Results {
+ public:
+  /// `estimate`: its report gets its nodes if they are asked for.
+  Results(Estimate& estimate, const TextOptions& text) : text(text), estimate_(estimate) {}
+
+  const ProfileReport& report() const { return estimate_.report; }
+  const ProfileReport& with_nodes(std::string_view granularity = "module");
+  const Schedule& schedule();
+  /// All storages that are alive at the peak, or when memory runs out.
+  const std::vector<LargeStorage>& at_peak();
+  /// Errors: the device has no caching allocator.
+  AllocatorHistory history() const;
+
+  const TextOptions& text;
+
+ private:
+  Estimate& estimate_;
+  std::optional<Schedule> schedule_;
+  std::optional<std::vector<LargeStorage>> at_peak_;
+};
+
+struct ReportForm {
+  std::string_view name;  ///< "chrome_trace"; its option is --chrome-trace
+  std::string_view what;  ///< of its file, for the help
+  std::string (*make)(Results& results);
+};
+
+const std::vector<ReportForm>& report_forms();
+/// "--chrome-trace"
+std::string option_of(const ReportForm& form);
+
+/// Errors: a name of --sort or --columns that is no column of the table.
+void check_columns(const TextOptions& text, bool per_node);
+
+}  // namespace metaprof

@@ -1,0 +1,14 @@
+#pragma once
+// What steps cost for every combination of some options.
+
+#include "estimate/grid.h"
+#include "estimate/model.h"
+#include "reports/grid_report.h"
+
+namespace metaprof {
+
+/// A row for each combination of the grid; one that cannot be run has an error in its row. Errors: the grid is
+/// too large.
+SweepReport sweep(const Model& model, const Grid& grid);
+
+}  // namespace metaprof
