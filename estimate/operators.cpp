@@ -8,7 +8,7 @@
 
 #include "estimate/model.h"
 #include "meta/ops/all.h"
-#include "meta/run/interpreter.h"
+#include "meta/program/higher_order.h"
 
 namespace metaprof {
 namespace {
@@ -65,20 +65,13 @@ OperatorRow row_of(const Operator& op) {
   return row;
 }
 
-bool only_makes_numbers(const Graph& graph, const GraphNode& node) {
-  for (const Target& target : node.targets)
-    for (const ValueId value : target.values)
-      if (value == kNoValue || !graph.values[static_cast<size_t>(value)].number) return false;
-  return !node.targets.empty();
-}
-
 // Operators of a graph and of the graphs inside it; arithmetic on sizes is none, and what only sets a mode
 // around a graph counts as the graph.
 void count_calls(const Graph& graph, std::map<std::string, int64_t>& calls) {
   for (const GraphNode& node : graph.nodes) {
     for (const Operand& operand : node.operands)
       if (operand.graph) count_calls(*operand.graph, calls);
-    if (!Interpreter::runs_inside(node.op) && !only_makes_numbers(graph, node)) ++calls[node.op];
+    if (!region_call(node) && !makes_only_numbers(graph, node)) ++calls[node.op];
   }
 }
 

@@ -5,34 +5,20 @@
 #include <algorithm>
 #include <vector>
 
+#include "meta/program/higher_order.h"
+#include "meta/program/visit.h"
+
 namespace metaprof {
 namespace {
 
-bool has_boolean(const GraphNode& node, size_t position, bool wanted) {
-  if (position >= node.operands.size()) return false;
-  const Value& value = node.operands[position].constant;
-  return value.kind() == Value::Kind::boolean && value.boolean() == wanted;
-}
-
-// wrap_with_set_grad_enabled(enabled, body, tensors...)
 bool disables_gradients(const GraphNode& node) {
-  return node.op == "higher_order::wrap_with_set_grad_enabled" && has_boolean(node, 0, false);
+  const auto region = region_call(node);
+  return region && region->kind == RegionCall::Kind::gradients && !region->enabled;
 }
 
-// wrap_with_autocast(device, dtype, enabled, cache_enabled, body, tensors...)
 bool is_disabled_autocast(const GraphNode& node) {
-  return node.op == "higher_order::wrap_with_autocast" && has_boolean(node, 2, false) &&
-         node.operands[0].constant.kind() == Value::Kind::string &&
-         node.operands[0].constant.string() == "cuda";
-}
-
-template <class Function>
-void for_each_value(const std::vector<Operand>& operands, Function function) {
-  for (const Operand& operand : operands) {
-    if (operand.value != kNoValue) function(operand.value);
-    for (const ValueId value : operand.values)
-      if (value != kNoValue) function(value);
-  }
+  const auto region = region_call(node);
+  return region && region->kind == RegionCall::Kind::autocast && !region->enabled && region->device == "cuda";
 }
 
 void warn_of_lost_gradients(Pt2Context& context) {
@@ -41,15 +27,16 @@ void warn_of_lost_gradients(Pt2Context& context) {
   std::vector<char> with_gradients(program.graph.values.size()), without_gradients = with_gradients;
   for (const GraphNode& node : program.graph.nodes) {
     const bool disabled = disables_gradients(node);
-    for_each_value(node.operands, [&](ValueId value) {
+    for_each_argument(node, [&](ValueId value) {
       (disabled ? without_gradients : with_gradients)[static_cast<size_t>(value)] = true;
     });
     if (!disabled || loss == kNoValue) continue;
-    for (const Target& target : node.targets)
-      if (std::find(target.values.begin(), target.values.end(), loss) != target.values.end())
+    for_each_result(node, [&](ValueId value) {
+      if (value == loss)
         context.warn(
             "the loss is computed in a region without gradients: a reentrant checkpoint in a default export "
             "gives this; export with use_reentrant=False or strict=True");
+    });
   }
 
   size_t count = 0;
@@ -80,23 +67,24 @@ void warn_of_disabled_autocast(Pt2Context& context) {
 // Full-precision tensors in, low precision out, and no argument that asks for it.
 bool casts_silently(const GraphNode& node, const Graph& graph) {
   if (!node.op.starts_with("aten::")) return false;
-  for (const Operand& operand : node.operands)
-    if (operand.name == "dtype") return false;
+  if (node.operand_named("dtype")) return false;
   const auto dtype_of = [&](ValueId value) -> std::optional<DType> {
     const auto& tensor = graph.values[static_cast<size_t>(value)].tensor;
     return tensor ? std::optional(tensor->dtype) : std::nullopt;
   };
   bool any_full = false, any_reduced = false;
-  for_each_value(node.operands, [&](ValueId value) {
+  for_each_argument(node, [&](ValueId value) {
     const auto dtype = dtype_of(value);
     any_full |= dtype == DType::f32;
     any_reduced |= dtype && is_reduced_floating(*dtype);
   });
   if (!any_full || any_reduced) return false;
-  for (const Target& target : node.targets)
-    for (const ValueId value : target.values)
-      if (value != kNoValue && dtype_of(value) && is_reduced_floating(*dtype_of(value))) return true;
-  return false;
+  bool reduces = false;
+  for_each_result(node, [&](ValueId value) {
+    const auto dtype = dtype_of(value);
+    reduces |= dtype && is_reduced_floating(*dtype);
+  });
+  return reduces;
 }
 
 void warn_of_outer_autocast(Pt2Context& context) {

@@ -48,10 +48,10 @@ std::string without_export_root(std::string path) {
   return path;
 }
 
-// Paths are keys that a user may have chosen (ModuleDict). They may hold commas, so a frame is split at its
+// Paths are keys that a user may have chosen (ModuleDict). They may hold commas, so an entry is split at its
 // first and its last comma; and semicolons, so what has no two commas goes on behind the semicolon.
-std::vector<ModuleFrame> parse_module_stack(std::string_view text) {
-  std::vector<ModuleFrame> frames;
+std::vector<ModuleCall> parse_module_stack(std::string_view text) {
+  std::vector<ModuleCall> calls;
   size_t begin = 0, first = 0, last = 0, commas = 0;
   for (size_t at = 0; at <= text.size(); ++at) {
     if (at < text.size() && text[at] == ',') {
@@ -60,40 +60,40 @@ std::vector<ModuleFrame> parse_module_stack(std::string_view text) {
     }
     const bool ends = at == text.size() || text[at] == ';';
     if (!ends || commas < 2) continue;
-    ModuleFrame frame;
-    frame.key = text.substr(begin, first - begin);
-    frame.path = without_export_root(std::string(text.substr(first + 1, last - first - 1)));
-    frame.type = text.substr(last + 1, at - last - 1);
-    frames.push_back(std::move(frame));
+    ModuleCall call;
+    call.key = text.substr(begin, first - begin);
+    call.path = without_export_root(std::string(text.substr(first + 1, last - first - 1)));
+    call.type = text.substr(last + 1, at - last - 1);
+    calls.push_back(std::move(call));
     begin = at + 1;
     commas = 0;
   }
-  return frames;
+  return calls;
 }
 
 // Lines `File "path", line N, in function`, each followed by the statement's lines.
-std::vector<SourceFrame> parse_stack_trace(std::string_view text) {
-  std::vector<SourceFrame> frames;
+std::vector<SourceLine> parse_stack_trace(std::string_view text) {
+  std::vector<SourceLine> stack;
   bool wants_code = false;
   split(text, '\n', [&](std::string_view line) {
     line = trimmed(line);
     constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
     const size_t place = line.find(kLine);
     if (!line.starts_with(kFile) || place == std::string_view::npos) {
-      if (wants_code && !line.empty()) frames.back().code = line;
+      if (wants_code && !line.empty()) stack.back().code = line;
       wants_code = wants_code && line.empty();
       return;
     }
-    SourceFrame frame;
-    frame.file = line.substr(kFile.size(), place - kFile.size());
+    SourceLine level;
+    level.file = line.substr(kFile.size(), place - kFile.size());
     line.remove_prefix(place + kLine.size());
-    std::from_chars(line.data(), line.data() + line.size(), frame.line);
+    std::from_chars(line.data(), line.data() + line.size(), level.line);
     const size_t in = line.find(kIn);
-    if (in != std::string_view::npos) frame.function = line.substr(in + kIn.size());
-    frames.push_back(std::move(frame));
+    if (in != std::string_view::npos) level.function = line.substr(in + kIn.size());
+    stack.push_back(std::move(level));
     wants_code = true;
   });
-  return frames;
+  return stack;
 }
 
 const std::string& Pt2Context::op_name(Json target) {
@@ -105,19 +105,19 @@ const std::string& Pt2Context::op_name(Json target) {
 int32_t Pt2Context::module_stack(Json stack) {
   const auto [entry, is_new] = module_stacks_.try_emplace(stack.raw_string(), -1);
   if (!is_new) return entry->second;
-  auto frames = parse_module_stack(stack.string());
-  if (frames.empty()) return -1;
-  for (const ModuleFrame& frame : frames) program.module_types.try_emplace(frame.path, frame.type);
-  program.module_stacks.push_back(std::move(frames));
+  auto calls = parse_module_stack(stack.string());
+  if (calls.empty()) return -1;
+  for (const ModuleCall& call : calls) program.module_types.try_emplace(call.path, call.type);
+  program.module_stacks.push_back(std::move(calls));
   return entry->second = static_cast<int32_t>(program.module_stacks.size()) - 1;
 }
 
 int32_t Pt2Context::source_stack(Json trace) {
   const auto [entry, is_new] = source_stacks_.try_emplace(trace.raw_string(), -1);
   if (!is_new) return entry->second;
-  auto frames = parse_stack_trace(trace.string());
-  if (frames.empty()) return -1;
-  program.source_stacks.push_back(std::move(frames));
+  auto lines = parse_stack_trace(trace.string());
+  if (lines.empty()) return -1;
+  program.source_stacks.push_back(std::move(lines));
   return entry->second = static_cast<int32_t>(program.source_stacks.size()) - 1;
 }
 

@@ -25,7 +25,7 @@ class Pt2Context {
   const std::string& op_name(Json target);
   /// Index into Program::module_stacks of an nn_module_stack; -1 for an empty one.
   int32_t module_stack(Json stack);
-  /// Index into Program::source_stacks of a stack_trace; -1 if there are no frames in it.
+  /// Index into Program::source_stacks of a stack_trace; -1 if there are no lines in it.
   int32_t source_stack(Json trace);
   /// Index into Program::expressions of {"expr_str": …, "hint": …}.
   int32_t expression(Json symbolic);
@@ -43,9 +43,9 @@ class Pt2Context {
 /// "torch.ops.aten.mm.default" → "aten::mm", "_operator.mul" → "_operator::mul"
 std::string op_name_of(std::string_view target);
 /// "L__self__,,zoo.Net;L__self__fc,fc,torch.nn.Linear": keys, paths and types, outermost first.
-std::vector<ModuleFrame> parse_module_stack(std::string_view text);
-/// The frames of a Python traceback, innermost last.
-std::vector<SourceFrame> parse_stack_trace(std::string_view text);
+std::vector<ModuleCall> parse_module_stack(std::string_view text);
+/// The lines of a Python traceback, innermost last.
+std::vector<SourceLine> parse_stack_trace(std::string_view text);
 
 /// Checkpointed regions of strict exports put their paths under this attribute.
 std::string without_export_root(std::string path);

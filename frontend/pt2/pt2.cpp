@@ -14,6 +14,9 @@
 #include "frontend/pt2/signature.h"
 #include "frontend/pt2/symbols.h"
 #include "frontend/pt2/ties.h"
+#include "meta/ops/all.h"
+#include "meta/program/argument_role.h"
+#include "meta/source/source.h"
 
 namespace metaprof {
 namespace {
@@ -52,7 +55,7 @@ bool is_in_training_mode(const Program& program, Json notes) {
   bool any_false = false;
   for (const GraphNode& node : program.graph.nodes)
     for (const Operand& operand : node.operands) {
-      if (operand.name != "train" && operand.name != "training") continue;
+      if (argument_role(operand.name) != ArgumentRole::training_flag) continue;
       if (operand.constant.kind() != Value::Kind::boolean) continue;
       if (operand.constant.boolean()) return true;
       any_false = true;
@@ -90,6 +93,7 @@ void read_program(Json root, Json weights_config, const Pt2Layout& layout, Json 
             context);
   context.program.training = is_in_training_mode(context.program, notes);
   warn_of_traps(context);
+  read_source(context.program, standard_registry());
 }
 
 }  // namespace

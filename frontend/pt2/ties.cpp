@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "meta/program/visit.h"
 
 // Which names are one parameter:
 //
@@ -91,19 +92,10 @@ class TieFinder {
     }
   }
 
-  // Groups in the order of their first names, names in the order of registration.
   void store() {
-    std::map<int, std::vector<int>> groups;
-    for (const int parameter : parameters_) groups[root_of(parameter)].push_back(parameter);
-    for (const auto& [first, members] : groups) {
-      if (members.size() < 2) continue;
-      auto& names = program_.tied.emplace_back();
-      for (const int member : members) {
-        ProgramInput& input = program_.inputs[static_cast<size_t>(member)];
-        names.push_back(input.name);
-        if (member != first) input.tied_to = first;
-      }
-    }
+    for (const int parameter : parameters_)
+      if (const int first = root_of(parameter); first != parameter)
+        program_.inputs[static_cast<size_t>(parameter)].tied_to = first;
   }
 
  private:
@@ -132,17 +124,14 @@ class TieFinder {
 
   void note_uses() {
     for (const GraphNode& node : program_.graph.nodes)
-      for (const Operand& operand : node.operands) {
-        note_use(operand.value, node);
-        for (const ValueId value : operand.values) note_use(value, node);
-      }
+      for_each_argument(node, [&](ValueId value) { note_use(value, node); });
     for (const Operand& output : program_.graph.outputs)
       if (const auto found = by_value_.find(output.value); found != by_value_.end())
         used_.insert(found->second);
   }
   void note_use(ValueId value, const GraphNode& node) {
     const auto found = by_value_.find(value);
-    if (value == kNoValue || found == by_value_.end()) return;
+    if (found == by_value_.end()) return;
     used_.insert(found->second);
     if (node.modules < 0) return;
     const std::string& path = program_.module_stacks[static_cast<size_t>(node.modules)].back().path;

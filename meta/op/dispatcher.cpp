@@ -4,11 +4,11 @@
 
 #include "core/error.h"
 #include "meta/op/call.h"
+#include "meta/op/call_in_trace.h"
+#include "meta/op/limits.h"
 
 namespace metaprof {
 namespace {
-
-constexpr size_t kMostArguments = 32;
 
 // Room for a call's arguments on the stack, of which only those that exist are made.
 class Frame {
@@ -44,19 +44,6 @@ void fill_arguments(Session& session, const Operator& op, std::span<Value> given
       fail("{}: argument '{}' is missing", op.name, arguments[i].name);
     }
     convert(session, arguments[i], frame[i]);
-  }
-}
-
-void add_tensor(Trace& trace, const Tensor& tensor) {
-  TensorRecord& record = trace.tensors.emplace_back();
-  if (tensor.defined()) {
-    record.storage = tensor->storage ? tensor->storage->id : 0;
-    record.shape = static_cast<uint32_t>(trace.numbers.size());
-    record.dims = static_cast<uint8_t>(tensor.dim());
-    record.dtype = tensor.dtype();
-    record.on_host = tensor.device().is_cpu();
-    record.requires_grad = tensor.requires_grad();
-    trace.numbers.insert(trace.numbers.end(), tensor.sizes().begin(), tensor.sizes().end());
   }
 }
 
@@ -100,18 +87,6 @@ uint32_t op_text(Session& session, const Operator& op) {
   if (texts[op.id] == 0) texts[op.id] = session.trace.intern(op.name);
   return texts[op.id];
 }
-
-// A call ends, whether it returns or not.
-class EndOfCall {
- public:
-  EndOfCall(Trace& trace, uint32_t index) : trace_(trace), index_(index) {}
-  ~EndOfCall() { trace_.add({.kind = Event::Kind::end, .id = index_}); }
-  EndOfCall(const EndOfCall&) = delete;
-
- private:
-  Trace& trace_;
-  uint32_t index_;
-};
 
 // c10/core/ScalarType.h, canCast: complex > real > integer > bool, and downwards only within a kind.
 bool can_cast(DType from, DType to) {

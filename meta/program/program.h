@@ -2,6 +2,9 @@
 // A Program: what a frontend makes of a user's model, and what the interpreter runs. A graph of calls on
 // numbered values, with module paths and source lines, and what is known of every value.
 //
+// Whoever makes a program says how long its values live (GraphNode::drops). For an export this follows from
+// the Python text in it (meta/source).
+//
 // Names are those of the file. A frontend checks that every value is defined once and before its use, that
 // tensors' sizes fit in 64 bits, and that nothing recurses deeply; the interpreter relies on it.
 
@@ -10,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "meta/program/expression.h"
@@ -31,7 +35,7 @@ struct TensorFacts {
   Sizes sizes, strides;
   int64_t offset = 0;
   bool requires_grad = false;             ///< to be trusted for parameters only
-  std::optional<Device> device;           ///< nothing: the model's device; cpu where the file insists on it
+  std::optional<Device> device;           ///< nothing: the model's device; cpu: made on the host
   std::vector<int32_t> size_expressions;  ///< per size: index into Program::expressions, or -1; may be empty
   std::vector<int32_t> stride_expressions;  ///< the same for strides
   int32_t offset_expression = -1;
@@ -74,27 +78,46 @@ struct Target {
   std::vector<ValueId> values;
 };
 
-/// A frame of the source that made a call: innermost last in its list.
-struct SourceFrame {
+/// A line of the source that was at work when a call was made: a level of a stack trace.
+struct SourceLine {
   std::string file, function, code;  ///< `code`: the first line of the statement
   int line = 0;
-  friend auto operator<=>(const SourceFrame&, const SourceFrame&) = default;
+  friend auto operator<=>(const SourceLine&, const SourceLine&) = default;
 };
 
-/// A module whose forward encloses a call: outermost first in its list.
-struct ModuleFrame {
+/// A call of a module, whose forward encloses calls of operators.
+struct ModuleCall {
   std::string path, type;  ///< "model.layer1.0", "torchvision.models.resnet.BasicBlock"
   std::string key;         ///< tells calls of a shared module apart ("…@1")
-  friend auto operator<=>(const ModuleFrame&, const ModuleFrame&) = default;
+  friend auto operator<=>(const ModuleCall&, const ModuleCall&) = default;
 };
 
-/// One call.
+/// One call, and what the program's source decides about it.
 struct GraphNode {
   std::string op;  ///< "aten::add.Tensor", "higher_order::cond", "_operator::mul", "mylib::custom"
   std::vector<Operand> operands;
   std::vector<Target> targets;
   int32_t modules = -1;  ///< index into Program::module_stacks; -1: none
   int32_t source = -1;   ///< index into Program::source_stacks; -1: none
+
+  /// Values that nobody but autograd holds once the call has returned, in the order in which they go. A value
+  /// that no node drops outlives the graph.
+  std::vector<ValueId> drops;
+  /// The source names the dtype that the call is given. Another dtype follows the model's precision.
+  bool dtype_named = false;
+  /// The tensor whose dtype the call was given; kNoValue: it is not known.
+  ValueId dtype_of = kNoValue;
+  bool without_autocast = false;  ///< the source turns autocast off for this call
+
+  /// The operand that is passed by this name; null if there is none.
+  const Operand* operand_named(std::string_view name) const;
+};
+
+/// Consecutive nodes that are checkpointed together: computed again in backward.
+struct CheckpointRegion {
+  size_t begin = 0, end = 0;  ///< indices of nodes
+  bool reentrant = false;
+  friend bool operator==(const CheckpointRegion&, const CheckpointRegion&) = default;
 };
 
 struct Graph {
@@ -102,7 +125,11 @@ struct Graph {
   std::vector<ValueId> inputs;  ///< kNoValue: a constant input that no call uses
   std::vector<Operand> outputs;
   std::vector<GraphNode> nodes;
+  std::vector<CheckpointRegion> checkpoints;  ///< in order, none inside another
 };
+
+/// Its results are numbers, all of which the program knows.
+bool makes_only_numbers(const Graph& graph, const GraphNode& node);
 
 struct ProgramInput {
   enum class Kind : uint8_t { parameter, buffer, constant_tensor, user, constant };
@@ -157,21 +184,23 @@ struct Program {
   Graph graph;
   std::vector<ProgramInput> inputs;  ///< paired with graph.inputs
   std::vector<ProgramOutput> outputs;
-  std::vector<std::vector<ModuleFrame>> module_stacks;  ///< each list once; nodes share them
-  std::vector<std::vector<SourceFrame>> source_stacks;
+  std::vector<std::vector<ModuleCall>> module_stacks;  ///< outermost first; each list once, nodes share them
+  std::vector<std::vector<SourceLine>> source_stacks;  ///< innermost last
   std::vector<SymbolicInteger> expressions;
   Resizing resizing;                                ///< resizing.h
   SymbolValues symbols;                             ///< the file's hints until bound again (symbols.h)
   std::map<std::string, SymbolRange> ranges;        ///< of symbols
   std::map<std::string, std::string> module_types;  ///< path → type, of all modules of the model
   std::vector<std::string> modules;                 ///< paths of all modules, in the order of registration
-  std::vector<std::vector<std::string>> tied;       ///< groups of parameter names, first-registered first
   std::vector<std::string> warnings;                ///< one clear line each
   bool training = true;
 
   /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of
   /// the model. kNoValue if there is none.
   ValueId loss() const;
+
+  /// Groups of names of one parameter, first-registered first.
+  std::vector<std::vector<std::string>> tied_names() const;
 };
 
 }  // namespace metaprof

@@ -1,7 +1,7 @@
-// Calls of operators that have no record.
+#include "meta/run/unmodelled.h"
 
 #include "meta/autograd/saved_tensor.h"
-#include "meta/run/interpreter.h"
+#include "meta/op/call_in_trace.h"
 
 namespace metaprof {
 namespace {
@@ -33,7 +33,7 @@ class UnmodelledBackward final : public Node {
   std::vector<Geometry> geometries_;
 };
 
-CallRecord begin(Session& session, std::string_view op) {
+CallRecord record_of(Session& session, std::string_view op) {
   CallRecord record;
   record.op = session.trace.intern(op);
   record.module = session.module;
@@ -42,17 +42,6 @@ CallRecord begin(Session& session, std::string_view op) {
   record.depth = session.depth;
   record.node = session.node;
   return record;
-}
-
-void add_tensor(Trace& trace, const Tensor& tensor) {
-  TensorRecord record;
-  record.storage = tensor->storage->id;
-  record.shape = static_cast<uint32_t>(trace.numbers.size());
-  record.dims = static_cast<uint8_t>(tensor.dim());
-  record.dtype = tensor.dtype();
-  record.requires_grad = tensor.requires_grad();
-  trace.numbers.insert(trace.numbers.end(), tensor.sizes().begin(), tensor.sizes().end());
-  trace.tensors.push_back(record);
 }
 
 std::vector<Tensor> tensors_of(const std::vector<Value>& arguments) {
@@ -72,7 +61,7 @@ ResultList call_unmodelled(Session& session, std::string_view op, const std::vec
                            const std::vector<TensorFacts>& facts) {
   Trace& trace = session.trace;
   const std::vector<Tensor> inputs = tensors_of(arguments);
-  CallRecord record = begin(session, op);
+  CallRecord record = record_of(session, op);
   record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
   record.inputs = static_cast<uint16_t>(inputs.size());
   record.outputs = static_cast<uint16_t>(facts.size());
@@ -80,6 +69,7 @@ ResultList call_unmodelled(Session& session, std::string_view op, const std::vec
   const auto index = static_cast<uint32_t>(trace.calls.size());
   trace.calls.push_back(record);
   trace.add({.kind = Event::Kind::call, .id = index});
+  const EndOfCall end(trace, index);
   Scoped<uint32_t> inside(session.call, index + 1);
   ResultList results;
   bool requires_grad = false;
@@ -93,7 +83,6 @@ ResultList call_unmodelled(Session& session, std::string_view op, const std::vec
     add_tensor(trace, tensor);
     results.push_back(Value(std::move(tensor)));
   }
-  trace.add({.kind = Event::Kind::end, .id = index});
   return results;
 }
 

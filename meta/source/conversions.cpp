@@ -1,9 +1,8 @@
 #include "meta/source/conversions.h"
 
 #include <algorithm>
-#include <functional>
 
-#include "meta/source/frames.h"
+#include "meta/program/visit.h"
 
 namespace metaprof {
 
@@ -26,27 +25,15 @@ ValueId unchanged(const Graph& graph, const GraphNode& node, const Registry& reg
   return same ? node.operands[0].value : kNoValue;
 }
 
-void for_each_value(Operand& operand, const std::function<void(ValueId&)>& visit) {
-  if (operand.kind == Operand::Kind::value) visit(operand.value);
-  for (ValueId& value : operand.values)
-    if (value != kNoValue) visit(value);
-}
-
 class Conversions {
  public:
-  Conversions(const Program& program, const Graph& graph, const Registry& registry)
-      : graph_(graph),
-        registry_(registry),
-        source_(source_frames(program, graph)),
-        original_(graph.values.size(), kNoValue) {}
+  Conversions(Graph& graph, const SourceFrames& source, const Registry& registry)
+      : graph_(graph), registry_(registry), source_(source), original_(graph.values.size(), kNoValue) {}
 
-  std::optional<Graph> undo() {
-    if (!find()) return std::nullopt;
-    Graph result = graph_;
-    for (size_t node = 0; node < result.nodes.size(); ++node)
-      for (Operand& operand : result.nodes[node].operands)
-        for_each_value(operand, [&](ValueId& value) { value = seen_from(value, node); });
-    return result;
+  void undo() {
+    if (!find()) return;
+    for (size_t node = 0; node < graph_.nodes.size(); ++node)
+      for_each_argument(graph_.nodes[node], [&](ValueId& value) { value = seen_from(value, node); });
   }
 
  private:
@@ -56,7 +43,7 @@ class Conversions {
     bool any = false;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const ValueId converted = unchanged(graph_, graph_.nodes[i], registry_);
-      if (converted == kNoValue || source_.places[i].frames.empty()) continue;
+      if (converted == kNoValue || source_.sites[i].frames.empty()) continue;
       const auto result = size_t(graph_.nodes[i].targets[0].values[0]);
       temporary_[result] = is_temporary(i);
       if (!temporary_[result] && is_returned(i)) continue;
@@ -69,13 +56,13 @@ class Conversions {
 
   // `variance = h.to(torch.float32).pow(2)`: another call of the statement takes it, and no name holds it.
   bool is_temporary(size_t node) const {
-    const Place& place = source_.places[node];
-    if (source_.statements[size_t(place.statements.back())].names.empty()) return false;
+    const CallSite& site = source_.sites[node];
+    if (source_.statements[size_t(site.statements.back())].names.empty()) return false;
     const ValueId result = graph_.nodes[node].targets[0].values[0];
     for (size_t later = node + 1; later < graph_.nodes.size(); ++later) {
-      const Place& other = source_.places[later];
-      if (other.statements.size() < place.statements.size() ||
-          other.statements[place.statements.size() - 1] != place.statements.back())
+      const CallSite& other = source_.sites[later];
+      if (other.statements.size() < site.statements.size() ||
+          other.statements[site.statements.size() - 1] != site.statements.back())
         return false;
       for (const Operand& operand : graph_.nodes[later].operands)
         if (operand.kind == Operand::Kind::value && operand.value == result) return true;
@@ -87,11 +74,11 @@ class Conversions {
   // been bound again by then. A return that makes no call leaves no trace: a variable that is never bound
   // again may be what it returns.
   bool is_returned(size_t node) const {
-    const Place& place = source_.places[node];
-    const Statement& made = source_.statements[size_t(place.statements.back())];
+    const CallSite& site = source_.sites[node];
+    const Statement& made = source_.statements[size_t(site.statements.back())];
     if (made.names.empty()) return true;
-    for (int later : source_.frames[size_t(place.frames.back())].statements) {
-      if (later <= place.statements.back()) continue;
+    for (int later : source_.frames[size_t(site.frames.back())].statements) {
+      if (later <= site.statements.back()) continue;
       const Statement& statement = source_.statements[size_t(later)];
       if (statement.code.starts_with("return")) return contains_word(statement.code, made.names[0]);
       if (std::ranges::find(statement.names, made.names[0]) != statement.names.end()) return false;
@@ -102,9 +89,9 @@ class Conversions {
   ValueId seen_from(ValueId value, size_t node) const {
     for (ValueId original = original_[size_t(value)]; original != kNoValue;
          original = original_[size_t(value)]) {
-      const Place& maker = source_.places[made_by_[size_t(value)]];
+      const CallSite& maker = source_.sites[made_by_[size_t(value)]];
       const bool temporary = temporary_[size_t(value)];
-      const auto& here = temporary ? source_.places[node].statements : source_.places[node].frames;
+      const auto& here = temporary ? source_.sites[node].statements : source_.sites[node].frames;
       const int made_in = temporary ? maker.statements.back() : maker.frames.back();
       if (std::ranges::find(here, made_in) != here.end()) break;
       value = original;
@@ -112,9 +99,9 @@ class Conversions {
     return value;
   }
 
-  const Graph& graph_;
+  Graph& graph_;
   const Registry& registry_;
-  const SourceFrames source_;
+  const SourceFrames& source_;
   std::vector<ValueId> original_;  // per value: what it was before the conversion that made it
   std::vector<size_t> made_by_;
   std::vector<bool> temporary_;  // it is used in its statement only
@@ -122,8 +109,8 @@ class Conversions {
 
 }  // namespace
 
-std::optional<Graph> undo_conversions(const Program& program, const Graph& graph, const Registry& registry) {
-  return Conversions(program, graph, registry).undo();
+void undo_conversions(Graph& graph, const SourceFrames& source, const Registry& registry) {
+  Conversions(graph, source, registry).undo();
 }
 
 }  // namespace metaprof

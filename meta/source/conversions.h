@@ -4,20 +4,19 @@
 // says `x` from then on. In a model of 16 bits x and y differ: the residual that a norm upcasts for itself
 // stays in 16 bits.
 
-#include <optional>
-
 #include "meta/op/registry.h"
 #include "meta/program/program.h"
+#include "meta/source/frames.h"
 
 namespace metaprof {
 
 /// By its schema the operator may give back its argument, and is asked for a dtype: to.dtype and its like.
 bool is_conversion(const Operator& op);
 
-/// The graph with uses of such a conversion given back to the converted tensor: those outside the function
-/// that made it, unless the function returned the result; and those outside the statement, where no name
-/// holds it
-/// (`h.to(torch.float32).pow(2)`). Nothing if there are none.
-std::optional<Graph> undo_conversions(const Program& program, const Graph& graph, const Registry& registry);
+/// Gives uses of such a conversion back to the converted tensor: those outside the function that made it,
+/// unless the function returned the result; and those outside the statement, where no name holds it
+/// (`h.to(torch.float32).pow(2)`). Where tensors have the dtypes of the export, both are one tensor and nothing
+/// changes.
+void undo_conversions(Graph& graph, const SourceFrames& source, const Registry& registry);
 
 }  // namespace metaprof

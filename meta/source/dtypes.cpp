@@ -4,20 +4,15 @@
 #include <cctype>
 #include <set>
 
+#include "meta/program/def_use.h"
+#include "meta/program/visit.h"
 #include "meta/source/conversions.h"
-#include "meta/source/frames.h"
 
 namespace metaprof {
 namespace {
 
-const Operand* operand_named(const GraphNode& node, std::string_view name) {
-  for (const Operand& operand : node.operands)
-    if (operand.name == name) return &operand;
-  return nullptr;
-}
-
 bool asks_for_float32(const GraphNode& node) {
-  const Operand* dtype = operand_named(node, "dtype");
+  const Operand* dtype = node.operand_named("dtype");
   return dtype && dtype->kind == Operand::Kind::constant && dtype->constant.kind() == Value::Kind::integer &&
          dtype->constant.integer() == static_cast<int64_t>(DType::f32);
 }
@@ -25,8 +20,8 @@ bool asks_for_float32(const GraphNode& node) {
 // The innermost source line; empty if there is none.
 std::string_view line_of(const Program& program, const GraphNode& node) {
   if (node.source < 0) return {};
-  const auto& frames = program.source_stacks[size_t(node.source)];
-  return frames.empty() ? std::string_view() : frames.back().code;
+  const auto& lines = program.source_stacks[size_t(node.source)];
+  return lines.empty() ? std::string_view() : lines.back().code;
 }
 
 // "x" of "y.to(x.dtype)"; empty if the line asks no variable.
@@ -39,23 +34,26 @@ std::string_view asked_variable(std::string_view code) {
   return begin > 0 && code[begin - 1] == '.' ? std::string_view() : code.substr(begin, end - begin);
 }
 
-class Sources {
+bool names_float32(const Program& program, const GraphNode& node) {
+  const std::string_view code = line_of(program, node);
+  if (code.find(".float()") != std::string::npos) return true;
+  const size_t at = code.find("torch.float");  // not torch.float16
+  return at != std::string::npos &&
+         (code.compare(at, 13, "torch.float32") == 0 || !std::isdigit(code[at + 11]));
+}
+
+class DtypeSources {
  public:
-  Sources(const Program& program, const Graph& graph)
-      : program_(program), graph_(graph), frames_(source_frames(program, graph)) {
+  DtypeSources(const Program& program, const Graph& graph, const SourceFrames& frames)
+      : program_(program), graph_(graph), frames_(frames), def_use_(graph) {
     for (const ProgramInput& input : program.inputs)
       if (input.kind == ProgramInput::Kind::parameter || input.kind == ProgramInput::Kind::buffer)
         state_.insert(input.value);
-    producer_.assign(graph.values.size(), -1);
-    for (size_t i = 0; i < graph.nodes.size(); ++i)
-      for (const Target& target : graph.nodes[i].targets)
-        for (ValueId value : target.values)
-          if (value != kNoValue) producer_[size_t(value)] = static_cast<int>(i);
   }
 
   ValueId of(size_t index) const {
     const GraphNode& node = graph_.nodes[index];
-    if (!asks_for_float32(node) || names_float32(program_, node)) return kNoValue;
+    if (!asks_for_float32(node) || node.dtype_named) return kNoValue;
     const ValueId named = value_of_variable(index, asked_variable(line_of(program_, node)));
     if (named != kNoValue) return named;
     const ValueId converted = first_tensor(node);
@@ -81,13 +79,13 @@ class Sources {
   // What the function that makes a call bound to this name last; kNoValue: it bound nothing, or no floating
   // tensor.
   ValueId value_of_variable(size_t index, std::string_view name) const {
-    const Place& place = frames_.places[index];
-    if (name.empty() || place.frames.empty()) return kNoValue;
-    const auto& statements = frames_.frames[size_t(place.frames.back())].statements;
+    const CallSite& site = frames_.sites[index];
+    if (name.empty() || site.frames.empty()) return kNoValue;
+    const auto& statements = frames_.frames[size_t(site.frames.back())].statements;
     for (size_t i = statements.size(); i-- > 0;) {
       const int number = statements[i];
       const Statement& statement = frames_.statements[size_t(number)];
-      if (number >= place.statements.back() || statement.names.size() != 1 || statement.names[0] != name)
+      if (number >= site.statements.back() || statement.names.size() != 1 || statement.names[0] != name)
         continue;
       const GraphNode& last = graph_.nodes[size_t(statement.last_node)];
       if (last.targets.size() != 1 || last.targets[0].values.size() != 1) return kNoValue;
@@ -113,15 +111,15 @@ class Sources {
     for (size_t i = begin; i < graph_.nodes.size() && within(modules, graph_.nodes[i]); ++i)
       for (const Operand& operand : graph_.nodes[i].operands)
         if (operand.kind == Operand::Kind::value && flows(operand.value) &&
-            producer_[size_t(operand.value)] < static_cast<int>(begin))
+            def_use_.maker(operand.value) < static_cast<int>(begin))
           return operand.value;
     return kNoValue;
   }
 
   // The value, or what it was made of, that was there before a node.
   ValueId before(size_t index, ValueId value) const {
-    while (value != kNoValue && producer_[size_t(value)] >= static_cast<int>(index)) {
-      const GraphNode& maker = graph_.nodes[size_t(producer_[size_t(value)])];
+    while (value != kNoValue && def_use_.maker(value) >= static_cast<int>(index)) {
+      const GraphNode& maker = graph_.nodes[size_t(def_use_.maker(value))];
       const auto tensors = std::count_if(maker.operands.begin(), maker.operands.end(), [](const Operand& o) {
         return o.kind == Operand::Kind::value || o.kind == Operand::Kind::values;
       });
@@ -153,17 +151,20 @@ class Sources {
 
   const Program& program_;
   const Graph& graph_;
-  const SourceFrames frames_;
+  const SourceFrames& frames_;
+  const DefUse def_use_;
   std::set<ValueId> state_;
-  std::vector<int> producer_;
 };
 
 }  // namespace
 
-std::vector<char> products_of_float32(const Program& program, const Graph& graph, const Registry& registry) {
-  std::vector<char> converted(graph.values.size(), 0), products(graph.nodes.size(), 0);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const GraphNode& node = graph.nodes[i];
+void find_named_dtypes(const Program& program, Graph& graph) {
+  for (GraphNode& node : graph.nodes) node.dtype_named = names_float32(program, node);
+}
+
+void find_products_without_autocast(Graph& graph, const Registry& registry) {
+  std::vector<char> converted(graph.values.size(), 0);
+  for (GraphNode& node : graph.nodes) {
     const Operator* op = registry.find(node.op);
     if (!op) continue;
     int tensors = 0, of_float32 = 0;
@@ -173,29 +174,16 @@ std::vector<char> products_of_float32(const Program& program, const Graph& graph
       of_float32 += converted[size_t(operand.value)];
     }
     const Facts& facts = op->record.facts;
-    products[i] = facts.autocast == Autocast::lower_precision && tensors == 2 && of_float32 == 2;
+    node.without_autocast = facts.autocast == Autocast::lower_precision && tensors == 2 && of_float32 == 2;
     const bool passes_on = facts.view && of_float32 == 1;
-    const bool converts = is_conversion(*op) && names_float32(program, node);
-    for (const Target& target : node.targets)
-      for (ValueId value : target.values)
-        if (value != kNoValue) converted[size_t(value)] = passes_on || converts;
+    const bool converts = is_conversion(*op) && node.dtype_named;
+    for_each_result(node, [&](ValueId value) { converted[size_t(value)] = passes_on || converts; });
   }
-  return products;
 }
 
-bool names_float32(const Program& program, const GraphNode& node) {
-  const std::string_view code = line_of(program, node);
-  if (code.find(".float()") != std::string::npos) return true;
-  const size_t at = code.find("torch.float");  // not torch.float16
-  return at != std::string::npos &&
-         (code.compare(at, 13, "torch.float32") == 0 || !std::isdigit(code[at + 11]));
-}
-
-std::vector<ValueId> dtype_sources(const Program& program, const Graph& graph) {
-  const Sources sources(program, graph);
-  std::vector<ValueId> values(graph.nodes.size(), kNoValue);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) values[i] = sources.of(i);
-  return values;
+void find_dtype_sources(const Program& program, Graph& graph, const SourceFrames& source) {
+  const DtypeSources sources(program, graph, source);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) graph.nodes[i].dtype_of = sources.of(i);
 }
 
 }  // namespace metaprof

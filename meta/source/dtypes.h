@@ -3,29 +3,29 @@
 // `hidden_states.to(input_dtype)`, `torch.empty(shape, dtype=input.dtype)`. Under autocast such a tensor may
 // have another type than when the program was exported.
 
-#include <vector>
-
 #include "meta/op/registry.h"
 #include "meta/program/program.h"
+#include "meta/source/frames.h"
 
 namespace metaprof {
 
-/// True if the source line of this call names a 32-bit type itself: torch.float32, torch.float, .float().
-bool names_float32(const Program& program, const GraphNode& node);
+/// Fills in GraphNode::dtype_named of the graph's nodes: the source line of the call names a 32-bit type
+/// itself (torch.float32, torch.float, .float()).
+void find_named_dtypes(const Program& program, Graph& graph);
 
-/// For each node of the graph: it multiplies tensors that the source converts to 32 bits just for that
-/// (`a.float() @ b.float()`). So it stands where autocast is off, which would undo the conversions; a trace
-/// on another device than the one that autocast is for does not record that.
-std::vector<char> products_of_float32(const Program& program, const Graph& graph, const Registry& registry);
+/// Fills in GraphNode::without_autocast: the call multiplies tensors that the source converts to 32 bits just
+/// for that (`a.float() @ b.float()`). So it stands where autocast is off, which would undo the conversions; a
+/// trace on another device than the one that autocast is for does not record that. Named dtypes must be known.
+void find_products_without_autocast(Graph& graph, const Registry& registry);
 
-/// For each node of the graph the value whose dtype its `dtype` argument was taken from; kNoValue where there
-/// is no such argument, where it is not fp32, where the source line spells it out, or where no such value can
-/// be told. Of a statement only its first line is known, so:
+/// Fills in GraphNode::dtype_of, where the call has a `dtype` argument of fp32 that the source line does not
+/// name, and the tensor that it was taken from can be told. Named dtypes must be known. Of a statement only its
+/// first line is known, so:
 ///  - `x.dtype` is that of what the same function bound to `x` last;
 ///  - a conversion that changed nothing while exporting goes back to the type that the enclosing module got:
 ///    that of its first floating argument;
 ///  - what a factory makes has the type of what it is combined with first, if that, or what it was made of by
 ///    calls that take no other tensor, was there before it.
-std::vector<ValueId> dtype_sources(const Program& program, const Graph& graph);
+void find_dtype_sources(const Program& program, Graph& graph, const SourceFrames& source);
 
 }  // namespace metaprof

@@ -21,14 +21,16 @@ int open_brackets(const std::string& code) {
   return depth;
 }
 
+}  // namespace
+
 // The first line of the statement that a line belongs to: a line without an assignment after one that leaves
 // a bracket open goes on with it.
-class StatementLines {
+class FrameFinder::StatementLines {
  public:
   explicit StatementLines(const Program& program) {
     for (const auto& stack : program.source_stacks)
-      for (const SourceFrame& frame : stack)
-        lines_[{frame.file, frame.function}].emplace(frame.line, Line{frame.line, &frame.code});
+      for (const SourceLine& line : stack)
+        lines_[{line.file, line.function}].emplace(line.line, Line{line.line, &line.code});
     for (auto& [function, lines] : lines_) {
       const Line* open = nullptr;
       for (auto& [number, line] : lines) {
@@ -44,44 +46,43 @@ class StatementLines {
     int first;
     const std::string* code;  // of the first line
   };
-  const Line& of(const SourceFrame& frame) const {
-    return lines_.at({frame.file, frame.function}).at(frame.line);
-  }
+  const Line& of(const SourceLine& line) const { return lines_.at({line.file, line.function}).at(line.line); }
 
  private:
   std::map<std::pair<std::string, std::string>, std::map<int, Line>> lines_;
 };
 
 // Follows the nodes in order and tells the frames and statements they run in apart.
-class Unwinder {
+class FrameFinder::Unwinder {
  public:
-  Unwinder(const Program& program, const Graph& graph) : program_(program), graph_(graph), lines_(program) {}
+  Unwinder(const Program& program, const Graph& graph, const StatementLines& lines)
+      : program_(program), graph_(graph), lines_(lines) {}
 
   SourceFrames run() {
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) place(static_cast<int>(i));
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) find_site(static_cast<int>(i));
     return std::move(found_);
   }
 
  private:
   struct Level {
-    const SourceFrame* source;
+    const SourceLine* source;
     std::string key;  // of the module whose forward this is
     int frame, statement;
   };
 
-  void place(int node) {
+  void find_site(int node) {
     const GraphNode& call = stack_holder(graph_.nodes[size_t(node)]);
-    static const std::vector<SourceFrame> kNoSource;
-    static const std::vector<ModuleFrame> kNoModules;
+    static const std::vector<SourceLine> kNoSource;
+    static const std::vector<ModuleCall> kNoModules;
     const auto& sources = call.source >= 0 ? program_.source_stacks[size_t(call.source)] : kNoSource;
     const auto& modules = call.modules >= 0 ? program_.module_stacks[size_t(call.modules)] : kNoModules;
     // The m-th "forward" is that of the m-th module.
-    std::vector<const ModuleFrame*> module_of(sources.size(), nullptr);
+    std::vector<const ModuleCall*> module_of(sources.size(), nullptr);
     size_t m = 0;
     for (size_t level = 0; level < sources.size(); ++level)
       if (sources[level].function == "forward" && m < modules.size()) module_of[level] = &modules[m++];
 
-    Place here;
+    CallSite here;
     bool same = true;  // so far the node stands where the one before it stood
     for (size_t level = 0; level < sources.size(); ++level) {
       const std::string key = module_of[level] ? module_of[level]->key : std::string();
@@ -94,7 +95,7 @@ class Unwinder {
         stack_.push_back({&sources[level], key, static_cast<int>(found_.frames.size()) - 1, -1});
       }
       Level& at = stack_[level];
-      const ModuleFrame* callee = level + 1 < sources.size() ? module_of[level + 1] : nullptr;
+      const ModuleCall* callee = level + 1 < sources.size() ? module_of[level + 1] : nullptr;
       const bool goes_on =
           at.statement >= 0 && continues(found_.statements[size_t(at.statement)], sources[level], callee);
       if (!goes_on) {
@@ -116,7 +117,7 @@ class Unwinder {
       here.statements.push_back(at.statement);
     }
     if (stack_.size() > sources.size()) stack_.resize(sources.size());
-    found_.places.push_back(std::move(here));
+    found_.sites.push_back(std::move(here));
   }
 
   // A region (`with torch.no_grad():`) is exported as a call of a sub-graph, without a stack of its own: it
@@ -136,7 +137,7 @@ class Unwinder {
   // Another module called from the same statement. It is part of one expression if the text names it, or if
   // the text calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)`
   // leave none. Else a loop has gone round: `for layer in self.layers: x = layer(x)`.
-  bool continues(const Statement& statement, const SourceFrame& source, const ModuleFrame* callee) const {
+  bool continues(const Statement& statement, const SourceLine& source, const ModuleCall* callee) const {
     if (statement.line != lines_.of(source).first) return false;
     if (!callee || statement.modules.empty() || statement.modules.back() == callee->key) return true;
     if (is_comprehension(statement.code)) return true;
@@ -169,7 +170,7 @@ class Unwinder {
     return false;
   }
 
-  void begin_statement(Level& at, const SourceFrame& source, int node) {
+  void begin_statement(Level& at, const SourceLine& source, int node) {
     at.statement = static_cast<int>(found_.statements.size());
     const StatementLines::Line& first = lines_.of(source);
     found_.statements.push_back({at.frame,
@@ -185,12 +186,18 @@ class Unwinder {
 
   const Program& program_;
   const Graph& graph_;
-  StatementLines lines_;
+  const StatementLines& lines_;
   std::vector<Level> stack_;
   SourceFrames found_;
 };
 
-}  // namespace
+FrameFinder::FrameFinder(const Program& program)
+    : program_(program), lines_(std::make_unique<StatementLines>(program)) {}
+FrameFinder::~FrameFinder() = default;
+
+SourceFrames FrameFinder::frames_of(const Graph& graph) const {
+  return Unwinder(program_, graph, *lines_).run();
+}
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -265,10 +272,6 @@ std::string appended_to(std::string_view code) {
   const std::string_view list = code.substr(0, end);
   const bool is_name = std::ranges::all_of(list, [](char c) { return is_of_name(c) || c == '.'; });
   return std::string(is_name ? list : "");
-}
-
-SourceFrames source_frames(const Program& program, const Graph& graph) {
-  return Unwinder(program, graph).run();
 }
 
 }  // namespace metaprof

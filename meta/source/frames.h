@@ -3,6 +3,7 @@
 // would show if it stopped there. Found from the stack trace that a `.pt2` has for every call;
 // docs/lifetimes.md says how.
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,18 +30,33 @@ struct Frame {
   std::vector<int> statements;
 };
 
-/// Where one call stands: a frame and a statement per level of its stack, outermost first.
-struct Place {
+/// Where one call is made: a frame and a statement per level of its stack, outermost first.
+struct CallSite {
   std::vector<int> frames, statements;
 };
 
 struct SourceFrames {
   std::vector<Frame> frames;
   std::vector<Statement> statements;
-  std::vector<Place> places;  ///< per node of the graph
+  std::vector<CallSite> sites;  ///< per node of the graph
 };
 
-SourceFrames source_frames(const Program& program, const Graph& graph);
+/// Finds the frames of a program's graphs. What it needs to know of the whole program is found once.
+class FrameFinder {
+ public:
+  explicit FrameFinder(const Program& program);
+  FrameFinder(const FrameFinder&) = delete;
+  ~FrameFinder();
+
+  /// Of the program's graph, or of one inside it.
+  SourceFrames frames_of(const Graph& graph) const;
+
+ private:
+  class StatementLines;
+  class Unwinder;
+  const Program& program_;
+  const std::unique_ptr<const StatementLines> lines_;
+};
 
 /// Names that a statement binds: "x", or "a", "b" of a tuple. Empty if the line is no assignment, or assigns
 /// an element of something.

@@ -5,16 +5,11 @@
 #include <optional>
 #include <set>
 
-#include "meta/source/frames.h"
+#include "meta/program/def_use.h"
+#include "meta/program/visit.h"
 
 namespace metaprof {
 namespace {
-
-void visit_values(const Operand& operand, const auto& visit) {
-  if (operand.kind == Operand::Kind::value) visit(operand.value);
-  for (ValueId value : operand.values)
-    if (value != kNoValue) visit(value);
-}
 
 // "f(" where f stands by itself and is no type: a function of the model's source.
 bool calls_function(const std::string& code) {
@@ -32,58 +27,48 @@ bool calls_function(const std::string& code) {
   return false;
 }
 
-class Analysis {
- public:
-  Analysis(const Program& program, const Graph& graph, const Registry& registry)
-      : graph_(graph), registry_(registry), source_(source_frames(program, graph)) {}
+using Users = std::span<const int32_t>;
 
-  std::vector<int32_t> run() {
-    const auto nodes = static_cast<int32_t>(graph_.nodes.size());
-    std::vector<int> producer(graph_.values.size(), -1), position(graph_.values.size(), 0);
-    users_.resize(graph_.values.size());
-    for (int node = 0; node < nodes; ++node) {
-      for (const Operand& operand : graph_.nodes[size_t(node)].operands)
-        visit_values(operand, [&](ValueId value) { users_[size_t(value)].push_back(node); });
-      int at = 0;
-      for (const Target& target : graph_.nodes[size_t(node)].targets)
-        for (ValueId value : target.values) {
-          if (value == kNoValue) continue;
-          producer[size_t(value)] = node;
-          position[size_t(value)] = at++;
-        }
+class Lifetimes {
+ public:
+  Lifetimes(const Graph& graph, const SourceFrames& source, const Registry& registry)
+      : graph_(graph), registry_(registry), source_(source), def_use_(graph) {}
+
+  // Per value the node after which it is dropped; kNoNode: it outlives the graph.
+  std::vector<int32_t> last_nodes() const {
+    std::vector<int32_t> last(graph_.values.size(), kNoNode);
+    for (size_t v = 0; v < last.size(); ++v) {
+      const auto value = static_cast<ValueId>(v);
+      const int producer = def_use_.maker(value);
+      if (producer == kNoNode) continue;
+      const Users users = def_use_.users(value);
+      const auto position = static_cast<size_t>(def_use_.position(value));
+      const auto returned = users.empty() ? returned_with_others(producer, position) : std::nullopt;
+      last[v] = returned ? *returned : drop_after(producer, users, position);
     }
-    std::vector<int32_t> dropped(graph_.values.size(), nodes);
-    for (size_t value = 0; value < dropped.size(); ++value) {
-      if (producer[value] < 0) continue;
-      const auto returned = users_[value].empty()
-                                ? returned_with_others(producer[value], size_t(position[value]))
-                                : std::nullopt;
-      dropped[value] =
-          returned ? *returned : drop_after(producer[value], users_[value], size_t(position[value]));
-    }
-    for (ValueId input : graph_.inputs)
-      if (input != kNoValue) dropped[size_t(input)] = nodes;
+    for (const ValueId input : graph_.inputs)
+      if (input != kNoValue) last[size_t(input)] = kNoNode;
     for (const Operand& output : graph_.outputs)
-      visit_values(output, [&](ValueId value) { dropped[size_t(value)] = nodes; });
-    return dropped;
+      for_each_value(output, [&](ValueId value) { last[size_t(value)] = kNoNode; });
+    return last;
   }
 
  private:
   // The level of the frame that owns a value: the deepest that its producer shares with all its users.
-  size_t shared_levels(const Place& place, const std::vector<int>& users) const {
-    size_t levels = place.frames.size();
+  size_t shared_levels(const CallSite& site, Users users) const {
+    size_t levels = site.frames.size();
     for (int user : users) {
-      const auto& frames = source_.places[size_t(user)].frames;
+      const auto& frames = source_.sites[size_t(user)].frames;
       size_t common = 0;
-      while (common < levels && common < frames.size() && frames[common] == place.frames[common]) ++common;
+      while (common < levels && common < frames.size() && frames[common] == site.frames[common]) ++common;
       levels = common;
     }
     return levels;
   }
 
-  int drop_after(int producer, const std::vector<int>& users, size_t position) const {
-    const Place& place = source_.places[size_t(producer)];
-    const size_t levels = shared_levels(place, users);
+  int drop_after(int producer, Users users, size_t position) const {
+    const CallSite& site = source_.sites[size_t(producer)];
+    const size_t levels = shared_levels(site, users);
     int last_use = producer;
     if (levels == 0) {
       for (int user : users) last_use = std::max(last_use, user);
@@ -93,23 +78,23 @@ class Analysis {
     // A callee holds what it was passed until it returns.
     bool other_statement = users.empty();
     for (int user : users) {
-      const Place& at = source_.places[size_t(user)];
+      const CallSite& at = source_.sites[size_t(user)];
       const int released =
           at.frames.size() > levels ? source_.frames[size_t(at.frames[levels])].last_node : user;
       last_use = std::max(last_use, released);
-      other_statement |= at.statements[level] != place.statements[level];
+      other_statement |= at.statements[level] != site.statements[level];
     }
-    const Statement& statement = source_.statements[size_t(place.statements[level])];
+    const Statement& statement = source_.statements[size_t(site.statements[level])];
     if (!other_statement && calls_function(statement.code) &&
-        (is_factor(users, place) || waits_with_products(producer, place, users)))
+        (is_factor(users, site) || waits_with_products(producer, site, users)))
       return statement.last_node;
     const std::string& name = holder_of(statement, position);
     if (!other_statement || name.empty()) return last_use;
-    const Frame& frame = source_.frames[size_t(place.frames[level])];
-    int bound_again = rebound(frame, place.statements[level], name);
+    const Frame& frame = source_.frames[size_t(site.frames[level])];
+    int bound_again = rebound(frame, site.statements[level], name);
     // `x = f(x)` where f writes to x: it is x that comes back.
     while (bound_again < last_use && is_written(users, level, bound_again)) {
-      const int next = rebound(frame, source_.places[size_t(bound_again)].statements[level], name);
+      const int next = rebound(frame, source_.sites[size_t(bound_again)].statements[level], name);
       if (next == bound_again) break;
       bound_again = next;
     }
@@ -126,27 +111,27 @@ class Analysis {
   // A function that is no module leaves no frame of its own, so its variables cannot be seen. Tensors that a
   // product of matrices takes there are variables by custom (q, k, v); what pointwise operators take is not.
   // Products are the operators that autocast runs in lower precision.
-  bool is_factor(const std::vector<int>& users, const Place& place) const {
+  bool is_factor(Users users, const CallSite& site) const {
     for (int user : users) {
       const GraphNode& node = graph_.nodes[size_t(user)];
-      if (source_.places[size_t(user)].frames != place.frames) continue;
+      if (source_.sites[size_t(user)].frames != site.frames) continue;
       const Operator* op = registry_.find(node.op);
       if (!op) continue;
       if (is_product(user)) return true;
       if (!op->record.facts.view) continue;
       for (const Target& target : node.targets)
         for (ValueId seen : target.values)
-          if (seen != kNoValue && is_factor(users_[size_t(seen)], place)) return true;
+          if (seen != kNoValue && is_factor(def_use_.users(seen), site)) return true;
     }
     return false;
   }
 
   // One of these calls, or one that takes a view that they make, writes in place within the statement in
   // which `node` stands.
-  bool is_written(const std::vector<int>& users, size_t level, int node) const {
+  bool is_written(Users users, size_t level, int node) const {
     const auto statement_of = [&](int call) {
-      const Place& place = source_.places[size_t(call)];
-      return place.statements.size() > level ? place.statements[level] : -1;
+      const CallSite& site = source_.sites[size_t(call)];
+      return site.statements.size() > level ? site.statements[level] : -1;
     };
     for (int user : users) {
       const GraphNode& call = graph_.nodes[size_t(user)];
@@ -156,7 +141,7 @@ class Analysis {
       if (!op->record.facts.view) continue;
       for (const Target& target : call.targets)
         for (ValueId seen : target.values)
-          if (seen != kNoValue && is_written(users_[size_t(seen)], level, node)) return true;
+          if (seen != kNoValue && is_written(def_use_.users(seen), level, node)) return true;
     }
     return false;
   }
@@ -168,25 +153,25 @@ class Analysis {
 
   // Results of products that are there at the same time have names: while one waits to be used another is
   // computed.
-  bool waits_with_products(int producer, const Place& place, const std::vector<int>& users) const {
+  bool waits_with_products(int producer, const CallSite& site, Users users) const {
     if (!is_product(producer) || users.empty()) return false;
     const int first_use = *std::min_element(users.begin(), users.end());
-    for (int node = first_use - 1; node >= 0 && stands_with(node, place); --node) {
+    for (int node = first_use - 1; node >= 0 && stands_with(node, site); --node) {
       if (node == producer || !is_product(node)) continue;
       if (node > producer || first_use_of(node) > producer) return true;
     }
     return false;
   }
-  bool stands_with(int node, const Place& place) const {
-    return source_.places[size_t(node)].frames == place.frames &&
-           source_.places[size_t(node)].statements == place.statements;
+  bool stands_with(int node, const CallSite& site) const {
+    return source_.sites[size_t(node)].frames == site.frames &&
+           source_.sites[size_t(node)].statements == site.statements;
   }
   int first_use_of(int node) const {
     int first = static_cast<int>(graph_.nodes.size());
     for (const Target& target : graph_.nodes[size_t(node)].targets)
       for (ValueId value : target.values)
         if (value != kNoValue)
-          for (int user : users_[size_t(value)]) first = std::min(first, user);
+          for (int user : def_use_.users(value)) first = std::min(first, user);
     return first;
   }
 
@@ -195,18 +180,18 @@ class Analysis {
   // held by the name that the caller gave it; nothing: it was not returned so.
   std::optional<int> returned_with_others(int producer, size_t position) const {
     const GraphNode& node = graph_.nodes[size_t(producer)];
-    const Place& place = source_.places[size_t(producer)];
-    if (node.targets.size() < 2 || place.frames.size() < 2) return std::nullopt;
-    if (source_.statements[size_t(place.statements.back())].names.size() != 1) return std::nullopt;
-    size_t levels = place.frames.size();
+    const CallSite& site = source_.sites[size_t(producer)];
+    if (node.targets.size() < 2 || site.frames.size() < 2) return std::nullopt;
+    if (source_.statements[size_t(site.statements.back())].names.size() != 1) return std::nullopt;
+    size_t levels = site.frames.size();
     for (const Target& target : node.targets)
       for (ValueId other : target.values)
-        if (other != kNoValue) levels = std::min(levels, shared_levels(place, users_[size_t(other)]));
-    if (levels == 0 || levels == place.frames.size()) return std::nullopt;
-    const Statement& statement = source_.statements[size_t(place.statements[levels - 1])];
-    if (statement.names.size() < 2) return source_.frames[size_t(place.frames[levels])].last_node;
+        if (other != kNoValue) levels = std::min(levels, shared_levels(site, def_use_.users(other)));
+    if (levels == 0 || levels == site.frames.size()) return std::nullopt;
+    const Statement& statement = source_.statements[size_t(site.statements[levels - 1])];
+    if (statement.names.size() < 2) return source_.frames[size_t(site.frames[levels])].last_node;
     const std::string& name = statement.names[position == 0 ? 0 : 1];
-    return rebound(source_.frames[size_t(place.frames[levels - 1])], place.statements[levels - 1], name);
+    return rebound(source_.frames[size_t(site.frames[levels - 1])], site.statements[levels - 1], name);
   }
 
   // The last node of the next statement of the frame that binds this name; the frame's last node if there is
@@ -223,14 +208,16 @@ class Analysis {
 
   const Graph& graph_;
   const Registry& registry_;
-  const SourceFrames source_;
-  std::vector<std::vector<int>> users_;  // per value: the nodes that take it
+  const SourceFrames& source_;
+  const DefUse def_use_;
 };
 
 }  // namespace
 
-std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph, const Registry& registry) {
-  return Analysis(program, graph, registry).run();
+void find_drops(Graph& graph, const SourceFrames& source, const Registry& registry) {
+  const std::vector<int32_t> last = Lifetimes(graph, source, registry).last_nodes();
+  for (size_t value = 0; value < last.size(); ++value)
+    if (last[value] != kNoNode) graph.nodes[size_t(last[value])].drops.push_back(static_cast<ValueId>(value));
 }
 
 }  // namespace metaprof

@@ -7,15 +7,13 @@
 //  - a variable lives until its name is bound again in the same frame, or the frame returns;
 //  - a value that is used after its name was bound again has another name, and lives until the frame returns.
 
-#include <vector>
-
 #include "meta/op/registry.h"
 #include "meta/program/program.h"
+#include "meta/source/frames.h"
 
 namespace metaprof {
 
-/// For each value of the graph, the index of the node after which it is dropped; the number of nodes for
-/// values that outlive the graph (inputs, outputs), −1 for values without a producer.
-std::vector<int32_t> value_lifetimes(const Program& program, const Graph& graph, const Registry& registry);
+/// Fills in GraphNode::drops of the graph's nodes. Inputs and outputs outlive the graph.
+void find_drops(Graph& graph, const SourceFrames& source, const Registry& registry);
 
 }  // namespace metaprof

@@ -12,7 +12,8 @@
 #include "meta/optim/clip.h"
 #include "meta/optim/grad_scaler.h"
 #include "meta/run/interpreter.h"
-#include "meta/step/setup.h"
+#include "meta/step/checkpointed_modules.h"
+#include "meta/step/placement.h"
 
 namespace metaprof {
 namespace {
@@ -68,17 +69,15 @@ class StepPlan {
   Trace run() {
     Session& session = *session_;
     session.begin_phase(Phase::setup, 0, -1);
-    Placed placed = place(session, program_, options_);
+    const PlacedTensors placed = place_tensors(session, program_, options_);
     session.trace.add({.kind = Event::Kind::pause});
     make_optimizer(placed);
     {
       Interpreter interpreter(session, program_,
                               {.strict = options_.strict,
-                               .checkpoint = options_.checkpoint,
-                               .checkpoint_reentrant = options_.checkpoint_reentrant,
                                .training = options_.mode == Mode::train,
                                .dtype = state_dtype(options_.precision),
-                               .other_dtypes = options_.precision != Precision::fp32});
+                               .checkpoints = checkpoints()});
       for (int step = 0; step < options_.steps; ++step) {
         for (int micro = 0; micro < options_.accumulate; ++micro) {
           const int number = options_.accumulate > 1 ? micro : -1;
@@ -94,7 +93,12 @@ class StepPlan {
   }
 
  private:
-  void make_optimizer(const Placed& placed) {
+  std::vector<CheckpointRegion> checkpoints() const {
+    if (options_.checkpoint.empty()) return {};
+    return checkpointed_modules(program_, options_.checkpoint, options_.checkpoint_reentrant);
+  }
+
+  void make_optimizer(const PlacedTensors& placed) {
     if (options_.mode != Mode::train) return;
     if (options_.optimizer != "none") {
       Scoped<Category> born_as(session_->category, Category::optimizer_state);
@@ -104,7 +108,7 @@ class StepPlan {
     if (options_.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
   }
 
-  void update(const Placed& placed, int step) {
+  void update(const PlacedTensors& placed, int step) {
     Session& session = *session_;
     session.begin_phase(Phase::optimizer, uint32_t(step), -1);
     {
@@ -123,7 +127,7 @@ class StepPlan {
     optimizer_->zero_grad(options_.zero_grad_to_none);
   }
 
-  void forward(Interpreter& interpreter, const Placed& placed, int step, int micro) {
+  void forward(Interpreter& interpreter, const PlacedTensors& placed, int step, int micro) {
     Session& session = *session_;
     session.begin_phase(Phase::forward, uint32_t(step), micro);
     Scoped<Category> born_as(session.category, Category::activation);

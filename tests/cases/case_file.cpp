@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "meta/program/def_use.h"
 #include "tests/read_file.h"
 
 namespace metaprof {
@@ -153,8 +154,8 @@ class Reader {
   }
 
   // The stack of modules around a call; "relu@2" is another call of "relu".
-  std::vector<ModuleFrame> modules_of(const std::string& key) {
-    std::vector<ModuleFrame> stack{{.path = "", .type = "Model", .key = ""}};
+  std::vector<ModuleCall> modules_of(const std::string& key) {
+    std::vector<ModuleCall> stack{{.path = "", .type = "Model", .key = ""}};
     add_module("");
     for (size_t dot = 0; dot != std::string::npos && !key.empty();) {
       dot = key.find('.', dot + 1);
@@ -307,6 +308,7 @@ class Reader {
   void finish() {
     if (cases_.empty()) return;
     if (now().expectations.empty()) wrong("the case before expects nothing");
+    drop_after_last_use(graph());
   }
 
   const std::string file_;

@@ -27,9 +27,9 @@ TEST(ModuleStack, HasKeysPathsAndTypesOutermostFirst) {
       "model.0,"
       "torch.nn.Linear");
   ASSERT_EQ(frames.size(), 3u);
-  EXPECT_EQ(frames[0], (ModuleFrame{"", "zoo.Net", "L__self__"}));
-  EXPECT_EQ(frames[1], (ModuleFrame{"model", "torch.nn.modules.container.Sequential", "L__self__model"}));
-  EXPECT_EQ(frames[2], (ModuleFrame{"model.0", "torch.nn.Linear", "L__self__model.0@1"}));
+  EXPECT_EQ(frames[0], (ModuleCall{"", "zoo.Net", "L__self__"}));
+  EXPECT_EQ(frames[1], (ModuleCall{"model", "torch.nn.modules.container.Sequential", "L__self__model"}));
+  EXPECT_EQ(frames[2], (ModuleCall{"model.0", "torch.nn.Linear", "L__self__model.0@1"}));
 }
 
 TEST(ModuleStack, PathsMayHoldCommasBlanksAndSemicolons) {
@@ -58,18 +58,18 @@ TEST(StackTrace, HasFilesLinesFunctionsAndCode) {
       "  File \"zoo.py\", line 186, in forward\n    logits = self.model(\n        input_ids).logits\n"
       "  File \"transformers/models/gpt2.py\", line 191, in <lambda>\n    query = query.view(shape)\n");
   ASSERT_EQ(frames.size(), 2u);
-  EXPECT_EQ(frames[0], (SourceFrame{"zoo.py", "forward", "logits = self.model(", 186}))
+  EXPECT_EQ(frames[0], (SourceLine{"zoo.py", "forward", "logits = self.model(", 186}))
       << "the first line only";
   EXPECT_EQ(frames[1],
-            (SourceFrame{"transformers/models/gpt2.py", "<lambda>", "query = query.view(shape)", 191}));
+            (SourceLine{"transformers/models/gpt2.py", "<lambda>", "query = query.view(shape)", 191}));
 }
 
 TEST(StackTrace, FramesWithoutCodeAndOtherTextAreTaken) {
   const auto frames =
       parse_stack_trace("Traceback:\nFile \"a b.py\", line 7, in f\nFile \"c.py\", line 8, in g\n\n    x()");
   ASSERT_EQ(frames.size(), 2u);
-  EXPECT_EQ(frames[0], (SourceFrame{"a b.py", "f", "", 7}));
-  EXPECT_EQ(frames[1], (SourceFrame{"c.py", "g", "x()", 8}));
+  EXPECT_EQ(frames[0], (SourceLine{"a b.py", "f", "", 7}));
+  EXPECT_EQ(frames[1], (SourceLine{"c.py", "g", "x()", 8}));
   EXPECT_TRUE(parse_stack_trace("no frames here").empty());
   EXPECT_TRUE(parse_stack_trace("File \"unfinished").empty());
   EXPECT_EQ(parse_stack_trace("File \"a.py\", line 99999999999999999999, in f").at(0).line, 0);

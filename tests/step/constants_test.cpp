@@ -1,12 +1,11 @@
 // Tensors that the source makes of numbers: `torch.tensor(0.5)`, the list in `x[[0, 2]]`.
 
-#include "meta/source/constants.h"
-
 #include <gtest/gtest.h>
 
 #include "meta/ops/all.h"
 #include "meta/run/interpreter.h"
-#include "meta/step/setup.h"
+#include "meta/source/host_constants.h"
+#include "meta/step/placement.h"
 
 namespace metaprof {
 namespace {
@@ -45,7 +44,9 @@ class Model {
     return made;
   }
   bool on_host(size_t i) const {
-    return made_on_host(program, standard_registry()).contains(program.inputs[i].value);
+    Program told = program;
+    find_host_constants(told, standard_registry());
+    return told.graph.values[size_t(program.inputs[i].value)].tensor->device == Device{DeviceType::cpu};
   }
 
   Program program;
@@ -91,7 +92,7 @@ TEST(Constants, ABufferThatIsANumberHasTheDefaultType) {
   StepOptions options;
   options.precision = Precision::bf16;
   const auto session = make_session(*find_device("h200"));
-  const Placed placed = place(*session, model.program, options);
+  const PlacedTensors placed = place_tensors(*session, model.program, options);
   EXPECT_EQ(placed.inputs[0].tensor().dtype(), DType::bf16);
   EXPECT_EQ(placed.inputs[1].tensor().dtype(), DType::f32);
 }
@@ -107,8 +108,9 @@ TEST(Constants, AListMovesBeforeItIndexes) {
   output.kind = Operand::Kind::value;
   output.value = rows;
   model.program.graph.outputs.push_back(output);
+  find_host_constants(model.program, standard_registry());
   const auto session = make_session(*find_device("h200"));
-  Placed placed = place(*session, model.program, {});
+  PlacedTensors placed = place_tensors(*session, model.program, {});
   placed.inputs[0].tensor()->requires_grad = true;
   const size_t begin = session->trace.events.size();
   EXPECT_TRUE(placed.inputs[1].tensor().device().is_cpu());

@@ -46,9 +46,21 @@ class Builder {
     return made;
   }
 
-  std::vector<ValueId> sources() const { return dtype_sources(program_, program_.graph); }
+  std::vector<ValueId> sources() const {
+    Graph graph = program_.graph;
+    find_named_dtypes(program_, graph);
+    find_dtype_sources(program_, graph, FrameFinder(program_).frames_of(graph));
+    std::vector<ValueId> sources;
+    for (const GraphNode& node : graph.nodes) sources.push_back(node.dtype_of);
+    return sources;
+  }
   std::vector<char> products() const {
-    return products_of_float32(program_, program_.graph, standard_registry());
+    Graph graph = program_.graph;
+    find_named_dtypes(program_, graph);
+    find_products_without_autocast(graph, standard_registry());
+    std::vector<char> products;
+    for (const GraphNode& node : graph.nodes) products.push_back(node.without_autocast);
+    return products;
   }
 
  private:

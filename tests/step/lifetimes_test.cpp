@@ -7,6 +7,7 @@
 #include "meta/ops/all.h"
 #include "meta/source/conversions.h"
 #include "meta/source/frames.h"
+#include "meta/source/source.h"
 
 namespace metaprof {
 namespace {
@@ -16,10 +17,10 @@ struct Call {
   std::vector<std::string> results;
   std::string op;
   std::vector<std::string> arguments;
-  std::vector<SourceFrame> stack;
+  std::vector<SourceLine> stack;
 };
 
-SourceFrame at(int line, const std::string& code, const std::string& file = "model.py") {
+SourceLine at(int line, const std::string& code, const std::string& file = "model.py") {
   return {.file = file, .function = "forward", .code = code, .line = line};
 }
 
@@ -44,6 +45,8 @@ class Model {
     node.source = -1;
     auto body = std::make_shared<Graph>();
     body->nodes.push_back(node_of(inside));
+    body->values = program.graph.values;  // under the same numbers
+    for (const std::string& argument : arguments) body->inputs.push_back(value(argument));
     Operand operand;
     operand.kind = Operand::Kind::graph;
     operand.graph = body;
@@ -54,9 +57,18 @@ class Model {
 
   // The call after which a value is let go; −1: by none.
   int dropped(const std::string& name) {
-    const auto lifetimes = value_lifetimes(program, program.graph, standard_registry());
-    const int node = lifetimes[size_t(value(name))];
-    return node == static_cast<int>(program.graph.nodes.size()) ? -1 : node;
+    Program told = program;
+    find_drops(told.graph, FrameFinder(program).frames_of(program.graph), standard_registry());
+    for (size_t i = 0; i < told.graph.nodes.size(); ++i)
+      if (std::ranges::count(told.graph.nodes[i].drops, value(name))) return static_cast<int>(i);
+    return -1;
+  }
+
+  // The graph with idle conversions undone.
+  Graph undone() const {
+    Graph graph = program.graph;
+    undo_conversions(graph, FrameFinder(program).frames_of(graph), standard_registry());
+    return graph;
   }
 
   ValueId value(const std::string& name) {
@@ -105,8 +117,8 @@ TEST(Lifetimes, ATemporaryGoesWithItsLastUseAVariableWithItsName) {
 // y = torch.stack([f(x) for f in self.functions]): each turn calls another module, and all of it is one
 // statement.
 TEST(Lifetimes, AComprehensionIsOneStatement) {
-  const SourceFrame loop = at(1, "y = torch.stack([f(x) for f in self.functions])");
-  const ModuleFrame root{.path = "", .type = "Model", .key = "root"};
+  const SourceLine loop = at(1, "y = torch.stack([f(x) for f in self.functions])");
+  const ModuleCall root{.path = "", .type = "Model", .key = "root"};
   Model model({"x"});
   for (const char* name : {"0", "1", "2"}) {
     model.add({{name}, "aten::relu", {"x"}, {loop, at(5, "return torch.relu(x)", "function.py")}});
@@ -155,7 +167,7 @@ TEST(Lifetimes, ALineMayOpenABlockAndBindAName) {
 // `out, _ = self.rnn(x)`: nobody uses the second result, but `_` holds it until the caller returns. In the
 // module it was `result`, which would go when the module returns.
 TEST(Lifetimes, AnElementOfAReturnedTupleHasTheCallersName) {
-  const SourceFrame caller = at(10, "out, _ = self.rnn(x)"), next = at(11, "return self.head(out)");
+  const SourceLine caller = at(10, "out, _ = self.rnn(x)"), next = at(11, "return self.head(out)");
   Model model({"x"});
   model.add({{"out", "hidden"}, "aten::lstm.input", {"x"}, {caller, at(5, "result = _VF.lstm(x)", "rnn.py")}})
       .add({{"y"}, "aten::relu", {"out"}, {next}})
@@ -165,7 +177,7 @@ TEST(Lifetimes, AnElementOfAReturnedTupleHasTheCallersName) {
 
 // `x = self.rnn(x)[0]`: the tuple is a temporary.
 TEST(Lifetimes, ATupleThatNoNameHoldsGoesWithTheCall) {
-  const SourceFrame caller = at(10, "x = self.rnn(x)[0]"), next = at(11, "return self.head(x)");
+  const SourceLine caller = at(10, "x = self.rnn(x)[0]"), next = at(11, "return self.head(x)");
   Model model({"x"});
   model.add({{"out", "hidden"}, "aten::lstm.input", {"x"}, {caller, at(5, "result = _VF.lstm(x)", "rnn.py")}})
       .add({{"y"}, "aten::relu", {"out"}, {next}})
@@ -186,7 +198,7 @@ TEST(Lifetimes, ARegionStandsWhereItsCallsStand) {
 
 // def attend(x): q, k = …; attn = q.matmul(k); return attn.softmax(-1).exp(): only the call of it is seen.
 TEST(Lifetimes, FactorsInAFunctionWithoutAFrameAreVariables) {
-  const std::vector<SourceFrame> call = {at(1, "return attend(x)")};
+  const std::vector<SourceLine> call = {at(1, "return attend(x)")};
   Model model({"x"});
   model.add({{"q"}, "aten::relu", {"x"}, call})
       .add({{"k"}, "aten::exp", {"x"}, call})
@@ -196,7 +208,7 @@ TEST(Lifetimes, FactorsInAFunctionWithoutAFrameAreVariables) {
   EXPECT_EQ(model.dropped("q"), 4) << "when attend returns";
   EXPECT_EQ(model.dropped("attn"), 3) << "a pointwise operator's argument is none";
 
-  const std::vector<SourceFrame> expression = {at(1, "return torch.relu(x).matmul(torch.exp(x)).neg()")};
+  const std::vector<SourceLine> expression = {at(1, "return torch.relu(x).matmul(torch.exp(x)).neg()")};
   Model plain({"x"});
   plain.add({{"q"}, "aten::relu", {"x"}, expression})
       .add({{"k"}, "aten::exp", {"x"}, expression})
@@ -208,7 +220,7 @@ TEST(Lifetimes, FactorsInAFunctionWithoutAFrameAreVariables) {
 // def bias(x, y): rows = x.matmul(y); columns = y.matmul(x); return (rows + columns).exp(): results of
 // products that wait for each other have names.
 TEST(Lifetimes, ProductsThatWaitInAFunctionWithoutAFrameAreVariables) {
-  const std::vector<SourceFrame> call = {at(1, "return bias(x, y)")};
+  const std::vector<SourceLine> call = {at(1, "return bias(x, y)")};
   Model model({"x", "y"});
   model.add({{"rows"}, "aten::matmul", {"x", "y"}, call})
       .add({{"columns"}, "aten::matmul", {"y", "x"}, call})
@@ -239,7 +251,7 @@ TEST(Lifetimes, WhatAFunctionWritesToComesBackFromIt) {
 
 // RMSNorm: h = h.to(torch.float32); h = h * h; return h. The caller's residual is the tensor before.
 Model norm_and_residual(const std::string& last) {
-  const SourceFrame caller = at(10, "h = self.norm(x)"), sum = at(11, "return x + h");
+  const SourceLine caller = at(10, "h = self.norm(x)"), sum = at(11, "return x + h");
   Model model({"ids"});
   model.add({{"x"}, "aten::relu", {"ids"}, {at(9, "x = torch.relu(ids)")}})
       .add({{"wide"}, "aten::to.dtype", {"x"}, {caller, at(1, "h = h.to(torch.float32)", "norm.py")}})
@@ -250,10 +262,9 @@ Model norm_and_residual(const std::string& last) {
 
 TEST(Conversions, OutsideOfItsFunctionAnIdleConversionIsItsArgument) {
   Model model = norm_and_residual("h = h * h");
-  const auto graph = undo_conversions(model.program, model.program.graph, standard_registry());
-  ASSERT_TRUE(graph.has_value());
-  EXPECT_EQ(graph->nodes[2].operands[0].value, model.value("wide")) << "inside it is the converted one";
-  EXPECT_EQ(graph->nodes[3].operands[0].value, model.value("x")) << "the residual is not";
+  const Graph graph = model.undone();
+  EXPECT_EQ(graph.nodes[2].operands[0].value, model.value("wide")) << "inside it is the converted one";
+  EXPECT_EQ(graph.nodes[3].operands[0].value, model.value("x")) << "the residual is not";
 }
 
 // variance = h.to(torch.float32).pow(2); return h * variance: h itself was not converted.
@@ -265,15 +276,14 @@ TEST(Conversions, OutsideOfItsStatementATemporaryIsItsArgument) {
             {"wide", "wide"},
             {at(1, "variance = h.to(torch.float32).pow(2)")}})
       .add({{"y"}, "aten::mul.Tensor", {"wide", "variance"}, {at(2, "return h * variance")}});
-  const auto graph = undo_conversions(model.program, model.program.graph, standard_registry());
-  ASSERT_TRUE(graph.has_value());
-  EXPECT_EQ(graph->nodes[1].operands[0].value, model.value("wide"));
-  EXPECT_EQ(graph->nodes[2].operands[0].value, model.value("h"));
+  const Graph graph = model.undone();
+  EXPECT_EQ(graph.nodes[1].operands[0].value, model.value("wide"));
+  EXPECT_EQ(graph.nodes[2].operands[0].value, model.value("h"));
 }
 
 TEST(Conversions, WhatTheFunctionReturnsStaysConverted) {
   Model model = norm_and_residual("return h * h, h");
-  EXPECT_FALSE(undo_conversions(model.program, model.program.graph, standard_registry()).has_value());
+  EXPECT_EQ(model.undone().nodes[3].operands[0].value, model.value("wide"));
 }
 
 }  // namespace

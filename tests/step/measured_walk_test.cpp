@@ -18,7 +18,7 @@
 #include "meta/autograd/op_node.h"
 #include "meta/ops/all.h"
 #include "meta/run/interpreter.h"
-#include "meta/step/setup.h"
+#include "meta/step/placement.h"
 #include "profiler/allocator_history.h"
 
 namespace metaprof {
@@ -35,8 +35,8 @@ class Model {
         precision_(precision),
         program_(read_pt2(kModels + name + ".pt2")),
         first_parameter_(session.trace.parameters.size()),
-        placed_(place(session, program_, {})),
-        interpreter_(session, program_, options_for(precision)) {}
+        placed_(place_tensors(session, program_, {})),
+        interpreter_(session, program_, {}) {}
 
   Tensor loss() {
     const AutocastRegion region(session_, precision_ != "fp32", DType::bf16);
@@ -52,17 +52,11 @@ class Model {
   }
 
  private:
-  static Interpreter::Options options_for(const std::string& precision) {
-    Interpreter::Options options;
-    options.other_dtypes = precision != "fp32";
-    return options;
-  }
-
   Session& session_;
   std::string precision_;
   Program program_;
   size_t first_parameter_;
-  Placed placed_;
+  PlacedTensors placed_;
   Interpreter interpreter_;
 };
 

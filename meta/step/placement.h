@@ -8,14 +8,14 @@
 
 namespace metaprof {
 
-struct Placed {
+struct PlacedTensors {
   std::vector<Value> inputs;       ///< paired with the program's inputs
   std::vector<Tensor> parameters;  ///< in the order of registration, tied ones once
   std::vector<Tensor> trainable;   ///< those that require grad
 };
 
 /// Allocates them and writes the trace's parameter records. Floating parameters, buffers and inputs take the
-/// precision of `options` if that is a pure 16-bit one.
-Placed place(Session& session, const Program& program, const StepOptions& options);
+/// precision of `options` if that is a pure 16-bit one. Tensors that the program has on the host stay there.
+PlacedTensors place_tensors(Session& session, const Program& program, const StepOptions& options);
 
 }  // namespace metaprof

@@ -1,6 +1,8 @@
-#include "meta/source/constants.h"
+#include "meta/source/host_constants.h"
 
 #include <algorithm>
+
+#include "meta/program/visit.h"
 
 namespace metaprof {
 namespace {
@@ -16,24 +18,23 @@ bool is_indexing(const Operator* op) {
 }
 
 bool takes(const GraphNode& node, ValueId value) {
-  return std::ranges::any_of(node.operands, [&](const Operand& operand) {
-    return operand.value == value || std::ranges::find(operand.values, value) != operand.values.end();
-  });
+  bool found = false;
+  for_each_argument(node, [&](ValueId taken) { found |= taken == value; });
+  return found;
 }
 
 }  // namespace
 
-std::set<ValueId> made_on_host(const Program& program, const Registry& registry) {
-  std::set<ValueId> values;
+void find_host_constants(Program& program, const Registry& registry) {
   for (const ProgramInput& input : program.inputs) {
     if (!is_lifted(input)) continue;
-    const bool is_number = program.graph.values[size_t(input.value)].tensor->sizes.empty();
+    TensorFacts& tensor = *program.graph.values[size_t(input.value)].tensor;
     const auto only_indexes = [&](const GraphNode& node) {
       return !takes(node, input.value) || is_indexing(registry.find(node.op));
     };
-    if (is_number || std::ranges::all_of(program.graph.nodes, only_indexes)) values.insert(input.value);
+    if (tensor.sizes.empty() || std::ranges::all_of(program.graph.nodes, only_indexes))
+      tensor.device = Device{DeviceType::cpu};
   }
-  return values;
 }
 
 }  // namespace metaprof

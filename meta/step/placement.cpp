@@ -1,10 +1,9 @@
-#include "meta/step/setup.h"
+#include "meta/step/placement.h"
 
 #include <map>
 
 #include "core/error.h"
 #include "meta/ops/recurrent.h"
-#include "meta/source/constants.h"
 
 namespace metaprof {
 namespace {
@@ -41,14 +40,11 @@ std::vector<std::string> children_first(const std::vector<std::string>& paths) {
 class Placement {
  public:
   Placement(Session& session, const Program& program, const StepOptions& options)
-      : session_(session),
-        program_(program),
-        options_(options),
-        made_on_host_(made_on_host(program, session.registry)) {
+      : session_(session), program_(program), options_(options) {
     placed_.inputs.resize(program.inputs.size());
   }
 
-  Placed run() {
+  PlacedTensors run() {
     std::map<std::string_view, std::vector<size_t>> owned;  // module path → its parameters, then its buffers
     for (auto kind : {ProgramInput::Kind::parameter, ProgramInput::Kind::buffer})
       for (size_t i = 0; i < program_.inputs.size(); ++i)
@@ -93,11 +89,8 @@ class Placement {
     Scoped<Category> born_as(session_.category, category);
     const bool last = options_.channels_last && facts.sizes.size() == 4;
     const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;
-    const Device device = made_on_host_.contains(program_.inputs[i].value)
-                              ? Device{DeviceType::cpu}
-                              : facts.device.value_or(session_.profile.device());
-    Tensor tensor =
-        session_.empty_strided(facts.sizes, strides, in_precision(facts, program_.inputs[i]), device);
+    Tensor tensor = session_.empty_strided(facts.sizes, strides, in_precision(facts, program_.inputs[i]),
+                                           facts.device.value_or(session_.profile.device()));
     session_.trace.storages[tensor->storage->id].name = session_.trace.intern(name);
     return tensor;
   }
@@ -124,8 +117,8 @@ class Placement {
   void flatten_recurrent(const std::string& path) {
     if (session_.profile.type != DeviceType::cuda) return;
     for (const GraphNode& node : program_.graph.nodes) {
-      const Operand* weights = operand_named(node, "params");
-      if (!weights || weights->values.empty() || !operand_named(node, "num_layers")) continue;
+      const Operand* weights = node.operand_named("params");
+      if (!weights || weights->values.empty() || !node.operand_named("num_layers")) continue;
       std::vector<Tensor> tensors;
       bool own = true;
       for (ValueId value : weights->values) {
@@ -136,17 +129,11 @@ class Placement {
       if (!own || tensors[0].dtype() == DType::bf16) continue;
       Scoped<Category> born_as(session_.category, Category::parameter);
       flatten_recurrent_weights(session_, node.op, tensors,
-                                operand_named(node, "has_biases")->constant.boolean(),
-                                operand_named(node, "num_layers")->constant.integer(),
-                                operand_named(node, "bidirectional")->constant.boolean());
+                                node.operand_named("has_biases")->constant.boolean(),
+                                node.operand_named("num_layers")->constant.integer(),
+                                node.operand_named("bidirectional")->constant.boolean());
       return;
     }
-  }
-
-  static const Operand* operand_named(const GraphNode& node, std::string_view name) {
-    for (const Operand& operand : node.operands)
-      if (operand.name == name) return &operand;
-    return nullptr;
   }
 
   size_t input_of(ValueId value) const {
@@ -191,13 +178,12 @@ class Placement {
   Session& session_;
   const Program& program_;
   const StepOptions& options_;
-  const std::set<ValueId> made_on_host_;
-  Placed placed_;
+  PlacedTensors placed_;
 };
 
 }  // namespace
 
-Placed place(Session& session, const Program& program, const StepOptions& options) {
+PlacedTensors place_tensors(Session& session, const Program& program, const StepOptions& options) {
   return Placement(session, program, options).run();
 }
 

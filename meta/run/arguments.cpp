@@ -1,0 +1,131 @@
+// What the operands of a call become: values, and what is decided by how the program is run.
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "meta/program/resizing.h"
+#include "meta/run/interpreter.h"
+
+namespace metaprof {
+
+Value Interpreter::evaluate(const Operand& operand, const Values& values) const {
+  switch (operand.kind) {
+    case Operand::Kind::constant:
+      if (operand.constant.kind() == Value::Kind::device && operand.constant.device() == kModelDevice)
+        return Value(session_.profile.device());
+      return operand.constant;
+    case Operand::Kind::value: return values[size_t(operand.value)];
+    case Operand::Kind::values: {
+      Value::Tensors tensors;
+      for (const ValueId value : operand.values)
+        tensors.push_back(value == kNoValue ? Tensor() : values[size_t(value)].tensor());
+      return Value(std::move(tensors));
+    }
+    case Operand::Kind::integers: {
+      Sizes integers;
+      for (size_t i = 0; i < operand.numbers.size(); ++i)
+        integers.push_back(i < operand.values.size() && operand.values[i] != kNoValue
+                               ? values[size_t(operand.values[i])].integer()
+                               : operand.numbers[i]);
+      return Value(integers);
+    }
+    default: return Value();
+  }
+}
+
+// What was written down while exporting, but is decided by how the model is run.
+Value Interpreter::adapt(const Instruction& instruction, Instruction::Place place, Value value,
+                         const Values& values) const {
+  // Exporters switch cuDNN off while they trace; the model runs with it.
+  if (place.role == ArgumentRole::cudnn_flag) return Value(true);
+  if (!options_.training) {
+    if (place.role == ArgumentRole::training_flag) return Value(false);
+    if (place.role == ArgumentRole::dropout_probability) return Value(0.0);
+  }
+  // A dtype that the source does not name follows the tensors it was taken from: in a model of 16 bits they
+  // all have that type, under autocast one has to be asked.
+  if (!place.is_dtype || value.is_none() || value.integer() != static_cast<int64_t>(DType::f32)) return value;
+  const GraphNode& node = *instruction.node;
+  if (options_.dtype != DType::f32) return node.dtype_named ? value : Value(options_.dtype);
+  if (session_.modes.autocast && node.dtype_of != kNoValue && values[size_t(node.dtype_of)].is_tensor()) {
+    const DType actual = values[size_t(node.dtype_of)].tensor().dtype();
+    if (is_reduced_floating(actual)) return Value(actual);
+  }
+  return value;
+}
+
+// A value that a program names may never have got one: what an unknown operator makes is known by its facts
+// only.
+void Interpreter::check_tensors(const Instruction& instruction, std::span<const Value> given) const {
+  for (const Instruction::Place place : instruction.places) {
+    const Argument& argument = instruction.op->schema.arguments[place.argument];
+    const Value& value = given[place.argument];
+    const bool undefined =
+        (argument.is_tensor() && !argument.optional && value.is_none()) ||
+        (value.is_tensors() && !argument.optional_elements &&
+         !std::ranges::all_of(value.tensors(), [](const Tensor& tensor) { return tensor.defined(); }));
+    if (undefined)
+      fail("{}: {}: no tensor is known for the argument '{}'", program_.origin, instruction.op->name,
+           argument.name);
+  }
+}
+
+// Tensors that index become tensors of the device of what they look into before the operator is called
+// (torch/csrc/autograd/python_variable_indexing.cpp).
+void Interpreter::move_index_lists(const Instruction& instruction, std::span<Value> given) const {
+  for (const Instruction::Place place : instruction.places) {
+    if (!place.is_index_list || !given[place.argument].is_tensors()) continue;
+    const Device device = given[0].tensor().device();
+    Value::Tensors indices = given[place.argument].tensors();
+    for (Tensor& index : indices)
+      if (index.defined() && index.device() != device)
+        index = call<"to.device">(session_, index, device, index.dtype());
+    given[place.argument] = Value(std::move(indices));
+  }
+}
+
+// Sizes that stand as numbers in the call, where an input is not as large as in the export.
+void Interpreter::resize_arguments(const Code& code, const Instruction& instruction,
+                                   std::span<Value> given) const {
+  const Resizing& resizing = program_.resizing;
+  const auto& arguments = instruction.op->schema.arguments;
+  const auto tensor = std::ranges::find_if(given, [](const Value& value) { return value.is_tensor(); });
+  // A factory says where its result lives, also if it takes the rest from a tensor (new_zeros).
+  const bool makes = tensor == given.end() || instruction.op->schema.find(name_hash("device")) >= 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ArgumentRole role = argument_role(arguments[i].name);
+    if (makes && role == ArgumentRole::length && given[i].kind() == Value::Kind::integer)
+      given[i] = Value(resized_number(resizing, given[i].integer()));
+    if (given[i].kind() != Value::Kind::integers) continue;
+    if (role != ArgumentRole::sizes && role != ArgumentRole::repeats) continue;
+    Sizes sizes = given[i].integers();
+    if (makes || role == ArgumentRole::repeats) {
+      for (int64_t& size : sizes) size = resized_number(resizing, size);
+    } else {
+      const SizesView exported = exported_sizes(code, *instruction.node), actual = tensor->tensor().sizes();
+      const auto& result = code.graph->values[size_t(instruction.node->targets.at(0).values.at(0))].tensor;
+      if (!result || exported.size() != actual.size()) continue;
+      const auto viewed = numel(exported) == numel(result->sizes)
+                              ? resized_view(resizing, exported, result->sizes, actual)
+                              : resized_expansion(resizing, exported, result->sizes, actual);
+      if (viewed) sizes = *viewed;
+    }
+    given[i] = Value(sizes);
+  }
+}
+
+// What the file says of the sizes of a call's first tensor.
+SizesView Interpreter::exported_sizes(const Code& code, const GraphNode& node) const {
+  for (const Operand& operand : node.operands) {
+    if (operand.kind != Operand::Kind::value) continue;
+    if (code.graph == &program_.graph) {
+      const auto input = program_.resizing.inputs.find(operand.value);
+      if (input != program_.resizing.inputs.end()) return input->second;
+    }
+    const auto& facts = code.graph->values[size_t(operand.value)].tensor;
+    if (facts) return facts->sizes;
+  }
+  return {};
+}
+
+}  // namespace metaprof

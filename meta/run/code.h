@@ -1,0 +1,57 @@
+#pragma once
+// Code: a graph made ready to run. Operators are found, and every operand has its place among the operator's
+// arguments; what is left to do depends on values.
+
+#include <optional>
+#include <vector>
+
+#include "meta/op/registry.h"
+#include "meta/program/argument_role.h"
+#include "meta/program/higher_order.h"
+
+namespace metaprof {
+
+/// What is done for one node of the graph.
+struct Instruction {
+  enum class Kind : uint8_t {
+    call,        ///< `op`
+    region,      ///< `region`: the graph inside, in some mode
+    numbers,     ///< results are numbers, which the program knows
+    unmodelled,  ///< an operator without a record
+    nothing,     ///< a check that only exporting runs
+  };
+  /// Where an operand goes.
+  struct Place {
+    uint8_t argument = 0;  ///< index among the schema's arguments
+    ArgumentRole role = ArgumentRole::none;
+    bool is_dtype = false;
+    bool is_index_list = false;  ///< tensors that index the first argument
+  };
+
+  Kind kind = Kind::unmodelled;
+  const GraphNode* node = nullptr;
+  const Operator* op = nullptr;
+  std::optional<RegionCall> region;
+  std::vector<Place> places;  ///< per operand of a call
+};
+
+struct Code {
+  /// A checkpointed region, with what goes in and comes out.
+  struct Checkpoint {
+    CheckpointRegion region;
+    std::vector<ValueId> inputs;   ///< made outside, passed to it
+    std::vector<ValueId> state;    ///< parameters, buffers and constants, which it reaches by itself
+    std::vector<ValueId> outputs;  ///< made inside, used outside
+  };
+
+  const Graph* graph = nullptr;  ///< outlives the code
+  std::vector<Instruction> instructions;
+  std::vector<Checkpoint> checkpoints;
+};
+
+/// Errors: a call passes an argument that the operator does not have; a region is empty, not within the graph,
+/// or reaches into another one.
+Code make_code(const Program& program, const Graph& graph, const Registry& registry,
+               const std::vector<CheckpointRegion>& checkpoints);
+
+}  // namespace metaprof

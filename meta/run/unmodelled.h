@@ -1,0 +1,14 @@
+#pragma once
+// Calls of operators that have no record.
+
+#include "meta/op/call.h"
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+/// Results as the program describes them. The call is marked in the trace, and its gradients have the sizes of
+/// its arguments; nothing else is known of it.
+ResultList call_unmodelled(Session& session, std::string_view op, const std::vector<Value>& arguments,
+                           const std::vector<TensorFacts>& results);
+
+}  // namespace metaprof

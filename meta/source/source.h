@@ -1,0 +1,19 @@
+#pragma once
+// What the Python text in an export says of its program: torch.export writes down calls and results, and for
+// every call the lines of the model's source that made it. Everything else that decides memory is read from
+// those lines once, and is part of the program from then on.
+
+#include "meta/op/registry.h"
+#include "meta/program/program.h"
+
+namespace metaprof {
+
+/// Fills in, for the program's graph and those inside it:
+///  - which tensors are made on the host (host_constants.h);
+///  - which of two tensors a call takes, where a conversion between them did nothing while exporting
+///    (conversions.h);
+///  - dtypes that follow a tensor or the model's precision, and calls where autocast is off (dtypes.h);
+///  - when values are dropped (lifetimes.h).
+void read_source(Program& program, const Registry& registry);
+
+}  // namespace metaprof
