@@ -20,14 +20,15 @@ Tensor cached_cast(Session& session, const Tensor& tensor, DType to) {
                          tensor.dtype() == DType::f32 && tensor.requires_grad() && tensor.is_leaf() &&
                          !tensor->base;
   if (!cacheable) return call<"to.dtype">(session, tensor, to);
-  auto& cache = state_of(session).cache;
-  auto found = cache.find(tensor.get());
-  if (found != cache.end()) return found->second.cast;
+  AutocastState& state = state_of(session);
+  const auto found = state.index.find(tensor.get());
+  if (found != state.index.end()) return state.cached[found->second].cast;
   // The cast is used outside of a no_grad region, too, so it always has a history.
   Scoped<bool> grad(session.modes.grad, true);
   Tensor cast = call<"to.dtype">(session, tensor, to);
   session.categorise(*cast->storage, Category::cached_copy);
-  cache.emplace(tensor.get(), AutocastState::Cached{tensor, cast});
+  state.index.emplace(tensor.get(), state.cached.size());
+  state.cached.push_back({tensor, cast});
   return cast;
 }
 
@@ -109,7 +110,10 @@ AutocastRegion::~AutocastRegion() {
   session_.modes.autocast = before_.autocast;
   session_.modes.autocast_dtype = before_.autocast_dtype;
   session_.modes.autocast_cache = before_.autocast_cache;
-  if (--state_of(session_).nesting == 0) state_of(session_).cache.clear();
+  AutocastState& state = state_of(session_);
+  if (--state.nesting > 0) return;
+  state.index.clear();
+  state.cached.clear();
 }
 
 }  // namespace metaprof

@@ -12,7 +12,8 @@ struct AutocastState {
   struct Cached {
     Tensor original, cast;  // the original is held, so that its address stays its own
   };
-  std::unordered_map<const TensorImpl*, Cached> cache;
+  std::unordered_map<const TensorImpl*, size_t> index;  // into `cached`
+  std::vector<Cached> cached;                           // in the order in which they were cast, and go
   int nesting = 0;
 };
 
