@@ -10,6 +10,7 @@
 #include "estimate/model_inputs.h"
 #include "estimate/sizes.h"
 #include "formats/file.h"
+#include "frontend/program/program_file.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/platform/device_file.h"
 #include "meta/trace/text.h"
@@ -43,7 +44,7 @@ Program read_program(const std::string& path) {
         "{}: Hugging Face configurations cannot be read yet; export the model with torch.export.save and "
         "give the .pt2",
         path);
-  return read_pt2(path);
+  return is_program_file(path) ? read_program_file(path) : read_pt2(path);
 }
 
 DeviceProfile load_device(const std::string& device) {

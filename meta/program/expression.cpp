@@ -299,6 +299,21 @@ int64_t evaluate(const Expression& expression, const SymbolValues& symbols) {
   return applied(expression, values);
 }
 
+std::string to_srepr(const Expression& expression) {
+  if (expression.kind == Kind::integer) return fmt::format("Integer({})", expression.number);
+  if (expression.kind == Kind::symbol) {
+    const char quote = expression.name.find('\'') == std::string::npos ? '\'' : '"';
+    return fmt::format("Symbol({0}{1}{0})", quote, expression.name);
+  }
+  std::string text;
+  for (const Expression& argument : expression.arguments) {
+    if (!text.empty()) text += ", ";
+    text += to_srepr(argument);
+  }
+  const bool unknown = expression.kind == Kind::unknown;
+  return fmt::format("{}({})", unknown ? expression.name : function_of(expression.kind).name, text);
+}
+
 std::string to_string(const Expression& expression) {
   if (expression.kind == Kind::integer) return std::to_string(expression.number);
   if (expression.kind == Kind::symbol) return expression.name;

@@ -56,6 +56,8 @@ Expression parse_expression(std::string_view srepr);
 /// zero, overflow.
 int64_t evaluate(const Expression& expression, const SymbolValues& symbols);
 
+/// What parse_expression reads: "Add(Symbol('s27'), Integer(-1))".
+std::string to_srepr(const Expression& expression);
 /// For messages: "(s27 + -1) // 2 + 1".
 std::string to_string(const Expression& expression);
 

@@ -1,10 +1,12 @@
 #include "tests/cases/case_file.h"
 
+#include <algorithm>
 #include <cctype>
 #include <sstream>
 
 #include "core/error.h"
 #include "meta/program/def_use.h"
+#include "meta/program/text.h"
 #include "tests/read_file.h"
 
 namespace metaprof {
@@ -39,6 +41,10 @@ class Reader {
     std::istringstream text(read_file(file_));
     for (std::string line; std::getline(text, line);) {
       ++number_;
+      if (in_text_) {
+        text_line(line);
+        continue;
+      }
       words_ = words_of(line);
       at_ = 0;
       if (!words_.empty()) statement();
@@ -96,12 +102,30 @@ class Reader {
       state(ProgramInput::Kind::buffer, false);
     else if (first == "input")
       state(ProgramInput::Kind::user, false);
+    else if (first == "program")
+      begin_text();
     else if (first == "return")
       returns();
     else if (first == "expect")
       expect();
     else
       call();
+  }
+
+  // The program's own text (docs/program.md), up to a line "end".
+  void begin_text() {
+    in_text_ = true;
+    text_ =
+        std::string(size_t(number_) - 1, '\n') + "metaprof program 1\n";  // so that messages name the line
+  }
+  void text_line(const std::string& line) {
+    if (line != "end") {
+      text_ += line + "\n";
+      return;
+    }
+    in_text_ = false;
+    now().program = parse_program(text_, file_);
+    now().program.name = now().name;
   }
 
   ValueId value(const std::string& name) {
@@ -307,14 +331,19 @@ class Reader {
 
   void finish() {
     if (cases_.empty()) return;
+    if (in_text_) wrong("the program of the case before has no 'end'");
     if (now().expectations.empty()) wrong("the case before expects nothing");
-    drop_after_last_use(graph());
+    const bool has_drops =
+        std::ranges::any_of(graph().nodes, [](const GraphNode& n) { return !n.drops.empty(); });
+    if (!has_drops) drop_after_last_use(graph());
   }
 
   const std::string file_;
   int number_ = 0;
   std::vector<std::string> words_;
   size_t at_ = 0;
+  bool in_text_ = false;
+  std::string text_;
   std::map<std::string, ValueId> values_;
   std::vector<TextCase> cases_;
 };
