@@ -3,6 +3,7 @@
 // place in the table is only where the answer goes: after `BEFORE` arguments that fit in a machine word.
 
 #include <cstddef>
+#include <type_traits>
 
 #include "emulator/handle.h"
 #include "emulator/machine/export.h"
@@ -25,8 +26,10 @@
 #define METAPROF_WORDS_19 METAPROF_WORDS_17, long, long
 
 /// One answer of type T.
-#define METAPROF_SIZE(name, BEFORE, T) \
-  METAPROF_CUDA int name(METAPROF_WORDS_##BEFORE, T* bytes) { return metaprof::emulator::no_bytes(bytes); }
+#define METAPROF_SIZE(name, BEFORE, T)                                           \
+  METAPROF_CUDA int name(METAPROF_WORDS_##BEFORE, std::add_pointer_t<T> bytes) { \
+    return metaprof::emulator::no_bytes(bytes);                                  \
+  }
 /// The same for the four element types of a function: two prefixes for the real ones, two for the complex ones.
 #define METAPROF_SIZE_OF_4(prefix, real, complex, BEFORE, T) \
   METAPROF_SIZE(prefix##S##real, BEFORE, T)                  \

@@ -57,7 +57,8 @@ METAPROF_CUDA int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, voi
 
 METAPROF_CUDA size_t cublasLtGetVersion() {
   const auto v = library_version("cublas", METAPROF_CUDA_MAJOR);
-  return size_t(v.major * 10000 + v.minor * 100 + v.patch);
+  const int version = v.major * 10000 + v.minor * 100 + v.patch;
+  return size_t(version);
 }
 METAPROF_CUDA size_t cublasLtGetCudartVersion() {
   return size_t(library_version("runtime", METAPROF_CUDA_MAJOR).cuda());

@@ -11,7 +11,6 @@
 
 using metaprof::emulator::give_handle;
 using metaprof::emulator::library_version;
-using metaprof::emulator::no_bytes;
 using metaprof::emulator::cudnn::Tensor;
 
 namespace {
@@ -26,7 +25,8 @@ struct Handle {
 
 METAPROF_CUDA size_t cudnnGetVersion() {
   const auto v = library_version("cudnn", 13);
-  return size_t(v.major * 10000 + v.minor * 100 + v.patch);
+  const int version = v.major * 10000 + v.minor * 100 + v.patch;
+  return size_t(version);
 }
 METAPROF_CUDA size_t cudnnGetCudartVersion() { return size_t(library_version("runtime", 13).cuda()); }
 METAPROF_CUDA int cudnnGetProperty(int which, int* value) {

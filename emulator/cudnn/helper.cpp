@@ -109,7 +109,7 @@ class Helper {
       if (n <= 0) return {};
       received_.append(buffer, size_t(n));
     }
-    const std::string line = received_.substr(0, received_.find('\n'));
+    std::string line = received_.substr(0, received_.find('\n'));
     received_.erase(0, line.size() + 1);
     return line;
   }

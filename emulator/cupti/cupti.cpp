@@ -1,8 +1,7 @@
 // CUPTI: a profiler may subscribe to everything and is told of nothing.
 
-#include <time.h>
-
 #include <cstdint>
+#include <ctime>
 
 #include "emulator/handle.h"
 #include "emulator/machine/export.h"

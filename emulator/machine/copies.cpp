@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "emulator/machine/contents.h"
 #include "emulator/machine/counters.h"
 #include "emulator/machine/memory.h"
 
@@ -21,11 +22,17 @@ Error copy_bytes(void* to, const void* from, size_t bytes) {
   const bool to_device = is_device_address(to), from_device = is_device_address(from);
   if ((to_device && !is_held(to, bytes)) || (from_device && !is_held(from, bytes))) return invalid_value;
   if (to_device) {
-    if (!from_device) count(Counter::writes), count(Counter::written_bytes, bytes);
+    if (from_device) return forget_contents(to, bytes), success;
+    count(Counter::writes);
+    count(Counter::written_bytes, bytes);
+    remember_written(to, from, bytes);
   } else if (from_device) {
     count(Counter::reads);
     count(Counter::read_bytes, bytes);
-    std::memset(to, 0, bytes);
+    if (const std::optional<std::string> known = readable_contents(from, bytes))
+      std::memcpy(to, known->data(), bytes);
+    else
+      std::memset(to, 0, bytes);
   } else {
     std::memmove(to, from, bytes);
   }
@@ -35,7 +42,10 @@ Error copy_bytes(void* to, const void* from, size_t bytes) {
 Error fill_bytes(void* to, int value, size_t bytes) {
   if (bytes == 0) return success;
   if (!to) return invalid_value;
-  if (is_device_address(to)) return is_held(to, bytes) ? success : invalid_value;
+  if (is_device_address(to)) {
+    forget_contents(to, bytes);
+    return is_held(to, bytes) ? success : invalid_value;
+  }
   std::memset(to, value, bytes);
   return success;
 }

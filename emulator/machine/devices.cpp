@@ -2,9 +2,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "emulator/machine/log.h"
@@ -40,8 +40,8 @@ std::mutex& machine_mutex() {
 Error enter() {
   if (forked_after_use.load(std::memory_order_relaxed)) return not_initialized;
   if (!used.load(std::memory_order_relaxed)) {
+    used = true;  // first: a child of a fork in the middle of what follows must not wait for its end
     environment();
-    used = true;
   }
   return success;
 }
@@ -65,7 +65,8 @@ void activate(int device) {
 }
 
 void device_uuid(int device, unsigned char* bytes) {
-  std::memcpy(bytes, "metaprof-device", 15);
+  constexpr char name[] = "metaprof-device";  // 15 letters
+  std::copy_n(name, 15, bytes);
   bytes[15] = static_cast<unsigned char>(physical_device(device));
 }
 

@@ -1,10 +1,12 @@
 // NCCL: communicators over ranks that need not exist, and collectives that are done at once. What they would bring is
-// data, and device memory holds none.
+// data, and device memory holds none; small values that the host wrote before are answered as if every rank had the
+// same.
 
 #include <cstdint>
 #include <cstring>
 
 #include "emulator/handle.h"
+#include "emulator/machine/contents.h"
 #include "emulator/machine/counters.h"
 #include "emulator/machine/devices.h"
 #include "emulator/machine/export.h"
@@ -37,11 +39,53 @@ Result make(Communicator** out, int ranks, int rank) {
   return done;
 }
 
+size_t element(int type) {  // bytes, by ncclDataType_t
+  constexpr size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type >= 0 && type < int(std::size(sizes)) ? sizes[type] : 1;
+}
+
 Result collective(const Communicator* communicator, Stream* stream) {
   if (!communicator) return invalid_argument;
   if (enter() != success || submit(stream) != success) return unhandled_cuda_error;
   count(Counter::collectives);
   return done;
+}
+
+// Leaves `bytes` bytes of what this rank sent in the receiver's memory, `times` times.
+Result leave(const Communicator* communicator, Stream* stream, const void* sent, void* received, size_t bytes,
+             int times = 1) {
+  if (const Result result = collective(communicator, stream)) return result;
+  const std::optional<std::string> own = written_contents(sent, bytes);
+  if (!own) return done;
+  std::string all;
+  for (int i = 0; i < times; ++i) all += *own;
+  put_result(received, all);
+  return done;
+}
+
+template <class T>
+void multiply(std::string& bytes, int by) {
+  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    value = T(value * T(by));
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  }
+}
+
+// The sum of what all ranks have, if each has the same: the other operations leave it as it is.
+void sum(void* received, size_t bytes, int type, int operation, int ranks) {
+  constexpr int add = 0;
+  std::optional<std::string> own = operation == add ? written_contents(received, bytes) : std::nullopt;
+  if (!own) return;
+  switch (type) {
+    case 2: multiply<int32_t>(*own, ranks); break;
+    case 4: multiply<int64_t>(*own, ranks); break;
+    case 7: multiply<float>(*own, ranks); break;
+    case 8: multiply<double>(*own, ranks); break;
+    default: return;
+  }
+  put_result(received, *own);
 }
 
 }  // namespace
@@ -62,8 +106,7 @@ METAPROF_CUDA const char* ncclGetErrorString(Result result) {
 METAPROF_CUDA const char* ncclGetLastError(const Communicator*) { return ""; }
 
 METAPROF_CUDA Result ncclGetUniqueId(UniqueId* id) {
-  std::memset(id, 0, sizeof *id);
-  std::strcpy(id->bytes, "metaprof");
+  *id = {};  // all communicators are alike
   return done;
 }
 METAPROF_CUDA Result ncclCommGetUniqueId(Communicator*, UniqueId* id) { return ncclGetUniqueId(id); }
@@ -156,24 +199,29 @@ METAPROF_CUDA Result ncclRedOpDestroy(int, Communicator*) { return done; }
 METAPROF_CUDA Result ncclGroupStart() { return done; }
 METAPROF_CUDA Result ncclGroupEnd() { return done; }
 
-METAPROF_CUDA Result ncclAllReduce(const void*, void*, size_t, int, int, Communicator* communicator,
-                                   Stream* stream) {
-  return collective(communicator, stream);
+METAPROF_CUDA Result ncclAllReduce(const void* from, void* to, size_t count, int type, int operation,
+                                   Communicator* communicator, Stream* stream) {
+  const size_t bytes = count * element(type);
+  if (const Result result = leave(communicator, stream, from, to, bytes)) return result;
+  sum(to, bytes, type, operation, communicator->ranks);
+  return done;
 }
-METAPROF_CUDA Result ncclReduce(const void*, void*, size_t, int, int, int, Communicator* communicator,
-                                Stream* stream) {
-  return collective(communicator, stream);
+METAPROF_CUDA Result ncclReduce(const void* from, void* to, size_t count, int type, int operation, int root,
+                                Communicator* communicator, Stream* stream) {
+  if (!communicator || communicator->rank != root) return collective(communicator, stream);
+  return ncclAllReduce(from, to, count, type, operation, communicator, stream);
 }
-METAPROF_CUDA Result ncclBroadcast(const void*, void*, size_t, int, int, Communicator* communicator,
-                                   Stream* stream) {
-  return collective(communicator, stream);
+METAPROF_CUDA Result ncclBroadcast(const void* from, void* to, size_t count, int type, int,
+                                   Communicator* communicator, Stream* stream) {
+  return leave(communicator, stream, from, to, count * element(type));
 }
-METAPROF_CUDA Result ncclBcast(void*, size_t, int, int, Communicator* communicator, Stream* stream) {
-  return collective(communicator, stream);
+METAPROF_CUDA Result ncclBcast(void* buffer, size_t count, int type, int, Communicator* communicator,
+                               Stream* stream) {
+  return leave(communicator, stream, buffer, buffer, count * element(type));
 }
-METAPROF_CUDA Result ncclAllGather(const void*, void*, size_t, int, Communicator* communicator,
-                                   Stream* stream) {
-  return collective(communicator, stream);
+METAPROF_CUDA Result ncclAllGather(const void* from, void* to, size_t count, int type,
+                                   Communicator* communicator, Stream* stream) {
+  return leave(communicator, stream, from, to, count * element(type), communicator ? communicator->ranks : 0);
 }
 METAPROF_CUDA Result ncclReduceScatter(const void*, void*, size_t, int, int, Communicator* communicator,
                                        Stream* stream) {

@@ -141,6 +141,37 @@ TEST(Nccl, OneRankOf1024) {
   });
 }
 
+// What the host wrote comes back from a collective as if every rank had written it; else device memory reads as zero.
+TEST(Nccl, OtherRanksHaveWhatThisOneHas) {
+  check({}, [] {
+    const Library nccl("libnccl.so.2"), runtime("libcudart.so.13");
+    void *communicator = nullptr, *from = nullptr, *to = nullptr, *const stream = nullptr;
+    EXPECT_EQ(nccl("ncclCommInitRank", &communicator, 4, UniqueId{}, 1), 0);
+    EXPECT_EQ(runtime("cudaMalloc", &from, size_t(512)), 0);
+    EXPECT_EQ(runtime("cudaMalloc", &to, size_t(512)), 0);
+    const auto read = [&](void* address, size_t index) {
+      int64_t value = -1;
+      EXPECT_EQ(runtime("cudaMemcpy", static_cast<void*>(&value),
+                        static_cast<const void*>(static_cast<int64_t*>(address) + index), sizeof value, 2),
+                0);
+      return value;
+    };
+    const int64_t number = 5;
+    constexpr int i64 = 4, add = 0, greatest = 2;
+    EXPECT_EQ(runtime("cudaMemcpy", from, static_cast<const void*>(&number), sizeof number, 1), 0);
+    EXPECT_EQ(read(from, 0), 0);
+    EXPECT_EQ(nccl("ncclAllGather", from, to, size_t(1), i64, communicator, stream), 0);
+    EXPECT_EQ(read(to, 3), 5);
+    EXPECT_EQ(read(to, 4), 0);  // there are 4 ranks
+    EXPECT_EQ(nccl("ncclAllReduce", from, to, size_t(1), i64, add, communicator, stream), 0);
+    EXPECT_EQ(read(to, 0), 20);
+    EXPECT_EQ(nccl("ncclAllReduce", from, to, size_t(1), i64, greatest, communicator, stream), 0);
+    EXPECT_EQ(read(to, 0), 5);
+    EXPECT_EQ(runtime("cudaMemset", to, 0, size_t(8)), 0);
+    EXPECT_EQ(read(to, 0), 0);
+  });
+}
+
 TEST(Nvrtc, EveryProgramCompiles) {
   check({}, [] {
     const Library nvrtc("libnvrtc.so.12");
