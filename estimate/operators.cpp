@@ -40,7 +40,7 @@ std::vector<std::string> facts_of(const Operator& op) {
 
 std::vector<std::string> derivatives_of(const Operator& op) {
   std::vector<std::string> rows;
-  for (const Derivative& row : op.record.derivatives.rows) {
+  for (const Derivatives::Row& row : op.record.derivatives.rows()) {
     std::vector<std::string_view> of, reads;
     for (const Name& name : row.of) of.push_back(name.text);
     for (const Name& name : row.reads) reads.push_back(name.text);

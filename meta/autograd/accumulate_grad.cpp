@@ -46,7 +46,7 @@ Tensor own_sparse(Session& session, const Tensor& gradient, bool steal) {
   own->ensure_extra().coalesced = gradient->extra->coalesced;
   const BelowAutograd below(session);
   for (const Ref<TensorImpl>& part : gradient->extra->parts)
-    own->extra->parts.push_back(steal ? alias(part) : Tensor(call<"clone">(session, Tensor(part))));
+    own->extra->parts.push_back(steal ? alias(part) : call<"clone">(session, Tensor(part)));
   return own;
 }
 

@@ -245,7 +245,7 @@ class Evaluation {
     Scoped<bool> no_grad(session_.modes.grad, false);
     for (const Tensor& gradient : outgoing)
       if (gradient.defined() && !gradient.is_sparse())
-        call<"any">(session_, Tensor(call<"isnan">(session_, gradient)));
+        call<"any">(session_, call<"isnan">(session_, gradient));
   }
 
   void route(const Node& node, size_t index, Tensor gradient) {

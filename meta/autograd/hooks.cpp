@@ -30,8 +30,8 @@ GradientHook keeper_of(const Tensor& tensor) {
     const Tensor alive(const_cast<TensorImpl*>(weak.get()));
     Session& session = alive->storage->session();
     Ref<TensorImpl>& grad = alive->ensure_extra().grad;
-    grad = grad ? Tensor(call<"add.Tensor">(session, Tensor(grad), gradient))
-                : Tensor(call<"clone">(session, gradient, MemoryFormat::contiguous));
+    grad = grad ? call<"add.Tensor">(session, Tensor(grad), gradient)
+                : call<"clone">(session, gradient, MemoryFormat::contiguous);
     return {};
   };
 }

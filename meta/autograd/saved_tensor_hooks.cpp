@@ -43,9 +43,8 @@ std::shared_ptr<SavedTensorHooks> save_on_host(Session& session, bool pinned) {
   auto hooks = std::make_shared<SavedTensorHooks>();
   hooks->pack = [&session, pinned](const Tensor& tensor) -> Ref<Counted> {
     if (!pinned) {
-      Tensor copy = tensor.device() == kHost
-                        ? tensor
-                        : Tensor(call<"_to_copy">(session, tensor, Value(), Value(), kHost));
+      Tensor copy =
+          tensor.device() == kHost ? tensor : call<"_to_copy">(session, tensor, Value(), Value(), kHost);
       return make<OnHost>(std::move(copy), tensor.device());
     }
     Tensor copy =

@@ -85,11 +85,10 @@ struct Call {
   [[noreturn]] void error(std::string_view message) const;
 };
 
-/// Results of `call`: one tensor, or several values.
+/// Results of `call_all`.
 class Results {
  public:
   explicit Results(ResultList list) : list_(std::move(list)) {}
-  operator Tensor() && { return list_[0].take_tensor(); }
   Tensor operator[](size_t i) const { return list_[i].tensor(); }
   const Value& value(size_t i = 0) const { return list_[i]; }
   const Value::Tensors& tensors() const { return list_[0].tensors(); }
@@ -100,16 +99,38 @@ class Results {
   ResultList list_;
 };
 
-/// Calls an operator. `given` are arguments from the first on; the rest take the schema's defaults.
-/// Numbers given for tensors become wrapped host scalars. Errors name the operator and the module.
+/// Calls an operator. `given` are arguments from the first on, which are moved from; the rest take the
+/// schema's defaults. Numbers given for tensors become wrapped host scalars. Errors name the operator and the
+/// module.
 Results invoke(Session& session, const Operator& op, std::span<Value> given);
 
-const Operator& operator_at(const Session& session, uint32_t slot);
+/// The arguments of one call on their way to it: who takes them destroys them, so that each of the many calls
+/// in formulas is a few instructions.
+template <size_t count>
+union GivenArguments {
+  template <class... Arguments>
+  explicit GivenArguments(Arguments&&... arguments) noexcept
+      : values{Value(std::forward<Arguments>(arguments))...} {}
+  ~GivenArguments() {}
+  Value values[count];
+};
 
+/// Calls the operator in a slot, whose only result is a tensor; takes the arguments.
+Tensor call_slot(Session& session, uint32_t slot, Value* given, size_t count);
+/// Calls the operator in a slot for all that it returns; takes the arguments.
+Results call_slot_for_all(Session& session, uint32_t slot, Value* given, size_t count);
+
+/// Calls an operator that returns one tensor.
 template <FixedString name, class... Arguments>
-Results call(Session& session, Arguments&&... arguments) {
-  std::array<Value, sizeof...(Arguments)> given{Value(std::forward<Arguments>(arguments))...};
-  return invoke(session, operator_at(session, slot_of<name>), given);
+Tensor call(Session& session, Arguments&&... arguments) {
+  GivenArguments<sizeof...(Arguments)> given(std::forward<Arguments>(arguments)...);
+  return call_slot(session, slot_of<name, SlotUse::one_tensor>, given.values, sizeof...(Arguments));
+}
+/// Calls an operator that returns several values, a list, a number or nothing.
+template <FixedString name, class... Arguments>
+Results call_all(Session& session, Arguments&&... arguments) {
+  GivenArguments<sizeof...(Arguments)> given(std::forward<Arguments>(arguments)...);
+  return call_slot_for_all(session, slot_of<name, SlotUse::all_results>, given.values, sizeof...(Arguments));
 }
 
 /// Runs a scope below autograd and autocast, as kernels and the engine's own copies do.

@@ -189,6 +189,24 @@ Results invoke(Session& session, const Operator& op, std::span<Value> given) {
   return Results(std::move(call.results));
 }
 
-const Operator& operator_at(const Session& session, uint32_t slot) { return session.registry.at_slot(slot); }
+namespace {
+
+// Destroys what a call was given.
+struct Taken {
+  std::span<Value> values;
+  ~Taken() { std::destroy(values.begin(), values.end()); }
+};
+
+}  // namespace
+
+Tensor call_slot(Session& session, uint32_t slot, Value* given, size_t count) {
+  const Taken taken{{given, count}};
+  return invoke(session, session.registry.at_slot(slot), taken.values).list()[0].take_tensor();
+}
+
+Results call_slot_for_all(Session& session, uint32_t slot, Value* given, size_t count) {
+  const Taken taken{{given, count}};
+  return invoke(session, session.registry.at_slot(slot), taken.values);
+}
 
 }  // namespace metaprof

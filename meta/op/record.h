@@ -2,11 +2,14 @@
 // The record of an operator: everything that the project knows about it, in one place. Families of operators
 // (meta/ops) are lists of these.
 
+#include <array>
 #include <concepts>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "core/fixed_list.h"
 #include "meta/op/schema.h"
 
 namespace metaprof {
@@ -25,11 +28,11 @@ struct FlopCount {
 /// device. A composite operator has a body instead, which calls other operators.
 struct Meta {
   template <std::convertible_to<void (*)(Call&)> Function>
-  Meta(Function run) : run(run) {}
+  constexpr Meta(Function run) : run(run) {}
   void (*run)(Call&);
   bool composite = false;
 };
-inline Meta composite(void (*body)(Call&)) {
+constexpr Meta composite(void (*body)(Call&)) {
   Meta meta(body);
   meta.composite = true;
   return meta;
@@ -38,26 +41,34 @@ inline Meta composite(void (*body)(Call&)) {
 /// What a device does beyond allocating the results: a small function that does what the framework's host
 /// code does, in its order. Without one, results are allocated in order.
 struct Kernel {
-  DeviceType device;
-  void (*run)(Call&);
+  DeviceType device = DeviceType::cpu;
+  void (*run)(Call&) = nullptr;
 };
+using Kernels = FixedList<Kernel, 2>;
 
 /// A derivative formula: a function that gives all gradients of its row, or a lambda that gives the only one.
 struct Formula {
   using Function = Gradients (*)(Backward&);
+  constexpr Formula() = default;
   template <std::convertible_to<Function> F>
-  Formula(F formula) : run(formula) {}
+  constexpr Formula(F formula) : run(formula) {}
   template <class F>
-  requires std::is_empty_v<F> && std::invocable<F, Backward&> &&(!std::convertible_to<F, Function>)Formula(F)
-      : run([](Backward& backward) -> Gradients { return {Tensor(F{}(backward))}; }) {}
-  Function run;
+  requires std::is_empty_v<F> && std::invocable<F, Backward&> &&
+      (!std::convertible_to<F, Function>)constexpr Formula(F)
+      : run([](Backward& backward) { return only_gradient(F{}(backward)); }) {}
+  Function run = nullptr;
+
+ private:
+  static Gradients only_gradient(Tensor gradient);
 };
+
+using Names = FixedList<Name, 12>;
 
 /// One row of the derivative table: gradients `of` these arguments by a formula that `reads` the data of
 /// these arguments and results. Geometry and plain values are free to read.
 struct Derivative {
-  std::vector<Name> of;
-  std::vector<Name> reads;
+  Names of;
+  Names reads;
   Formula formula;
 };
 
@@ -66,21 +77,55 @@ inline constexpr NotDifferentiable not_differentiable;
 struct ByBody {};
 inline constexpr ByBody by_body;  ///< a composite's derivative is that of the operators it calls
 
-struct Derivatives {
-  Derivatives(NotDifferentiable) {}
-  Derivatives(ByBody) {}
-  Derivatives(std::initializer_list<Derivative> rows) : rows(rows) {}
-  std::vector<Derivative> rows;
+/// The derivative table of an operator. Names of all rows lie together: most rows have one or two.
+class Derivatives {
+ public:
+  /// A row of the table, as `Derivative`.
+  struct Row {
+    std::span<const Name> of, reads;
+    Formula formula;
+  };
+
+  constexpr Derivatives() = default;
+  constexpr Derivatives(NotDifferentiable) {}
+  constexpr Derivatives(ByBody) {}
+  constexpr Derivatives(std::initializer_list<Derivative> rows) {
+    for (const Derivative& row : rows) {
+      for (const Name& name : row.of) names_.push_back(name);
+      for (const Name& name : row.reads) names_.push_back(name);
+      rows_.push_back({.formula = row.formula,
+                       .of = static_cast<uint8_t>(row.of.size()),
+                       .reads = static_cast<uint8_t>(row.reads.size())});
+    }
+  }
+
+  std::vector<Row> rows() const {
+    std::vector<Row> rows;
+    const Name* name = names_.begin();
+    for (const Lengths& lengths : rows_) {
+      rows.push_back({{name, lengths.of}, {name + lengths.of, lengths.reads}, lengths.formula});
+      name += lengths.of + lengths.reads;
+    }
+    return rows;
+  }
+
+ private:
+  struct Lengths {
+    Formula formula;
+    uint8_t of = 0, reads = 0;
+  };
+  FixedList<Lengths, 8> rows_;
+  FixedList<Name, 20> names_;
 };
 
 struct Free {};
 inline constexpr Free free_of_flops;  ///< moves data or makes it, computes nothing
 
 struct FlopsRule {
-  FlopsRule(Free) {}
-  FlopsRule(ByBody) {}
+  constexpr FlopsRule(Free) {}
+  constexpr FlopsRule(ByBody) {}
   template <std::convertible_to<FlopCount (*)(const Call&)> Function>
-  FlopsRule(Function count) : count(count) {}
+  constexpr FlopsRule(Function count) : count(count) {}
   FlopCount (*count)(const Call&) = nullptr;
 };
 
@@ -105,28 +150,78 @@ struct Facts {
   bool writes_each_once = false;  ///< its target may not overlap itself, as that of `name_` (in_place_too)
 };
 
+/// Arguments of calls, as text: "f32[2,3] f32[3] 1".
+using Examples = FixedList<std::string_view, 6>;
+
 struct Op {
   std::string_view schema;   ///< as the framework spells it
   std::string_view summary;  ///< one line, in maths
   Meta meta;
-  std::vector<Kernel> kernels;
+  Kernels kernels;
   Derivatives derivatives;
   FlopsRule flops;
-  std::vector<std::string_view> examples;  ///< run by every contract test: "f32[2,3] f32[3] 1"
+  Examples examples;  ///< run by every contract test
   Facts facts = {};
 };
 
 /// A composite: `body` calls other operators, and derivatives and FLOPs are theirs.
-inline Op composite_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                       std::vector<std::string_view> examples, const Facts& facts = {}) {
+constexpr Op composite_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                          const Examples& examples, const Facts& facts = {}) {
   return {.schema = schema,
           .summary = summary,
           .meta = composite(body),
           .kernels = {},
           .derivatives = by_body,
           .flops = by_body,
-          .examples = std::move(examples),
+          .examples = examples,
           .facts = facts};
 }
+
+/// The same record with another name for its node, …
+constexpr Op node_named(std::string_view node, Op op) {
+  op.facts.node = node;
+  return op;
+}
+/// … without `name_`, …
+constexpr Op only_functional(Op op) {
+  op.facts.in_place_too = false;
+  return op;
+}
+/// … with a rule of autocast, …
+constexpr Op under_autocast(Autocast rule, Op op) {
+  op.facts.autocast = rule;
+  return op;
+}
+constexpr Op fp32_under_autocast(Op op) { return under_autocast(Autocast::fp32, op); }
+/// … with another meta function, …
+constexpr Op with_meta(Meta meta, Op op) {
+  op.meta = meta;
+  return op;
+}
+/// … with what the GPU's host code does, …
+constexpr Op on_cuda(void (*run)(Call&), Op op) {
+  op.kernels = {{DeviceType::cuda, run}};
+  return op;
+}
+/// … counted by this rule, …
+constexpr Op with_flops(FlopsRule flops, Op op) {
+  op.flops = flops;
+  return op;
+}
+/// … with this example only.
+constexpr Op with_example(std::string_view example, Op op) {
+  op.examples = {example};
+  return op;
+}
+
+/// One table of several.
+template <size_t... sizes>
+constexpr auto joined(const std::array<Op, sizes>&... tables) {
+  return std::apply([](const auto&... op) { return std::array{op...}; }, std::tuple_cat(tables...));
+}
+
+/// Records that stand together, and all of a file.
+using Records = std::span<const Op>;
+using Tables = std::span<const Records>;
 
 }  // namespace metaprof

@@ -8,9 +8,14 @@
 namespace metaprof {
 namespace {
 
-std::vector<std::string_view>& slots() {
-  static std::vector<std::string_view> names;  // filled before main begins, then only read
-  return names;
+std::vector<Slot>& slot_list() {
+  static std::vector<Slot> slots;  // filled before main begins, then only read
+  return slots;
+}
+
+std::string full_name(const Slot& slot) {
+  const bool spelled_out = slot.name.find("::") != std::string_view::npos;
+  return spelled_out ? std::string(slot.name) : "aten::" + std::string(slot.name);
 }
 
 // "native_layer_norm" → "NativeLayerNorm", "_log_softmax" → "LogSoftmax", "add_" → "Add", "log1p" → "Log1P":
@@ -53,11 +58,12 @@ int8_t guard_for(const Operator& op, int argument) {
     if (a.is_tensors()) return -1;
   if (schema.name.find("backward") != std::string::npos) return -1;
   size_t targets = 0;
-  for (const Derivative& row : op.record.derivatives.rows) targets += row.of.size();
+  for (const Derivatives::Row& row : op.record.derivatives.rows()) targets += row.of.size();
   if (targets <= 1) return -1;
   if (schema.arguments[size_t(argument)].optional) return -1;
-  const Derivative* reader = nullptr;
-  for (const Derivative& row : op.record.derivatives.rows) {
+  const Derivatives::Row* reader = nullptr;
+  const std::vector<Derivatives::Row> rows = op.record.derivatives.rows();
+  for (const Derivatives::Row& row : rows) {
     for (Name name : row.reads) {
       if (name.hash != schema.arguments[size_t(argument)].hash) continue;
       if (reader) return -1;
@@ -102,7 +108,7 @@ size_t plan_saved(Operator& op, Name name) {
 // (recorded: `shapes/order`).
 void plan_all_saved(Operator& op) {
   std::vector<Name> reads;
-  for (const Derivative& row : op.record.derivatives.rows)
+  for (const Derivatives::Row& row : op.record.derivatives.rows())
     reads.insert(reads.end(), row.reads.begin(), row.reads.end());
   auto key = [&](Name name) { return std::pair(op.schema.find(name.hash) < 0, name.text); };
   std::sort(reads.begin(), reads.end(), [&](Name a, Name b) { return key(a) < key(b); });
@@ -111,22 +117,21 @@ void plan_all_saved(Operator& op) {
 
 void plan_derivatives(Operator& op) {
   plan_all_saved(op);
-  std::vector<const Derivative*> rows;
-  for (const Derivative& row : op.record.derivatives.rows) rows.push_back(&row);
+  std::vector<Derivatives::Row> rows = op.record.derivatives.rows();
   // Formulas run by the (first) target's name, in alphabetical order.
-  auto first_name = [](const Derivative* row) { return row->of.front().text; };
-  std::stable_sort(rows.begin(), rows.end(), [&](auto* a, auto* b) { return first_name(a) < first_name(b); });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.of.front().text < b.of.front().text; });
   std::vector<uint8_t> differentiable;
-  for (const Derivative* row : rows) {
+  for (const Derivatives::Row& row : rows) {
     RowPlan plan;
-    plan.formula = row->formula.run;
-    for (Name name : row->of) {
+    plan.formula = row.formula.run;
+    for (Name name : row.of) {
       const int index = op.schema.find(name.hash);
       if (index < 0) fail("record of {}: a derivative of '{}', which is no argument", op.name, name.text);
       plan.targets.push_back(static_cast<uint8_t>(index));
       differentiable.push_back(static_cast<uint8_t>(index));
     }
-    for (Name name : row->reads) plan.saved.push_back(static_cast<uint8_t>(plan_saved(op, name)));
+    for (Name name : row.reads) plan.saved.push_back(static_cast<uint8_t>(plan_saved(op, name)));
     op.rows.push_back(std::move(plan));
   }
   std::sort(differentiable.begin(), differentiable.end());
@@ -135,27 +140,40 @@ void plan_derivatives(Operator& op) {
 
 }  // namespace
 
-uint32_t register_slot(std::string_view name) {
-  slots().push_back(name);
-  return static_cast<uint32_t>(slots().size() - 1);
+Gradients Formula::only_gradient(Tensor gradient) {
+  Gradients gradients;
+  gradients.push_back(std::move(gradient));
+  return gradients;
 }
 
-const std::vector<std::string_view>& slot_names() { return slots(); }
+uint32_t register_slot(Slot slot) {
+  slot_list().push_back(slot);
+  return static_cast<uint32_t>(slot_list().size() - 1);
+}
 
-Registry::Registry(std::vector<Op> records) {
-  for (Op& record : records) {
-    const bool in_place_too = record.facts.in_place_too;
-    if (in_place_too) add(record, true);
-    add(std::move(record), false);
+const std::vector<Slot>& slots() { return slot_list(); }
+
+Registry::Registry(std::span<const Records> tables) {
+  for (Records records : tables) {
+    for (const Op& record : records) {
+      if (record.facts.in_place_too) add(record, true);
+      add(record, false);
+    }
   }
   for (const auto& op : operators_) {
     if (!by_name_.emplace(op->name, op.get()).second) fail("operator {} has two records", op->name);
   }
-  for (std::string_view name : slot_names()) by_slot_.push_back(find("aten::" + std::string(name)));
+  for (const Slot& slot : slots()) {
+    const Operator* op = find(full_name(slot));
+    if (op && slot.use == SlotUse::one_tensor &&
+        (op->schema.returns.size() != 1 || !op->schema.returns[0].is_tensor()))
+      fail("{} is called for one tensor, but does not return one", op->name);
+    by_slot_.push_back(op);
+  }
 }
 
-void Registry::add(Op record, bool in_place) {
-  auto op = std::make_unique<Operator>(std::move(record));
+void Registry::add(const Op& record, bool in_place) {
+  auto op = std::make_unique<Operator>(record);
   op->schema = parse_schema(op->record.schema);
   if (in_place) op->schema = in_place_schema(std::move(op->schema));
   op->in_place = in_place;
@@ -181,7 +199,7 @@ const Operator* Registry::find(std::string_view name) const {
 }
 
 void Registry::missing(uint32_t slot) {
-  fail("operator aten::{} is called, but has no record", slot_names()[slot]);
+  fail("operator {} is called, but has no record", full_name(slots()[slot]));
 }
 
 }  // namespace metaprof

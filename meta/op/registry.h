@@ -27,9 +27,9 @@ struct RowPlan {
 
 /// A record and what follows from it.
 struct Operator {
-  explicit Operator(Op record) : record(std::move(record)) {}
+  explicit Operator(const Op& record) : record(record) {}
 
-  Op record;
+  const Op& record;
   Schema schema;
   std::string name;       ///< "aten::add.Tensor"
   std::string node_name;  ///< "AddBackward0"
@@ -52,7 +52,8 @@ struct Operator {
 
 class Registry {
  public:
-  explicit Registry(std::vector<Op> records);
+  /// Records must outlive the registry.
+  explicit Registry(std::span<const Records> tables);
   Registry(const Registry&) = delete;
 
   /// The operator of this name ("aten::add.Tensor"), or null.
@@ -66,7 +67,7 @@ class Registry {
   }
 
  private:
-  void add(Op record, bool in_place);
+  void add(const Op& record, bool in_place);
   [[noreturn]] static void missing(uint32_t slot);
 
   std::vector<std::unique_ptr<Operator>> operators_;
@@ -74,9 +75,16 @@ class Registry {
   std::vector<const Operator*> by_slot_;
 };
 
-/// Names that the program's code calls, numbered before main begins.
-uint32_t register_slot(std::string_view name);
-const std::vector<std::string_view>& slot_names();
+/// How code calls an operator: for its only result, which is a tensor, or for all that it returns.
+enum class SlotUse : uint8_t { one_tensor, all_results };
+
+/// An operator that the program's code calls. Numbered before main begins.
+struct Slot {
+  std::string_view name;  ///< "add.Tensor": of `aten` if it has no namespace
+  SlotUse use;
+};
+uint32_t register_slot(Slot slot);
+const std::vector<Slot>& slots();
 
 template <size_t N>
 struct FixedString {
@@ -86,7 +94,7 @@ struct FixedString {
 };
 template <FixedString name>
 inline constexpr auto kept_name = name;
-template <FixedString name>
-inline const uint32_t slot_of = register_slot(kept_name<name>.view());
+template <FixedString name, SlotUse use>
+inline const uint32_t slot_of = register_slot({kept_name<name>.view(), use});
 
 }  // namespace metaprof

@@ -22,9 +22,10 @@ constexpr uint32_t name_hash(std::string_view name) {
 
 /// The name of an argument or result. Two names of one schema never share a hash (checked when it is parsed).
 struct Name {
+  constexpr Name() = default;
   consteval Name(const char* text) : text(text), hash(name_hash(text)) {}
   std::string_view text;
-  uint32_t hash;
+  uint32_t hash = 0;
 };
 
 enum class Type : uint8_t {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/pointwise.h"
-#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 namespace {
@@ -22,7 +22,7 @@ void prelu_body(Call& c) {
     if (self.dim() > 1) sizes[1] = weight.numel();
     broadcast = reshape(weight, sizes);
   }
-  c.result(Tensor(call<"_prelu_kernel">(c.session, self, broadcast)));
+  c.result(call<"_prelu_kernel">(c.session, self, broadcast));
 }
 
 // The order of dimensions is first that of self (native/Activation.cpp, _prelu_kernel_backward).
@@ -33,30 +33,55 @@ void prelu_backward_meta(Call& c) {
   elementwise(c, {&self, &weight, &grad}, dtype);
 }
 
-void add_prelu(std::vector<Op>& ops) {
-  ops.push_back(composite_of("prelu(Tensor self, Tensor weight) -> Tensor",
-                             "self where self > 0, else weight · self", prelu_body,
-                             {"f32[2,3] f32[3]", "f32[2,3] f32[1]", "f32[4] f32[]"}));
-  ops.back().facts.autocast = Autocast::lower_precision;
-  ops.push_back(only_functional(function_of_two(
-      "_prelu_kernel(Tensor self, Tensor weight) -> Tensor", "self where self > 0, else weight · self",
-      [](Call& c) { c.output_like(c.tensor("self")); },
-      {{{"self", "weight"},
-        {"self", "weight"},
-        [](Backward& b) -> Gradients {
-          auto gradients = call<"_prelu_kernel_backward">(b.session, b.grad(), b("self"), b("weight"));
-          return {gradients[0], gradients[1]};
-        }}},
-      {"f32[2,3] f32[1,3]"})));
-  ops.push_back({.schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> "
-                           "(Tensor, Tensor)",
-                 .summary = "gradients of prelu; that of the weight for each element",
-                 .meta = prelu_backward_meta,
-                 .kernels = {},
-                 .derivatives = prelu_twice(),
-                 .flops = elementwise_flops<2>,
-                 .examples = {"f32[2,3] f32[2,3] f32[1,3]"}});
+Tensor prelu_of_gradient(Backward& b) {
+  const Tensor &self = b("self"), &of_self = b.grad(0), &of_weight = b.grad(1);
+  if (!of_self.defined()) {
+    const Tensor below = of_weight * self, zero = zeros_of(self, Sizes{});
+    return where(ge(self, 0), zero, below);
+  }
+  Tensor below = of_self * b("weight");
+  if (of_weight.defined()) below = below + of_weight * self;
+  return where(ge(self, 0), of_self, below);
 }
+
+// The slope times what the other result asks for.
+Tensor prelu_below(Backward& b, const Tensor& gradient) {
+  const Tensor& self = b("self");
+  if (!gradient.defined()) return zeros_like(self);
+  const Tensor below = b("grad_output") * gradient, zero = zeros_of(self, Sizes{});
+  return where(ge(self, 0), zero, below);
+}
+
+constexpr Derivatives prelu_twice() {
+  return {{{"grad_output"}, {"self", "weight"}, [](Backward& b) { return prelu_of_gradient(b); }},
+          {{"self"}, {"grad_output", "self"}, [](Backward& b) { return prelu_below(b, b.grad(1)); }},
+          {{"weight"}, {"grad_output", "self"}, [](Backward& b) { return prelu_below(b, b.grad(0)); }}};
+}
+
+constexpr Op kPrelu[] = {
+    under_autocast(
+        Autocast::lower_precision,
+        composite_of("prelu(Tensor self, Tensor weight) -> Tensor", "self where self > 0, else weight · self",
+                     prelu_body, {"f32[2,3] f32[3]", "f32[2,3] f32[1]", "f32[4] f32[]"})),
+    only_functional(function_of_two(
+        "_prelu_kernel(Tensor self, Tensor weight) -> Tensor", "self where self > 0, else weight · self",
+        [](Call& c) { c.output_like(c.tensor("self")); },
+        {{{"self", "weight"},
+          {"self", "weight"},
+          [](Backward& b) -> Gradients {
+            Results gradients =
+                call_all<"_prelu_kernel_backward">(b.session, b.grad(), b("self"), b("weight"));
+            return {gradients[0], gradients[1]};
+          }}},
+        {"f32[2,3] f32[1,3]"})),
+    {.schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> "
+               "(Tensor, Tensor)",
+     .summary = "gradients of prelu; that of the weight for each element",
+     .meta = prelu_backward_meta,
+     .kernels = {},
+     .derivatives = prelu_twice(),
+     .flops = elementwise_flops<2>,
+     .examples = {"f32[2,3] f32[2,3] f32[1,3]"}}};
 
 // --- glu
 
@@ -69,36 +94,72 @@ Sizes half_of(const Call& c) {
   return sizes;
 }
 
-void add_glu(std::vector<Op>& ops) {
-  ops.push_back({.schema = "glu(Tensor self, int dim=-1) -> Tensor",
-                 .summary = "first half · sigmoid(second half)",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       // The halves are views; the result has their order of dimensions.
-                       const Tensor half = alias(self, half_of(c), self.strides(), self->offset);
-                       elementwise(c, {&half, &half}, self.dtype());
-                     },
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"self"},
-                                  [](Backward& b) {
-                                    return call<"glu_backward">(b.session, b.grad(), b("self"), b["dim"]);
-                                  }}},
-                 .flops = elementwise_flops<2>,
-                 .examples = {"f32[2,6]", "f32[4,3] 0"}});
-  ops.push_back({.schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
-                 .summary = "gradient of glu",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       c.output(self.sizes(), self.dtype());
-                     },
-                 .kernels = {},
-                 .derivatives = glu_twice(),
-                 .flops = elementwise_flops<4>,
-                 .examples = {"f32[2,3] f32[2,6] -1"}});
+Tensor glu_of_gradient(Backward& b) {
+  const Tensor& self = b("self");
+  const int64_t dim = wrap_dim(b.integer("dim"), self.dim());
+  Sizes half = self.sizes();
+  const int64_t size = half[size_t(dim)] /= 2;
+  Tensor both;
+  {
+    const Tensor ones = call<"ones">(b.session, half, self.dtype(), Value(), self.device());
+    const Tensor slope = call<"glu_backward">(b.session, ones, self, dim);
+    both = b.grad() * slope;
+  }
+  const Tensor second = narrow(both, dim, size, size);
+  return narrow(both, dim, 0, size) + second;
 }
+
+Tensor glu_of_self(Backward& b) {
+  const int64_t dim = b.integer("dim"), size = b("self").size(dim) / 2;
+  const Tensor &grad = b.grad(), &outer = b("grad_output");
+  const Tensor first = narrow(b("self"), dim, 0, size);
+  const Tensor gate = sigmoid(narrow(b("self"), dim, size, size));
+  const Tensor rest = 1 - gate;
+  const Tensor slope = gate * rest;
+  const Tensor grad_first = narrow(grad, dim, 0, size), grad_second = narrow(grad, dim, size, size);
+  const Tensor scaled_first = grad_second * first;
+  const Tensor of_first = grad_second * outer * slope;
+  const Tensor fall = gate * slope;
+  const Tensor bend = slope * rest - fall;
+  const Tensor across = grad_first * outer * slope;
+  const Tensor of_second = scaled_first * outer * bend + across;
+  return call<"cat">(b.session, Value::Tensors{of_first, of_second}, dim);
+}
+
+constexpr Derivatives glu_twice() {
+  return {{{"grad_output"}, {"self"}, [](Backward& b) { return glu_of_gradient(b); }},
+          {{"self"}, {"grad_output", "self"}, [](Backward& b) { return glu_of_self(b); }}};
+}
+
+constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
+                        .summary = "first half · sigmoid(second half)",
+                        .meta =
+                            [](Call& c) {
+                              const Tensor& self = c.tensor("self");
+                              // The halves are views; the result has their order of dimensions.
+                              const Tensor half = alias(self, half_of(c), self.strides(), self->offset);
+                              elementwise(c, {&half, &half}, self.dtype());
+                            },
+                        .kernels = {},
+                        .derivatives = {{{"self"},
+                                         {"self"},
+                                         [](Backward& b) {
+                                           return call<"glu_backward">(b.session, b.grad(), b("self"),
+                                                                       b["dim"]);
+                                         }}},
+                        .flops = elementwise_flops<2>,
+                        .examples = {"f32[2,6]", "f32[4,3] 0"}},
+                       {.schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+                        .summary = "gradient of glu",
+                        .meta =
+                            [](Call& c) {
+                              const Tensor& self = c.tensor("self");
+                              c.output(self.sizes(), self.dtype());
+                            },
+                        .kernels = {},
+                        .derivatives = glu_twice(),
+                        .flops = elementwise_flops<4>,
+                        .examples = {"f32[2,3] f32[2,6] -1"}}};
 
 // --- rrelu
 
@@ -128,99 +189,116 @@ void rrelu_backward_meta(Call& c) {
   elementwise(c, {&first, &grad}, result_type({&first, &grad}));
 }
 
-void add_rrelu(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-      "Generator? generator=None) -> Tensor",
-      "leaky_relu with random slopes",
-      [](Call& c) {
-        c.result(Tensor(call<"rrelu_with_noise">(c.session, c.tensor("self"), contiguous_noise(c), c["lower"],
-                                                 c["upper"], c["training"], c["generator"])));
-      },
-      {"f32[2,3]"}));
-  ops.push_back(composite_of(
-      "rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-      "Generator? generator=None) -> Tensor(a!)",
-      "self := rrelu(self)",
-      [](Call& c) {
-        c.result(Tensor(call<"rrelu_with_noise_">(c.session, c.tensor("self"), contiguous_noise(c),
-                                                  c["lower"], c["upper"], c["training"], c["generator"])));
-      },
-      {"f32[2,3]"}));
-  ops.push_back(
-      {.schema = "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
-                 "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
-       .summary = "leaky_relu with the slopes in noise",
-       .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-       .kernels = {{DeviceType::cuda, rrelu_cuda}},
-       .derivatives = {{{"self"}, {"noise", "self"}, [](Backward& b) { return rrelu_gradient<false>(b); }}},
-       .flops = elementwise_flops<1>,
-       .examples = {"f32[2,3] f32[2,3]"},
-       .facts = {.random = true}});
-  ops.push_back(
-      {.schema = "rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
-                 "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)",
-       .summary = "self := leaky_relu(self) with the slopes in noise",
-       .meta = self_meta,
-       .kernels = {{DeviceType::cuda, rrelu_cuda}},
-       .derivatives = {{{"self"}, {"noise", "result"}, [](Backward& b) { return rrelu_gradient<true>(b); }}},
-       .flops = elementwise_flops<1>,
-       .examples = {"f32[2,3] f32[2,3]"},
-       .facts = {.node = "RreluWithNoiseBackward1", .random = true}});
-  ops.push_back({.schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar "
-                           "lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
-                 .summary = "grad · slope",
-                 .meta = rrelu_backward_meta,
-                 .kernels = {},
-                 .derivatives = rrelu_twice(),
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3] f32[2,3] f32[2,3] 0.1 0.3 False False"}});
+constexpr Derivatives rrelu_twice() {
+  return {{{"grad_output"},
+           {"self", "noise"},
+           [](Backward& b) {
+             return call<"rrelu_with_noise_backward">(b.session, b.grad(), b("self"), b("noise"), b["lower"],
+                                                      b["upper"], b["training"], false);
+           }},
+          {{"self"}, {}, [](Backward& b) { return zeros_like(b.grad()); }}};
 }
+
+constexpr Op kRrelu[] = {
+    composite_of(
+        "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+        "Generator? generator=None) -> Tensor",
+        "leaky_relu with random slopes",
+        [](Call& c) {
+          c.result(call<"rrelu_with_noise">(c.session, c.tensor("self"), contiguous_noise(c), c["lower"],
+                                            c["upper"], c["training"], c["generator"]));
+        },
+        {"f32[2,3]"}),
+    composite_of(
+        "rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+        "Generator? generator=None) -> Tensor(a!)",
+        "self := rrelu(self)",
+        [](Call& c) {
+          c.result(call<"rrelu_with_noise_">(c.session, c.tensor("self"), contiguous_noise(c), c["lower"],
+                                             c["upper"], c["training"], c["generator"]));
+        },
+        {"f32[2,3]"}),
+    {.schema = "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
+               "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
+     .summary = "leaky_relu with the slopes in noise",
+     .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+     .kernels = {{DeviceType::cuda, rrelu_cuda}},
+     .derivatives = {{{"self"}, {"noise", "self"}, [](Backward& b) { return rrelu_gradient<false>(b); }}},
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] f32[2,3]"},
+     .facts = {.random = true}},
+    {.schema = "rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
+               "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)",
+     .summary = "self := leaky_relu(self) with the slopes in noise",
+     .meta = self_meta,
+     .kernels = {{DeviceType::cuda, rrelu_cuda}},
+     .derivatives = {{{"self"}, {"noise", "result"}, [](Backward& b) { return rrelu_gradient<true>(b); }}},
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] f32[2,3]"},
+     .facts = {.node = "RreluWithNoiseBackward1", .random = true}},
+    {.schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar "
+               "lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
+     .summary = "grad · slope",
+     .meta = rrelu_backward_meta,
+     .kernels = {},
+     .derivatives = rrelu_twice(),
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] f32[2,3] f32[2,3] 0.1 0.3 False False"}}};
 
 // --- log_sigmoid
 
-void add_log_sigmoid(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "log_sigmoid(Tensor self) -> Tensor", "ln sigmoid(self)",
-      [](Call& c) { c.result(call<"log_sigmoid_forward">(c.session, c.tensor("self"))[0]); }, {"f32[2,3]"}));
-  ops.push_back({.schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
-                 .summary = "ln sigmoid(self), and e^−|self| on the host, nothing on CUDA",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       c.output_like(self);
-                       if (c.on_cuda()) {
-                         c.output(Sizes{0}, self.dtype());
-                       } else {
-                         c.output(self.sizes(), self.dtype());
-                       }
-                     },
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"self", "buffer"},
-                                  [](Backward& b) {
-                                    return call<"log_sigmoid_backward">(b.session, b.grad(), b("self"),
-                                                                        b("buffer"));
-                                  }}},
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3]"},
-                 .facts = {.node = "LogSigmoidBackward0", .no_gradient_for = 0b10}});
-  ops.push_back({.schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
-                 .summary = "grad · (1 − sigmoid(self))",
-                 .meta = [](Call& c) { c.output_like(c.tensor("grad_output")); },
-                 .kernels = {},
-                 .derivatives = log_sigmoid_twice(),
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3] f32[2,3] f32[0]"}});
+Tensor log_sigmoid_of_self(Backward& b) {
+  const Tensor grad = b.grad() * b("grad_output");
+  const Tensor slope = sigmoid(b("self"));
+  return grad * (slope - 1) * slope;
 }
+
+constexpr Derivatives log_sigmoid_twice() {
+  return {
+      {{"grad_output"},
+       {"self", "buffer"},
+       [](Backward& b) { return call<"log_sigmoid_backward">(b.session, b.grad(), b("self"), b("buffer")); }},
+      {{"self"}, {"grad_output", "self"}, [](Backward& b) { return log_sigmoid_of_self(b); }}};
+}
+
+constexpr Op kLogSigmoid[] = {
+    composite_of("log_sigmoid(Tensor self) -> Tensor", "ln sigmoid(self)",
+                 [](Call& c) { c.result(call_all<"log_sigmoid_forward">(c.session, c.tensor("self"))[0]); },
+                 {"f32[2,3]"}),
+    {.schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+     .summary = "ln sigmoid(self), and e^−|self| on the host, nothing on CUDA",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           c.output_like(self);
+           if (c.on_cuda()) {
+             c.output(Sizes{0}, self.dtype());
+           } else {
+             c.output(self.sizes(), self.dtype());
+           }
+         },
+     .kernels = {},
+     .derivatives = {{{"self"},
+                      {"self", "buffer"},
+                      [](Backward& b) {
+                        return call<"log_sigmoid_backward">(b.session, b.grad(), b("self"), b("buffer"));
+                      }}},
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3]"},
+     .facts = {.node = "LogSigmoidBackward0", .no_gradient_for = 0b10}},
+    {.schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+     .summary = "grad · (1 − sigmoid(self))",
+     .meta = [](Call& c) { c.output_like(c.tensor("grad_output")); },
+     .kernels = {},
+     .derivatives = log_sigmoid_twice(),
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] f32[2,3] f32[0]"}}};
 
 }  // namespace
 
-void add_gated_activation_operators(std::vector<Op>& ops) {
-  add_prelu(ops);
-  add_glu(ops);
-  add_rrelu(ops);
-  add_log_sigmoid(ops);
+Tables gated_activation_operators() {
+  static constexpr Records tables[] = {kPrelu, kGlu, kRrelu, kLogSigmoid};
+  return tables;
 }
 
 }  // namespace metaprof

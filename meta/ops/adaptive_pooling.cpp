@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/pooling.h"
 
@@ -105,14 +105,14 @@ template <size_t dims, FixedString general>
 void mean_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = adaptive_sizes<dims>(c), wanted = spread_over(c, "output_size", dims);
-  if (wanted != Sizes(dims, 1)) return c.result(Tensor(call<general>(c.session, self, wanted)));
+  if (wanted != Sizes(dims, 1)) return c.result(call<general>(c.session, self, wanted));
   Sizes last;
   for (int64_t d = 1; d <= int64_t(dims); ++d) last.push_back(-d);
   const Tensor out = call<"mean.dim">(c.session, self, last, true);
   if (!suggests_channels_last(self.sizes(), self.strides())) return c.result(out);
   Sizes strides(dims + 2, self.size(1));
   strides[1] = 1;
-  c.result(Tensor(call<"as_strided_">(c.session, out, sizes, strides)));
+  c.result(call<"as_strided_">(c.session, out, sizes, strides));
 }
 
 Tensor squeezed(Call& c, const Tensor& t) { return call<"squeeze.dim">(c.session, t, -2); }
@@ -126,7 +126,7 @@ void mean_1d_body(Call& c) {
 void max_1d_body(Call& c) {
   adaptive_sizes<1>(c);
   const Sizes size{1, c.ints("output_size")[0]};
-  Results both = call<"adaptive_max_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), size);
+  Results both = call_all<"adaptive_max_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), size);
   const Tensor indices = squeezed(c, both[1]);
   c.result(squeezed(c, both[0]));
   c.result(indices);
@@ -135,16 +135,16 @@ void max_1d_body(Call& c) {
 // Where the output is 1 per dimension and what each element is compared with: the input once.
 template <FixedString backward>
 Gradients mean_gradient(Backward& b) {
-  return {Tensor(call<backward>(b.session, b.grad(), b("self")))};
+  return {call<backward>(b.session, b.grad(), b("self"))};
 }
 template <FixedString backward>
 Gradients max_gradient(Backward& b) {
-  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b("result1")))};
+  return {call<backward>(b.session, b.grad(), b("self"), b("result1"))};
 }
 template <FixedString forward, size_t dims>
 Gradients mean_gradient_gradient(Backward& b) {
   const Sizes& sizes = b.sizes("grad_output");
-  return {Tensor(call<forward>(b.session, b.grad(), Sizes(sizes.end() - int64_t(dims), sizes.end())))};
+  return {call<forward>(b.session, b.grad(), Sizes(sizes.end() - int64_t(dims), sizes.end()))};
 }
 template <size_t dims>
 Gradients max_gradient_gradient(Backward& b) {
@@ -152,22 +152,20 @@ Gradients max_gradient_gradient(Backward& b) {
 }
 Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
 
-void add_wrappers(std::vector<Op>& ops) {
-  const std::string_view mean = "means over windows that cover the input evenly";
-  ops.push_back(composite_of("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean,
-                             mean_1d_body, {"f32[2,3,8] 3"}));
-  ops.push_back(composite_of("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", mean,
-                             mean_body<2, "_adaptive_avg_pool2d">, {"f32[2,3,8,8] (3 2)"}));
-  ops.push_back(composite_of("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", mean,
-                             mean_body<3, "_adaptive_avg_pool3d">, {"f32[1,2,4,4,4] 1"}));
-  ops.push_back(composite_of("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
-                             "maxima over windows that cover the input evenly", max_1d_body,
-                             {"f32[2,3,8] 3"}));
-}
+constexpr std::string_view mean = "means over windows that cover the input evenly";
+constexpr Op kWrappers[] = {
+    composite_of("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean, mean_1d_body,
+                 {"f32[2,3,8] 3"}),
+    composite_of("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", mean,
+                 mean_body<2, "_adaptive_avg_pool2d">, {"f32[2,3,8,8] (3 2)"}),
+    composite_of("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", mean,
+                 mean_body<3, "_adaptive_avg_pool3d">, {"f32[1,2,4,4,4] 1"}),
+    composite_of("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+                 "maxima over windows that cover the input evenly", max_1d_body, {"f32[2,3,8] 3"})};
 
 template <size_t dims>
-Op mean_operator(std::string_view schema, std::string_view example, std::string_view node,
-                 Gradients (*gradient)(Backward&)) {
+constexpr Op mean_operator(std::string_view schema, std::string_view example, std::string_view node,
+                           Formula gradient) {
   return {.schema = schema,
           .summary = "adaptive mean to more than one position",
           .meta = mean_meta<dims>,
@@ -179,8 +177,8 @@ Op mean_operator(std::string_view schema, std::string_view example, std::string_
 }
 
 template <size_t dims>
-Op mean_gradient_operator(std::string_view schema, std::string_view example, std::string_view node,
-                          Gradients (*gradient)(Backward&)) {
+constexpr Op mean_gradient_operator(std::string_view schema, std::string_view example, std::string_view node,
+                                    Formula gradient) {
   return {.schema = schema,
           .summary = "the gradient spread over each window",
           .meta = gradient_meta<dims>,
@@ -192,8 +190,8 @@ Op mean_gradient_operator(std::string_view schema, std::string_view example, std
 }
 
 template <size_t dims>
-Op max_operator(std::string_view schema, std::string_view example, std::string_view node,
-                Gradients (*gradient)(Backward&)) {
+constexpr Op max_operator(std::string_view schema, std::string_view example, std::string_view node,
+                          Formula gradient) {
   return {.schema = schema,
           .summary = "maxima over windows that cover the input evenly, and where they were",
           .meta = max_meta<dims>,
@@ -205,7 +203,7 @@ Op max_operator(std::string_view schema, std::string_view example, std::string_v
 }
 
 template <size_t dims>
-Op max_gradient_operator(std::string_view schema, std::string_view example, std::string_view node) {
+constexpr Op max_gradient_operator(std::string_view schema, std::string_view example, std::string_view node) {
   return {.schema = schema,
           .summary = "the gradient at the maxima, else 0",
           .meta = gradient_meta<dims>,
@@ -219,33 +217,34 @@ Op max_gradient_operator(std::string_view schema, std::string_view example, std:
 
 }  // namespace
 
-void add_adaptive_pooling_operators(std::vector<Op>& ops) {
-  add_wrappers(ops);
-  ops.push_back(mean_operator<2>("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-                                 "f32[2,3,8,8] (3 2)", "AdaptiveAvgPool2DBackward0",
-                                 mean_gradient<"_adaptive_avg_pool2d_backward">));
-  ops.push_back(mean_operator<3>("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-                                 "f32[1,2,4,4,4] 2", "AdaptiveAvgPool3DBackward0",
-                                 mean_gradient<"_adaptive_avg_pool3d_backward">));
-  ops.push_back(mean_gradient_operator<2>(
-      "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor", "f32[2,3,2,2] f32[2,3,8,8]",
-      "AdaptiveAvgPool2DBackwardBackward0", mean_gradient_gradient<"_adaptive_avg_pool2d", 2>));
-  ops.push_back(
+Tables adaptive_pooling_operators() {
+  static constexpr Op records[] = {
+      mean_operator<2>("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+                       "f32[2,3,8,8] (3 2)", "AdaptiveAvgPool2DBackward0",
+                       mean_gradient<"_adaptive_avg_pool2d_backward">),
+      mean_operator<3>("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+                       "f32[1,2,4,4,4] 2", "AdaptiveAvgPool3DBackward0",
+                       mean_gradient<"_adaptive_avg_pool3d_backward">),
+      mean_gradient_operator<2>("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
+                                "f32[2,3,2,2] f32[2,3,8,8]", "AdaptiveAvgPool2DBackwardBackward0",
+                                mean_gradient_gradient<"_adaptive_avg_pool2d", 2>),
       mean_gradient_operator<3>("_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
                                 "f32[1,2,2,2,2] f32[1,2,4,4,4]", "AdaptiveAvgPool3DBackwardBackward0",
-                                mean_gradient_gradient<"_adaptive_avg_pool3d", 3>));
-  ops.push_back(max_operator<2>("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
-                                "f32[2,3,8,8] (3 2)", "AdaptiveMaxPool2DBackward0",
-                                max_gradient<"adaptive_max_pool2d_backward">));
-  ops.push_back(max_operator<3>("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
-                                "f32[1,2,4,4,4] 2", "AdaptiveMaxPool3DBackward0",
-                                max_gradient<"adaptive_max_pool3d_backward">));
-  ops.push_back(max_gradient_operator<2>(
-      "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-      "f32[2,3,2,2] f32[2,3,8,8] i64[2,3,2,2]", "AdaptiveMaxPool2DBackwardBackward0"));
-  ops.push_back(max_gradient_operator<3>(
-      "adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-      "f32[1,2,2,2,2] f32[1,2,4,4,4] i64[1,2,2,2,2]", "AdaptiveMaxPool3DBackwardBackward0"));
+                                mean_gradient_gradient<"_adaptive_avg_pool3d", 3>),
+      max_operator<2>("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+                      "f32[2,3,8,8] (3 2)", "AdaptiveMaxPool2DBackward0",
+                      max_gradient<"adaptive_max_pool2d_backward">),
+      max_operator<3>("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+                      "f32[1,2,4,4,4] 2", "AdaptiveMaxPool3DBackward0",
+                      max_gradient<"adaptive_max_pool3d_backward">),
+      max_gradient_operator<2>(
+          "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+          "f32[2,3,2,2] f32[2,3,8,8] i64[2,3,2,2]", "AdaptiveMaxPool2DBackwardBackward0"),
+      max_gradient_operator<3>(
+          "adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+          "f32[1,2,2,2,2] f32[1,2,4,4,4] i64[1,2,2,2,2]", "AdaptiveMaxPool3DBackwardBackward0")};
+  static constexpr Records tables[] = {kWrappers, records};
+  return tables;
 }
 
 }  // namespace metaprof

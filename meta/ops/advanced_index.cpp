@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {

@@ -12,33 +12,31 @@ namespace {
 
 void like_self_meta(Call& c) { c.output_like(c.tensor("self")); }
 
-void add_fill(std::vector<Op>& ops) {
-  const Derivative of_self = {{"self"}, {}, zero_gradient};
-  const Derivative of_value = {{"value"}, {}, [](Backward& b) { return sum(b.grad()); }};
-  ops.push_back({.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor",
-                 .summary = "a number everywhere",
-                 .meta = like_self_meta,
-                 .kernels = {},
-                 .derivatives = {of_self},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] 1"}});
-  ops.push_back({.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor",
-                 .summary = "a value everywhere",
-                 .meta = like_self_meta,
-                 .kernels = {},
-                 .derivatives = {of_self, of_value},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] f32[]"},
-                 .facts = {.node = "FillBackward1"}});
-  ops.push_back({.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
-                 .summary = "self := value",
-                 .meta = self_meta,
-                 .kernels = {},
-                 .derivatives = {of_self, of_value},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] f32[]"},
-                 .facts = {.node = "FillBackward3"}});
-}
+constexpr Derivative of_self = {{"self"}, {}, zero_gradient};
+constexpr Derivative of_value = {{"value"}, {}, [](Backward& b) { return sum(b.grad()); }};
+constexpr Op kFill[] = {{.schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+                         .summary = "a number everywhere",
+                         .meta = like_self_meta,
+                         .kernels = {},
+                         .derivatives = {of_self},
+                         .flops = free_of_flops,
+                         .examples = {"f32[2,3] 1"}},
+                        {.schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+                         .summary = "a value everywhere",
+                         .meta = like_self_meta,
+                         .kernels = {},
+                         .derivatives = {of_self, of_value},
+                         .flops = free_of_flops,
+                         .examples = {"f32[2,3] f32[]"},
+                         .facts = {.node = "FillBackward1"}},
+                        {.schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+                         .summary = "self := value",
+                         .meta = self_meta,
+                         .kernels = {},
+                         .derivatives = {of_self, of_value},
+                         .flops = free_of_flops,
+                         .examples = {"f32[2,3] f32[]"},
+                         .facts = {.node = "FillBackward3"}}};
 
 // --- copies
 
@@ -80,60 +78,58 @@ void detach_in_place(Call& c) {
   c.result(self);
 }
 
-void add_copies(std::vector<Op>& ops) {
-  ops.push_back({.schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
-                 .summary = "src in self's geometry and dtype",
-                 .meta = copy_meta,
-                 .kernels = {},
-                 .derivatives = {{{"src"}, {}, [](Backward& b) { return to(b.grad(), b.dtype("src")); }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] f32[3]"}});
-  ops.push_back({.schema = "lift_fresh_copy(Tensor self) -> Tensor",
-                 .summary = "a constant of the program",
-                 .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, gradient_itself}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]"},
-                 .facts = {.node = "LiftFreshBackward0_copy"}});
-  ops.push_back({.schema = "detach_(Tensor(a!) self) -> Tensor(a!)",
-                 .summary = "self without history",
-                 .meta = detach_in_place,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2]"},
-                 .facts = {.writes_no_data = true}});
-  ops.push_back({.schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
-                 .summary = "the same bytes as another dtype",
-                 .meta = view_dtype_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,4] 3", "f32[2,4] 5"},
-                 .facts = {.view = true}});
-  ops.push_back(composite_of("type_as(Tensor self, Tensor other) -> Tensor",
-                             "self in other's dtype, on other's device",
-                             [](Call& c) {
-                               const Tensor& other = c.tensor("other");
-                               c.result(Tensor(call<"to.dtype_layout">(
-                                   c.session, c.tensor("self"), other.dtype(), Value(), other.device())));
-                             },
-                             {"f32[2] f16[3]"}));
-  ops.push_back(composite_of("chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-                             "in complex half precision",
-                             [](Call& c) {
-                               c.result(Tensor(call<"to.dtype">(c.session, c.tensor("self"), DType::c32,
-                                                                false, false, c["memory_format"])));
-                             },
-                             {"f32[2]"}));
-}
+constexpr Op kCopies[] = {
+    {.schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+     .summary = "src in self's geometry and dtype",
+     .meta = copy_meta,
+     .kernels = {},
+     .derivatives = {{{"src"}, {}, [](Backward& b) { return to(b.grad(), b.dtype("src")); }}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] f32[3]"}},
+    {.schema = "lift_fresh_copy(Tensor self) -> Tensor",
+     .summary = "a constant of the program",
+     .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, gradient_itself}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]"},
+     .facts = {.node = "LiftFreshBackward0_copy"}},
+    {.schema = "detach_(Tensor(a!) self) -> Tensor(a!)",
+     .summary = "self without history",
+     .meta = detach_in_place,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2]"},
+     .facts = {.writes_no_data = true}},
+    {.schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+     .summary = "the same bytes as another dtype",
+     .meta = view_dtype_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2,4] 3", "f32[2,4] 5"},
+     .facts = {.view = true}},
+    composite_of("type_as(Tensor self, Tensor other) -> Tensor", "self in other's dtype, on other's device",
+                 [](Call& c) {
+                   const Tensor& other = c.tensor("other");
+                   c.result(call<"to.dtype_layout">(c.session, c.tensor("self"), other.dtype(), Value(),
+                                                    other.device()));
+                 },
+                 {"f32[2] f16[3]"}),
+    composite_of("chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+                 "in complex half precision",
+                 [](Call& c) {
+                   c.result(call<"to.dtype">(c.session, c.tensor("self"), DType::c32, false, false,
+                                             c["memory_format"]));
+                 },
+                 {"f32[2]"})};
 
 }  // namespace
 
-void add_assignment_operators(std::vector<Op>& ops) {
-  add_fill(ops);
-  add_copies(ops);
+Tables assignment_operators() {
+  static constexpr Records tables[] = {kFill, kCopies};
+  return tables;
 }
 
 }  // namespace metaprof

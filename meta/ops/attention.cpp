@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 
@@ -65,16 +65,16 @@ bool needs_statistics(const Session& s, const AttentionCall& a) { return s.modes
 
 void efficient(Call& c, const AttentionCall& a, Tensor& mask) {
   if (mask.defined()) mask = aligned_mask(c.session, a, mask);
-  Results all = call<"_scaled_dot_product_efficient_attention">(c.session, a.query, a.key, a.value, mask,
-                                                                needs_statistics(c.session, a), a.dropout,
-                                                                a.causal, c["scale"]);
+  Results all = call_all<"_scaled_dot_product_efficient_attention">(c.session, a.query, a.key, a.value, mask,
+                                                                    needs_statistics(c.session, a), a.dropout,
+                                                                    a.causal, c["scale"]);
   c.result(std::move(all.list()[0]));
 }
 
 void cudnn(Call& c, const AttentionCall& a, const Tensor& mask) {
-  Results all = call<"_scaled_dot_product_cudnn_attention">(c.session, a.query, a.key, a.value, mask,
-                                                            needs_statistics(c.session, a), a.dropout,
-                                                            a.causal, false, c["scale"]);
+  Results all = call_all<"_scaled_dot_product_cudnn_attention">(c.session, a.query, a.key, a.value, mask,
+                                                                needs_statistics(c.session, a), a.dropout,
+                                                                a.causal, false, c["scale"]);
   c.result(std::move(all.list()[0]));
 }
 
@@ -84,24 +84,24 @@ void flash(Call& c, const AttentionCall& a) {
   const int64_t head = a.query.size(-1);
   const Value scale = c.given("scale") ? c["scale"] : Value(1 / std::sqrt(double(head)));
   if (head % 8 == 0) {
-    Results all = call<"_scaled_dot_product_flash_attention">(s, a.query, a.key, a.value, a.dropout, a.causal,
-                                                              false, scale);
+    Results all = call_all<"_scaled_dot_product_flash_attention">(s, a.query, a.key, a.value, a.dropout,
+                                                                  a.causal, false, scale);
     return c.result(std::move(all.list()[0]));
   }
   const Tensor query = padded(s, a.query), key = padded(s, a.key), value = padded(s, a.value);
-  Results all =
-      call<"_scaled_dot_product_flash_attention">(s, query, key, value, a.dropout, a.causal, false, scale);
-  c.result(Tensor(call<"slice.Tensor">(s, all[0], -1, 0, head)));
+  Results all = call_all<"_scaled_dot_product_flash_attention">(s, query, key, value, a.dropout, a.causal,
+                                                                false, scale);
+  c.result(call<"slice.Tensor">(s, all[0], -1, 0, head));
 }
 
 void flash_for_cpu(Call& c, const AttentionCall& a, const Tensor& mask) {
-  Results all = call<"_scaled_dot_product_flash_attention_for_cpu">(c.session, a.query, a.key, a.value,
-                                                                    a.dropout, a.causal, mask, c["scale"]);
+  Results all = call_all<"_scaled_dot_product_flash_attention_for_cpu">(
+      c.session, a.query, a.key, a.value, a.dropout, a.causal, mask, c["scale"]);
   c.result(std::move(all.list()[0]));
 }
 
 void math(Call& c, const AttentionCall& a, const Tensor& mask) {
-  Results all = call<"_scaled_dot_product_attention_math">(
+  Results all = call_all<"_scaled_dot_product_attention_math">(
       c.session, a.query, a.key, a.value, mask, a.dropout, a.causal, Value(), c["scale"], a.grouped_heads);
   c.result(std::move(all.list()[0]));
 }
@@ -146,11 +146,11 @@ void math_body(Call& c) {
   const Tensor scaled = call<"mul.Scalar">(s, query, scale < 0 ? -root : root);
   if (a.causal) {
     const Tensor triangle = call<"tril">(
-        s, Tensor(call<"ones">(s, Sizes{query.size(-2), key.size(-2)}, DType::b8, Value(), query.device())));
+        s, call<"ones">(s, Sizes{query.size(-2), key.size(-2)}, DType::b8, Value(), query.device()));
     mask = additive_mask(s, triangle, query.dtype(), kMinusInfinity);
   }
   const Tensor keys = for_all_heads(s, a, key), values = for_all_heads(s, a, value);
-  Tensor weights = call<"matmul">(s, scaled, Tensor(call<"mul.Scalar">(s, transpose(keys, -2, -1), root)));
+  Tensor weights = call<"matmul">(s, scaled, call<"mul.Scalar">(s, transpose(keys, -2, -1), root));
   if (mask.defined()) call<"add_.Tensor">(s, weights, mask);
   weights = call<"_safe_softmax">(s, weights, -1);
   if (a.dropout > 0) weights = call<"dropout">(s, weights, a.dropout, true);
@@ -162,29 +162,30 @@ void math_body(Call& c) {
 
 }  // namespace
 
-void add_attention_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
-                     "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
-                     "enable_gqa=False) -> Tensor",
-                 .summary = "softmax(scale · query · keyᵀ + mask) · value",
-                 .meta = composite(attention_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
-                              "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
-                 .facts = {.autocast = Autocast::lower_precision}});
-  ops.push_back({.schema =
-                     "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
-                     "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
-                     "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
-                 .summary = "attention as products and a softmax; also returns the weights",
-                 .meta = composite(math_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"}});
+Tables attention_operators() {
+  static constexpr Op kAttention[] = {
+      {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+                 "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
+                 "enable_gqa=False) -> Tensor",
+       .summary = "softmax(scale · query · keyᵀ + mask) · value",
+       .meta = composite(attention_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
+                    "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
+       .facts = {.autocast = Autocast::lower_precision}},
+      {.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
+                 "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
+                 "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+       .summary = "attention as products and a softmax; also returns the weights",
+       .meta = composite(math_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"}}};
+  static constexpr Records tables[] = {kAttention};
+  return tables;
 }
 
 }  // namespace metaprof

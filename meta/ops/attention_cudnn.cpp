@@ -5,7 +5,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/attention.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/platform/planned_workspaces.h"
 
 namespace metaprof {
@@ -108,7 +108,7 @@ void backward_cuda(Call& c) {
 
 Gradients gradients(Backward& b) {
   const int64_t none = 0;
-  Results all = call<"_scaled_dot_product_cudnn_attention_backward">(
+  Results all = call_all<"_scaled_dot_product_cudnn_attention_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), b("philox_seed"),
       b("philox_offset"), b("attn_bias"), Value(), Value(), none, none, b["dropout_p"], b["is_causal"],
       b["scale"]);
@@ -117,8 +117,8 @@ Gradients gradients(Backward& b) {
 
 }  // namespace
 
-void add_cudnn_attention_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables cudnn_attention_operators() {
+  static constexpr Op kCudnnAttention[] = {
       {.schema =
            "_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, "
            "bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool "
@@ -134,8 +134,7 @@ void add_cudnn_attention_operators(std::vector<Op>& ops) {
                         gradients}},
        .flops = attention_flops,
        .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] None True"},
-       .facts = {.random = true, .no_gradient_for = 0b111111110}});
-  ops.push_back(
+       .facts = {.random = true, .no_gradient_for = 0b111111110}},
       {.schema =
            "_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
            "value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor "
@@ -148,7 +147,9 @@ void add_cudnn_attention_operators(std::vector<Op>& ops) {
        .flops = attention_backward_flops,
        .examples = {
            "bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "
-           "i64[] None None None 4 5 0.0 False"}});
+           "i64[] None None None 4 5 0.0 False"}}};
+  static constexpr Records tables[] = {kCudnnAttention};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -4,7 +4,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/attention.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -162,7 +162,7 @@ void backward_cuda(Call& c) {
 
 Gradients gradients(Backward& b) {
   Value::Booleans mask{b.wants("query"), b.wants("key"), b.wants("value"), b.wants("attn_bias")};
-  Results all = call<"_scaled_dot_product_efficient_attention_backward">(
+  Results all = call_all<"_scaled_dot_product_efficient_attention_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("attn_bias"), b("output"), b("log_sumexp"),
       b("philox_seed"), b("philox_offset"), b["dropout_p"], std::move(mask), b["is_causal"], b["scale"]);
   Gradients out;
@@ -172,8 +172,8 @@ Gradients gradients(Backward& b) {
 
 }  // namespace
 
-void add_efficient_attention_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables efficient_attention_operators() {
+  static constexpr Op kEfficientAttention[] = {
       {.schema =
            "_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? "
            "attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? "
@@ -187,8 +187,7 @@ void add_efficient_attention_operators(std::vector<Op>& ops) {
                         gradients}},
        .flops = attention_flops,
        .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None True"},
-       .facts = {.random = true, .no_gradient_for = 0b1110}});
-  ops.push_back(
+       .facts = {.random = true, .no_gradient_for = 0b1110}},
       {.schema =
            "_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, "
            "Tensor "
@@ -202,7 +201,9 @@ void add_efficient_attention_operators(std::vector<Op>& ops) {
        .derivatives = not_differentiable,
        .flops = attention_backward_flops,
        .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "
-                    "i64[] 0.0 (True True True False)"}});
+                    "i64[] 0.0 (True True True False)"}}};
+  static constexpr Records tables[] = {kEfficientAttention};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/attention.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/pointwise.h"
 
 namespace metaprof {
@@ -101,7 +101,7 @@ void backward_cuda(Call& c) {
 
 Gradients gradients(Backward& b) {
   const int64_t none = 0;
-  Results all = call<"_scaled_dot_product_flash_attention_backward">(
+  Results all = call_all<"_scaled_dot_product_flash_attention_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), Value(), Value(),
       none, none, b["dropout_p"], b["is_causal"], b("rng_state"), b("unused"), b["scale"]);
   return {all[0], all[1], all[2]};
@@ -126,7 +126,7 @@ void cpu_backward_meta(Call& c) {
 }
 
 Gradients cpu_gradients(Backward& b) {
-  Results all = call<"_scaled_dot_product_flash_attention_for_cpu_backward">(
+  Results all = call_all<"_scaled_dot_product_flash_attention_for_cpu_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), b["dropout_p"],
       b["is_causal"], b("attn_mask"), b["scale"]);
   return {all[0], all[1], all[2]};
@@ -140,8 +140,8 @@ FlopCount uncounted(const Call& c) {
 
 }  // namespace
 
-void add_flash_attention_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables flash_attention_operators() {
+  static constexpr Op kFlashAttention[] = {
       {.schema =
            "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
            "dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> "
@@ -156,8 +156,7 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
                         gradients}},
        .flops = attention_flops,
        .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
-       .facts = {.random = true, .autocast = Autocast::lower_precision, .no_gradient_for = 0b111111110}});
-  ops.push_back(
+       .facts = {.random = true, .autocast = Autocast::lower_precision, .no_gradient_for = 0b111111110}},
       {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
                  "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
                  "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, "
@@ -169,21 +168,19 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
        .derivatives = not_differentiable,
        .flops = attention_backward_flops,
        .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
-                    "None None 4 5 0.0 False u64[2] u64[]"}});
-  ops.push_back({.schema =
-                     "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
-                     "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
-                     "scale=None) -> (Tensor output, Tensor logsumexp)",
-                 .summary = "softmax(scale · query · keyᵀ + mask) · value, tile by tile, on the CPU",
-                 .meta = cpu_meta,
-                 .kernels = {},
-                 .derivatives = {{{"query", "key", "value"},
-                                  {"query", "key", "value", "output", "logsumexp", "attn_mask"},
-                                  cpu_gradients}},
-                 .flops = uncounted<attention_flops>,
-                 .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
-                 .facts = {.no_gradient_for = 0b10}});
-  ops.push_back(
+                    "None None 4 5 0.0 False u64[2] u64[]"}},
+      {.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
+                 "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
+                 "scale=None) -> (Tensor output, Tensor logsumexp)",
+       .summary = "softmax(scale · query · keyᵀ + mask) · value, tile by tile, on the CPU",
+       .meta = cpu_meta,
+       .kernels = {},
+       .derivatives = {{{"query", "key", "value"},
+                        {"query", "key", "value", "output", "logsumexp", "attn_mask"},
+                        cpu_gradients}},
+       .flops = uncounted<attention_flops>,
+       .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
+       .facts = {.no_gradient_for = 0b10}},
       {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
                  "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
                  "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
@@ -197,7 +194,9 @@ void add_flash_attention_operators(std::vector<Op>& ops) {
                        {{"value"}, {}, not_implemented}},
        .flops = uncounted<attention_backward_flops>,
        .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
-                    "False"}});
+                    "False"}}};
+  static constexpr Records tables[] = {kFlashAttention};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,9 +6,9 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
-#include "meta/ops/second_derivatives.h"
+#include "meta/ops/normalization_gradients.h"
 
 namespace metaprof {
 
@@ -40,8 +40,8 @@ void check_input(const Call& c, const Tensor& input) {
 // An empty input is scaled as a whole, so that its gradient is connected.
 Tensor empty_normalised(Call& c) {
   Tensor out = clone(c.tensor("input"));
-  if (c.given("weight")) out = mul(out, Tensor(call<"select.int">(c.session, c["weight"], 0, 0)));
-  if (c.given("bias")) out = add(out, Tensor(call<"select.int">(c.session, c["bias"], 0, 0)));
+  if (c.given("weight")) out = mul(out, call<"select.int">(c.session, c["weight"], 0, 0));
+  if (c.given("bias")) out = add(out, call<"select.int">(c.session, c["bias"], 0, 0));
   return out;
 }
 
@@ -49,9 +49,9 @@ void batch_norm_body(Call& c) {
   const Tensor& input = c.tensor("input");
   if (input.numel() == 0) return c.result(empty_normalised(c));
   check_input(c, input);
-  Results all = call<"_batch_norm_impl_index">(c.session, input, c["weight"], c["bias"], c["running_mean"],
-                                               c["running_var"], c["training"], c["momentum"], c["eps"],
-                                               c["cudnn_enabled"]);
+  Results all = call_all<"_batch_norm_impl_index">(c.session, input, c["weight"], c["bias"],
+                                                   c["running_mean"], c["running_var"], c["training"],
+                                                   c["momentum"], c["eps"], c["cudnn_enabled"]);
   c.result(all[0]);
 }
 
@@ -76,14 +76,14 @@ void impl_index_body(Call& c) {
     const Tensor weight = contiguous(c.tensor("weight")), bias = contiguous(c.tensor("bias"));
     const Tensor mean = contiguous_or_none(c.tensor("running_mean"));
     const Tensor variance = contiguous_or_none(c.tensor("running_var"));
-    Results out = call<"cudnn_batch_norm">(c.session, ready, weight, bias, mean, variance, c["training"],
-                                           c["momentum"], c["eps"]);
+    Results out = call_all<"cudnn_batch_norm">(c.session, ready, weight, bias, mean, variance, c["training"],
+                                               c["momentum"], c["eps"]);
     for (size_t i = 0; i < 4; ++i) c.result(out[i]);
     return c.result(Value(1));
   }
   const Tensor reserve = c.session.empty(Sizes{0}, DType::u8, input.device());
-  Results out = call<"native_batch_norm">(c.session, input, c["weight"], c["bias"], c["running_mean"],
-                                          c["running_var"], c["training"], c["momentum"], c["eps"]);
+  Results out = call_all<"native_batch_norm">(c.session, input, c["weight"], c["bias"], c["running_mean"],
+                                              c["running_var"], c["training"], c["momentum"], c["eps"]);
   for (size_t i = 0; i < 3; ++i) c.result(out[i]);
   c.result(reserve);
   c.result(Value(0));
@@ -126,8 +126,8 @@ Value::Booleans wanted(const Backward& b) { return {b.wants("input"), b.wants("w
 
 Gradients native_gradients(Backward& b, const Tensor& mean, const Tensor& variance, bool training, Name eps) {
   Results gradients =
-      call<"native_batch_norm_backward">(b.session, b.grad(), b("input"), b("weight"), mean, variance,
-                                         b("result1"), b("result2"), training, b[eps], wanted(b));
+      call_all<"native_batch_norm_backward">(b.session, b.grad(), b("input"), b("weight"), mean, variance,
+                                             b("result1"), b("result2"), training, b[eps], wanted(b));
   return {gradients[0], gradients[1], gradients[2]};
 }
 
@@ -135,9 +135,9 @@ Gradients cudnn_gradients(Backward& b) {
   if (!b.boolean("training"))
     return native_gradients(b, b("running_mean"), b("running_var"), false, "epsilon");
   const Tensor grad = contiguous(b.grad(), suggested_format(*b.shape("input")));
-  Results gradients = call<"cudnn_batch_norm_backward">(b.session, b("input"), grad, b("weight"),
-                                                        b("running_mean"), b("running_var"), b("result1"),
-                                                        b("result2"), b["epsilon"], b("result3"));
+  Results gradients = call_all<"cudnn_batch_norm_backward">(b.session, b("input"), grad, b("weight"),
+                                                            b("running_mean"), b("running_var"), b("result1"),
+                                                            b("result2"), b["epsilon"], b("result3"));
   return {gradients[0], gradients[1], gradients[2]};
 }
 
@@ -204,7 +204,7 @@ Gradients own_gradients(Backward& b) {
 // --- Instance normalisation: every image a channel group of its own.
 
 Tensor repeated(Call& c, const Tensor& t, int64_t times) {
-  return t.defined() ? Tensor(call<"repeat">(c.session, t, Sizes{times})) : t;
+  return t.defined() ? call<"repeat">(c.session, t, Sizes{times}) : t;
 }
 
 void instance_norm_body(Call& c) {
@@ -234,101 +234,151 @@ void instance_norm_body(Call& c) {
 
 constexpr uint32_t kOnlyFirst = ~uint32_t{1};
 
-void add_composites(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-                     "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-                 .summary = "(input − mean) / deviation · weight + bias, per channel",
-                 .meta = composite(batch_norm_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True",
-                              "f32[2,3] None None f32[3] f32[3] False 0.1 1e-5 True"}});
-  ops.push_back({.schema =
-                     "_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
-                     "running_mean, Tensor? running_var, bool training, float momentum, float eps, bool "
-                     "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
-                 .summary = "batch_norm by cuDNN (index 1) or by the framework (0)",
-                 .meta = composite(impl_index_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"}});
-  ops.push_back({.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-                           "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
-                           "cudnn_enabled) -> Tensor",
-                 .summary = "batch_norm of every image by itself",
-                 .meta = composite(instance_norm_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4,4] f32[3] f32[3] None None True 0.1 1e-5 True"}});
+constexpr Op kComposites[] = {
+    {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+               "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+     .summary = "(input − mean) / deviation · weight + bias, per channel",
+     .meta = composite(batch_norm_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True",
+                  "f32[2,3] None None f32[3] f32[3] False 0.1 1e-5 True"}},
+    {.schema = "_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
+               "running_mean, Tensor? running_var, bool training, float momentum, float eps, bool "
+               "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
+     .summary = "batch_norm by cuDNN (index 1) or by the framework (0)",
+     .meta = composite(impl_index_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"}},
+    {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+               "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
+               "cudnn_enabled) -> Tensor",
+     .summary = "batch_norm of every image by itself",
+     .meta = composite(instance_norm_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,4,4] f32[3] f32[3] None None True 0.1 1e-5 True"}}};
+
+constexpr Op kCudnn[] = {
+    {.schema =
+         "cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? "
+         "running_var, bool training, float exponential_average_factor, float epsilon) -> (Tensor, Tensor, "
+         "Tensor, Tensor)",
+     .summary = "batch_norm by cuDNN: output, mean, inverse deviation, reserve",
+     .meta = [](Call& c) { cudnn_batch_norm_results(c, c.boolean("training")); },
+     .kernels = {},
+     .derivatives = {{{"input", "weight", "bias"},
+                      {"input", "running_mean", "running_var", "weight", "result1", "result2", "result3"},
+                      cudnn_gradients}},
+     .flops = elementwise_flops<8>,
+     .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
+     .facts = {.no_gradient_for = kOnlyFirst}},
+    {.schema = "cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? "
+               "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, float epsilon, "
+               "Tensor reserveSpace) -> (Tensor, Tensor, Tensor)",
+     .summary = "gradients of cudnn_batch_norm",
+     .meta = cudnn_backward_meta,
+     .kernels = {{DeviceType::cuda, cudnn_backward_cuda}},
+     .derivatives = not_differentiable,
+     .flops = elementwise_flops<13>,
+     .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"}}};
+
+// --- batch norm (batchnorm_double_backward)
+
+Tensor over_channels(const Tensor& tensor, int64_t dims) {
+  Tensor result = tensor;
+  for (int64_t d = 0; d < dims - 2; ++d) result = unsqueeze(result, d + 1);
+  return result;
 }
 
-void add_cudnn(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema =
-           "cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? "
-           "running_var, bool training, float exponential_average_factor, float epsilon) -> (Tensor, Tensor, "
-           "Tensor, Tensor)",
-       .summary = "batch_norm by cuDNN: output, mean, inverse deviation, reserve",
-       .meta = [](Call& c) { cudnn_batch_norm_results(c, c.boolean("training")); },
-       .kernels = {},
-       .derivatives = {{{"input", "weight", "bias"},
-                        {"input", "running_mean", "running_var", "weight", "result1", "result2", "result3"},
-                        cudnn_gradients}},
-       .flops = elementwise_flops<8>,
-       .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-       .facts = {.no_gradient_for = kOnlyFirst}});
-  ops.push_back({.schema =
-                     "cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? "
-                     "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, float epsilon, "
-                     "Tensor reserveSpace) -> (Tensor, Tensor, Tensor)",
-                 .summary = "gradients of cudnn_batch_norm",
-                 .meta = cudnn_backward_meta,
-                 .kernels = {{DeviceType::cuda, cudnn_backward_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = elementwise_flops<13>,
-                 .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"}});
-}
-
-void add_own(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-                 "Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
-                 "Tensor)",
-       .summary = "batch_norm by the framework: output, mean, inverse deviation",
-       .meta = [](Call& c) { native_batch_norm_results(c, c.boolean("training")); },
-       .kernels = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, c.boolean("training")); }}},
-       .derivatives = {{{"input", "weight", "bias"},
-                        {"input", "running_mean", "running_var", "weight", "result1", "result2"},
-                        own_gradients}},
-       .flops = elementwise_flops<8>,
-       .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
-                    "f32[4,3] None None None None True 0.1 1e-5"},
-       .facts = {.no_gradient_for = kOnlyFirst}});
-  ops.push_back(
-      {.schema =
-           "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
-           "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
-           "output_mask) -> (Tensor, Tensor, Tensor)",
-       .summary = "gradients of native_batch_norm",
-       .meta = [](Call& c) { native_batch_norm_backward_results(c, c.boolean("train")); },
-       .kernels = {{DeviceType::cuda,
-                    [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
-       .derivatives = batch_norm_twice(),
-       .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
-       .examples =
-           {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"}});
+Tensor expanded(const Tensor& tensor, const Sizes& sizes) {
+  return tensor.defined() ? expand(over_channels(tensor, int64_t(sizes.size())), sizes) : tensor;
 }
 
 }  // namespace
 
-void add_batch_norm_operators(std::vector<Op>& ops) {
-  add_composites(ops);
-  add_cudnn(ops);
-  add_own(ops);
+Gradients batch_norm_rows(Backward& b, Name train_argument, Name sigma_argument) {
+  const Tensor &input = b("input"), &outer = b("grad_out"), &weight = b("weight");
+  const bool train = b.boolean(train_argument);
+  const Tensor gamma = expanded(weight, input.sizes());
+  const Tensor of_weight = expanded(weight.defined() ? b.grad(1) : Tensor(), input.sizes());
+  const Tensor of_bias = expanded(weight.defined() ? b.grad(2) : Tensor(), input.sizes());
+  const Tensor& of_input = b.grad(0);
+  const Tensor mean = unsqueeze(over_channels(train ? b("save_mean") : b("running_mean"), input.dim()), 0);
+  Tensor sigma = b(sigma_argument);
+  if (!train) sigma = pow(b("running_var") + b["eps"], -0.5);
+  Sizes dims{0};
+  for (int64_t d = 2; d < input.dim(); ++d) dims.push_back(d);
+  const Normalized n =
+      normalized(input, mean, unsqueeze(over_channels(sigma, input.dim()), 0), std::move(dims), true);
+  auto per_channel = [&](Tensor tensor) {
+    for (size_t d = 0; d < n.dims.size(); ++d) tensor = sum(tensor, Sizes{d == 0 ? 0 : 1}, false);
+    return tensor;
+  };
+  const Tensor g_along = total(n, outer * n.centred), g_total = total(n, outer);
+  Gradients gradients{Tensor(), Tensor(), Tensor()};  // input, weight, grad_out
+  if (train && of_input.defined()) {
+    gradients[0] = bent_input(n, outer, of_input, g_along, g_total);
+    if (gamma.defined()) gradients[0] = gamma * gradients[0];
+  }
+  if (of_weight.defined())
+    add_to(gradients[0], of_weight * (train ? bent_by_weight(n, outer, g_total, g_along) : outer * n.sigma));
+  if (weight.defined() && of_input.defined())
+    gradients[1] =
+        per_channel(of_input * (train ? first_backward(n, outer, ones_of(input, Sizes{})) : outer * n.sigma));
+  if (of_input.defined()) {
+    const Tensor scale = gamma.defined() ? gamma : ones_of(input, Sizes{});
+    gradients[2] = train ? first_backward(n, of_input, scale) : of_input * (scale * n.sigma);
+  }
+  if (of_weight.defined()) add_to(gradients[2], of_weight * n.centred * n.sigma);
+  if (of_bias.defined()) gradients[2] = gradients[2].defined() ? gradients[2] + of_bias : of_bias;
+  return gradients;
+}
+
+namespace {
+
+constexpr Derivatives batch_norm_twice() {
+  return {{{"input", "weight", "grad_out"},
+           {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_invstd"},
+           Formula::Function([](Backward& b) { return batch_norm_rows(b, "train", "save_invstd"); })}};
+}
+
+constexpr Op kOwn[] = {
+    {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+               "Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+               "Tensor)",
+     .summary = "batch_norm by the framework: output, mean, inverse deviation",
+     .meta = [](Call& c) { native_batch_norm_results(c, c.boolean("training")); },
+     .kernels = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, c.boolean("training")); }}},
+     .derivatives = {{{"input", "weight", "bias"},
+                      {"input", "running_mean", "running_var", "weight", "result1", "result2"},
+                      own_gradients}},
+     .flops = elementwise_flops<8>,
+     .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
+                  "f32[4,3] None None None None True 0.1 1e-5"},
+     .facts = {.no_gradient_for = kOnlyFirst}},
+    {.schema =
+         "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
+         "output_mask) -> (Tensor, Tensor, Tensor)",
+     .summary = "gradients of native_batch_norm",
+     .meta = [](Call& c) { native_batch_norm_backward_results(c, c.boolean("train")); },
+     .kernels = {{DeviceType::cuda,
+                  [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
+     .derivatives = batch_norm_twice(),
+     .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
+     .examples =
+         {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"}}};
+
+}  // namespace
+
+Tables batch_norm_operators() {
+  static constexpr Records tables[] = {kComposites, kCudnn, kOwn};
+  return tables;
 }
 
 }  // namespace metaprof

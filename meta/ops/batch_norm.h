@@ -1,7 +1,7 @@
 #pragma once
 // Batch normalisation: what decides between cuDNN and the framework's own kernels, and what those do.
 
-#include "meta/op/call.h"
+#include "meta/autograd/backward.h"
 
 namespace metaprof {
 
@@ -23,5 +23,9 @@ void native_batch_norm_memory(Call& call, bool training);
 void native_batch_norm_backward_memory(Call& call, bool training);
 /// The geometry of those gradients.
 void native_batch_norm_backward_results(Call& call, bool training);
+
+/// The second derivative, where the arguments that say whether batches are normalised by their own statistics
+/// and which holds the deviation are called so.
+Gradients batch_norm_rows(Backward& b, Name train_argument, Name sigma_argument);
 
 }  // namespace metaprof

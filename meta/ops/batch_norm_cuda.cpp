@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "meta/ops/batch_norm.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/reduction.h"
 
 namespace metaprof {

@@ -53,30 +53,26 @@ void where_numbers_body(Call& c) {
   c.result(where(condition, self, other));
 }
 
-void add_where(std::vector<Op>& ops) {
-  const Derivative self_row = {{"self"}, {"condition"}, [](Backward& b) {
-                                 return call<"where.ScalarOther">(b.session, b("condition"), b.grad(), 0);
-                               }};
-  const Derivative other_row = {{"other"}, {"condition"}, [](Backward& b) {
-                                  return call<"where.ScalarSelf">(b.session, b("condition"), 0, b.grad());
-                                }};
-  ops.push_back({.schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
-                 .summary = "self where the condition holds, else other",
-                 .meta = where_meta,
-                 .kernels = {{DeviceType::cuda, where_kernel}},
-                 .derivatives = {self_row, other_row},
-                 .flops = elementwise_flops<1>,
-                 .examples = {"b8[2,3] f32[2,3] f32[3]", "b8[3] f32[] f32[2,1]"}});
-  ops.push_back(composite_of("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-                             "self where the condition holds, else a number", where_number_body,
-                             {"b8[2,3] f32[2,3] 0"}));
-  ops.push_back(composite_of("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
-                             "a number where the condition holds, else other", where_number_body,
-                             {"b8[2,3] 0 f32[2,3]"}));
-  ops.push_back(composite_of("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-                             "one number where the condition holds, else another", where_numbers_body,
-                             {"b8[2,3] 0 1"}));
-}
+constexpr Derivative self_row = {{"self"}, {"condition"}, [](Backward& b) {
+                                   return call<"where.ScalarOther">(b.session, b("condition"), b.grad(), 0);
+                                 }};
+constexpr Derivative other_row = {{"other"}, {"condition"}, [](Backward& b) {
+                                    return call<"where.ScalarSelf">(b.session, b("condition"), 0, b.grad());
+                                  }};
+constexpr Op kWhere[] = {
+    {.schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+     .summary = "self where the condition holds, else other",
+     .meta = where_meta,
+     .kernels = {{DeviceType::cuda, where_kernel}},
+     .derivatives = {self_row, other_row},
+     .flops = elementwise_flops<1>,
+     .examples = {"b8[2,3] f32[2,3] f32[3]", "b8[3] f32[] f32[2,1]"}},
+    composite_of("where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+                 "self where the condition holds, else a number", where_number_body, {"b8[2,3] f32[2,3] 0"}),
+    composite_of("where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+                 "a number where the condition holds, else other", where_number_body, {"b8[2,3] 0 f32[2,3]"}),
+    composite_of("where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+                 "one number where the condition holds, else another", where_numbers_body, {"b8[2,3] 0 1"})};
 
 // --- clamp: the gradient passes where self is within the bounds, them included (FunctionsManual.cpp,
 // clamp_backward).
@@ -122,44 +118,40 @@ Tensor passes_if(Backward& b, const Value& bound) {
   return where(passes, b.grad(), zero);
 }
 
-void add_clamp(std::vector<Op>& ops) {
-  ops.push_back(node_named(
-      "ClampBackward1",
-      function_of_one(
-          "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", "self between two bounds",
-          promoted_with_numbers_meta,
-          {{{"self"}, {"self"}, [](Backward& b) { return clamp_gradient(b, b["min"], b["max"]); }}},
-          {"f32[2,3] 0", "f32[2,3] None 1", "f32[2,3] -1 1", "i64[2] 0.5"})));
-  ops.push_back(function_of_two("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-                                "self between two bounds", promoted_meta,
-                                {{{"min", "max"}, {"self", "min", "max"}, bounds_gradients},
-                                 {{"self"},
-                                  {"self", "min", "max"},
-                                  [](Backward& b) {
-                                    const Value min = b("min").defined() ? Value(b("min")) : Value();
-                                    const Value max = b("max").defined() ? Value(b("max")) : Value();
-                                    return clamp_gradient(b, min, max);
-                                  }}},
-                                {"f32[2,3] f32[3] f32[3]", "f32[2,3] None f32[2,3]"}));
-  ops.push_back(function_of_one(
-      "clamp_min(Tensor self, Scalar min) -> Tensor", "max(self, min)", promoted_with_numbers_meta,
-      {{{"self"}, {"self"}, [](Backward& b) { return passes_if<ge>(b, b["min"]); }}}, {"f32[2,3] 0"}));
-  ops.push_back(function_of_one(
-      "clamp_max(Tensor self, Scalar max) -> Tensor", "min(self, max)", promoted_with_numbers_meta,
-      {{{"self"}, {"self"}, [](Backward& b) { return passes_if<le>(b, b["max"]); }}}, {"f32[2,3] 0"}));
-  ops.push_back(
-      node_named("ClampMinBackward1",
-                 function_of_two(
-                     "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "max(self, min)", promoted_meta,
-                     {{{"min"}, {"self", "min"}, [](Backward& b) { return passes_if<lt>(b, b("min")); }},
-                      {{"self"}, {"self", "min"}, [](Backward& b) { return passes_if<ge>(b, b("min")); }}})));
-  ops.push_back(
-      node_named("ClampMaxBackward1",
-                 function_of_two(
-                     "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "min(self, max)", promoted_meta,
-                     {{{"max"}, {"self", "max"}, [](Backward& b) { return passes_if<gt>(b, b("max")); }},
-                      {{"self"}, {"self", "max"}, [](Backward& b) { return passes_if<le>(b, b("max")); }}})));
-}
+constexpr Op kClamp[] = {
+    node_named("ClampBackward1",
+               function_of_one(
+                   "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+                   "self between two bounds", promoted_with_numbers_meta,
+                   {{{"self"}, {"self"}, [](Backward& b) { return clamp_gradient(b, b["min"], b["max"]); }}},
+                   {"f32[2,3] 0", "f32[2,3] None 1", "f32[2,3] -1 1", "i64[2] 0.5"})),
+    function_of_two("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+                    "self between two bounds", promoted_meta,
+                    {{{"min", "max"}, {"self", "min", "max"}, bounds_gradients},
+                     {{"self"},
+                      {"self", "min", "max"},
+                      [](Backward& b) {
+                        const Value min = b("min").defined() ? Value(b("min")) : Value();
+                        const Value max = b("max").defined() ? Value(b("max")) : Value();
+                        return clamp_gradient(b, min, max);
+                      }}},
+                    {"f32[2,3] f32[3] f32[3]", "f32[2,3] None f32[2,3]"}),
+    function_of_one(
+        "clamp_min(Tensor self, Scalar min) -> Tensor", "max(self, min)", promoted_with_numbers_meta,
+        {{{"self"}, {"self"}, [](Backward& b) { return passes_if<ge>(b, b["min"]); }}}, {"f32[2,3] 0"}),
+    function_of_one(
+        "clamp_max(Tensor self, Scalar max) -> Tensor", "min(self, max)", promoted_with_numbers_meta,
+        {{{"self"}, {"self"}, [](Backward& b) { return passes_if<le>(b, b["max"]); }}}, {"f32[2,3] 0"}),
+    node_named("ClampMinBackward1",
+               function_of_two(
+                   "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "max(self, min)", promoted_meta,
+                   {{{"min"}, {"self", "min"}, [](Backward& b) { return passes_if<lt>(b, b("min")); }},
+                    {{"self"}, {"self", "min"}, [](Backward& b) { return passes_if<ge>(b, b("min")); }}})),
+    node_named("ClampMaxBackward1",
+               function_of_two(
+                   "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "min(self, max)", promoted_meta,
+                   {{{"max"}, {"self", "max"}, [](Backward& b) { return passes_if<gt>(b, b("max")); }},
+                    {{"self"}, {"self", "max"}, [](Backward& b) { return passes_if<le>(b, b("max")); }}}))};
 
 // --- masked_fill
 
@@ -172,87 +164,83 @@ void masked_fill_meta(Call& c) {
 
 Gradients masked_gradient(Backward& b) { return {masked_fill(b.grad(), b("mask"), 0)}; }
 
-void add_masked_fill(std::vector<Op>& ops) {
-  ops.push_back({.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                 .summary = "a number where the mask is true, else self",
-                 .meta = masked_fill_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {"mask"}, masked_gradient}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] b8[3] 0"},
-                 .facts = {.in_place_too = true}});
-  ops.push_back({.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                 .summary = "a value where the mask is true, else self",
-                 .meta = masked_fill_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {"mask"}, masked_gradient},
-                                 {{"value"},
-                                  {"mask"},
-                                  [](Backward& b) {
-                                    return sum(Tensor(call<"masked_select">(b.session, b.grad(), b("mask"))));
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] b8[3] f32[]"},
-                 .facts = {.node = "MaskedFillBackward1", .in_place_too = true}});
-}
+constexpr Op kMaskedFill[] = {
+    {.schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+     .summary = "a number where the mask is true, else self",
+     .meta = masked_fill_meta,
+     .kernels = {},
+     .derivatives = {{{"self"}, {"mask"}, masked_gradient}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] b8[3] 0"},
+     .facts = {.in_place_too = true}},
+    {.schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+     .summary = "a value where the mask is true, else self",
+     .meta = masked_fill_meta,
+     .kernels = {},
+     .derivatives = {{{"self"}, {"mask"}, masked_gradient},
+                     {{"value"},
+                      {"mask"},
+                      [](Backward& b) {
+                        return sum(call<"masked_select">(b.session, b.grad(), b("mask")));
+                      }}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] b8[3] f32[]"},
+     .facts = {.node = "MaskedFillBackward1", .in_place_too = true}}};
 
 // --- three operands
 
-void add_products(std::vector<Op>& ops) {
-  const Derivative self_row = {{"self"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("self")); }};
-  ops.push_back(function_of_two(
-      "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-      "self + value · tensor1 · tensor2", promoted_meta,
-      {self_row,
-       {{"tensor1"}, {"tensor2"}, [](Backward& b) { return b.grad() * (b("tensor2") * b["value"]); }},
-       {{"tensor2"}, {"tensor1"}, [](Backward& b) { return b.grad() * (b("tensor1") * b["value"]); }}},
-      {"f32[2,3] f32[2,3] f32[3]"}));
-  ops.back().facts.autocast = Autocast::promote;
-  ops.push_back(function_of_two(
-      "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-      "self + value · tensor1 / tensor2", promoted_meta,
-      {self_row,
-       {{"tensor1"}, {"tensor2"}, [](Backward& b) { return b.grad() * (b["value"] / b("tensor2")); }},
-       {{"tensor2"},
-        {"tensor1", "tensor2"},
-        [](Backward& b) {
-          const Tensor square = b("tensor2") * b("tensor2");
-          const Tensor product = b["value"] * b("tensor1");
-          const Tensor quotient = product / square;
-          return neg(b.grad()) * quotient;
-        }}},
-      {"f32[2,3] f32[2,3] f32[3]"}));
-  ops.back().facts.autocast = Autocast::promote;
-}
+constexpr Derivative self_times_one = {
+    {"self"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("self")); }};
+constexpr Op kProducts[] = {
+    under_autocast(
+        Autocast::promote,
+        function_of_two(
+            "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+            "self + value · tensor1 · tensor2", promoted_meta,
+            {self_times_one,
+             {{"tensor1"}, {"tensor2"}, [](Backward& b) { return b.grad() * (b("tensor2") * b["value"]); }},
+             {{"tensor2"}, {"tensor1"}, [](Backward& b) { return b.grad() * (b("tensor1") * b["value"]); }}},
+            {"f32[2,3] f32[2,3] f32[3]"})),
+    under_autocast(
+        Autocast::promote,
+        function_of_two(
+            "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+            "self + value · tensor1 / tensor2", promoted_meta,
+            {self_times_one,
+             {{"tensor1"}, {"tensor2"}, [](Backward& b) { return b.grad() * (b["value"] / b("tensor2")); }},
+             {{"tensor2"},
+              {"tensor1", "tensor2"},
+              [](Backward& b) {
+                const Tensor square = b("tensor2") * b("tensor2");
+                const Tensor product = b["value"] * b("tensor1");
+                const Tensor quotient = product / square;
+                return neg(b.grad()) * quotient;
+              }}},
+            {"f32[2,3] f32[2,3] f32[3]"}))};
 
 Value one_minus(const Value& weight) { return Value(1 - weight.real()); }
 
-void add_lerp(std::vector<Op>& ops) {
-  ops.push_back(
-      function_of_two("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-                      "self + weight · (end − self)", promoted_meta,
-                      {{{"end"}, {}, [](Backward& b) { return b.grad() * b["weight"]; }},
-                       {{"self"}, {}, [](Backward& b) { return b.grad() * one_minus(b["weight"]); }}},
-                      {"f32[2,3] f32[2,3] 0.5"}));
-  ops.push_back(node_named(
-      "LerpBackward1",
-      function_of_two(
-          "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "self + weight · (end − self)",
-          promoted_meta,
-          {{{"end"}, {"weight"}, [](Backward& b) { return b.grad() * b("weight"); }},
-           {{"self"}, {"weight"}, [](Backward& b) { return b.grad() * (1 - b("weight")); }},
-           {{"weight"}, {"end", "self"}, [](Backward& b) { return b.grad() * (b("end") - b("self")); }}},
-          {"f32[2,3] f32[2,3] f32[2,3]"})));
-}
+constexpr Op kLerp[] = {
+    function_of_two("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+                    "self + weight · (end − self)", promoted_meta,
+                    {{{"end"}, {}, [](Backward& b) { return b.grad() * b["weight"]; }},
+                     {{"self"}, {}, [](Backward& b) { return b.grad() * one_minus(b["weight"]); }}},
+                    {"f32[2,3] f32[2,3] 0.5"}),
+    node_named(
+        "LerpBackward1",
+        function_of_two(
+            "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "self + weight · (end − self)",
+            promoted_meta,
+            {{{"end"}, {"weight"}, [](Backward& b) { return b.grad() * b("weight"); }},
+             {{"self"}, {"weight"}, [](Backward& b) { return b.grad() * (1 - b("weight")); }},
+             {{"weight"}, {"end", "self"}, [](Backward& b) { return b.grad() * (b("end") - b("self")); }}},
+            {"f32[2,3] f32[2,3] f32[2,3]"}))};
 
 }  // namespace
 
-void add_choice_operators(std::vector<Op>& ops) {
-  add_where(ops);
-  add_clamp(ops);
-  add_masked_fill(ops);
-  add_products(ops);
-  add_lerp(ops);
+Tables choice_operators() {
+  static constexpr Records tables[] = {kWhere, kClamp, kMaskedFill, kProducts, kLerp};
+  return tables;
 }
 
 }  // namespace metaprof

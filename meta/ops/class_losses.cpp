@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/loss.h"
 
@@ -70,8 +70,8 @@ void nll_loss2d_backward_cuda(Call& c) {
 
 template <FixedString backward>
 Gradients nll_gradient(Backward& b) {
-  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b("target"), b("weight"), b["reduction"],
-                                b["ignore_index"], b("total_weight")))};
+  return {call<backward>(b.session, b.grad(), b("self"), b("target"), b("weight"), b["reduction"],
+                         b["ignore_index"], b("total_weight"))};
 }
 
 template <FixedString forward>
@@ -83,7 +83,7 @@ Gradients nll_double_gradient(Backward& b) {
 template <FixedString forward>
 void first_result_body(Call& c) {
   Results results =
-      call<forward>(c.session, c["self"], c["target"], c["weight"], c["reduction"], c["ignore_index"]);
+      call_all<forward>(c.session, c["self"], c["target"], c["weight"], c["reduction"], c["ignore_index"]);
   c.result(results[0]);
 }
 
@@ -97,10 +97,8 @@ void nll_loss_nd_body(Call& c) {
   Session& s = c.session;
   const Value &weight = c["weight"], &reduction_value = c["reduction"], &ignored = c["ignore_index"];
   if (self.dim() < 1) c.error(fmt::format("expects 1 or more dimensions, got {}", describe(self)));
-  if (self.dim() <= 2)
-    return c.result(Tensor(call<"nll_loss">(s, self, target, weight, reduction_value, ignored)));
-  if (self.dim() == 4)
-    return c.result(Tensor(call<"nll_loss2d">(s, self, target, weight, reduction_value, ignored)));
+  if (self.dim() <= 2) return c.result(call<"nll_loss">(s, self, target, weight, reduction_value, ignored));
+  if (self.dim() == 4) return c.result(call<"nll_loss2d">(s, self, target, weight, reduction_value, ignored));
   Sizes sizes = self.sizes();
   sizes.erase(1);
   if (target.sizes() != sizes)
@@ -138,7 +136,7 @@ void probability_targets(Call& c, const Tensor& input, double smoothing) {
   const Tensor total = sum(weighted);
   const Tensor negative = neg(total);
   if (reduction(c) == Reduction::sum) return c.result(negative);
-  c.result(Tensor(call<"div.Scalar">(c.session, negative, input.numel() / classes)));
+  c.result(call<"div.Scalar">(c.session, negative, input.numel() / classes));
 }
 
 // (1 − ε) · nll + ε/C · Σ −log p: the second part counts every class alike.
@@ -198,65 +196,65 @@ void cross_entropy_body(Call& c) {
 
 }  // namespace
 
-void add_class_loss_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int "
-                           "reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor",
-                 .summary = "−log softmax(self)[target]",
-                 .meta = composite(cross_entropy_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[4,3] i64[4]", "f32[4,3,2,2] i64[4,2,2] f32[3] 2", "f32[4,3] f32[4,3]",
-                              "f32[4,3] i64[4] None 1 -100 0.1"}});
-  ops.push_back({.schema = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-                           "SymInt ignore_index=-100) -> Tensor",
-                 .summary = "−self[target] for any number of dimensions",
-                 .meta = composite(nll_loss_nd_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[4,3] i64[4]", "f32[4,3,2] i64[4,2]", "f32[4,3,2,2] i64[4,2,2]"}});
-  ops.push_back({.schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-                           "SymInt ignore_index=-100) -> Tensor",
-                 .summary = "−self[target] per row",
-                 .meta = composite(first_result_body<"nll_loss_forward">),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[4,3] i64[4]", "f32[4,3] i64[4] f32[3] 0"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-                           "SymInt ignore_index=-100) -> Tensor",
-                 .summary = "−self[target] per pixel",
-                 .meta = composite(first_result_body<"nll_loss2d_forward">),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[4,3,2,2] i64[4,2,2]"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-                           "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-                 .summary = "−self[target] per row, and the sum of the weights",
-                 .meta = nll_loss_meta,
-                 .kernels = {{DeviceType::cuda, nll_loss_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "target", "weight", "total_weight"},
-                                  nll_gradient<"nll_loss_backward">}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
-                 .examples = {"f32[4,3] i64[4] None 1 -100", "f32[4,3] i64[4] f32[3] 0 -100"},
-                 .facts = {.node = "NllLossBackward0", .no_gradient_for = 2}});
-  ops.push_back({.schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-                           "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-                 .summary = "−self[target] per pixel, and the sum of the weights",
-                 .meta = nll_loss2d_meta,
-                 .kernels = {{DeviceType::cuda, nll_loss2d_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "target", "weight", "total_weight"},
-                                  nll_gradient<"nll_loss2d_backward">}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
-                 .examples = {"f32[4,3,2,2] i64[4,2,2] None 1 -100", "f32[4,3,2,2] i64[4,2,2] f32[3] 0 -100"},
-                 .facts = {.node = "NllLoss2DBackward0", .no_gradient_for = 2}});
-  ops.push_back(
+Tables class_loss_operators() {
+  static constexpr Op kClassLoss[] = {
+      {.schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int "
+                 "reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor",
+       .summary = "−log softmax(self)[target]",
+       .meta = composite(cross_entropy_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[4,3] i64[4]", "f32[4,3,2,2] i64[4,2,2] f32[3] 2", "f32[4,3] f32[4,3]",
+                    "f32[4,3] i64[4] None 1 -100 0.1"}},
+      {.schema = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+                 "SymInt ignore_index=-100) -> Tensor",
+       .summary = "−self[target] for any number of dimensions",
+       .meta = composite(nll_loss_nd_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[4,3] i64[4]", "f32[4,3,2] i64[4,2]", "f32[4,3,2,2] i64[4,2,2]"}},
+      {.schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+                 "SymInt ignore_index=-100) -> Tensor",
+       .summary = "−self[target] per row",
+       .meta = composite(first_result_body<"nll_loss_forward">),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[4,3] i64[4]", "f32[4,3] i64[4] f32[3] 0"},
+       .facts = {.autocast = Autocast::fp32}},
+      {.schema = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+                 "SymInt ignore_index=-100) -> Tensor",
+       .summary = "−self[target] per pixel",
+       .meta = composite(first_result_body<"nll_loss2d_forward">),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[4,3,2,2] i64[4,2,2]"},
+       .facts = {.autocast = Autocast::fp32}},
+      {.schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+                 "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+       .summary = "−self[target] per row, and the sum of the weights",
+       .meta = nll_loss_meta,
+       .kernels = {{DeviceType::cuda, nll_loss_cuda}},
+       .derivatives = {{{"self"},
+                        {"self", "target", "weight", "total_weight"},
+                        nll_gradient<"nll_loss_backward">}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
+       .examples = {"f32[4,3] i64[4] None 1 -100", "f32[4,3] i64[4] f32[3] 0 -100"},
+       .facts = {.node = "NllLossBackward0", .no_gradient_for = 2}},
+      {.schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+                 "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+       .summary = "−self[target] per pixel, and the sum of the weights",
+       .meta = nll_loss2d_meta,
+       .kernels = {{DeviceType::cuda, nll_loss2d_cuda}},
+       .derivatives = {{{"self"},
+                        {"self", "target", "weight", "total_weight"},
+                        nll_gradient<"nll_loss2d_backward">}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
+       .examples = {"f32[4,3,2,2] i64[4,2,2] None 1 -100", "f32[4,3,2,2] i64[4,2,2] f32[3] 0 -100"},
+       .facts = {.node = "NllLoss2DBackward0", .no_gradient_for = 2}},
       {.schema = "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, "
                  "int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
        .summary = "zeros with −grad at the targets",
@@ -265,8 +263,7 @@ void add_class_loss_operators(std::vector<Op>& ops) {
        .derivatives = {{{"grad_output"}, {"target", "weight"}, nll_double_gradient<"nll_loss">},
                        {{"self"}, {}, [](Backward& b) -> Gradients { return {zeros_like(b.grad())}; }}},
        .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("target").numel()}; },
-       .examples = {"f32[] f32[4,3] i64[4] None 1 -100 f32[]"}});
-  ops.push_back(
+       .examples = {"f32[] f32[4,3] i64[4] None 1 -100 f32[]"}},
       {.schema = "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
                  "reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
        .summary = "zeros with −grad at the targets",
@@ -275,7 +272,9 @@ void add_class_loss_operators(std::vector<Op>& ops) {
        .derivatives = {{{"grad_output"}, {"target", "weight"}, nll_double_gradient<"nll_loss2d">},
                        {{"self"}, {}, [](Backward& b) -> Gradients { return {zeros_like(b.grad())}; }}},
        .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("target").numel()}; },
-       .examples = {"f32[] f32[4,3,2,2] i64[4,2,2] None 1 -100 f32[]"}});
+       .examples = {"f32[] f32[4,3,2,2] i64[4,2,2] None 1 -100 f32[]"}}};
+  static constexpr Records tables[] = {kClassLoss};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matmul.h"
 #include "meta/ops/views.h"
 
@@ -83,7 +83,7 @@ void outer_body(Call& c) {
 void inner_body(Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("other");
   if (a.dim() == 0 || b.dim() == 0) return c.result(mul(a, b));
-  c.result(Tensor(call<"tensordot">(c.session, a, b, Sizes{-1}, Sizes{-1})));
+  c.result(call<"tensordot">(c.session, a, b, Sizes{-1}, Sizes{-1}));
 }
 
 struct Contracted {
@@ -111,7 +111,7 @@ Tensor contracted_to_number(Session& session, const Tensor& a, const Tensor& b, 
   if (a->contiguous && b->contiguous) {
     const Tensor flat_a = call<"flatten.using_ints">(session, a),
                  flat_b = call<"flatten.using_ints">(session, b);
-    return reshape(Tensor(call<"dot">(session, flat_a, flat_b)), sizes);
+    return reshape(call<"dot">(session, flat_a, flat_b), sizes);
   }
   const Tensor thin_a = call<"squeeze">(session, a), thin_b = call<"squeeze">(session, b);
   return reshape(sum(mul(thin_a, thin_b)), sizes);
@@ -160,7 +160,7 @@ void kron_body(Call& c) {
   }
   const Tensor wide_b = call<"_unsafe_view">(c.session, b, spread_b);
   const Tensor wide_a = call<"_unsafe_view">(c.session, a, spread_a);
-  c.result(Tensor(call<"_unsafe_view">(c.session, mul(wide_a, wide_b), sizes)));
+  c.result(call<"_unsafe_view">(c.session, mul(wide_a, wide_b), sizes));
 }
 
 void bilinear_body(Call& c) {
@@ -235,12 +235,12 @@ void trilinear_kernel(Call& c) {
   const bool accumulates = contains(t.dropped, t.unrolled);
   for (int64_t k = 0; k < t.steps; ++k) {
     auto slice = [&](int i) {
-      return Tensor(call<"narrow">(c.session, t.factors[i], t.unrolled, t.fixed[i] ? 0 : k, 1));
+      return call<"narrow">(c.session, t.factors[i], t.unrolled, t.fixed[i] ? 0 : k, 1);
     };
     const Tensor second = slice(1), first = slice(0);
     Tensor product = sum_of_products(c.session, first, second, t.sums_12);
     product = sum_of_products(c.session, product, slice(2), t.sums_23);
-    const Tensor target = accumulates ? whole : Tensor(call<"narrow">(c.session, whole, t.unrolled, k, 1));
+    const Tensor target = accumulates ? whole : call<"narrow">(c.session, whole, t.unrolled, k, 1);
     call<"add_.Tensor">(c.session, target, product);
   }
 }
@@ -273,41 +273,37 @@ FlopCount trilinear_flops(const Call& c) {
   return {.own = multiply(3, count)};
 }
 
-Op under_autocast(Op op, Autocast rule) {
-  op.facts.autocast = rule;
-  return op;
-}
-
 }  // namespace
 
-void add_contraction_operators(std::vector<Op>& ops) {
-  ops.push_back(
-      composite_of("outer(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ", outer_body, {"f32[2] f32[3]"}));
-  ops.push_back(composite_of(
-      "ger(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ",
-      [](Call& c) { c.result(Tensor(call<"outer">(c.session, c.tensor("self"), c.tensor("vec2")))); },
-      {"f32[2] f32[3]"}));
-  ops.push_back(composite_of("inner(Tensor self, Tensor other) -> Tensor", "Σ over the last dimensions",
-                             inner_body, {"f32[2,3] f32[4,3]", "f32[] f32[2]"}));
-  ops.push_back(under_autocast(
-      composite_of("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-                   "Σ over pairs of dimensions", tensordot_body, {"f32[2,3,4] f32[4,3,5] (1 2) (1 0)"}),
-      Autocast::promote));
-  ops.push_back(composite_of("kron(Tensor self, Tensor other) -> Tensor", "Kronecker product", kron_body,
-                             {"f32[2,2] f32[3]"}));
-  ops.push_back(under_autocast(
-      composite_of("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
-                   "input1 · weight[o] · input2 + bias", bilinear_body,
-                   {"f32[2,3] f32[2,4] f32[5,3,4] f32[5]"}),
-      Autocast::promote));
-  ops.push_back({.schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] "
-                           "expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
-                 .summary = "Σ i1 · i2 · i3",
-                 .meta = trilinear_meta,
-                 .kernels = {{DeviceType::cuda, trilinear_kernel}},
-                 .derivatives = {{{"i1", "i2", "i3"}, {"i1", "i2", "i3"}, trilinear_backward}},
-                 .flops = trilinear_flops,
-                 .examples = {"f32[2,3] f32[5,3,4] f32[2,4] (1 3) (0) (1 2) (2 3)"}});
+Tables contraction_operators() {
+  static constexpr Op kContraction[] = {
+      composite_of("outer(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ", outer_body, {"f32[2] f32[3]"}),
+      composite_of("ger(Tensor self, Tensor vec2) -> Tensor", "self vec2ᵀ",
+                   [](Call& c) { c.result(call<"outer">(c.session, c.tensor("self"), c.tensor("vec2"))); },
+                   {"f32[2] f32[3]"}),
+      composite_of("inner(Tensor self, Tensor other) -> Tensor", "Σ over the last dimensions", inner_body,
+                   {"f32[2,3] f32[4,3]", "f32[] f32[2]"}),
+      under_autocast(
+          Autocast::promote,
+          composite_of("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+                       "Σ over pairs of dimensions", tensordot_body, {"f32[2,3,4] f32[4,3,5] (1 2) (1 0)"})),
+      composite_of("kron(Tensor self, Tensor other) -> Tensor", "Kronecker product", kron_body,
+                   {"f32[2,2] f32[3]"}),
+      under_autocast(
+          Autocast::promote,
+          composite_of("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+                       "input1 · weight[o] · input2 + bias", bilinear_body,
+                       {"f32[2,3] f32[2,4] f32[5,3,4] f32[5]"})),
+      {.schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] "
+                 "expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+       .summary = "Σ i1 · i2 · i3",
+       .meta = trilinear_meta,
+       .kernels = {{DeviceType::cuda, trilinear_kernel}},
+       .derivatives = {{{"i1", "i2", "i3"}, {"i1", "i2", "i3"}, trilinear_backward}},
+       .flops = trilinear_flops,
+       .examples = {"f32[2,3] f32[5,3,4] f32[2,4] (1 3) (0) (1 2) (2 3)"}}};
+  static constexpr Records tables[] = {kContraction};
+  return tables;
 }
 
 }  // namespace metaprof

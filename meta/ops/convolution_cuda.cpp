@@ -2,7 +2,7 @@
 // cudnn/ConvShared.cpp, cuda/DepthwiseConv2d.cu, 2.11): copies into the chosen format, scratch memory, order.
 
 #include "meta/ops/convolution.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/platform/planned_workspaces.h"
 
 namespace metaprof {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 // Whether a condition holds is read back from the device (at::is_scalar_tensor_true).
 void read_back(const Tensor& condition) {
   const Tensor one = call<"new_ones">(session_of(condition), condition, Sizes{}, DType::b8);
-  call<"equal">(session_of(condition), condition, one);
+  call_all<"equal">(session_of(condition), condition, one);
 }
 
 void check_not_negative(Call& c, const Tensor& weights, const Tensor& rows) {
@@ -67,7 +67,7 @@ void covariance_body(Call& c) {
   rows = rows - unsqueeze(average, 1);
   const Tensor products = product_with_itself(rows, weights);
   const Tensor quotient = call<"true_divide.Tensor">(c.session, products, factor);
-  c.result(Tensor(call<"squeeze">(c.session, quotient)));
+  c.result(call<"squeeze">(c.session, quotient));
 }
 
 // Covariances over both deviations, kept within what rounding may leave.
@@ -78,19 +78,21 @@ void correlation_body(Call& c) {
   const Tensor by_row = covariance / view(deviations, Sizes{-1, 1});
   const Tensor by_both = by_row / view(deviations, Sizes{1, -1});
   if (is_complex(by_both.dtype())) c.error("correlations of complex numbers are not modelled");
-  c.result(Tensor(call<"clip">(c.session, by_both, -1, 1)));
+  c.result(call<"clip">(c.session, by_both, -1, 1));
 }
 
 }  // namespace
 
-void add_covariance_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables covariance_operators() {
+  static constexpr Op kCovariance[] = {
       composite_of("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? "
                    "aweights=None) -> Tensor",
                    "covariances of rows", covariance_body, {"f32[3,5]", "f32[3,5] 0 i64[5] f32[5]"},
-                   {.reads_data = true}));
-  ops.push_back(composite_of("corrcoef(Tensor self) -> Tensor", "correlations of rows", correlation_body,
-                             {"f32[3,5]", "f32[5]"}, {.reads_data = true}));
+                   {.reads_data = true}),
+      composite_of("corrcoef(Tensor self) -> Tensor", "correlations of rows", correlation_body,
+                   {"f32[3,5]", "f32[5]"}, {.reads_data = true})};
+  static constexpr Records tables[] = {kCovariance};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -126,285 +126,265 @@ void to_body(Call& c, const Value& dtype, const Value& device) {
   const bool same = (dtype.is_none() || dtype.integer() == static_cast<int64_t>(self.dtype())) &&
                     (device.is_none() || device.device().type == self.device().type);
   if (same && !copy && has_format(c, self)) return c.result(self);
-  c.result(Tensor(call<"_to_copy">(c.session, self, dtype, Value(), device, Value(), c["non_blocking"],
-                                   c["memory_format"])));
+  c.result(call<"_to_copy">(c.session, self, dtype, Value(), device, Value(), c["non_blocking"],
+                            c["memory_format"]));
 }
 
 Gradients no_gradient_for_value(Backward& b) { return {zeros_like(b.grad())}; }
 
-void add_factories(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                 "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       .summary = "memory as it comes",
-       .meta =
-           [](Call& c) {
-             const auto format = c.given("memory_format")
-                                     ? static_cast<MemoryFormat>(c.integer("memory_format"))
-                                     : MemoryFormat::contiguous;
-             c.output(c.ints("size"), strides_in(format, c.ints("size")), c.dtype("dtype", kDefaultDType),
-                      device_or_session(c));
-           },
-       .kernels = {},
-       .derivatives = not_differentiable,
-       .flops = free_of_flops,
-       .examples = {"(2 3)"}});
-  ops.push_back({.schema = "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
-                           "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "memory as it comes, with these strides",
-                 .meta =
-                     [](Call& c) {
-                       c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", kDefaultDType),
-                                device_or_session(c));
-                     },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(2 3) (1 2)"}});
-  ops.push_back({.schema = "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                           "device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "0",
-                 .meta = sizes_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(2 3)"}});
-  ops.push_back({.schema = "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                           "device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "1",
-                 .meta = sizes_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(2 3)"}});
-  ops.push_back({.schema = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
-                           "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "one number everywhere",
-                 .meta = full_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(2 3) 1.5", "(2) 1"}});
-  ops.push_back(
-      {.schema = "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                 "device=None, bool? pin_memory=None) -> Tensor",
-       .summary = "a number as a tensor",
-       .meta = [](Call& c) { c.output({}, {}, c.dtype("dtype", kDefaultDType), device_or_session(c)); },
-       .kernels = {},
-       .derivatives = not_differentiable,
-       .flops = free_of_flops,
-       .examples = {"1.5"}});
-  ops.push_back({.schema = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                           "device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "0, 1, … below the end",
-                 .meta = [](Call& c) { arange(c, 0, c.real("end"), 1, is_integer(c["end"])); },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"5", "2.5"}});
-  ops.push_back({.schema = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? "
-                           "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "start, start+1, … below the end",
-                 .meta =
-                     [](Call& c) {
-                       arange(c, c.real("start"), c.real("end"), 1,
-                              is_integer(c["start"]) && is_integer(c["end"]));
-                     },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"1 5"}});
-  ops.push_back({.schema =
-                     "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
-                     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "start, start+step, … before the end",
-                 .meta =
-                     [](Call& c) {
-                       arange(c, c.real("start"), c.real("end"), c.real("step"),
-                              is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
-                     },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"1 9 2"}});
-}
+constexpr Op kFactories[] = {
+    {.schema = "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "memory as it comes",
+     .meta =
+         [](Call& c) {
+           const auto format = c.given("memory_format")
+                                   ? static_cast<MemoryFormat>(c.integer("memory_format"))
+                                   : MemoryFormat::contiguous;
+           c.output(c.ints("size"), strides_in(format, c.ints("size")), c.dtype("dtype", kDefaultDType),
+                    device_or_session(c));
+         },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(2 3)"}},
+    {.schema = "empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
+               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "memory as it comes, with these strides",
+     .meta =
+         [](Call& c) {
+           c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", kDefaultDType), device_or_session(c));
+         },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(2 3) (1 2)"}},
+    {.schema = "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "0",
+     .meta = sizes_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(2 3)"}},
+    {.schema = "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "1",
+     .meta = sizes_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(2 3)"}},
+    {.schema = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
+               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "one number everywhere",
+     .meta = full_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(2 3) 1.5", "(2) 1"}},
+    {.schema = "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "a number as a tensor",
+     .meta = [](Call& c) { c.output({}, {}, c.dtype("dtype", kDefaultDType), device_or_session(c)); },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"1.5"}},
+    {.schema = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "0, 1, … below the end",
+     .meta = [](Call& c) { arange(c, 0, c.real("end"), 1, is_integer(c["end"])); },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"5", "2.5"}},
+    {.schema = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? "
+               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "start, start+1, … below the end",
+     .meta =
+         [](Call& c) {
+           arange(c, c.real("start"), c.real("end"), 1, is_integer(c["start"]) && is_integer(c["end"]));
+         },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"1 5"}},
+    {.schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
+               "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "start, start+step, … before the end",
+     .meta =
+         [](Call& c) {
+           arange(c, c.real("start"), c.real("end"), c.real("step"),
+                  is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
+         },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"1 9 2"}}};
 
-void add_likes(std::vector<Op>& ops) {
-  ops.push_back({.schema = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                           "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .summary = "memory of the same geometry",
-                 .meta = like_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]"}});
-  ops.push_back({.schema = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                           "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .summary = "0 of the same geometry",
-                 .meta = like_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]"}});
-  ops.push_back({.schema = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                           "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-                 .summary = "1 of the same geometry",
-                 .meta = like_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]"}});
-  ops.push_back(
-      {.schema = "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, "
-                 "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-       .summary = "one number of the same geometry",
-       .meta = like_meta,
-       .kernels = {},
-       .derivatives = not_differentiable,
-       .flops = free_of_flops,
-       .examples = {"f32[2,3] 1"}});
-  ops.push_back(
-      {.schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, "
-                 "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-       .summary = "memory of self's dtype",
-       .meta = new_empty_strided_meta,
-       .kernels = {},
-       .derivatives = not_differentiable,
-       .flops = free_of_flops,
-       .examples = {"f32[2] (2 3) (3 1)"}});
-  ops.push_back({.schema = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-                           "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "0 of self's dtype",
-                 .meta = new_sizes_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2] (2 3)"}});
-  ops.push_back({.schema = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-                           "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                 .summary = "1 of self's dtype",
-                 .meta = new_sizes_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2] (2 3)"}});
-}
+constexpr Op kLikes[] = {
+    {.schema = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "memory of the same geometry",
+     .meta = like_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]"}},
+    {.schema = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "0 of the same geometry",
+     .meta = like_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]"}},
+    {.schema = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "1 of the same geometry",
+     .meta = like_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]"}},
+    {.schema = "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, "
+               "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "one number of the same geometry",
+     .meta = like_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] 1"}},
+    {.schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, "
+               "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "memory of self's dtype",
+     .meta = new_empty_strided_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2] (2 3) (3 1)"}},
+    {.schema = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "0 of self's dtype",
+     .meta = new_sizes_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2] (2 3)"}},
+    {.schema = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     .summary = "1 of self's dtype",
+     .meta = new_sizes_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"f32[2] (2 3)"}}};
 
-void add_copies(std::vector<Op>& ops) {
-  ops.push_back({.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-                 .summary = "a copy",
-                 .meta = clone_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, [](Backward& b) -> Gradients { return {b.grad()}; }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]", "f32[2,3]/1,2 0"}});
-  ops.push_back({.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
-                 .summary = "self := src",
-                 .meta = copy_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self", "src"}, {}, copy_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] f32[3]"},
-                 .facts = {.node = "CopyBackwards", .writes_each_once = true}});
-  ops.push_back({.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
-                 .summary = "self := 0",
-                 .meta = self_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, no_gradient_for_value}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]"},
-                 .facts = {.node = "ZeroBackward0"}});
-  ops.push_back({.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
-                 .summary = "self := value",
-                 .meta = self_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, no_gradient_for_value}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] 1"},
-                 .facts = {.node = "FillBackward2"}});
-}
+constexpr Op kCopies[] = {
+    {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "a copy",
+     .meta = clone_meta,
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, [](Backward& b) -> Gradients { return {b.grad()}; }}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]", "f32[2,3]/1,2 0"}},
+    {.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+     .summary = "self := src",
+     .meta = copy_meta,
+     .kernels = {},
+     .derivatives = {{{"self", "src"}, {}, copy_backward}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] f32[3]"},
+     .facts = {.node = "CopyBackwards", .writes_each_once = true}},
+    {.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
+     .summary = "self := 0",
+     .meta = self_meta,
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, no_gradient_for_value}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]"},
+     .facts = {.node = "ZeroBackward0"}},
+    {.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+     .summary = "self := value",
+     .meta = self_meta,
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, no_gradient_for_value}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] 1"},
+     .facts = {.node = "FillBackward2"}}};
 
-void add_conversions(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema =
-           "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-           "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-       .summary = "a copy of another dtype or on another device",
-       .meta = to_copy_meta,
-       .kernels = {},
-       .derivatives = {{{"self"}, {}, to_copy_backward}},
-       .flops = free_of_flops,
-       .examples = {"f32[2,3] 7"},
-       .facts = {.node = "ToCopyBackward0"}});
-  ops.push_back({.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool "
-                           "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-                 .summary = "itself, or a copy of that dtype",
-                 .meta = composite([](Call& c) { to_body(c, c["dtype"], Value()); }),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2] 7", "f32[2] 6"}});
-  ops.push_back(
-      {.schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool "
-                 "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-       .summary = "itself, or a copy on that device",
-       .meta = composite([](Call& c) { to_body(c, c["dtype"], c["device"]); }),
-       .kernels = {},
-       .derivatives = by_body,
-       .flops = by_body,
-       .examples = {"f32[2] cpu 7"}});
-  ops.push_back({.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
-                           "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool "
-                           "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-                 .summary = "itself, or a copy of that dtype on that device",
-                 .meta = composite([](Call& c) { to_body(c, c["dtype"], c["device"]); }),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2] 7"}});
-  ops.push_back(
-      {.schema = "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
-                 "MemoryFormat? memory_format=None) -> Tensor(a)",
-       .summary = "itself, or a copy of the other's dtype on its device",
-       .meta = composite([](Call& c) { to_body(c, c.tensor("other").dtype(), c.tensor("other").device()); }),
-       .kernels = {},
-       .derivatives = by_body,
-       .flops = by_body,
-       .examples = {"f32[2] f64[3]", "f32[2] f32[3]"}});
-}
+constexpr Op kConversions[] = {
+    {.schema =
+         "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+         "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+     .summary = "a copy of another dtype or on another device",
+     .meta = to_copy_meta,
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, to_copy_backward}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] 7"},
+     .facts = {.node = "ToCopyBackward0"}},
+    {.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool "
+               "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+     .summary = "itself, or a copy of that dtype",
+     .meta = composite([](Call& c) { to_body(c, c["dtype"], Value()); }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2] 7", "f32[2] 6"}},
+    {.schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool "
+               "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+     .summary = "itself, or a copy on that device",
+     .meta = composite([](Call& c) { to_body(c, c["dtype"], c["device"]); }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2] cpu 7"}},
+    {.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
+               "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool "
+               "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+     .summary = "itself, or a copy of that dtype on that device",
+     .meta = composite([](Call& c) { to_body(c, c["dtype"], c["device"]); }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2] 7"}},
+    {.schema = "to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
+               "MemoryFormat? memory_format=None) -> Tensor(a)",
+     .summary = "itself, or a copy of the other's dtype on its device",
+     .meta = composite([](Call& c) { to_body(c, c.tensor("other").dtype(), c.tensor("other").device()); }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2] f64[3]", "f32[2] f32[3]"}}};
 
 // What exporters write into programs to check them; running the module does none of it.
-void add_export_checks(std::vector<Op>& ops) {
-  static constexpr struct {
-    std::string_view schema, example;
-  } kChecks[] = {
-      {"_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
-       "dtype=None, *, "
-       "Device? device=None, Layout? layout=None) -> ()",
-       "f32[2]"},
-      {"_assert_scalar(Scalar self, str assert_msg) -> ()", "1 \"message\""},
-      {"sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", "2"},
-      {"sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", "2"},
-  };
-  for (const auto& check : kChecks)
-    ops.push_back({.schema = check.schema,
-                   .summary = "an exporter's check",
-                   .meta = [](Call&) {},
-                   .kernels = {},
-                   .derivatives = not_differentiable,
-                   .flops = free_of_flops,
-                   .examples = {check.example},
-                   .facts = {.artefact = true}});
+constexpr Op export_check(std::string_view schema, std::string_view example) {
+  return {.schema = schema,
+          .summary = "an exporter's check",
+          .meta = [](Call&) {},
+          .kernels = {},
+          .derivatives = not_differentiable,
+          .flops = free_of_flops,
+          .examples = {example},
+          .facts = {.artefact = true}};
 }
+
+constexpr Op kExportChecks[] = {
+    export_check("_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
+                 "dtype=None, *, "
+                 "Device? device=None, Layout? layout=None) -> ()",
+                 "f32[2]"),
+    export_check("_assert_scalar(Scalar self, str assert_msg) -> ()", "1 \"message\""),
+    export_check("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", "2"),
+    export_check("sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", "2")};
 
 }  // namespace
 
-void add_creation_operators(std::vector<Op>& ops) {
-  add_factories(ops);
-  add_likes(ops);
-  add_copies(ops);
-  add_conversions(ops);
-  add_export_checks(ops);
+Tables creation_operators() {
+  static constexpr Records tables[] = {kFactories, kLikes, kCopies, kConversions, kExportChecks};
+  return tables;
 }
 
 }  // namespace metaprof

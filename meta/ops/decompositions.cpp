@@ -7,7 +7,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matrices.h"
 
 namespace metaprof {
@@ -76,14 +76,14 @@ Tensor solved_diagonal(Session& s, const Tensor& on_diagonal, const Tensor& a, T
   const bool transposes = factors_transpose(a);
   const Tensor wide = unsqueeze(on_diagonal, -1);
   const Tensor values = call<"expand_as">(s, wide, pivots), matrix = call<"diag_embed">(s, values);
-  if (s.modes.grad) return call<"linalg_solve">(s, adjoint(a), transposed(matrix));
+  if (s.modes.grad) return call<"linalg_solve">(s, mH(a), mT(matrix));
   if (regularise) {  // a zero on the diagonal becomes the smallest difference of numbers
-    const Tensor zero = eq_number(call<"diagonal">(s, lu, 0, -2, -1), 0.0);
+    const Tensor zero = eq(call<"diagonal">(s, lu, 0, -2, -1), 0.0);
     const double epsilon = a.dtype() == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
     const Tensor little = call<"where.Scalar">(s, zero, epsilon, 0.0), added = call<"diag_embed">(s, little);
     lu = lu + added;
   }
-  return call<"linalg_lu_solve">(s, lu, pivots, transposes ? transposed(matrix) : matrix, true, !transposes);
+  return call<"linalg_lu_solve">(s, lu, pivots, transposes ? mT(matrix) : matrix, true, !transposes);
 }
 
 Gradients det_gradient(Backward& b) {
@@ -98,44 +98,40 @@ Gradients slogdet_gradient(Backward& b) {
   return {solved_diagonal(b.session, grad, b("A"), b("LU"), b("pivots"), false)};
 }
 
-void add_determinants(std::vector<Op>& ops) {
-  ops.push_back({.schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
-                 .summary = "determinant, and the factors it follows from",
-                 .meta = det_meta,
-                 .kernels = {{DeviceType::cuda, det_cuda}},
-                 .derivatives = {{{"A"}, {"A", "LU", "pivots", "result"}, det_gradient}},
-                 .flops = cubic_flops<1>,
-                 .examples = {"f32[3,3]", "f32[2,3,3]"},
-                 .facts = {.no_gradient_for = 6}});
-  ops.push_back(composite_of("linalg_det(Tensor A) -> Tensor", "determinant",
-                             [](Call& c) { c.result(call<"_linalg_det">(c.session, c["A"])[0]); },
-                             {"f32[3,3]"}));
-  ops.push_back(
-      {.schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
-       .summary = "sign and logarithm of the determinant",
-       .meta = det_meta,
-       .kernels = {{DeviceType::cuda, slogdet_cuda}},
-       .derivatives = {{{"A"}, {"A", "LU", "pivots", "sign"}, slogdet_gradient}},
-       .flops = cubic_flops<1>,
-       .examples = {"f32[3,3]", "f32[2,3,3]"},
-       .facts = {.no_gradient_for = 12}});
-  ops.push_back(composite_of("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
-                             "sign and logarithm of the determinant",
-                             [](Call& c) {
-                               Results all = call<"_linalg_slogdet">(c.session, c["A"]);
-                               c.result(all[0]);
-                               c.result(all[1]);
-                             },
-                             {"f32[3,3]"}));
-  ops.push_back(
-      composite_of("logdet(Tensor self) -> Tensor", "logarithm of the determinant, NaN where it is negative",
-                   [](Call& c) {
-                     Results all = call<"linalg_slogdet">(c.session, c["self"]);
-                     const Tensor negative = eq_number(all[0], -1.0);
-                     c.result(Tensor(call<"where.ScalarSelf">(c.session, negative, std::nan(""), all[1])));
-                   },
-                   {"f32[3,3]"}));
-}
+constexpr Op kDeterminants[] = {
+    {.schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+     .summary = "determinant, and the factors it follows from",
+     .meta = det_meta,
+     .kernels = {{DeviceType::cuda, det_cuda}},
+     .derivatives = {{{"A"}, {"A", "LU", "pivots", "result"}, det_gradient}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[3,3]", "f32[2,3,3]"},
+     .facts = {.no_gradient_for = 6}},
+    composite_of("linalg_det(Tensor A) -> Tensor", "determinant",
+                 [](Call& c) { c.result(call_all<"_linalg_det">(c.session, c["A"])[0]); }, {"f32[3,3]"}),
+    {.schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+     .summary = "sign and logarithm of the determinant",
+     .meta = det_meta,
+     .kernels = {{DeviceType::cuda, slogdet_cuda}},
+     .derivatives = {{{"A"}, {"A", "LU", "pivots", "sign"}, slogdet_gradient}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[3,3]", "f32[2,3,3]"},
+     .facts = {.no_gradient_for = 12}},
+    composite_of("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+                 "sign and logarithm of the determinant",
+                 [](Call& c) {
+                   Results all = call_all<"_linalg_slogdet">(c.session, c["A"]);
+                   c.result(all[0]);
+                   c.result(all[1]);
+                 },
+                 {"f32[3,3]"}),
+    composite_of("logdet(Tensor self) -> Tensor", "logarithm of the determinant, NaN where it is negative",
+                 [](Call& c) {
+                   Results all = call_all<"linalg_slogdet">(c.session, c["self"]);
+                   const Tensor negative = eq(all[0], -1.0);
+                   c.result(call<"where.ScalarSelf">(c.session, negative, std::nan(""), all[1]));
+                 },
+                 {"f32[3,3]"})};
 
 // --- QR
 
@@ -169,9 +165,8 @@ void qr_cuda(Call& c) {
 
 // FunctionsManual.cpp, linalg_qr_backward.
 Tensor half_diagonal_hermitian(const Tensor& triangle) {
-  const Tensor both = triangle + adjoint(triangle);
-  const Tensor diagonal =
-      call<"real">(session_of(both), Tensor(call<"diagonal">(session_of(both), both, 0, -2, -1)));
+  const Tensor both = triangle + mH(triangle);
+  const Tensor diagonal = call<"real">(session_of(both), call<"diagonal">(session_of(both), both, 0, -2, -1));
   call<"mul_.Scalar">(session_of(both), diagonal, 0.5);
   return both;
 }
@@ -183,38 +178,38 @@ Gradients qr_gradient(Backward& b) {
   if (m >= n) {
     {
       Tensor inner;
-      if (of_r.defined()) inner = matrix_product(of_r, adjoint(r));
+      if (of_r.defined()) inner = matmul(of_r, mH(r));
       if (of_q.defined()) {
-        const Tensor product = matrix_product(adjoint(q), of_q);
+        const Tensor product = matmul(mH(q), of_q);
         inner = inner.defined() ? inner - product : neg(product);
       }
-      const Tensor triangle = upper_triangle(inner), both = half_diagonal_hermitian(triangle);
-      gradient = matrix_product(q, both);
+      const Tensor triangle = triu(inner), both = half_diagonal_hermitian(triangle);
+      gradient = matmul(q, both);
     }
     if (of_q.defined()) gradient = gradient + of_q;
-    return {solve_triangular(adjoint(r), gradient, false, false)};
+    return {solve_triangular(mH(r), gradient, false, false)};
   }
   // R = [R1 R2] is wide: Q belongs to the first columns alone.
   Tensor left;
   {
     Tensor difference;
     if (!of_q.defined()) {
-      difference = matrix_product(of_r, adjoint(r));
+      difference = matmul(of_r, mH(r));
     } else {
-      const Tensor of_columns = matrix_product(adjoint(q), of_q);
-      difference = of_r.defined() ? matrix_product(of_r, adjoint(r)) - of_columns : neg(of_columns);
+      const Tensor of_columns = matmul(mH(q), of_q);
+      difference = of_r.defined() ? matmul(of_r, mH(r)) - of_columns : neg(of_columns);
     }
     Tensor negative = neg(difference), triangle;
     {
-      const Tensor skew = negative - adjoint(negative);
-      triangle = lower_triangle(skew);
+      const Tensor skew = negative - mH(negative);
+      triangle = tril(skew);
     }
-    left = matrix_product(q, triangle);
+    left = matmul(q, triangle);
     difference.reset();
     triangle.reset();
     negative.reset();
   }
-  Tensor first = solve_triangular(adjoint(narrowed(r, -1, 0, m)), left, false, false);
+  Tensor first = solve_triangular(mH(narrow(r, -1, 0, m)), left, false, false);
   left.reset();
   {
     Sizes sizes = first.sizes();
@@ -224,28 +219,27 @@ Gradients qr_gradient(Backward& b) {
   }
   first.reset();
   if (!of_r.defined()) return {gradient};
-  const Tensor product = matrix_product(q, of_r);
+  const Tensor product = matmul(q, of_r);
   gradient = gradient + product;
   return {gradient};
 }
 
-void add_qr(std::vector<Op>& ops) {
-  ops.push_back({.schema = "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-                 .summary = "A = Q · R, Q with columns at right angles",
-                 .meta = qr_meta,
-                 .kernels = {{DeviceType::cuda, qr_cuda}},
-                 .derivatives = {{{"A"}, {"Q", "R"}, qr_gradient}},
-                 .flops = cubic_flops<2>,
-                 .examples = {"f32[5,3]", "f32[3,3]", "f32[3,5]", "f32[2,5,3]", "f32[3,5] \"complete\""}});
-  ops.push_back(composite_of("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", "self = Q · R",
-                             [](Call& c) {
-                               Results all = call<"linalg_qr">(c.session, c["self"],
-                                                               c.boolean("some") ? "reduced" : "complete");
-                               c.result(all[0]);
-                               c.result(all[1]);
-                             },
-                             {"f32[5,3]"}));
-}
+constexpr Op kQr[] = {
+    {.schema = "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
+     .summary = "A = Q · R, Q with columns at right angles",
+     .meta = qr_meta,
+     .kernels = {{DeviceType::cuda, qr_cuda}},
+     .derivatives = {{{"A"}, {"Q", "R"}, qr_gradient}},
+     .flops = cubic_flops<2>,
+     .examples = {"f32[5,3]", "f32[3,3]", "f32[3,5]", "f32[2,5,3]", "f32[3,5] \"complete\""}},
+    composite_of("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", "self = Q · R",
+                 [](Call& c) {
+                   Results all = call_all<"linalg_qr">(c.session, c["self"],
+                                                       c.boolean("some") ? "reduced" : "complete");
+                   c.result(all[0]);
+                   c.result(all[1]);
+                 },
+                 {"f32[5,3]"})};
 
 // --- eigenvalues of Hermitian matrices
 
@@ -284,54 +278,51 @@ Gradients eigh_gradient(Backward& b) {
   Session& s = b.session;
   if (!of_vectors.defined()) {
     const Tensor scaled = vectors * unsqueeze(of_values, -2);
-    return {matrix_product(scaled, adjoint(vectors))};
+    return {matmul(scaled, mH(vectors))};
   }
-  const Tensor projected = matrix_product(adjoint(vectors), of_vectors);
+  const Tensor projected = matmul(mH(vectors), of_vectors);
   Tensor inner;
   {
-    const Tensor difference = projected - adjoint(projected);
+    const Tensor difference = projected - mH(projected);
     inner = difference * 0.5;
   }
   {
     const Tensor gaps = sub(unsqueeze(values, -2), unsqueeze(values, -1));
-    call<"fill_.Scalar">(s, Tensor(call<"diagonal">(s, gaps, 0, -2, -1)), 1);
+    call<"fill_.Scalar">(s, call<"diagonal">(s, gaps, 0, -2, -1), 1);
     call<"div_.Tensor">(s, inner, gaps);
-    if (of_values.defined()) copy_(Tensor(call<"diagonal">(s, inner, 0, -2, -1)), of_values);
+    if (of_values.defined()) copy_(call<"diagonal">(s, inner, 0, -2, -1), of_values);
   }
-  const Tensor right = matrix_product(inner, adjoint(vectors));
-  return {matrix_product(vectors, right)};
+  const Tensor right = matmul(inner, mH(vectors));
+  return {matmul(vectors, right)};
 }
 
 bool wants_vectors(const Call& c, const Tensor& a) { return c.session.modes.grad && a.requires_grad(); }
 
-void add_eigenvalues(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor "
-                 "eigenvectors)",
-       .summary = "eigenvalues and eigenvectors of a Hermitian matrix",
-       .meta = eigh_meta,
-       .kernels = {{DeviceType::cuda, eigh_cuda}},
-       .derivatives = {{{"A"}, {"eigenvalues", "eigenvectors"}, eigh_gradient}},
-       .flops = cubic_flops<9>,
-       .examples = {"f32[3,3]", "f32[2,3,3]"},
-       .facts = {.node = "LinalgEighBackward0"}});
-  ops.push_back(
-      composite_of("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
-                   "eigenvalues and eigenvectors of a Hermitian matrix",
-                   [](Call& c) {
-                     Results all = call<"_linalg_eigh">(c.session, c["self"], c["UPLO"], true);
-                     c.result(all[0]);
-                     c.result(all[1]);
-                   },
-                   {"f32[3,3]"}));
-  ops.push_back(composite_of(
-      "linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", "eigenvalues of a Hermitian matrix",
-      [](Call& c) {
-        const Tensor& self = c.tensor("self");
-        c.result(call<"_linalg_eigh">(c.session, self, c["UPLO"], wants_vectors(c, self))[0]);
-      },
-      {"f32[3,3]"}));
-}
+constexpr Op kEigenvalues[] = {
+    {.schema = "_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor "
+               "eigenvectors)",
+     .summary = "eigenvalues and eigenvectors of a Hermitian matrix",
+     .meta = eigh_meta,
+     .kernels = {{DeviceType::cuda, eigh_cuda}},
+     .derivatives = {{{"A"}, {"eigenvalues", "eigenvectors"}, eigh_gradient}},
+     .flops = cubic_flops<9>,
+     .examples = {"f32[3,3]", "f32[2,3,3]"},
+     .facts = {.node = "LinalgEighBackward0"}},
+    composite_of("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)",
+                 "eigenvalues and eigenvectors of a Hermitian matrix",
+                 [](Call& c) {
+                   Results all = call_all<"_linalg_eigh">(c.session, c["self"], c["UPLO"], true);
+                   c.result(all[0]);
+                   c.result(all[1]);
+                 },
+                 {"f32[3,3]"}),
+    composite_of("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor",
+                 "eigenvalues of a Hermitian matrix",
+                 [](Call& c) {
+                   const Tensor& self = c.tensor("self");
+                   c.result(call_all<"_linalg_eigh">(c.session, self, c["UPLO"], wants_vectors(c, self))[0]);
+                 },
+                 {"f32[3,3]"})};
 
 // --- singular values
 
@@ -383,102 +374,97 @@ Gradients svd_gradient(Backward& b) {
   const Tensor& sv = b("S");
   const int64_t k = sv.size(-1);
   // Of full matrices, what belongs to a singular value.
-  auto columns = [&](const Tensor& t) { return t.defined() && t.size(-1) > k ? narrowed(t, -1, 0, k) : t; };
-  auto rows = [&](const Tensor& t) { return t.defined() && t.size(-2) > k ? narrowed(t, -2, 0, k) : t; };
+  auto columns = [&](const Tensor& t) { return t.defined() && t.size(-1) > k ? narrow(t, -1, 0, k) : t; };
+  auto rows = [&](const Tensor& t) { return t.defined() && t.size(-2) > k ? narrow(t, -2, 0, k) : t; };
   const Tensor u = columns(b("U")), vh = rows(b("Vh"));
   const Tensor of_u = columns(b.grad(0)), of_s = b.grad(1), of_v = rows(b.grad(2));
   Session& s = b.session;
   if (!of_u.defined() && !of_v.defined()) {
-    if (u.size(-2) >= vh.size(-1)) return {matrix_product(u, unsqueeze(of_s, -1) * vh)};
-    return {matrix_product(u * unsqueeze(of_s, -2), vh)};
+    if (u.size(-2) >= vh.size(-1)) return {matmul(u, unsqueeze(of_s, -1) * vh)};
+    return {matmul(u * unsqueeze(of_s, -2), vh)};
   }
-  auto skew = [](const Tensor& a) { return a - adjoint(a); };
+  auto skew = [](const Tensor& a) { return a - mH(a); };
   Tensor gaps;
   {
     const Tensor squares = sv * sv;
     gaps = sub(unsqueeze(squares, -2), unsqueeze(squares, -1));
-    call<"fill_.Scalar">(s, Tensor(call<"diagonal">(s, gaps, 0, -2, -1)), 1);
+    call<"fill_.Scalar">(s, call<"diagonal">(s, gaps, 0, -2, -1), 1);
   }
   Tensor inner;
   if (of_u.defined()) {
-    const Tensor product = matrix_product(adjoint(u), of_u), part = skew(product) / gaps;
+    const Tensor product = matmul(mH(u), of_u), part = skew(product) / gaps;
     inner = part * unsqueeze(sv, -2);
   }
   if (of_v.defined()) {
-    const Tensor product = matrix_product(vh, adjoint(of_v)), part = skew(product) / gaps;
+    const Tensor product = matmul(vh, mH(of_v)), part = skew(product) / gaps;
     const Tensor scaled = unsqueeze(sv, -1) * part;
     inner = inner.defined() ? inner + scaled : scaled;
   }
-  if (of_s.defined()) inner = inner + Tensor(call<"diag_embed">(s, of_s));
-  const Tensor right = matrix_product(inner, vh);
-  Tensor gradient = matrix_product(u, right);
+  if (of_s.defined()) inner = inner + call<"diag_embed">(s, of_s);
+  const Tensor right = matmul(inner, vh);
+  Tensor gradient = matmul(u, right);
   if (of_u.defined() && u.size(-2) > k) {
     const Tensor scaled = of_u / unsqueeze(sv, -2);
-    const Tensor outside = scaled - matrix_product(u, matrix_product(adjoint(u), scaled));
-    gradient = gradient + matrix_product(outside, vh);
+    const Tensor outside = scaled - matmul(u, matmul(mH(u), scaled));
+    gradient = gradient + matmul(outside, vh);
   }
   if (of_v.defined() && vh.size(-1) > k) {
     const Tensor scaled = of_v / unsqueeze(sv, -1);
-    const Tensor outside = scaled - matrix_product(matrix_product(scaled, adjoint(vh)), vh);
-    gradient = gradient + matrix_product(u, outside);
+    const Tensor outside = scaled - matmul(matmul(scaled, mH(vh)), vh);
+    gradient = gradient + matmul(u, outside);
   }
   return {gradient};
 }
 
-void add_singular_values(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
-                 "-> (Tensor U, Tensor S, Tensor Vh)",
-       .summary = "A = U · diag(S) · Vᴴ",
-       .meta = svd_meta,
-       .kernels = {{DeviceType::cuda, svd_cuda}},
-       .derivatives = {{{"A"}, {"U", "S", "Vh"}, svd_gradient}},
-       .flops = cubic_flops<14>,
-       .examples = {"f32[5,3]", "f32[3,5]"},
-       .facts = {.node = "LinalgSvdBackward0"}});
-  ops.push_back(composite_of(
-      "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, "
-      "Tensor Vh)",
-      "A = U · diag(S) · Vᴴ",
-      [](Call& c) {
-        Results all = call<"_linalg_svd">(c.session, c["A"], c["full_matrices"], true, c["driver"]);
-        for (size_t i = 0; i < 3; ++i) c.result(all[i]);
-      },
-      {"f32[3,3]"}));
-  ops.push_back(
-      composite_of("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", "singular values",
-                   [](Call& c) {
-                     const Tensor& a = c.tensor("A");
-                     c.result(call<"_linalg_svd">(c.session, a, false, wants_vectors(c, a), c["driver"])[1]);
-                   },
-                   {"f32[3,3]"}));
-  ops.push_back(
-      composite_of("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
-                   "self = U · diag(S) · Vᴴ",
-                   [](Call& c) {
-                     const Tensor& self = c.tensor("self");
-                     if (!c.boolean("compute_uv")) {
-                       const Tensor values = call<"linalg_svdvals">(c.session, self);
-                       const int64_t m = self.size(-2), n = self.size(-1);
-                       c.result(zeros_of(self, with_batch(batch_of(self), {m, m})));
-                       c.result(values);
-                       return c.result(zeros_of(self, with_batch(batch_of(self), {n, n})));
-                     }
-                     Results all = call<"linalg_svd">(c.session, self, !c.boolean("some"));
-                     c.result(all[0]);
-                     c.result(all[1]);
-                     c.result(adjoint(all[2]));
-                   },
-                   {"f32[3,3]"}));
-}
+constexpr Op kSingularValues[] = {
+    {.schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
+               "-> (Tensor U, Tensor S, Tensor Vh)",
+     .summary = "A = U · diag(S) · Vᴴ",
+     .meta = svd_meta,
+     .kernels = {{DeviceType::cuda, svd_cuda}},
+     .derivatives = {{{"A"}, {"U", "S", "Vh"}, svd_gradient}},
+     .flops = cubic_flops<14>,
+     .examples = {"f32[5,3]", "f32[3,5]"},
+     .facts = {.node = "LinalgSvdBackward0"}},
+    composite_of("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, "
+                 "Tensor Vh)",
+                 "A = U · diag(S) · Vᴴ",
+                 [](Call& c) {
+                   Results all =
+                       call_all<"_linalg_svd">(c.session, c["A"], c["full_matrices"], true, c["driver"]);
+                   for (size_t i = 0; i < 3; ++i) c.result(all[i]);
+                 },
+                 {"f32[3,3]"}),
+    composite_of("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", "singular values",
+                 [](Call& c) {
+                   const Tensor& a = c.tensor("A");
+                   c.result(
+                       call_all<"_linalg_svd">(c.session, a, false, wants_vectors(c, a), c["driver"])[1]);
+                 },
+                 {"f32[3,3]"}),
+    composite_of("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+                 "self = U · diag(S) · Vᴴ",
+                 [](Call& c) {
+                   const Tensor& self = c.tensor("self");
+                   if (!c.boolean("compute_uv")) {
+                     const Tensor values = call<"linalg_svdvals">(c.session, self);
+                     const int64_t m = self.size(-2), n = self.size(-1);
+                     c.result(zeros_of(self, with_batch(batch_of(self), {m, m})));
+                     c.result(values);
+                     return c.result(zeros_of(self, with_batch(batch_of(self), {n, n})));
+                   }
+                   Results all = call_all<"linalg_svd">(c.session, self, !c.boolean("some"));
+                   c.result(all[0]);
+                   c.result(all[1]);
+                   c.result(mH(all[2]));
+                 },
+                 {"f32[3,3]"})};
 
 }  // namespace
 
-void add_decomposition_operators(std::vector<Op>& ops) {
-  add_determinants(ops);
-  add_qr(ops);
-  add_eigenvalues(ops);
-  add_singular_values(ops);
+Tables decomposition_operators() {
+  static constexpr Records tables[] = {kDeterminants, kQr, kEigenvalues, kSingularValues};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/pointwise.h"
 
@@ -95,77 +95,77 @@ void noise_body(Call& c) {
   call<"add_.Scalar">(s, shift, alpha * a * p);
   call<"mul_.Scalar">(s, noise, a);
   const Tensor product = multiplied(s, input, noise, form.in_place);
-  c.result(Tensor(call<"add_.Tensor">(s, product, shift)));
+  c.result(call<"add_.Tensor">(s, product, shift));
 }
 
 void dropout_body(Call& c) {
   const Tensor& input = c.tensor("input");
   const double p = c.real("p");
   if (c.boolean("train") && input.is_cuda() && p > 0 && p < 1 && input.numel() > 0)
-    return c.result(call<"native_dropout">(c.session, input, p, true)[0]);
+    return c.result(call_all<"native_dropout">(c.session, input, p, true)[0]);
   noise_body<Form{}>(c);
 }
 
-Op composite_dropout(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                     std::string_view example) {
+constexpr Op composite_dropout(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                               std::string_view example) {
   return composite_of(schema, summary, body, {example}, {.random = true});
 }
 
 }  // namespace
 
-void add_dropout_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
-                 .summary = "input · mask / (1 − p), and the mask",
-                 .meta = native_dropout_meta,
-                 .kernels = {{DeviceType::cuda, native_dropout_cuda}},
-                 .derivatives = {{{"input"},
-                                  {"result1"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"native_dropout_backward">(
-                                        b.session, b.grad(), b("result1"), dropout_scale(b)))};
-                                  }}},
-                 .flops = elementwise_flops<2>,
-                 .examples = {"f32[2,3] 0.5 True"},
-                 .facts = {.random = true, .no_gradient_for = 2}});
-  ops.push_back({.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-                 .summary = "grad · mask · scale",
-                 .meta = native_dropout_backward_meta,
-                 .kernels = {},
-                 .derivatives = {{{"grad_output"},
-                                  {"grad_output", "mask"},
-                                  [](Backward& b) -> Gradients {
-                                    const Tensor mask = to(b("mask"), b("grad_output").dtype());
-                                    const Tensor scaled = mul_number(mask, b["scale"]);
-                                    return {mul(b.grad(), scaled)};
-                                  }},
-                                 {{"mask"}, {"grad_output", "mask"}, not_implemented}},
-                 .flops = elementwise_flops<2>,
-                 .examples = {"f32[2,3] b8[2,3] 2.0"}});
-  ops.push_back(composite_dropout("dropout(Tensor input, float p, bool train) -> Tensor",
-                                  "some elements set to 0, the others scaled up", dropout_body,
-                                  "f32[2,3] 0.5 True"));
-  ops.push_back(composite_dropout("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-                                  "dropout in place", noise_body<Form{.in_place = true}>,
-                                  "f32[2,3] 0.5 True"));
-  ops.push_back(composite_dropout("feature_dropout(Tensor input, float p, bool train) -> Tensor",
-                                  "some channels set to 0", noise_body<Form{.feature = true}>,
-                                  "f32[2,3,4] 0.5 True"));
-  ops.push_back(composite_dropout(
-      "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", "feature dropout in place",
-      noise_body<Form{.feature = true, .in_place = true}>, "f32[2,3,4] 0.5 True"));
-  ops.push_back(composite_dropout("alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-                                  "dropout that keeps mean and variance", noise_body<Form{.alpha = true}>,
-                                  "f32[2,3] 0.5 True"));
-  ops.push_back(composite_dropout("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-                                  "alpha dropout in place", noise_body<Form{.alpha = true, .in_place = true}>,
-                                  "f32[2,3] 0.5 True"));
-  ops.push_back(composite_dropout("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-                                  "alpha dropout of whole channels",
-                                  noise_body<Form{.feature = true, .alpha = true}>, "f32[2,3,4] 0.5 True"));
-  ops.push_back(composite_dropout(
-      "feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-      "feature alpha dropout in place", noise_body<Form{.feature = true, .alpha = true, .in_place = true}>,
-      "f32[2,3,4] 0.5 True"));
+Tables dropout_operators() {
+  static constexpr Op kDropout[] = {
+      {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+       .summary = "input · mask / (1 − p), and the mask",
+       .meta = native_dropout_meta,
+       .kernels = {{DeviceType::cuda, native_dropout_cuda}},
+       .derivatives = {{{"input"},
+                        {"result1"},
+                        [](Backward& b) {
+                          return call<"native_dropout_backward">(b.session, b.grad(), b("result1"),
+                                                                 dropout_scale(b));
+                        }}},
+       .flops = elementwise_flops<2>,
+       .examples = {"f32[2,3] 0.5 True"},
+       .facts = {.random = true, .no_gradient_for = 2}},
+      {.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+       .summary = "grad · mask · scale",
+       .meta = native_dropout_backward_meta,
+       .kernels = {},
+       .derivatives = {{{"grad_output"},
+                        {"grad_output", "mask"},
+                        [](Backward& b) -> Gradients {
+                          const Tensor mask = to(b("mask"), b("grad_output").dtype());
+                          const Tensor scaled = mask * b["scale"];
+                          return {mul(b.grad(), scaled)};
+                        }},
+                       {{"mask"}, {"grad_output", "mask"}, not_implemented}},
+       .flops = elementwise_flops<2>,
+       .examples = {"f32[2,3] b8[2,3] 2.0"}},
+      composite_dropout("dropout(Tensor input, float p, bool train) -> Tensor",
+                        "some elements set to 0, the others scaled up", dropout_body, "f32[2,3] 0.5 True"),
+      composite_dropout("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", "dropout in place",
+                        noise_body<Form{.in_place = true}>, "f32[2,3] 0.5 True"),
+      composite_dropout("feature_dropout(Tensor input, float p, bool train) -> Tensor",
+                        "some channels set to 0", noise_body<Form{.feature = true}>, "f32[2,3,4] 0.5 True"),
+      composite_dropout("feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+                        "feature dropout in place", noise_body<Form{.feature = true, .in_place = true}>,
+                        "f32[2,3,4] 0.5 True"),
+      composite_dropout("alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+                        "dropout that keeps mean and variance", noise_body<Form{.alpha = true}>,
+                        "f32[2,3] 0.5 True"),
+      composite_dropout("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+                        "alpha dropout in place", noise_body<Form{.alpha = true, .in_place = true}>,
+                        "f32[2,3] 0.5 True"),
+      composite_dropout("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+                        "alpha dropout of whole channels", noise_body<Form{.feature = true, .alpha = true}>,
+                        "f32[2,3,4] 0.5 True"),
+      composite_dropout("feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+                        "feature alpha dropout in place",
+                        noise_body<Form{.feature = true, .alpha = true, .in_place = true}>,
+                        "f32[2,3,4] 0.5 True")};
+  static constexpr Records tables[] = {kDropout};
+  return tables;
 }
 
 }  // namespace metaprof

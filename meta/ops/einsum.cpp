@@ -8,7 +8,7 @@
 
 #include "meta/ops/all.h"
 #include "meta/ops/contractions.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/views.h"
 
 namespace metaprof {
@@ -222,12 +222,15 @@ void einsum_body(Call& c) {
 
 }  // namespace
 
-void add_einsum_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-      "Σ over letters that the result lacks", einsum_body,
-      {"\"ij,jk->ik\" (f32[2,3] f32[3,4])", "\"ii->i\" (f32[3,3])", "\"bij,bjk\" (f32[2,3,4] f32[2,4,5])"}));
-  ops.back().facts.autocast = Autocast::lower_precision;
+Tables einsum_operators() {
+  static constexpr Op records[] = {
+      under_autocast(Autocast::lower_precision,
+                     composite_of("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+                                  "Σ over letters that the result lacks", einsum_body,
+                                  {"\"ij,jk->ik\" (f32[2,3] f32[3,4])", "\"ii->i\" (f32[3,3])",
+                                   "\"bij,bjk\" (f32[2,3,4] f32[2,4,5])"}))};
+  static constexpr Records tables[] = {records};
+  return tables;
 }
 
 }  // namespace metaprof

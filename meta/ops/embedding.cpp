@@ -7,7 +7,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/cub.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -65,11 +65,11 @@ void embedding_sparse_backward_body(Call& c) {
 
 void embedding_backward_body(Call& c) {
   if (c.boolean("sparse")) {
-    c.result(Tensor(call<"embedding_sparse_backward">(c.session, c["grad"], c["indices"], c["num_weights"],
-                                                      c["padding_idx"], c["scale_grad_by_freq"])));
+    c.result(call<"embedding_sparse_backward">(c.session, c["grad"], c["indices"], c["num_weights"],
+                                               c["padding_idx"], c["scale_grad_by_freq"]));
   } else {
-    c.result(Tensor(call<"embedding_dense_backward">(c.session, c["grad"], c["indices"], c["num_weights"],
-                                                     c["padding_idx"], c["scale_grad_by_freq"])));
+    c.result(call<"embedding_dense_backward">(c.session, c["grad"], c["indices"], c["num_weights"],
+                                              c["padding_idx"], c["scale_grad_by_freq"]));
   }
 }
 
@@ -127,30 +127,30 @@ void sorted_embedding_gradient(Call& c, const Tensor& indices, bool by_frequency
   segmented_gradient(c, count, indices.dtype());
 }
 
-void add_embedding_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
-                           "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-                 .summary = "rows of weight at the indices",
-                 .meta = embedding_meta,
-                 .kernels = {{DeviceType::cuda, embedding_cuda}},
-                 .derivatives = {{{"weight"},
-                                  {"indices"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"embedding_backward">(
-                                        b.session, b.grad(), b("indices"), b.sizes("weight")[0],
-                                        b["padding_idx"], b["scale_grad_by_freq"], b["sparse"]))};
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[10,3] i64[2,4]", "f32[10,3] i64[5] 0", "f32[10,3] i64[2] -1 False True"}});
-  ops.push_back({.schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt "
-                           "padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
-                 .summary = "gradient of the table, dense or sparse",
-                 .meta = composite(embedding_backward_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,4,3] i64[2,4] 10 -1 False False"}});
-  ops.push_back(
+Tables embedding_operators() {
+  static constexpr Op kEmbedding[] = {
+      {.schema = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
+                 "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+       .summary = "rows of weight at the indices",
+       .meta = embedding_meta,
+       .kernels = {{DeviceType::cuda, embedding_cuda}},
+       .derivatives = {{{"weight"},
+                        {"indices"},
+                        [](Backward& b) {
+                          return call<"embedding_backward">(b.session, b.grad(), b("indices"),
+                                                            b.sizes("weight")[0], b["padding_idx"],
+                                                            b["scale_grad_by_freq"], b["sparse"]);
+                        }}},
+       .flops = free_of_flops,
+       .examples = {"f32[10,3] i64[2,4]", "f32[10,3] i64[5] 0", "f32[10,3] i64[2] -1 False True"}},
+      {.schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt "
+                 "padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
+       .summary = "gradient of the table, dense or sparse",
+       .meta = composite(embedding_backward_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,4,3] i64[2,4] 10 -1 False False"}},
       {.schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt "
                  "padding_idx, bool scale_grad_by_freq) -> Tensor",
        .summary = "zeros of the table with the gradients added to the rows at the indices",
@@ -166,15 +166,17 @@ void add_embedding_operators(std::vector<Op>& ops) {
                           return {view(rows, b.sizes("grad_output"))};
                         }}},
        .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
-       .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}});
-  ops.push_back({.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int "
-                           "padding_idx, bool scale_grad_by_freq) -> Tensor",
-                 .summary = "gradient of the table as indices and rows",
-                 .meta = composite(embedding_sparse_backward_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}});
+       .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}},
+      {.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int "
+                 "padding_idx, bool scale_grad_by_freq) -> Tensor",
+       .summary = "gradient of the table as indices and rows",
+       .meta = composite(embedding_sparse_backward_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}}};
+  static constexpr Records tables[] = {kEmbedding};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/embedding.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/pointwise.h"
 
@@ -36,12 +36,12 @@ void bag_cuda(Call& c) {
   c.allocate(3);
 }
 
-Op bag(std::string_view schema, Derivatives derivatives) {
+constexpr Op bag(std::string_view schema, Derivatives derivatives) {
   return {.schema = schema,
           .summary = "rows of weight summed, averaged or compared per bag",
           .meta = bag_meta,
           .kernels = {{DeviceType::cuda, bag_cuda}},
-          .derivatives = std::move(derivatives),
+          .derivatives = derivatives,
           .flops = [](const Call& c) -> FlopCount {
             return {.own = c.tensor("indices").numel() * c.tensor("weight").size(1)};
           },
@@ -60,25 +60,25 @@ void embedding_bag_body(Call& c) {
     for (size_t i = 0; i < 4; ++i) c.result(results[i]);
   };
   if (weight.requires_grad()) {
-    give(call<"_embedding_bag">(c.session, weight, indices, offsets, c["scale_grad_by_freq"], c["mode"],
-                                c["sparse"], c["per_sample_weights"], c["include_last_offset"], padding));
+    give(call_all<"_embedding_bag">(c.session, weight, indices, offsets, c["scale_grad_by_freq"], c["mode"],
+                                    c["sparse"], c["per_sample_weights"], c["include_last_offset"], padding));
   } else {
-    give(call<"_embedding_bag_forward_only">(c.session, weight, indices, offsets, c["scale_grad_by_freq"],
-                                             c["mode"], c["sparse"], c["per_sample_weights"],
-                                             c["include_last_offset"], padding));
+    give(call_all<"_embedding_bag_forward_only">(c.session, weight, indices, offsets, c["scale_grad_by_freq"],
+                                                 c["mode"], c["sparse"], c["per_sample_weights"],
+                                                 c["include_last_offset"], padding));
   }
 }
 
 void bag_backward_body(Call& c) {
   Session& s = c.session;
   if (c.boolean("sparse")) {
-    c.result(Tensor(call<"_embedding_bag_sparse_backward">(
-        s, c["grad"], c["indices"], c["offsets"], c["offset2bag"], c["bag_size"], c["num_weights"],
-        c["scale_grad_by_freq"], c["mode"], c["per_sample_weights"], c["padding_idx"])));
+    c.result(call<"_embedding_bag_sparse_backward">(s, c["grad"], c["indices"], c["offsets"], c["offset2bag"],
+                                                    c["bag_size"], c["num_weights"], c["scale_grad_by_freq"],
+                                                    c["mode"], c["per_sample_weights"], c["padding_idx"]));
   } else {
-    c.result(Tensor(call<"_embedding_bag_dense_backward">(
+    c.result(call<"_embedding_bag_dense_backward">(
         s, c["grad"], c["indices"], c["offset2bag"], c["bag_size"], c["maximum_indices"], c["num_weights"],
-        c["scale_grad_by_freq"], c["mode"], c["per_sample_weights"], c["padding_idx"])));
+        c["scale_grad_by_freq"], c["mode"], c["per_sample_weights"], c["padding_idx"]));
   }
 }
 
@@ -107,98 +107,96 @@ void bag_sparse_backward_body(Call& c) {
   }
   if (c.tensor("per_sample_weights").defined())
     call<"mul_.Tensor">(s, rows, unsqueeze(c.tensor("per_sample_weights"), 1));
-  c.result(Tensor(call<"embedding_sparse_backward">(s, rows, c["indices"], c["num_weights"], c["padding_idx"],
-                                                    c["scale_grad_by_freq"])));
+  c.result(call<"embedding_sparse_backward">(s, rows, c["indices"], c["num_weights"], c["padding_idx"],
+                                             c["scale_grad_by_freq"]));
 }
 
 Gradients bag_weight_backward(Backward& b) {
-  return {Tensor(call<"_embedding_bag_backward">(b.session, b.grad(), b("indices"), b("offsets"),
-                                                 b("result1"), b("result2"), b("result3"),
-                                                 b.sizes("weight")[0], b["scale_grad_by_freq"], b["mode"],
-                                                 b["sparse"], b("per_sample_weights"), b["padding_idx"]))};
+  return {call<"_embedding_bag_backward">(b.session, b.grad(), b("indices"), b("offsets"), b("result1"),
+                                          b("result2"), b("result3"), b.sizes("weight")[0],
+                                          b["scale_grad_by_freq"], b["mode"], b["sparse"],
+                                          b("per_sample_weights"), b["padding_idx"])};
 }
 
 Gradients bag_sample_weights_backward(Backward& b) {
-  return {Tensor(call<"_embedding_bag_per_sample_weights_backward">(b.session, b.grad(), b("weight"),
-                                                                    b("indices"), b("offsets"), b("result1"),
-                                                                    b["mode"], b["padding_idx"]))};
+  return {call<"_embedding_bag_per_sample_weights_backward">(b.session, b.grad(), b("weight"), b("indices"),
+                                                             b("offsets"), b("result1"), b["mode"],
+                                                             b["padding_idx"])};
 }
 
-void add_bag_backwards(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
-      "bag_size, "
-      "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
-      "per_sample_weights, int padding_idx=-1) -> Tensor",
-      "gradient of the table, dense or sparse", bag_backward_body,
-      {"f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"}));
-  ops.push_back(
-      {.schema =
-           "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
-           "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? "
-           "per_sample_weights, int padding_idx=-1) -> Tensor",
-       .summary = "zeros of the table with the bags' gradients added to their rows",
-       .meta =
-           [](Call& c) {
-             const Tensor& grad = c.tensor("grad");
-             c.output(Sizes{c.integer("num_weights"), grad.size(-1)}, grad.dtype());
-           },
-       .kernels = {{DeviceType::cuda, bag_dense_backward_cuda}},
-       .derivatives = {{{"grad"}, {}, not_implemented}},
-       .flops = [](const Call& c) -> FlopCount {
-         return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
-       },
-       .examples = {"f32[2,3] i64[6] i64[6] i64[2] i64[0] 10 False 0 None"}});
-  ops.push_back(composite_of(
-      "_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
-      "bag_size, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int "
-      "padding_idx=-1) -> Tensor",
-      "gradient of the table as indices and rows", bag_sparse_backward_body,
-      {"f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"}));
-  ops.push_back(
-      {.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
-                 "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
-       .summary = "grad · weight of each index's row",
-       .meta = [](Call& c) { c.output(Sizes{c.tensor("indices").size(0)}, c.tensor("grad").dtype()); },
-       .kernels = {},
-       .derivatives = not_differentiable,
-       .flops = [](const Call& c) -> FlopCount {
-         return {.own = 2 * c.tensor("indices").numel() * c.tensor("grad").size(-1)};
-       },
-       .examples = {"f32[2,3] f32[10,3] i64[6] i64[2] i64[6] 0"}});
-}
+constexpr Op kBagBackwards[] = {
+    composite_of(
+        "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
+        "bag_size, "
+        "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
+        "per_sample_weights, int padding_idx=-1) -> Tensor",
+        "gradient of the table, dense or sparse", bag_backward_body,
+        {"f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"}),
+    {.schema =
+         "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
+         "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? "
+         "per_sample_weights, int padding_idx=-1) -> Tensor",
+     .summary = "zeros of the table with the bags' gradients added to their rows",
+     .meta =
+         [](Call& c) {
+           const Tensor& grad = c.tensor("grad");
+           c.output(Sizes{c.integer("num_weights"), grad.size(-1)}, grad.dtype());
+         },
+     .kernels = {{DeviceType::cuda, bag_dense_backward_cuda}},
+     .derivatives = {{{"grad"}, {}, not_implemented}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
+     },
+     .examples = {"f32[2,3] i64[6] i64[6] i64[2] i64[0] 10 False 0 None"}},
+    composite_of(
+        "_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, "
+        "Tensor "
+        "bag_size, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int "
+        "padding_idx=-1) -> Tensor",
+        "gradient of the table as indices and rows", bag_sparse_backward_body,
+        {"f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"}),
+    {.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
+               "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+     .summary = "grad · weight of each index's row",
+     .meta = [](Call& c) { c.output(Sizes{c.tensor("indices").size(0)}, c.tensor("grad").dtype()); },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = 2 * c.tensor("indices").numel() * c.tensor("grad").size(-1)};
+     },
+     .examples = {"f32[2,3] f32[10,3] i64[6] i64[2] i64[6] 0"}}};
 
 }  // namespace
 
-void add_embedding_bag_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables embedding_bag_operators() {
+  static constexpr Op records[] = {
       composite_of("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
                    "scale_grad_by_freq=False, int mode=0, "
                    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> "
                    "(Tensor, Tensor, "
                    "Tensor, Tensor)",
-                   "rows of weight combined per bag", embedding_bag_body, {"f32[10,3] i64[6] i64[2]"}));
-  ops.push_back(composite_of(
-      "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
-      "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
-      "(Tensor, "
-      "Tensor, Tensor, Tensor)",
-      "rows of weight combined per bag", embedding_bag_body,
-      {"f32[10,3] i64[6] i64[2] False 0 False None False None"}));
-  ops.push_back(
+                   "rows of weight combined per bag", embedding_bag_body, {"f32[10,3] i64[6] i64[2]"}),
+      composite_of(
+          "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
+          "int "
+          "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
+          "(Tensor, "
+          "Tensor, Tensor, Tensor)",
+          "rows of weight combined per bag", embedding_bag_body,
+          {"f32[10,3] i64[6] i64[2] False 0 False None False None"}),
       bag("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
           "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
           "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
           {{{"per_sample_weights"}, {"indices", "offsets", "weight", "result1"}, bag_sample_weights_backward},
            {{"weight"},
             {"indices", "offsets", "per_sample_weights", "result1", "result2", "result3"},
-            bag_weight_backward}}));
-  ops.push_back(
+            bag_weight_backward}}),
       bag("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
           "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
           "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-          not_differentiable));
-  add_bag_backwards(ops);
+          not_differentiable)};
+  static constexpr Records tables[] = {kBagBackwards, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -2,7 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/pointwise.h"
 #include "meta/ops/reduction.h"
@@ -48,7 +48,7 @@ Gradients extremum_backward(Backward& b) {
   return {mul(share, mask)};
 }
 
-Op extremum(std::string_view schema, std::string_view summary) {
+constexpr Op extremum(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = extremum_meta,
@@ -83,7 +83,7 @@ void whole_extremum_cuda(Call& c) {
   reduce_everything(c, c.contiguous(c.tensor("self")), self_element(c));
 }
 
-Op whole_extremum(std::string_view schema, std::string_view summary, std::string_view node) {
+constexpr Op whole_extremum(std::string_view schema, std::string_view summary, std::string_view node) {
   return {.schema = schema,
           .summary = summary,
           .meta = [](Call& c) { c.output({}, c.tensor("self").dtype()); },
@@ -96,7 +96,7 @@ Op whole_extremum(std::string_view schema, std::string_view summary, std::string
 
 // --- max and min along a dimension, with places
 
-Op extremum_with_place(std::string_view schema, std::string_view summary) {
+constexpr Op extremum_with_place(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = value_and_index_meta,
@@ -122,7 +122,7 @@ void place_cuda(Call& c) {
   reduce_everything(c, reshape(c.tensor("self"), Sizes{-1}), kValueWithPlace);
 }
 
-Op place(std::string_view schema, std::string_view summary) {
+constexpr Op place(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = place_meta,
@@ -168,7 +168,7 @@ void truth_cuda(Call& c) {
 }
 
 template <bool has_dims>
-Op truth(std::string_view schema, std::string_view summary, std::string_view example) {
+constexpr Op truth(std::string_view schema, std::string_view summary, std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = truth_meta<has_dims>,
@@ -180,43 +180,41 @@ Op truth(std::string_view schema, std::string_view summary, std::string_view exa
 
 }  // namespace
 
-void add_extremum_operators(std::vector<Op>& ops) {
-  ops.push_back(
-      extremum("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "largest along dimensions"));
-  ops.push_back(extremum("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-                         "smallest along dimensions"));
-  ops.push_back({.schema =
-                     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
-                     "max)",
-                 .summary = "smallest and largest",
-                 .meta = aminmax_meta,
-                 .kernels = {{DeviceType::cuda, aminmax_cuda}},
-                 .derivatives = {{{"self"}, {}, not_implemented}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3]", "f32[2,3] 1 True"},
-                 .facts = {.node = "NotImplemented"}});
-  ops.push_back(whole_extremum("max(Tensor self) -> Tensor", "largest of all", "MaxBackward1"));
-  ops.push_back(whole_extremum("min(Tensor self) -> Tensor", "smallest of all", "MinBackward1"));
-  ops.push_back(extremum_with_place(
-      "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-      "largest along a dimension, and where it is"));
-  ops.push_back(extremum_with_place(
-      "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-      "smallest along a dimension, and where it is"));
-  ops.push_back(
-      place("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the largest is"));
-  ops.push_back(
-      place("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the smallest is"));
-  ops.push_back(truth<false>("any(Tensor self) -> Tensor", "some element is not 0", "b8[2,3]"));
-  ops.push_back(truth<true>("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-                            "some element is not 0, along a dimension", "f32[2,3] 1"));
-  ops.push_back(truth<true>("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-                            "some element is not 0, along dimensions", "f32[2,3] (0 1)"));
-  ops.push_back(truth<false>("all(Tensor self) -> Tensor", "no element is 0", "b8[2,3]"));
-  ops.push_back(truth<true>("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-                            "no element is 0, along a dimension", "f32[2,3] 1"));
-  ops.push_back(truth<true>("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-                            "no element is 0, along dimensions", "f32[2,3] (0 1)"));
+Tables extremum_operators() {
+  static constexpr Op kExtremum[] = {
+      extremum("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "largest along dimensions"),
+      extremum("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "smallest along dimensions"),
+      {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
+                 "max)",
+       .summary = "smallest and largest",
+       .meta = aminmax_meta,
+       .kernels = {{DeviceType::cuda, aminmax_cuda}},
+       .derivatives = {{{"self"}, {}, not_implemented}},
+       .flops = input_flops,
+       .examples = {"f32[2,3]", "f32[2,3] 1 True"},
+       .facts = {.node = "NotImplemented"}},
+      whole_extremum("max(Tensor self) -> Tensor", "largest of all", "MaxBackward1"),
+      whole_extremum("min(Tensor self) -> Tensor", "smallest of all", "MinBackward1"),
+      extremum_with_place(
+          "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+          "largest along a dimension, and where it is"),
+      extremum_with_place(
+          "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+          "smallest along a dimension, and where it is"),
+      place("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the largest is"),
+      place("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the smallest is"),
+      truth<false>("any(Tensor self) -> Tensor", "some element is not 0", "b8[2,3]"),
+      truth<true>("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                  "some element is not 0, along a dimension", "f32[2,3] 1"),
+      truth<true>("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                  "some element is not 0, along dimensions", "f32[2,3] (0 1)"),
+      truth<false>("all(Tensor self) -> Tensor", "no element is 0", "b8[2,3]"),
+      truth<true>("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                  "no element is 0, along a dimension", "f32[2,3] 1"),
+      truth<true>("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                  "no element is 0, along dimensions", "f32[2,3] (0 1)")};
+  static constexpr Records tables[] = {kExtremum};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matrices.h"
 
 namespace metaprof {
@@ -45,9 +45,9 @@ Gradients cholesky_solve_gradients(Backward& b) {
   const Tensor& factor = b("input2");
   const Tensor of_self = call<"cholesky_solve">(b.session, b.grad(), factor, b["upper"]);
   if (!b.wants("input2")) return {of_self, Tensor()};
-  Tensor both = matrix_product(of_self, adjoint(b("result")));
-  both = both + adjoint(both);
-  const Tensor product = b.boolean("upper") ? matrix_product(factor, both) : matrix_product(both, factor);
+  Tensor both = matmul(of_self, mH(b("result")));
+  both = both + mH(both);
+  const Tensor product = b.boolean("upper") ? matmul(factor, both) : matmul(both, factor);
   return {b.wants("self") ? of_self : Tensor(), neg(product)};
 }
 
@@ -67,34 +67,32 @@ void cholesky_inverse_cuda(Call& c) {
 // FunctionsManual.cpp, cholesky_inverse_backward.
 Gradients cholesky_inverse_gradient(Backward& b) {
   const Tensor &inverse = b("result"), &factor = b("self");
-  Tensor both = b.grad() + adjoint(b.grad());
+  Tensor both = b.grad() + mH(b.grad());
   {
-    const Tensor right = matrix_product(both, inverse);
-    both = matrix_product(inverse, right);
+    const Tensor right = matmul(both, inverse);
+    both = matmul(inverse, right);
   }
-  const Tensor product = b.boolean("upper") ? matrix_product(factor, both) : matrix_product(both, factor);
+  const Tensor product = b.boolean("upper") ? matmul(factor, both) : matmul(both, factor);
   return {neg(product)};
 }
 
-void add_cholesky(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
-       .summary = "X of L · Lᴴ · X = self",
-       .meta = cholesky_solve_meta,
-       .kernels = {{DeviceType::cuda, cholesky_solve_cuda}},
-       .derivatives = {{{"self", "input2"}, {"self", "input2", "result"}, cholesky_solve_gradients}},
-       .flops = [](const Call& c) -> FlopCount {
-         return {.own = 2 * c.result_tensor().numel() * c.tensor("input2").size(-1)};
-       },
-       .examples = {"f32[3,2] f32[3,3]", "f32[2,3,2] f32[2,3,3] True"}});
-  ops.push_back({.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-                 .summary = "(L · Lᴴ)⁻¹",
-                 .meta = square_by_columns_meta,
-                 .kernels = {{DeviceType::cuda, cholesky_inverse_cuda}},
-                 .derivatives = {{{"self"}, {"self", "result"}, cholesky_inverse_gradient}},
-                 .flops = cubic_flops<1>,
-                 .examples = {"f32[3,3]", "f32[2,3,3] True"}});
-}
+constexpr Op kCholesky[] = {
+    {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+     .summary = "X of L · Lᴴ · X = self",
+     .meta = cholesky_solve_meta,
+     .kernels = {{DeviceType::cuda, cholesky_solve_cuda}},
+     .derivatives = {{{"self", "input2"}, {"self", "input2", "result"}, cholesky_solve_gradients}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = 2 * c.result_tensor().numel() * c.tensor("input2").size(-1)};
+     },
+     .examples = {"f32[3,2] f32[3,3]", "f32[2,3,2] f32[2,3,3] True"}},
+    {.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+     .summary = "(L · Lᴴ)⁻¹",
+     .meta = square_by_columns_meta,
+     .kernels = {{DeviceType::cuda, cholesky_inverse_cuda}},
+     .derivatives = {{{"self"}, {"self", "result"}, cholesky_inverse_gradient}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[3,3]", "f32[2,3,3] True"}}};
 
 // --- LDLᴴ
 
@@ -106,7 +104,7 @@ void ldl_factor_ex_meta(Call& c) {
 }
 
 void ldl_factor_body(Call& c) {
-  const Results all = call<"linalg_ldl_factor_ex">(c.session, c["self"], c["hermitian"], false);
+  const Results all = call_all<"linalg_ldl_factor_ex">(c.session, c["self"], c["hermitian"], false);
   check_info(c.session, all[2], "torch.linalg.ldl_factor");
   c.result(all[0]);
   c.result(all[1]);
@@ -124,29 +122,27 @@ void ldl_solve_cuda(Call& c) {
   const Tensor info = c.temporary({}, DType::i32);
 }
 
-void add_ldl(std::vector<Op>& ops) {
-  ops.push_back({.schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool "
-                           "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
-                 .summary = "self = L · D · Lᴴ, both factors in one matrix",
-                 .meta = ldl_factor_ex_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = cubic_flops<1>,
-                 .examples = {"f32[3,3]", "f32[2,3,3]"}});
-  ops.push_back(
-      composite_of("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
-                   "self = L · D · Lᴴ, both factors in one matrix", ldl_factor_body, {"f32[3,3]"}));
-  ops.push_back({.schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
-                           "Tensor",
-                 .summary = "X of L · D · Lᴴ · X = B",
-                 .meta = ldl_solve_meta,
-                 .kernels = {{DeviceType::cuda, ldl_solve_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 2 * c.result_tensor().numel() * c.tensor("LD").size(-1)};
-                 },
-                 .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[2,3,3] i32[2,3] f32[3,2]"}});
-}
+constexpr Op kLdl[] = {
+    {.schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool "
+               "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
+     .summary = "self = L · D · Lᴴ, both factors in one matrix",
+     .meta = ldl_factor_ex_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = cubic_flops<1>,
+     .examples = {"f32[3,3]", "f32[2,3,3]"}},
+    composite_of("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+                 "self = L · D · Lᴴ, both factors in one matrix", ldl_factor_body, {"f32[3,3]"}),
+    {.schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
+               "Tensor",
+     .summary = "X of L · D · Lᴴ · X = B",
+     .meta = ldl_solve_meta,
+     .kernels = {{DeviceType::cuda, ldl_solve_cuda}},
+     .derivatives = not_differentiable,
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = 2 * c.result_tensor().numel() * c.tensor("LD").size(-1)};
+     },
+     .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[2,3,3] i32[2,3] f32[3,2]"}}};
 
 // --- QR as reflectors and their scales
 
@@ -165,16 +161,16 @@ void geqrf_cuda(Call& c) {
 
 }  // namespace
 
-void add_factored_system_operators(std::vector<Op>& ops) {
-  add_cholesky(ops);
-  add_ldl(ops);
-  ops.push_back({.schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
-                 .summary = "self = Q · R, Q as reflectors below R",
-                 .meta = geqrf_meta,
-                 .kernels = {{DeviceType::cuda, geqrf_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = cubic_flops<2>,
-                 .examples = {"f32[5,3]", "f32[2,3,5]"}});
+Tables factored_system_operators() {
+  static constexpr Op records[] = {{.schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+                                    .summary = "self = Q · R, Q as reflectors below R",
+                                    .meta = geqrf_meta,
+                                    .kernels = {{DeviceType::cuda, geqrf_cuda}},
+                                    .derivatives = not_differentiable,
+                                    .flops = cubic_flops<2>,
+                                    .examples = {"f32[5,3]", "f32[2,3,5]"}}};
+  static constexpr Records tables[] = {kCholesky, kLdl, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -18,15 +18,15 @@ void made(Call& c, const Sizes& sizes, DType otherwise) {
   c.output(sizes, contiguous_strides(sizes), c.dtype("dtype", otherwise), device_of(c));
 }
 
-Op factory(std::string_view schema, std::string_view summary, void (*meta)(Call&),
-           std::vector<std::string_view> examples) {
+constexpr Op factory(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                     const Examples& examples) {
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
           .kernels = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
-          .examples = std::move(examples)};
+          .examples = examples};
 }
 
 // --- sequences. Ends that are tensors on the device are copied to the host first; how many steps there are
@@ -38,47 +38,38 @@ void steps_meta(Call& c) {
   made(c, Sizes{steps}, is_complex(result_type(c.arguments.first(2))) ? DType::c64 : kDefaultDType);
 }
 
-void add_sequences(std::vector<Op>& ops) {
-  ops.push_back(
-      factory("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              "equal steps from start to end", steps_meta, {"0 1 5"}));
-  ops.push_back(
-      factory("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? "
-              "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-              "Tensor",
-              "equal steps from start to end", steps_meta, {"f32[] f32[] 5"}));
-  ops.push_back(
-      factory("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? "
-              "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-              "Tensor",
-              "equal steps from start to end", steps_meta, {"f32[] 1 5"}));
-  ops.push_back(
-      factory("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? "
-              "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-              "Tensor",
-              "equal steps from start to end", steps_meta, {"0 f32[] 5"}));
-  ops.push_back(
-      factory("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? "
-              "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-              "Tensor",
-              "equal factors from base^start to base^end", steps_meta, {"0 1 5"}));
-  ops.push_back(
-      factory("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, "
-              "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-              "pin_memory=None) -> Tensor",
-              "equal factors from base^start to base^end", steps_meta, {"f32[] f32[] 5"}));
-  ops.push_back(
-      factory("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, "
-              "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-              "pin_memory=None) -> Tensor",
-              "equal factors from base^start to base^end", steps_meta, {"f32[] 1 5"}));
-  ops.push_back(
-      factory("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, "
-              "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-              "pin_memory=None) -> Tensor",
-              "equal factors from base^start to base^end", steps_meta, {"0 f32[] 5"}));
-}
+constexpr Op kSequences[] = {
+    factory("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            "equal steps from start to end", steps_meta, {"0 1 5"}),
+    factory("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? "
+            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+            "Tensor",
+            "equal steps from start to end", steps_meta, {"f32[] f32[] 5"}),
+    factory("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? "
+            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+            "Tensor",
+            "equal steps from start to end", steps_meta, {"f32[] 1 5"}),
+    factory("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? "
+            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+            "Tensor",
+            "equal steps from start to end", steps_meta, {"0 f32[] 5"}),
+    factory("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? "
+            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+            "Tensor",
+            "equal factors from base^start to base^end", steps_meta, {"0 1 5"}),
+    factory("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, "
+            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
+            "equal factors from base^start to base^end", steps_meta, {"f32[] f32[] 5"}),
+    factory("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, "
+            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
+            "equal factors from base^start to base^end", steps_meta, {"f32[] 1 5"}),
+    factory("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, "
+            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
+            "equal factors from base^start to base^end", steps_meta, {"0 f32[] 5"})};
 
 // --- matrices
 
@@ -101,32 +92,27 @@ void triu_indices_meta(Call& c) {
   made(c, Sizes{2, rows * columns - triangle_size(rows, columns, c.integer("offset") - 1)}, DType::i64);
 }
 
-void add_matrices(std::vector<Op>& ops) {
-  ops.push_back(
-      factory("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-              "bool? pin_memory=None) -> Tensor",
-              "identity matrix",
-              [](Call& c) {
-                made(c, Sizes{c.integer("n"), c.integer("n")}, kDefaultDType);
-              },
-              {"3"}));
-  ops.push_back(
-      factory("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-              "device=None, bool? pin_memory=None) -> Tensor",
-              "identity matrix",
-              [](Call& c) {
-                made(c, Sizes{c.integer("n"), c.integer("m")}, kDefaultDType);
-              },
-              {"3 4"}));
-  ops.push_back(
-      factory("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              "indices on and below a diagonal", tril_indices_meta, {"3 4"}));
-  ops.push_back(
-      factory("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              "indices on and above a diagonal", triu_indices_meta, {"3 4"}));
-}
+constexpr Op kMatrices[] = {
+    factory("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+            "bool? pin_memory=None) -> Tensor",
+            "identity matrix",
+            [](Call& c) {
+              made(c, Sizes{c.integer("n"), c.integer("n")}, kDefaultDType);
+            },
+            {"3"}),
+    factory("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None) -> Tensor",
+            "identity matrix",
+            [](Call& c) {
+              made(c, Sizes{c.integer("n"), c.integer("m")}, kDefaultDType);
+            },
+            {"3 4"}),
+    factory("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            "indices on and below a diagonal", tril_indices_meta, {"3 4"}),
+    factory("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            "indices on and above a diagonal", triu_indices_meta, {"3 4"})};
 
 void triangle_meta(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -149,12 +135,12 @@ void diag_embed_meta(Call& c) {
 
 void diag_body(Call& c) {
   const Tensor& self = c.tensor("self");
-  if (self.dim() == 1) return c.result(Tensor(call<"diag_embed">(c.session, self, c["diagonal"])));
-  if (self.dim() == 2) return c.result(Tensor(call<"diagonal_copy">(c.session, self, c["diagonal"], 0, 1)));
+  if (self.dim() == 1) return c.result(call<"diag_embed">(c.session, self, c["diagonal"]));
+  if (self.dim() == 2) return c.result(call<"diagonal_copy">(c.session, self, c["diagonal"], 0, 1));
   c.error(fmt::format("expects a vector or a matrix, got {}", describe(self)));
 }
 
-Op triangle(std::string_view schema, std::string_view summary, Formula formula) {
+constexpr Op triangle(std::string_view schema, std::string_view summary, Formula formula) {
   return {.schema = schema,
           .summary = summary,
           .meta = triangle_meta,
@@ -165,33 +151,30 @@ Op triangle(std::string_view schema, std::string_view summary, Formula formula) 
           .facts = {.in_place_too = true}};
 }
 
-void add_triangles(std::vector<Op>& ops) {
-  ops.push_back(triangle("tril(Tensor self, SymInt diagonal=0) -> Tensor", "0 above a diagonal",
-                         [](Backward& b) { return call<"tril">(b.session, b.grad(), b["diagonal"]); }));
-  ops.push_back(triangle("triu(Tensor self, SymInt diagonal=0) -> Tensor", "0 below a diagonal",
-                         [](Backward& b) { return call<"triu">(b.session, b.grad(), b["diagonal"]); }));
-  ops.push_back({.schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-                 .summary = "vectors on diagonals",
-                 .meta = diag_embed_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) {
-                                    return call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"],
-                                                            b["dim2"]);
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]", "f32[3] 1"}});
-  ops.push_back(composite_of("diag(Tensor self, int diagonal=0) -> Tensor",
-                             "a vector on a diagonal, or a diagonal as a vector", diag_body,
-                             {"f32[3]", "f32[3,4] 1"}));
-  ops.push_back(composite_of("diagflat(Tensor self, int offset=0) -> Tensor", "all elements on a diagonal",
-                             [](Call& c) {
-                               const Tensor flat = view(contiguous(c.tensor("self")), Sizes{-1});
-                               c.result(Tensor(call<"diag">(c.session, flat, c["offset"])));
-                             },
-                             {"f32[2,2]"}));
-}
+constexpr Op kTriangles[] = {
+    triangle("tril(Tensor self, SymInt diagonal=0) -> Tensor", "0 above a diagonal",
+             [](Backward& b) { return call<"tril">(b.session, b.grad(), b["diagonal"]); }),
+    triangle("triu(Tensor self, SymInt diagonal=0) -> Tensor", "0 below a diagonal",
+             [](Backward& b) { return call<"triu">(b.session, b.grad(), b["diagonal"]); }),
+    {.schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+     .summary = "vectors on diagonals",
+     .meta = diag_embed_meta,
+     .kernels = {},
+     .derivatives = {{{"self"},
+                      {},
+                      [](Backward& b) {
+                        return call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]);
+                      }}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3]", "f32[3] 1"}},
+    composite_of("diag(Tensor self, int diagonal=0) -> Tensor",
+                 "a vector on a diagonal, or a diagonal as a vector", diag_body, {"f32[3]", "f32[3,4] 1"}),
+    composite_of("diagflat(Tensor self, int offset=0) -> Tensor", "all elements on a diagonal",
+                 [](Call& c) {
+                   const Tensor flat = view(contiguous(c.tensor("self")), Sizes{-1});
+                   c.result(call<"diag">(c.session, flat, c["offset"]));
+                 },
+                 {"f32[2,2]"})};
 
 // --- like another tensor
 
@@ -216,34 +199,32 @@ void empty_permuted_meta(Call& c) {
   c.output(sizes, strides, c.dtype("dtype", kDefaultDType), device_of(c));
 }
 
-void add_new(std::vector<Op>& ops) {
-  ops.push_back(
-      factory("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              "memory of self's dtype", new_meta, {"f32[2] (2 3)"}));
-  ops.push_back(
-      factory("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
-              "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              "one number of self's dtype", new_meta, {"f32[2] (2 3) 1"}));
-  ops.push_back(
-      factory("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, "
-              "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              "memory with its dimensions in this order", empty_permuted_meta, {"(2 3) (1 0)"}));
-  ops.push_back(
-      factory("_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
-              "Device? device=None, bool? pin_memory=None) -> Tensor",
-              "zeros without memory", [](Call& c) { made(c, c.ints("size"), kDefaultDType); }, {"(2 3)"}));
+constexpr Op without_memory(Op op) {
   const auto no_memory = [](Call& c) { c.allocate(0, 0); };
-  ops.back().kernels = {{DeviceType::cuda, no_memory}, {DeviceType::cpu, no_memory}};
+  op.kernels = {{DeviceType::cuda, no_memory}, {DeviceType::cpu, no_memory}};
+  return op;
 }
+
+constexpr Op kNew[] = {
+    factory("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            "memory of self's dtype", new_meta, {"f32[2] (2 3)"}),
+    factory("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
+            "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            "one number of self's dtype", new_meta, {"f32[2] (2 3) 1"}),
+    factory("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, "
+            "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            "memory with its dimensions in this order", empty_permuted_meta, {"(2 3) (1 0)"}),
+    without_memory(
+        factory("_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+                "Device? device=None, bool? pin_memory=None) -> Tensor",
+                "zeros without memory", [](Call& c) { made(c, c.ints("size"), kDefaultDType); }, {"(2 3)"}))};
 
 }  // namespace
 
-void add_factory_operators(std::vector<Op>& ops) {
-  add_sequences(ops);
-  add_matrices(ops);
-  add_triangles(ops);
-  add_new(ops);
+Tables factory_operators() {
+  static constexpr Records tables[] = {kSequences, kMatrices, kTriangles, kNew};
+  return tables;
 }
 
 }  // namespace metaprof

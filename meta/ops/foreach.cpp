@@ -91,8 +91,8 @@ FlopCount list_flops(const Call& c) {
 }
 
 // One operator of the family; `_` exists too.
-Op member(std::string_view schema, std::string_view summary, void (*meta)(Call&), FlopsRule flops,
-          std::string_view example) {
+constexpr Op member(std::string_view schema, std::string_view summary, void (*meta)(Call&), FlopsRule flops,
+                    std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
@@ -103,144 +103,146 @@ Op member(std::string_view schema, std::string_view summary, void (*meta)(Call&)
           .facts = {.in_place_too = true}};
 }
 
-void add_arithmetic(std::vector<Op>& ops) {
-  struct Row {
-    std::string_view schema, summary, example;
-    void (*meta)(Call&) = same_dtype;
-    FlopsRule flops = list_flops<1>;
-  };
-  const Row rows[] = {
-      {"_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self + scalar",
-       "(f32[2,3] f32[4]) 2"},
-      {"_foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]",
-       "self + alpha·other", "(f32[2,3] f32[4]) (f32[2,3] f32[4])"},
-      {"_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self + scalars",
-       "(f32[2,3] f32[4]) (1.5 2.5)"},
-      {"_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]",
-       "self + alpha·other", "(f32[2,3] f32[4]) f32[]"},
-      {"_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self − scalar", "(f32[2,3]) 2"},
-      {"_foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]",
-       "self − alpha·other", "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self − scalars",
-       "(f32[2,3]) (1.5)"},
-      {"_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self · scalar", "(f32[2,3]) 2.0"},
-      {"_foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]", "self · other",
-       "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self · scalars",
-       "(f32[2,3]) (1.5)"},
-      {"_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]", "self · other",
-       "(f32[2,3] f32[4]) f32[]"},
-      {"_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self / scalar", "(f32[2,3]) 2",
-       floating},
-      {"_foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]", "self / other",
-       "(f32[2,3]) (f32[2,3])", floating},
-      {"_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self / scalars",
-       "(f32[2,3]) (1.5)", floating},
-      {"_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]", "self / other", "(f32[2,3]) f32[]",
-       floating},
-      {"_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "min(self, scalar)",
-       "(f32[2,3]) 2"},
-      {"_foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]", "min(self, other)",
-       "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "min(self, scalars)",
-       "(f32[2,3]) (1.5)"},
-      {"_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "max(self, scalar)",
-       "(f32[2,3]) 2"},
-      {"_foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]", "max(self, other)",
-       "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "max(self, scalars)",
-       "(f32[2,3]) (1.5)"},
-      {"_foreach_maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "max(self, scalar)",
-       "(f32[2,3]) 2"},
-      {"_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]", "max(self, other)",
-       "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "max(self, scalars)",
-       "(f32[2,3]) (1.5)"},
-      {"_foreach_minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "min(self, scalar)",
-       "(f32[2,3]) 2"},
-      {"_foreach_minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]", "min(self, other)",
-       "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "min(self, scalars)",
-       "(f32[2,3]) (1.5)"},
-      {"_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]", "self to the power of a number",
-       "(f32[2,3]) 2"},
-      {"_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]", "self to the power of exponent",
-       "(f32[2,3]) (f32[2,3])"},
-      {"_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
-       "self to the power of the numbers", "(f32[2,3]) (2.0)"},
-      {"_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> "
-       "Tensor[]",
-       "self + value · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype, list_flops<3>},
-      {"_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> "
-       "Tensor[]",
-       "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
-       list_flops<3>},
-      {"_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> "
-       "Tensor[]",
-       "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
-       list_flops<3>},
-      {"_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> "
-       "Tensor[]",
-       "self + value · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype, list_flops<3>},
-      {"_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> "
-       "Tensor[]",
-       "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
-       list_flops<3>},
-      {"_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> "
-       "Tensor[]",
-       "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
-       list_flops<3>},
-      {"_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]",
-       "self + weights · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) (f32[2,3])", same_dtype, list_flops<3>},
-      {"_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]",
-       "self + weight · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) 0.5", same_dtype, list_flops<3>},
-      {"_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]",
-       "self + weight · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) (0.5)", same_dtype, list_flops<3>},
-  };
-  for (const Row& row : rows)
-    ops.push_back(member(row.schema, row.summary, row.meta, row.flops, row.example));
+constexpr Op arithmetic(std::string_view schema, std::string_view summary, std::string_view example,
+                        void (*meta)(Call&) = same_dtype, FlopsRule flops = list_flops<1>) {
+  return member(schema, summary, meta, flops, example);
 }
 
-void add_unary(std::vector<Op>& ops) {
-  struct Row {
-    std::string_view schema, summary;
-    void (*meta)(Call&);
-  };
-  const Row rows[] = {
-      {"_foreach_abs(Tensor[] self) -> Tensor[]", "|self|", same_dtype},
-      {"_foreach_acos(Tensor[] self) -> Tensor[]", "arc cosine", floating},
-      {"_foreach_asin(Tensor[] self) -> Tensor[]", "arc sine", floating},
-      {"_foreach_atan(Tensor[] self) -> Tensor[]", "arc tangent", floating},
-      {"_foreach_ceil(Tensor[] self) -> Tensor[]", "rounded up", same_dtype},
-      {"_foreach_cos(Tensor[] self) -> Tensor[]", "cosine", floating},
-      {"_foreach_cosh(Tensor[] self) -> Tensor[]", "hyperbolic cosine", floating},
-      {"_foreach_erf(Tensor[] self) -> Tensor[]", "error function", floating},
-      {"_foreach_erfc(Tensor[] self) -> Tensor[]", "1 − error function", floating},
-      {"_foreach_exp(Tensor[] self) -> Tensor[]", "e to the power of self", floating},
-      {"_foreach_expm1(Tensor[] self) -> Tensor[]", "e to the power of self, minus 1", floating},
-      {"_foreach_floor(Tensor[] self) -> Tensor[]", "rounded down", same_dtype},
-      {"_foreach_frac(Tensor[] self) -> Tensor[]", "the part behind the point", same_dtype},
-      {"_foreach_lgamma(Tensor[] self) -> Tensor[]", "log |Γ(self)|", floating},
-      {"_foreach_log(Tensor[] self) -> Tensor[]", "natural logarithm", floating},
-      {"_foreach_log10(Tensor[] self) -> Tensor[]", "logarithm to base 10", floating},
-      {"_foreach_log1p(Tensor[] self) -> Tensor[]", "log(1 + self)", floating},
-      {"_foreach_log2(Tensor[] self) -> Tensor[]", "logarithm to base 2", floating},
-      {"_foreach_neg(Tensor[] self) -> Tensor[]", "−self", same_dtype},
-      {"_foreach_reciprocal(Tensor[] self) -> Tensor[]", "1 / self", floating},
-      {"_foreach_round(Tensor[] self) -> Tensor[]", "rounded to the nearest", same_dtype},
-      {"_foreach_rsqrt(Tensor[] self) -> Tensor[]", "1 / √self", floating},
-      {"_foreach_sigmoid(Tensor[] self) -> Tensor[]", "1 / (1 + e to the power of −self)", floating},
-      {"_foreach_sign(Tensor[] self) -> Tensor[]", "−1, 0 or 1", same_dtype},
-      {"_foreach_sin(Tensor[] self) -> Tensor[]", "sine", floating},
-      {"_foreach_sinh(Tensor[] self) -> Tensor[]", "hyperbolic sine", floating},
-      {"_foreach_sqrt(Tensor[] self) -> Tensor[]", "√self", floating},
-      {"_foreach_tan(Tensor[] self) -> Tensor[]", "tangent", floating},
-      {"_foreach_tanh(Tensor[] self) -> Tensor[]", "hyperbolic tangent", floating},
-      {"_foreach_trunc(Tensor[] self) -> Tensor[]", "rounded towards 0", same_dtype},
-  };
-  for (const Row& row : rows)
-    ops.push_back(member(row.schema, row.summary, row.meta, list_flops<1>, "(f32[2,3] f32[4])"));
+constexpr Op kArithmetic[] = {
+    arithmetic("_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self + scalar",
+               "(f32[2,3] f32[4]) 2"),
+    arithmetic("_foreach_add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]",
+               "self + alpha·other", "(f32[2,3] f32[4]) (f32[2,3] f32[4])"),
+    arithmetic("_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self + scalars",
+               "(f32[2,3] f32[4]) (1.5 2.5)"),
+    arithmetic("_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]",
+               "self + alpha·other", "(f32[2,3] f32[4]) f32[]"),
+    arithmetic("_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self − scalar",
+               "(f32[2,3]) 2"),
+    arithmetic("_foreach_sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]",
+               "self − alpha·other", "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self − scalars",
+               "(f32[2,3]) (1.5)"),
+    arithmetic("_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self · scalar",
+               "(f32[2,3]) 2.0"),
+    arithmetic("_foreach_mul.List(Tensor[] self, Tensor[] other) -> Tensor[]", "self · other",
+               "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self · scalars",
+               "(f32[2,3]) (1.5)"),
+    arithmetic("_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]", "self · other",
+               "(f32[2,3] f32[4]) f32[]"),
+    arithmetic("_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "self / scalar",
+               "(f32[2,3]) 2", floating),
+    arithmetic("_foreach_div.List(Tensor[] self, Tensor[] other) -> Tensor[]", "self / other",
+               "(f32[2,3]) (f32[2,3])", floating),
+    arithmetic("_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", "self / scalars",
+               "(f32[2,3]) (1.5)", floating),
+    arithmetic("_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]", "self / other",
+               "(f32[2,3]) f32[]", floating),
+    arithmetic("_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "min(self, scalar)",
+               "(f32[2,3]) 2"),
+    arithmetic("_foreach_clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]", "min(self, other)",
+               "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
+               "min(self, scalars)", "(f32[2,3]) (1.5)"),
+    arithmetic("_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "max(self, scalar)",
+               "(f32[2,3]) 2"),
+    arithmetic("_foreach_clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]", "max(self, other)",
+               "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
+               "max(self, scalars)", "(f32[2,3]) (1.5)"),
+    arithmetic("_foreach_maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "max(self, scalar)",
+               "(f32[2,3]) 2"),
+    arithmetic("_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]", "max(self, other)",
+               "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
+               "max(self, scalars)", "(f32[2,3]) (1.5)"),
+    arithmetic("_foreach_minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", "min(self, scalar)",
+               "(f32[2,3]) 2"),
+    arithmetic("_foreach_minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]", "min(self, other)",
+               "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
+               "min(self, scalars)", "(f32[2,3]) (1.5)"),
+    arithmetic("_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]",
+               "self to the power of a number", "(f32[2,3]) 2"),
+    arithmetic("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]",
+               "self to the power of exponent", "(f32[2,3]) (f32[2,3])"),
+    arithmetic("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
+               "self to the power of the numbers", "(f32[2,3]) (2.0)"),
+    arithmetic(
+        "_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> "
+        "Tensor[]",
+        "self + value · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype,
+        list_flops<3>),
+    arithmetic(
+        "_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> "
+        "Tensor[]",
+        "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
+        list_flops<3>),
+    arithmetic(
+        "_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> "
+        "Tensor[]",
+        "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
+        list_flops<3>),
+    arithmetic(
+        "_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> "
+        "Tensor[]",
+        "self + value · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype,
+        list_flops<3>),
+    arithmetic(
+        "_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> "
+        "Tensor[]",
+        "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
+        list_flops<3>),
+    arithmetic(
+        "_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> "
+        "Tensor[]",
+        "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
+        list_flops<3>),
+    arithmetic("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]",
+               "self + weights · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) (f32[2,3])", same_dtype,
+               list_flops<3>),
+    arithmetic("_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]",
+               "self + weight · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) 0.5", same_dtype, list_flops<3>),
+    arithmetic("_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]",
+               "self + weight · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
+               list_flops<3>)};
+
+constexpr Op unary(std::string_view schema, std::string_view summary, void (*meta)(Call&)) {
+  return member(schema, summary, meta, list_flops<1>, "(f32[2,3] f32[4])");
 }
+
+constexpr Op kUnary[] = {
+    unary("_foreach_abs(Tensor[] self) -> Tensor[]", "|self|", same_dtype),
+    unary("_foreach_acos(Tensor[] self) -> Tensor[]", "arc cosine", floating),
+    unary("_foreach_asin(Tensor[] self) -> Tensor[]", "arc sine", floating),
+    unary("_foreach_atan(Tensor[] self) -> Tensor[]", "arc tangent", floating),
+    unary("_foreach_ceil(Tensor[] self) -> Tensor[]", "rounded up", same_dtype),
+    unary("_foreach_cos(Tensor[] self) -> Tensor[]", "cosine", floating),
+    unary("_foreach_cosh(Tensor[] self) -> Tensor[]", "hyperbolic cosine", floating),
+    unary("_foreach_erf(Tensor[] self) -> Tensor[]", "error function", floating),
+    unary("_foreach_erfc(Tensor[] self) -> Tensor[]", "1 − error function", floating),
+    unary("_foreach_exp(Tensor[] self) -> Tensor[]", "e to the power of self", floating),
+    unary("_foreach_expm1(Tensor[] self) -> Tensor[]", "e to the power of self, minus 1", floating),
+    unary("_foreach_floor(Tensor[] self) -> Tensor[]", "rounded down", same_dtype),
+    unary("_foreach_frac(Tensor[] self) -> Tensor[]", "the part behind the point", same_dtype),
+    unary("_foreach_lgamma(Tensor[] self) -> Tensor[]", "log |Γ(self)|", floating),
+    unary("_foreach_log(Tensor[] self) -> Tensor[]", "natural logarithm", floating),
+    unary("_foreach_log10(Tensor[] self) -> Tensor[]", "logarithm to base 10", floating),
+    unary("_foreach_log1p(Tensor[] self) -> Tensor[]", "log(1 + self)", floating),
+    unary("_foreach_log2(Tensor[] self) -> Tensor[]", "logarithm to base 2", floating),
+    unary("_foreach_neg(Tensor[] self) -> Tensor[]", "−self", same_dtype),
+    unary("_foreach_reciprocal(Tensor[] self) -> Tensor[]", "1 / self", floating),
+    unary("_foreach_round(Tensor[] self) -> Tensor[]", "rounded to the nearest", same_dtype),
+    unary("_foreach_rsqrt(Tensor[] self) -> Tensor[]", "1 / √self", floating),
+    unary("_foreach_sigmoid(Tensor[] self) -> Tensor[]", "1 / (1 + e to the power of −self)", floating),
+    unary("_foreach_sign(Tensor[] self) -> Tensor[]", "−1, 0 or 1", same_dtype),
+    unary("_foreach_sin(Tensor[] self) -> Tensor[]", "sine", floating),
+    unary("_foreach_sinh(Tensor[] self) -> Tensor[]", "hyperbolic sine", floating),
+    unary("_foreach_sqrt(Tensor[] self) -> Tensor[]", "√self", floating),
+    unary("_foreach_tan(Tensor[] self) -> Tensor[]", "tangent", floating),
+    unary("_foreach_tanh(Tensor[] self) -> Tensor[]", "hyperbolic tangent", floating),
+    unary("_foreach_trunc(Tensor[] self) -> Tensor[]", "rounded towards 0", same_dtype)};
 
 // --- norms
 
@@ -276,44 +278,41 @@ void norm_cuda(Call& c) {
   c.allocate_all();
 }
 
-void add_whole_lists(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]",
-       .summary = "the norm of each tensor",
-       .meta = norm_meta,
-       .kernels = {{DeviceType::cuda, norm_cuda}},
-       .derivatives = not_differentiable,
-       .flops = list_flops<2>,
-       .examples = {"(f32[2,3] f32[4])"}});
-  ops.push_back({.schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
-                 .summary = "self to the power of each tensor",
-                 .meta = same_dtype,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = list_flops<1>,
-                 .examples = {"2.0 (f32[2,3] f32[4])"}});
-  ops.push_back({.schema = "_foreach_zero_(Tensor(a!)[] self) -> ()",
-                 .summary = "self := 0",
-                 .meta = [](Call& c) { list_length(c); },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(f32[2,3] f32[4])"}});
-  ops.push_back({.schema = "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()",
-                 .summary = "self := src",
-                 .meta = [](Call& c) { list_length(c); },
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(f32[2,3] f32[4]) (f32[2,3] f32[4])"}});
-}
+constexpr Op kWholeLists[] = {
+    {.schema = "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]",
+     .summary = "the norm of each tensor",
+     .meta = norm_meta,
+     .kernels = {{DeviceType::cuda, norm_cuda}},
+     .derivatives = not_differentiable,
+     .flops = list_flops<2>,
+     .examples = {"(f32[2,3] f32[4])"}},
+    {.schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
+     .summary = "self to the power of each tensor",
+     .meta = same_dtype,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = list_flops<1>,
+     .examples = {"2.0 (f32[2,3] f32[4])"}},
+    {.schema = "_foreach_zero_(Tensor(a!)[] self) -> ()",
+     .summary = "self := 0",
+     .meta = [](Call& c) { list_length(c); },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(f32[2,3] f32[4])"}},
+    {.schema = "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()",
+     .summary = "self := src",
+     .meta = [](Call& c) { list_length(c); },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"(f32[2,3] f32[4]) (f32[2,3] f32[4])"}}};
 
 }  // namespace
 
-void add_foreach_operators(std::vector<Op>& ops) {
-  add_arithmetic(ops);
-  add_unary(ops);
-  add_whole_lists(ops);
+Tables foreach_operators() {
+  static constexpr Records tables[] = {kArithmetic, kUnary, kWholeLists};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -9,7 +9,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 
@@ -262,29 +262,29 @@ FlopCount fft_flops(const Call& c) {
 
 }  // namespace
 
-void add_fourier_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
-                 .summary = "Fourier transform of complex numbers",
-                 .meta = c2c_meta,
-                 .kernels = {{DeviceType::cuda, c2c_kernel}},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    return {fft_c2c(b.grad(), b.ints("dim"), b.integer("normalization"),
-                                                    !b.boolean("forward"))};
-                                  }}},
-                 .flops = fft_flops,
-                 .examples = {"c64[2,8] (1) 0 True"},
-                 .facts = {.node = "FftC2CBackward0"}});
-  ops.push_back({.schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
-                 .summary = "Fourier transform of real numbers",
-                 .meta = r2c_meta,
-                 .kernels = {{DeviceType::cuda, r2c_kernel}},
-                 .derivatives = {{{"self"}, {"self"}, r2c_gradient}},
-                 .flops = fft_flops,
-                 .examples = {"f32[2,8] (1) 0 True", "f32[2,8] (0 1) 0 False"},
-                 .facts = {.node = "FftR2CBackward0"}});
-  ops.push_back(
+Tables fourier_operators() {
+  static constexpr Op kFourier[] = {
+      {.schema = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+       .summary = "Fourier transform of complex numbers",
+       .meta = c2c_meta,
+       .kernels = {{DeviceType::cuda, c2c_kernel}},
+       .derivatives = {{{"self"},
+                        {},
+                        [](Backward& b) -> Gradients {
+                          return {fft_c2c(b.grad(), b.ints("dim"), b.integer("normalization"),
+                                          !b.boolean("forward"))};
+                        }}},
+       .flops = fft_flops,
+       .examples = {"c64[2,8] (1) 0 True"},
+       .facts = {.node = "FftC2CBackward0"}},
+      {.schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+       .summary = "Fourier transform of real numbers",
+       .meta = r2c_meta,
+       .kernels = {{DeviceType::cuda, r2c_kernel}},
+       .derivatives = {{{"self"}, {"self"}, r2c_gradient}},
+       .flops = fft_flops,
+       .examples = {"f32[2,8] (1) 0 True", "f32[2,8] (0 1) 0 False"},
+       .facts = {.node = "FftR2CBackward0"}},
       {.schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
        .summary = "inverse Fourier transform to real numbers",
        .meta = c2r_meta,
@@ -292,7 +292,9 @@ void add_fourier_operators(std::vector<Op>& ops) {
        .derivatives = {{{"self"}, {}, c2r_gradient}},
        .flops = fft_flops,
        .examples = {"c64[2,5] (1) 0 8"},
-       .facts = {.node = "FftC2RBackward0"}});
+       .facts = {.node = "FftC2RBackward0"}}};
+  static constexpr Records tables[] = {kFourier};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "meta/ops/all.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/fourier.h"
-#include "meta/ops/functions.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -37,7 +37,7 @@ Tensor resized(const Call& c, Tensor x, SizesView dims, SizesView sizes) {
       x = call<"slice.Tensor">(c.session, x, dims[i], 0, sizes[i]);
     }
   }
-  return pads ? Tensor(call<"constant_pad_nd">(c.session, x, padding)) : x;
+  return pads ? call<"constant_pad_nd">(c.session, x, padding) : x;
 }
 
 // A conjugate is only marked; a transform that cannot read the mark gets a copy.
@@ -193,53 +193,55 @@ void shift_body(Call& c) {
     for (int64_t d = 0; d < self.dim(); ++d) dims.push_back(d);
   }
   for (int64_t d : dims) shifts.push_back((self.size(d) + (inverse ? 1 : 0)) / 2);
-  c.result(Tensor(call<"roll">(c.session, self, shifts, dims)));
+  c.result(call<"roll">(c.session, self, shifts, dims));
 }
 
 }  // namespace
 
-void add_fourier_composite_operators(std::vector<Op>& ops) {
-  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
-                 std::string_view example) { ops.push_back(composite_of(schema, summary, body, {example})); };
-  add("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "Fourier transform",
-      complex_body<true>, "f32[2,8]");
-  add("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
-      "inverse Fourier transform", complex_body<false>, "c64[2,8]");
-  add("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
-      "the first half of the Fourier transform of real numbers", real_body<true>, "f32[2,8]");
-  add("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "inverse of fft_hfft",
-      real_body<false>, "f32[2,8]");
-  add("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", "inverse of fft_rfft",
-      to_real_body<false>, "c64[2,5]");
-  add("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
-      "Fourier transform whose result is real", to_real_body<true>, "c64[2,5]");
-  add("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-      "Fourier transform over two dimensions", complex_many_body<true>, "f32[4,8]");
-  add("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-      "its inverse", complex_many_body<false>, "f32[4,8]");
-  add("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
-      "Fourier transform over several dimensions", complex_many_body<true>, "f32[4,8]");
-  add("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", "its inverse",
-      complex_many_body<false>, "f32[4,8]");
-  add("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-      "the first half of the transform of real numbers", real_many_body, "f32[4,8]");
-  add("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
-      "the first half of the transform of real numbers", real_many_body, "f32[4,8]");
-  add("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-      "its inverse", to_real_many_body, "c64[4,5]");
-  add("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", "its inverse",
-      to_real_many_body, "c64[4,5]");
-  add("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-      "transform whose result is real", hermitian_many_body, "c64[4,5]");
-  add("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
-      "transform whose result is real", hermitian_many_body, "c64[4,5]");
-  add("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
-      "its inverse", inverse_hermitian_many_body, "f32[4,8]");
-  add("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", "its inverse",
-      inverse_hermitian_many_body, "f32[4,8]");
-  add("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", "the middle to the front", shift_body<false>,
-      "f32[2,5]");
-  add("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", "its inverse", shift_body<true>, "f32[2,5]");
+Tables fourier_composite_operators() {
+  static constexpr Op records[] = {
+      composite_of("fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+                   "Fourier transform", complex_body<true>, {"f32[2,8]"}),
+      composite_of("fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+                   "inverse Fourier transform", complex_body<false>, {"c64[2,8]"}),
+      composite_of("fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+                   "the first half of the Fourier transform of real numbers", real_body<true>, {"f32[2,8]"}),
+      composite_of("fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+                   "inverse of fft_hfft", real_body<false>, {"f32[2,8]"}),
+      composite_of("fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+                   "inverse of fft_rfft", to_real_body<false>, {"c64[2,5]"}),
+      composite_of("fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+                   "Fourier transform whose result is real", to_real_body<true>, {"c64[2,5]"}),
+      composite_of("fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+                   "Fourier transform over two dimensions", complex_many_body<true>, {"f32[4,8]"}),
+      composite_of("fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+                   "its inverse", complex_many_body<false>, {"f32[4,8]"}),
+      composite_of("fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+                   "Fourier transform over several dimensions", complex_many_body<true>, {"f32[4,8]"}),
+      composite_of("fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+                   "its inverse", complex_many_body<false>, {"f32[4,8]"}),
+      composite_of("fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+                   "the first half of the transform of real numbers", real_many_body, {"f32[4,8]"}),
+      composite_of("fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+                   "the first half of the transform of real numbers", real_many_body, {"f32[4,8]"}),
+      composite_of("fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+                   "its inverse", to_real_many_body, {"c64[4,5]"}),
+      composite_of("fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+                   "its inverse", to_real_many_body, {"c64[4,5]"}),
+      composite_of("fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+                   "transform whose result is real", hermitian_many_body, {"c64[4,5]"}),
+      composite_of("fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+                   "transform whose result is real", hermitian_many_body, {"c64[4,5]"}),
+      composite_of("fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor",
+                   "its inverse", inverse_hermitian_many_body, {"f32[4,8]"}),
+      composite_of("fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+                   "its inverse", inverse_hermitian_many_body, {"f32[4,8]"}),
+      composite_of("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", "the middle to the front",
+                   shift_body<false>, {"f32[2,5]"}),
+      composite_of("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", "its inverse", shift_body<true>,
+                   {"f32[2,5]"})};
+  static constexpr Records tables[] = {records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -10,9 +10,6 @@
 namespace metaprof {
 namespace {
 
-Tensor slice(const Tensor& tensor, int64_t dim, Value start, Value end) {
-  return call<"slice.Tensor">(session_of(tensor), tensor, dim, std::move(start), std::move(end));
-}
 // Scalars of a list; a list of whole numbers is kept as integers.
 std::vector<double> numbers(const Value& list) {
   if (list.kind() == Value::Kind::integers)
@@ -198,28 +195,31 @@ void gradient_numbers_dims_body(Call& c) { gradients(c, c.ints("dim"), numbers(c
 
 }  // namespace
 
-void add_gradient_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]",
-      "slopes along dimensions", gradient_number_body, {"f32[4,5]"}));
-  ops.push_back(composite_of(
-      "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
-      "slopes along dimensions", gradient_numbers_body, {"f32[4,5] (1.0 2.0)"}));
-  ops.push_back(composite_of(
-      "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
-      "slopes along dimensions", gradient_numbers_dims_body, {"f32[4,5] (1.0 2.0) (0 1)"}));
-  ops.push_back(composite_of(
-      "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]",
-      "slopes along dimensions", gradient_number_dims_body, {"f32[4,5] 2.0 (0 1)"}));
-  ops.push_back(composite_of("gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
-                             "slopes along dimensions", gradient_dims_body, {"f32[4,5] (1)"}));
-  ops.push_back(composite_of(
-      "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
-      "Tensor[]",
-      "slopes along dimensions", gradient_places_body, {"f32[4,5] (f32[4] f32[5])"}));
-  ops.push_back(composite_of(
-      "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
-      "slopes along dimensions", gradient_places_dims_body, {"f32[4,5] (f32[5]) (1) 2"}));
+Tables gradient_operators() {
+  static constexpr Op kGradient[] = {
+      composite_of("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int "
+                   "edge_order=1) -> Tensor[]",
+                   "slopes along dimensions", gradient_number_body, {"f32[4,5]"}),
+      composite_of("gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) "
+                   "-> Tensor[]",
+                   "slopes along dimensions", gradient_numbers_body, {"f32[4,5] (1.0 2.0)"}),
+      composite_of("gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) "
+                   "-> Tensor[]",
+                   "slopes along dimensions", gradient_numbers_dims_body, {"f32[4,5] (1.0 2.0) (0 1)"}),
+      composite_of(
+          "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]",
+          "slopes along dimensions", gradient_number_dims_body, {"f32[4,5] 2.0 (0 1)"}),
+      composite_of("gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
+                   "slopes along dimensions", gradient_dims_body, {"f32[4,5] (1)"}),
+      composite_of(
+          "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
+          "Tensor[]",
+          "slopes along dimensions", gradient_places_body, {"f32[4,5] (f32[4] f32[5])"}),
+      composite_of(
+          "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+          "slopes along dimensions", gradient_places_dims_body, {"f32[4,5] (f32[5]) (1) 2"})};
+  static constexpr Records tables[] = {kGradient};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/normalization.h"
 #include "meta/ops/pointwise.h"
 
@@ -32,13 +32,13 @@ bool uses_cudnn(const Call& c, const Tensor& input, const Tensor& grid) {
 void grid_sampler_body(Call& c) {
   const Tensor &input = c.tensor("input"), &grid = c.tensor("grid");
   check(c, input, grid, input.dim() == 5 ? 5 : 4);
-  if (uses_cudnn(c, input, grid)) return c.result(Tensor(call<"cudnn_grid_sampler">(c.session, input, grid)));
+  if (uses_cudnn(c, input, grid)) return c.result(call<"cudnn_grid_sampler">(c.session, input, grid));
   if (input.dim() == 4) {
-    return c.result(Tensor(call<"grid_sampler_2d">(c.session, input, grid, c["interpolation_mode"],
-                                                   c["padding_mode"], c["align_corners"])));
+    return c.result(call<"grid_sampler_2d">(c.session, input, grid, c["interpolation_mode"],
+                                            c["padding_mode"], c["align_corners"]));
   }
-  c.result(Tensor(call<"grid_sampler_3d">(c.session, input, grid, c["interpolation_mode"], c["padding_mode"],
-                                          c["align_corners"])));
+  c.result(call<"grid_sampler_3d">(c.session, input, grid, c["interpolation_mode"], c["padding_mode"],
+                                   c["align_corners"]));
 }
 
 Sizes sampled_sizes(const Tensor& input, const Tensor& grid) {
@@ -75,8 +75,8 @@ void cudnn_cuda(Call& c) {
 template <FixedString backward>
 Gradients sampler_gradients(Backward& b) {
   const Value::Booleans wants{b.wants("input"), b.wants("grid")};
-  Results gradients = call<backward>(b.session, b.grad(), b("input"), b("grid"), b["interpolation_mode"],
-                                     b["padding_mode"], b["align_corners"], wants);
+  Results gradients = call_all<backward>(b.session, b.grad(), b("input"), b("grid"), b["interpolation_mode"],
+                                         b["padding_mode"], b["align_corners"], wants);
   return {gradients[0], gradients[1]};
 }
 
@@ -180,58 +180,54 @@ void affine_backward_body(Call& c) {
   c.result(transpose(bmm(rows, points), 1, 2));
 }
 
-void add_affine(std::vector<Op>& ops) {
-  ops.push_back({.schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
-                 .summary = "where an affine map takes each point of an image",
-                 .meta = affine_meta,
-                 .kernels = {{DeviceType::cuda, affine_cuda}},
-                 .derivatives = {{{"theta"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"affine_grid_generator_backward">(
-                                        b.session, b.grad(), b["size"], b["align_corners"]))};
-                                  }}},
-                 .flops = free_of_flops,  // the product inside counts
-                 .examples = {"f32[2,2,3] (2 3 4 5) False"},
-                 .facts = {.autocast = Autocast::none}});
-  ops.push_back({.schema =
-                     "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
-                     "Tensor",
-                 .summary = "gradient of an affine map",
-                 .meta = composite(affine_backward_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,4,5,2] (2 3 4 5) False"}});
-}
+constexpr Op kAffine[] = {
+    {.schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+     .summary = "where an affine map takes each point of an image",
+     .meta = affine_meta,
+     .kernels = {{DeviceType::cuda, affine_cuda}},
+     .derivatives = {{{"theta"},
+                      {},
+                      [](Backward& b) {
+                        return call<"affine_grid_generator_backward">(b.session, b.grad(), b["size"],
+                                                                      b["align_corners"]);
+                      }}},
+     .flops = free_of_flops,  // the product inside counts
+     .examples = {"f32[2,2,3] (2 3 4 5) False"},
+     .facts = {.autocast = Autocast::none}},
+    {.schema = "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
+               "Tensor",
+     .summary = "gradient of an affine map",
+     .meta = composite(affine_backward_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,4,5,2] (2 3 4 5) False"}}};
 
-void add_cudnn(std::vector<Op>& ops) {
-  ops.push_back({.schema = "cudnn_grid_sampler(Tensor self, Tensor grid) -> Tensor output",
-                 .summary = "bilinear sampling by cuDNN",
-                 .meta = sampler_meta<4>,
-                 .kernels = {{DeviceType::cuda, cudnn_cuda}},
-                 .derivatives = {{{"self", "grid"},
-                                  {"grid", "self"},
-                                  [](Backward& b) -> Gradients {
-                                    Results gradients = call<"cudnn_grid_sampler_backward">(
-                                        b.session, b("self"), b("grid"), b.grad());
-                                    return {gradients[0], gradients[1]};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.result_tensor().numel()}; },
-                 .examples = {"f32[2,3,4,4] f32[2,5,6,2]"}});
-  ops.push_back(
-      {.schema = "cudnn_grid_sampler_backward(Tensor self, Tensor grid, Tensor grad_output) -> (Tensor "
-                 "grad_self, Tensor grad_grid)",
-       .summary = "gradients of cudnn_grid_sampler",
-       .meta = cudnn_backward_meta,
-       .kernels = {{DeviceType::cuda, cudnn_cuda}},
-       .derivatives = not_differentiable,
-       .flops = [](const Call& c) -> FlopCount { return {.own = 16 * c.tensor("grad_output").numel()}; },
-       .examples = {"f32[2,3,4,4] f32[2,5,6,2] f32[2,3,5,6]"}});
-}
+constexpr Op kCudnn[] = {
+    {.schema = "cudnn_grid_sampler(Tensor self, Tensor grid) -> Tensor output",
+     .summary = "bilinear sampling by cuDNN",
+     .meta = sampler_meta<4>,
+     .kernels = {{DeviceType::cuda, cudnn_cuda}},
+     .derivatives = {{{"self", "grid"},
+                      {"grid", "self"},
+                      [](Backward& b) -> Gradients {
+                        Results gradients = call_all<"cudnn_grid_sampler_backward">(b.session, b("self"),
+                                                                                    b("grid"), b.grad());
+                        return {gradients[0], gradients[1]};
+                      }}},
+     .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.result_tensor().numel()}; },
+     .examples = {"f32[2,3,4,4] f32[2,5,6,2]"}},
+    {.schema = "cudnn_grid_sampler_backward(Tensor self, Tensor grid, Tensor grad_output) -> (Tensor "
+               "grad_self, Tensor grad_grid)",
+     .summary = "gradients of cudnn_grid_sampler",
+     .meta = cudnn_backward_meta,
+     .kernels = {{DeviceType::cuda, cudnn_cuda}},
+     .derivatives = not_differentiable,
+     .flops = [](const Call& c) -> FlopCount { return {.own = 16 * c.tensor("grad_output").numel()}; },
+     .examples = {"f32[2,3,4,4] f32[2,5,6,2] f32[2,3,5,6]"}}};
 
-Op sampler(std::string_view schema, void (*meta)(Call&), Gradients (*gradients)(Backward&),
-           FlopCount (*flops)(const Call&), std::string_view example, std::string_view node) {
+constexpr Op sampler(std::string_view schema, void (*meta)(Call&), Formula gradients,
+                     FlopCount (*flops)(const Call&), std::string_view example, std::string_view node) {
   return {.schema = schema,
           .summary = "the image at the points of a grid",
           .meta = meta,
@@ -242,7 +238,8 @@ Op sampler(std::string_view schema, void (*meta)(Call&), Gradients (*gradients)(
           .facts = {.node = node}};
 }
 
-Op sampler_backward(std::string_view schema, FlopCount (*flops)(const Call&), std::string_view example) {
+constexpr Op sampler_backward(std::string_view schema, FlopCount (*flops)(const Call&),
+                              std::string_view example) {
   return {.schema = schema,
           .summary = "gradients of sampling",
           .meta = sampler_backward_meta,
@@ -256,39 +253,36 @@ Op sampler_backward(std::string_view schema, FlopCount (*flops)(const Call&), st
 
 }  // namespace
 
-void add_grid_sampling_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
-                     "align_corners) -> Tensor",
-                 .summary = "the image at the points of a grid",
-                 .meta = composite(grid_sampler_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "f32[2,3,4,4] f32[2,5,6,2] 0 0 True"},
-                 .facts = {.autocast = Autocast::promote}});
-  ops.push_back(
+Tables grid_sampling_operators() {
+  static constexpr Op records[] = {
+      {.schema = "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
+                 "align_corners) -> Tensor",
+       .summary = "the image at the points of a grid",
+       .meta = composite(grid_sampler_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "f32[2,3,4,4] f32[2,5,6,2] 0 0 True"},
+       .facts = {.autocast = Autocast::promote}},
       sampler("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
               "align_corners) -> Tensor",
               sampler_meta<4>, sampler_gradients<"grid_sampler_2d_backward">, corner_flops<4>,
-              "f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "GridSampler2DBackward0"));
-  ops.push_back(
+              "f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "GridSampler2DBackward0"),
       sampler("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
               "align_corners) -> Tensor",
               sampler_meta<5>, sampler_gradients<"grid_sampler_3d_backward">, corner_flops<8>,
-              "f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False", "GridSampler3DBackward0"));
-  ops.push_back(
+              "f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False", "GridSampler3DBackward0"),
       sampler_backward("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
                        "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
                        "(Tensor, Tensor)",
-                       corner_flops<8>, "f32[2,3,5,6] f32[2,3,4,4] f32[2,5,6,2] 0 0 False (True True)"));
-  ops.push_back(sampler_backward(
-      "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
-      "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
-      "(Tensor, Tensor)",
-      corner_flops<16>, "f32[1,2,2,2,2] f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False (True True)"));
-  add_affine(ops);
-  add_cudnn(ops);
+                       corner_flops<8>, "f32[2,3,5,6] f32[2,3,4,4] f32[2,5,6,2] 0 0 False (True True)"),
+      sampler_backward("grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
+                       "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
+                       "(Tensor, Tensor)",
+                       corner_flops<16>,
+                       "f32[1,2,2,2,2] f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False (True True)")};
+  static constexpr Records tables[] = {kAffine, kCudnn, records};
+  return tables;
 }
 
 }  // namespace metaprof

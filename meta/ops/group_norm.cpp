@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/normalization.h"
 
@@ -33,8 +33,8 @@ void group_norm_body(Call& c) {
   const int64_t images = input.size(0), channels = input.size(1);
   int64_t positions = 1;
   for (int64_t d = 2; d < input.dim(); ++d) positions = multiply(positions, input.size(d));
-  Results out = call<"native_group_norm">(c.session, ready, weight, bias, images, channels, positions, groups,
-                                          c["eps"]);
+  Results out = call_all<"native_group_norm">(c.session, ready, weight, bias, images, channels, positions,
+                                              groups, c["eps"]);
   c.result(out[0]);
 }
 
@@ -107,7 +107,7 @@ Gradients differentiable_gradients(Backward& b) {
   const Sizes whole{images, groups, width, positions}, single{images, groups, 1, 1};
   const Tensor x = reshape(b("input"), whole), mean_of_x = reshape(b("result1"), single),
                rstd = reshape(b("result2"), single);
-  auto last = [&](const Tensor& sums, int64_t dim) { return Tensor(call<"unsqueeze_">(s, sums, dim)); };
+  auto last = [&](const Tensor& sums, int64_t dim) { return call<"unsqueeze_">(s, sums, dim); };
   Tensor outer, along, level, weight;
   if (b.grad(0).defined()) {
     outer = reshape(b.grad(0), whole);
@@ -164,36 +164,34 @@ Gradients group_norm_gradients(Backward& b) {
   const Tensor grad = contiguous(b.grad(), format), ready = contiguous(b("input"), format);
   const Value::Booleans wants{b.wants("input"), b.wants("weight"), b.wants("bias")};
   Results gradients =
-      call<"native_group_norm_backward">(b.session, grad, ready, b("result1"), b("result2"), b("weight"),
-                                         b["N"], b["C"], b["HxW"], b["group"], wants);
+      call_all<"native_group_norm_backward">(b.session, grad, ready, b("result1"), b("result2"), b("weight"),
+                                             b["N"], b["C"], b["HxW"], b["group"], wants);
   return {gradients[0], gradients[1], gradients[2]};
 }
 
 }  // namespace
 
-void add_group_norm_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
-                     "eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-                 .summary = "(input − mean) / deviation · weight + bias, per group of channels",
-                 .meta = composite(group_norm_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,6,4,4] 3 f32[6] f32[6]", "f32[2,6] 3"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema =
-                     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
-                     "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-                 .summary = "group_norm: output, mean, inverse deviation",
-                 .meta = native_meta,
-                 .kernels = {{DeviceType::cuda, native_cuda}},
-                 .derivatives = {{{"input", "weight", "bias"},
-                                  {"input", "weight", "result1", "result2"},
-                                  group_norm_gradients}},
-                 .flops = elementwise_flops<8>,
-                 .examples = {"f32[2,6,4,4] f32[6] f32[6] 2 6 16 3 1e-5"}});
-  ops.push_back(
+Tables group_norm_operators() {
+  static constexpr Op kGroupNorm[] = {
+      {.schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+                 "eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+       .summary = "(input − mean) / deviation · weight + bias, per group of channels",
+       .meta = composite(group_norm_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,6,4,4] 3 f32[6] f32[6]", "f32[2,6] 3"},
+       .facts = {.autocast = Autocast::fp32}},
+      {.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
+                 "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+       .summary = "group_norm: output, mean, inverse deviation",
+       .meta = native_meta,
+       .kernels = {{DeviceType::cuda, native_cuda}},
+       .derivatives = {{{"input", "weight", "bias"},
+                        {"input", "weight", "result1", "result2"},
+                        group_norm_gradients}},
+       .flops = elementwise_flops<8>,
+       .examples = {"f32[2,6,4,4] f32[6] f32[6] 2 6 16 3 1e-5"}},
       {.schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
                  "Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> "
                  "(Tensor, Tensor, Tensor)",
@@ -202,7 +200,9 @@ void add_group_norm_operators(std::vector<Op>& ops) {
        .kernels = {{DeviceType::cuda, native_backward_cuda}},
        .derivatives = not_differentiable,
        .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
-       .examples = {"f32[2,6,4,4] f32[2,6,4,4] f32[2,3] f32[2,3] f32[6] 2 6 16 3 (True True True)"}});
+       .examples = {"f32[2,6,4,4] f32[2,6,4,4] f32[2,3] f32[2,3] f32[6] 2 6 16 3 (True True True)"}}};
+  static constexpr Records tables[] = {kGroupNorm};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/pooling.h"
 
 namespace metaprof {
@@ -90,8 +90,8 @@ Gradients col2im_gradient(Backward& b) {
 Gradients im2col_gradient(Backward& b) {
   const Sizes& sizes = b.sizes("self");
   const Sizes image{sizes[sizes.size() - 2], sizes[sizes.size() - 1]};
-  return {Tensor(call<"col2im">(b.session, b.grad(), image, b["kernel_size"], b["dilation"], b["padding"],
-                                b["stride"]))};
+  return {
+      call<"col2im">(b.session, b.grad(), image, b["kernel_size"], b["dilation"], b["padding"], b["stride"])};
 }
 
 // --- Pixels to channels and back.
@@ -176,8 +176,8 @@ void channel_shuffle_cuda(Call& c) {
   }
 }
 
-Op moving(std::string_view schema, std::string_view summary, void (*meta)(Call&), void (*kernel)(Call&),
-          Gradients (*gradient)(Backward&), std::string_view example) {
+constexpr Op moving(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                    void (*kernel)(Call&), Formula gradient, std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
@@ -189,42 +189,42 @@ Op moving(std::string_view schema, std::string_view summary, void (*meta)(Call&)
 
 }  // namespace
 
-void add_image_layout_operators(std::vector<Op>& ops) {
-  ops.push_back(
-      moving("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
-             "Tensor",
-             "windows of an image as columns", im2col_meta, resized_result_cuda, im2col_gradient,
-             "f32[2,3,6,6] 3 1 1 2"));
-  ops.back().facts.node = "Im2ColBackward0";
-  ops.push_back(
-      moving("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
-             "padding, int[2] stride) -> Tensor",
-             "columns added back to where they were cut from", col2im_meta, resized_result_cuda,
-             col2im_gradient, "f32[2,27,9] 6 3 1 1 2"));
-  ops.back().facts.node = "Col2ImBackward0";
-  ops.back().flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("self").numel()}; };
-  ops.push_back(moving(
-      "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "channels as pixels of a larger image",
-      pixel_shuffle_meta, pixel_shuffle_cuda,
-      [](Backward& b) -> Gradients {
-        return {Tensor(call<"pixel_unshuffle">(b.session, b.grad(), b["upscale_factor"]))};
-      },
-      "f32[2,8,3,3] 2"));
-  ops.push_back(moving(
-      "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", "pixels as channels of a smaller image",
-      pixel_unshuffle_meta, pixel_unshuffle_cuda,
-      [](Backward& b) -> Gradients {
-        return {Tensor(call<"pixel_shuffle">(b.session, b.grad(), b["downscale_factor"]))};
-      },
-      "f32[2,2,4,4] 2"));
-  ops.push_back(moving(
-      "channel_shuffle(Tensor self, SymInt groups) -> Tensor", "channels of all groups interleaved",
-      channel_shuffle_meta, channel_shuffle_cuda,
-      [](Backward& b) -> Gradients {
-        const int64_t groups = b.sizes("self")[1] / b.integer("groups");
-        return {Tensor(call<"channel_shuffle">(b.session, b.grad(), groups))};
-      },
-      "f32[2,6,3,3] 2"));
+Tables image_layout_operators() {
+  static constexpr Op records[] = {
+      node_named(
+          "Im2ColBackward0",
+          moving("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
+                 "Tensor",
+                 "windows of an image as columns", im2col_meta, resized_result_cuda, im2col_gradient,
+                 "f32[2,3,6,6] 3 1 1 2")),
+      with_flops(
+          [](const Call& c) -> FlopCount { return {.own = c.tensor("self").numel()}; },
+          node_named(
+              "Col2ImBackward0",
+              moving("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
+                     "padding, int[2] stride) -> Tensor",
+                     "columns added back to where they were cut from", col2im_meta, resized_result_cuda,
+                     col2im_gradient, "f32[2,27,9] 6 3 1 1 2"))),
+      moving(
+          "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "channels as pixels of a larger image",
+          pixel_shuffle_meta, pixel_shuffle_cuda,
+          [](Backward& b) { return call<"pixel_unshuffle">(b.session, b.grad(), b["upscale_factor"]); },
+          "f32[2,8,3,3] 2"),
+      moving(
+          "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+          "pixels as channels of a smaller image", pixel_unshuffle_meta, pixel_unshuffle_cuda,
+          [](Backward& b) { return call<"pixel_shuffle">(b.session, b.grad(), b["downscale_factor"]); },
+          "f32[2,2,4,4] 2"),
+      moving(
+          "channel_shuffle(Tensor self, SymInt groups) -> Tensor", "channels of all groups interleaved",
+          channel_shuffle_meta, channel_shuffle_cuda,
+          [](Backward& b) -> Gradients {
+            const int64_t groups = b.sizes("self")[1] / b.integer("groups");
+            return {call<"channel_shuffle">(b.session, b.grad(), groups)};
+          },
+          "f32[2,6,3,3] 2")};
+  static constexpr Records tables[] = {records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 #include "meta/ops/advanced_index.h"
 #include "meta/ops/all.h"
 #include "meta/ops/cub.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -46,7 +46,7 @@ Tensor linear_index(Call& c, const AdvancedIndex& plan, bool checked) {
     Tensor place;
     {
       const Tensor wrapped = call<"remainder.Scalar">(c.session, index, size);
-      place = mul_number(wrapped, strides[size_t(d)]);
+      place = wrapped * strides[size_t(d)];
       if (place.device() != plan.source.device())
         place = call<"to.device">(c.session, place, plan.source.device(), place.dtype());
     }
@@ -133,21 +133,21 @@ FlopCount put_flops(const Call& c) {
 Gradients index_backward(Backward& b) {
   const Tensor zeros =
       call<"new_zeros">(b.session, b.grad(), b.sizes("self"), b.dtype("self"), 0, b.shape("self")->device);
-  return {Tensor(call<"_index_put_impl_">(b.session, zeros, b.list("indices"), b.grad(), true, true))};
+  return {call<"_index_put_impl_">(b.session, zeros, b.list("indices"), b.grad(), true, true)};
 }
 
 Gradients index_put_self_backward(Backward& b) {
   if (b.boolean("accumulate")) return {b.grad()};
   const TensorImpl& values = *b.shape("values");
   const Tensor zeros = call<"zeros">(b.session, values.sizes, values.dtype, Value(), values.device);
-  return {Tensor(call<"index_put">(b.session, b.grad(), b.list("indices"), zeros, false))};
+  return {call<"index_put">(b.session, b.grad(), b.list("indices"), zeros, false)};
 }
 
-Derivatives index_put_derivatives() {
-  return {{{"self"}, {"indices"}, index_put_self_backward},
-          {{"values"}, {"indices"}, [](Backward& b) -> Gradients {
-             return {Tensor(call<"index.Tensor">(b.session, b.grad(), b.list("indices")))};
-           }}};
+constexpr Derivatives index_put_derivatives() {
+  return {{{"self"}, {"indices"}, index_put_self_backward}, {{"values"}, {"indices"}, [](Backward& b) {
+                                                               return call<"index.Tensor">(
+                                                                   b.session, b.grad(), b.list("indices"));
+                                                             }}};
 }
 
 // --- masks
@@ -172,7 +172,7 @@ void masked_select_backward_body(Call& c) {
   const Tensor wide = expand(input, broadcast(input.sizes(), mask.sizes()));
   const Tensor zeros =
       call<"zeros_like">(c.session, wide, Value(), Value(), Value(), Value(), MemoryFormat::preserve);
-  c.result(Tensor(call<"masked_scatter_">(c.session, zeros, mask, c["grad"])));
+  c.result(call<"masked_scatter_">(c.session, zeros, mask, c["grad"]));
 }
 
 void masked_scatter_meta(Call& c) {
@@ -206,68 +206,65 @@ void masked_scatter_backward_body(Call& c) {
   c.result(view(taken, sizes));
 }
 
-void add_masked(std::vector<Op>& ops) {
-  ops.push_back({.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
-                 .summary = "the elements where the mask is true",
-                 .meta = masked_select_meta,
-                 .kernels = {{DeviceType::cuda, masked_select_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "mask"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"masked_select_backward">(b.session, b.grad(),
-                                                                                  b("self"), b("mask")))};
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] b8[2,3]"},
-                 .facts = {.cudagraph_unsafe = true, .reads_data = true}});
-  ops.push_back({.schema = "masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor",
-                 .summary = "zeros with the gradient where the mask is true",
-                 .meta = composite(masked_select_backward_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[0] f32[2,3] b8[2,3]"}});
-  ops.push_back(
-      {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-       .summary = "self with elements of source where the mask is true",
-       .meta = masked_scatter_meta,
-       .kernels = {{DeviceType::cuda, masked_scatter_cuda}},
-       .derivatives = {{{"self"},
-                        {"mask"},
-                        [](Backward& b) -> Gradients {
-                          return {Tensor(call<"masked_fill.Scalar">(b.session, b.grad(), b("mask"), 0))};
-                        }},
-                       {{"source"},
-                        {"mask"},
-                        [](Backward& b) -> Gradients {
-                          return {Tensor(call<"masked_scatter_backward">(b.session, b.grad(), b("mask"),
-                                                                         b.sizes("source")))};
-                        }}},
-       .flops = free_of_flops,
-       .examples = {"f32[2,3] b8[2,3] f32[6]"},
-       .facts = {.in_place_too = true}});
-  ops.push_back(
-      {.schema = "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
-       .summary = "the gradient where the mask is true, then zeros",
-       .meta = composite(masked_scatter_backward_body),
-       .kernels = {},
-       .derivatives = by_body,
-       .flops = by_body,
-       .examples = {"f32[2,3] b8[2,3] (6)"}});
-}
+constexpr Op kMasked[] = {
+    {.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
+     .summary = "the elements where the mask is true",
+     .meta = masked_select_meta,
+     .kernels = {{DeviceType::cuda, masked_select_cuda}},
+     .derivatives = {{{"self"},
+                      {"self", "mask"},
+                      [](Backward& b) -> Gradients {
+                        return {Tensor(
+                            call<"masked_select_backward">(b.session, b.grad(), b("self"), b("mask")))};
+                      }}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] b8[2,3]"},
+     .facts = {.cudagraph_unsafe = true, .reads_data = true}},
+    {.schema = "masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor",
+     .summary = "zeros with the gradient where the mask is true",
+     .meta = composite(masked_select_backward_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[0] f32[2,3] b8[2,3]"}},
+    {.schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+     .summary = "self with elements of source where the mask is true",
+     .meta = masked_scatter_meta,
+     .kernels = {{DeviceType::cuda, masked_scatter_cuda}},
+     .derivatives = {{{"self"},
+                      {"mask"},
+                      [](Backward& b) {
+                        return call<"masked_fill.Scalar">(b.session, b.grad(), b("mask"), 0);
+                      }},
+                     {{"source"},
+                      {"mask"},
+                      [](Backward& b) {
+                        return call<"masked_scatter_backward">(b.session, b.grad(), b("mask"),
+                                                               b.sizes("source"));
+                      }}},
+     .flops = free_of_flops,
+     .examples = {"f32[2,3] b8[2,3] f32[6]"},
+     .facts = {.in_place_too = true}},
+    {.schema = "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
+     .summary = "the gradient where the mask is true, then zeros",
+     .meta = composite(masked_scatter_backward_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3] b8[2,3] (6)"}}};
 
 }  // namespace
 
-void add_indexing_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-                 .summary = "self[indices]",
-                 .meta = index_meta,
-                 .kernels = {{DeviceType::cuda, index_cuda}},
-                 .derivatives = {{{"self"}, {"indices"}, index_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[5,3] (i64[2])", "f32[5,3,4] (None i64[2,1] i64[1,3])",
-                              "f32[5,3,4] (i64[2] None i64[2])"}});
-  ops.push_back(
+Tables indexing_operators() {
+  static constexpr Op records[] = {
+      {.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+       .summary = "self[indices]",
+       .meta = index_meta,
+       .kernels = {{DeviceType::cuda, index_cuda}},
+       .derivatives = {{{"self"}, {"indices"}, index_backward}},
+       .flops = free_of_flops,
+       .examples = {"f32[5,3] (i64[2])", "f32[5,3,4] (None i64[2,1] i64[1,3])",
+                    "f32[5,3,4] (i64[2] None i64[2])"}},
       {.schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
        .summary = "self with self[indices] = values, or += values",
        .meta = index_put_meta,
@@ -276,8 +273,7 @@ void add_indexing_operators(std::vector<Op>& ops) {
        .flops = put_flops,
        .examples = {"f32[5,3] (i64[2]) f32[2,3]", "f32[5,3] (i64[2]) f32[2,3] True",
                     "f32[5,3] (i64[2]) f32[]"},
-       .facts = {.in_place_too = true, .autocast = Autocast::promote}});
-  ops.push_back(
+       .facts = {.in_place_too = true, .autocast = Autocast::promote}},
       {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
                  "accumulate=False, bool unsafe=False) -> Tensor(a!)",
        .summary = "self[indices] = values, or += values",
@@ -286,8 +282,9 @@ void add_indexing_operators(std::vector<Op>& ops) {
        .derivatives = index_put_derivatives(),
        .flops = put_flops,
        .examples = {"f32[5,3] (i64[2]) f32[2,3] True"},
-       .facts = {.node = "IndexPutImplBackward0"}});
-  add_masked(ops);
+       .facts = {.node = "IndexPutImplBackward0"}}};
+  static constexpr Records tables[] = {kMasked, records};
+  return tables;
 }
 
 }  // namespace metaprof

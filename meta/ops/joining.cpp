@@ -119,14 +119,14 @@ void hstack_body(Call& c) {
   std::vector<Tensor> rows = at_least(c.session, c.tensors("tensors"), 1);
   if (rows.empty()) c.error("needs at least one tensor");
   const int64_t dim = rows[0].dim() == 1 ? 0 : 1;
-  c.result(Tensor(call<"cat">(c.session, std::move(rows), dim)));
+  c.result(call<"cat">(c.session, std::move(rows), dim));
 }
 
 void column_stack_body(Call& c) {
   std::vector<Tensor> columns;
   for (const Tensor& tensor : c.tensors("tensors"))
     columns.push_back(tensor.dim() <= 1 ? reshape(tensor, Sizes{tensor.numel(), 1}) : tensor);
-  c.result(Tensor(call<"hstack">(c.session, std::move(columns))));
+  c.result(call<"hstack">(c.session, std::move(columns)));
 }
 
 // --- block_diag, _chunk_cat
@@ -225,53 +225,52 @@ void chunk_cat_cuda(Call& c) {
 
 }  // namespace
 
-void add_joining_operators(std::vector<Op>& ops) {
-  // Autocast leaves cat and stack alone on CUDA (PyTorch 2.11 registers them for the host only; recorded:
-  // autocast/bf16/cat-4x128-256-256); their kernels take tensors of several types.
-  ops.push_back({.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor",
-                 .summary = "joined along a dimension",
-                 .meta = cat_meta,
-                 .kernels = {},
-                 .derivatives = {{{"tensors"}, {}, cat_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"(f32[2,3] f32[1,3])", "(f32[2,3] f32[2,1]) -1"}});
-  ops.push_back({.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
-                 .summary = "joined along a new dimension",
-                 .meta = stack_meta,
-                 .kernels = {},
-                 .derivatives = {{{"tensors"}, {}, stack_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"(f32[2,3] f32[2,3])", "(f32[2] f32[2]) -1"}});
-  ops.push_back({.schema = "block_diag(Tensor[] tensors) -> Tensor",
-                 .summary = "matrices along the diagonal",
-                 .meta = block_diag_meta,
-                 .kernels = {},
-                 .derivatives = {{{"tensors"}, {}, block_diag_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"(f32[2,3] f32[3] f32[])"}});
-  ops.push_back({.schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
-                 .summary = "chunks of the same number joined",
-                 .meta = chunk_cat_meta,
-                 .kernels = {{DeviceType::cuda, chunk_cat_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"(f32[5,3] f32[4]) 0 2"}});
-  ops.push_back(composite_of("hstack(Tensor[] tensors) -> Tensor", "joined along columns", hstack_body,
-                             {"(f32[2] f32[2])", "(f32[2,3] f32[2,1])"}));
-  ops.push_back(composite_of(
-      "vstack(Tensor[] tensors) -> Tensor", "joined along rows",
-      [](Call& c) {
-        c.result(Tensor(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 2), 0)));
-      },
-      {"(f32[2] f32[2])"}));
-  ops.push_back(composite_of(
-      "dstack(Tensor[] tensors) -> Tensor", "joined along the third dimension",
-      [](Call& c) {
-        c.result(Tensor(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 3), 2)));
-      },
-      {"(f32[2] f32[2])"}));
-  ops.push_back(composite_of("column_stack(Tensor[] tensors) -> Tensor", "joined as columns",
-                             column_stack_body, {"(f32[2] f32[2,3])"}));
+Tables joining_operators() {
+  static constexpr Op kJoining[] = {
+      // Autocast leaves cat and stack alone on CUDA (PyTorch 2.11 registers them for the host only; recorded:
+      // autocast/bf16/cat-4x128-256-256); their kernels take tensors of several types.
+      {.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor",
+       .summary = "joined along a dimension",
+       .meta = cat_meta,
+       .kernels = {},
+       .derivatives = {{{"tensors"}, {}, cat_backward}},
+       .flops = free_of_flops,
+       .examples = {"(f32[2,3] f32[1,3])", "(f32[2,3] f32[2,1]) -1"}},
+      {.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
+       .summary = "joined along a new dimension",
+       .meta = stack_meta,
+       .kernels = {},
+       .derivatives = {{{"tensors"}, {}, stack_backward}},
+       .flops = free_of_flops,
+       .examples = {"(f32[2,3] f32[2,3])", "(f32[2] f32[2]) -1"}},
+      {.schema = "block_diag(Tensor[] tensors) -> Tensor",
+       .summary = "matrices along the diagonal",
+       .meta = block_diag_meta,
+       .kernels = {},
+       .derivatives = {{{"tensors"}, {}, block_diag_backward}},
+       .flops = free_of_flops,
+       .examples = {"(f32[2,3] f32[3] f32[])"}},
+      {.schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
+       .summary = "chunks of the same number joined",
+       .meta = chunk_cat_meta,
+       .kernels = {{DeviceType::cuda, chunk_cat_cuda}},
+       .derivatives = not_differentiable,
+       .flops = free_of_flops,
+       .examples = {"(f32[5,3] f32[4]) 0 2"}},
+      composite_of("hstack(Tensor[] tensors) -> Tensor", "joined along columns", hstack_body,
+                   {"(f32[2] f32[2])", "(f32[2,3] f32[2,1])"}),
+      composite_of(
+          "vstack(Tensor[] tensors) -> Tensor", "joined along rows",
+          [](Call& c) { c.result(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 2), 0)); },
+          {"(f32[2] f32[2])"}),
+      composite_of(
+          "dstack(Tensor[] tensors) -> Tensor", "joined along the third dimension",
+          [](Call& c) { c.result(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 3), 2)); },
+          {"(f32[2] f32[2])"}),
+      composite_of("column_stack(Tensor[] tensors) -> Tensor", "joined as columns", column_stack_body,
+                   {"(f32[2] f32[2,3])"})};
+  static constexpr Records tables[] = {kJoining};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -4,10 +4,10 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/normalization.h"
-#include "meta/ops/second_derivatives.h"
+#include "meta/ops/normalization_gradients.h"
 
 namespace metaprof {
 
@@ -65,8 +65,8 @@ DType statistics_type(const Call& c, const Tensor& input) {
 }
 
 void layer_norm_body(Call& c) {
-  Results out = call<"native_layer_norm">(c.session, c["input"], c["normalized_shape"], c["weight"],
-                                          c["bias"], c["eps"]);
+  Results out = call_all<"native_layer_norm">(c.session, c["input"], c["normalized_shape"], c["weight"],
+                                              c["bias"], c["eps"]);
   c.result(out[0]);
 }
 
@@ -109,45 +109,101 @@ void native_layer_norm_backward_cuda(Call& c) {
 Gradients layer_norm_gradients(Backward& b) {
   const Value::Booleans wants{b.wants("input"), b.wants("weight"), b.wants("bias")};
   Results gradients =
-      call<"native_layer_norm_backward">(b.session, b.grad(), b("input"), b["normalized_shape"], b("result1"),
-                                         b("result2"), b("weight"), b("bias"), wants);
+      call_all<"native_layer_norm_backward">(b.session, b.grad(), b("input"), b["normalized_shape"],
+                                             b("result1"), b("result2"), b("weight"), b("bias"), wants);
   return {gradients[0], gradients[1], gradients[2]};
+}
+
+// --- layer norm (layer_norm_double_backward)
+
+Gradients layer_norm_rows(Backward& b) {
+  Tensor input = b("input"), outer = b("grad_out"), weight = b("weight");
+  const Sizes input_sizes = input.sizes();
+  const int64_t columns = numel(b.ints("normalized_shape")), rows = input.numel() / columns;
+  const Sizes matrix{rows, columns}, row{1, columns};
+  auto reshaped = [](const Tensor& tensor, const Sizes& sizes) {
+    return tensor.defined() ? reshape(tensor, sizes) : tensor;
+  };
+  input = reshaped(input, matrix);
+  outer = reshaped(outer, matrix);
+  const Tensor mean = reshaped(b("mean"), Sizes{rows, 1}), sigma = reshaped(b("rstd"), Sizes{rows, 1});
+  const Sizes weight_sizes = weight.defined() ? weight.sizes() : Sizes();
+  weight = reshaped(weight, row);
+  const Tensor of_weight = reshaped(weight.defined() ? b.grad(1) : Tensor(), row),
+               of_bias = reshaped(b.grad(2), row), of_input = reshaped(b.grad(0), matrix);
+  const Normalized n = normalized(input, mean, sigma, Sizes{1}, false);
+  Gradients gradients{Tensor(), Tensor(), Tensor()};  // input, weight, grad_out
+  if (b.wants("input")) {
+    const Tensor g = weight.defined() ? outer * weight : outer;
+    const Tensor g_along = total(n, g * n.centred), g_total = total(n, g);
+    if (of_input.defined()) gradients[0] = bent_input(n, g, of_input, g_along, g_total);
+    if (of_weight.defined()) {
+      const Tensor product = outer * of_weight;
+      add_to(gradients[0], bent_by_weight(n, product, total(n, outer * of_weight),
+                                          total(n, outer * of_weight * n.centred)));
+    }
+    if (gradients[0].defined()) gradients[0] = view(gradients[0], input_sizes);
+  }
+  if (weight.defined() && b.wants("weight") && of_input.defined())
+    gradients[1] = view(sum(outer * first_backward(n, of_input, ones_of(input, Sizes{})), Sizes{0}, false),
+                        weight_sizes);
+  if (b.wants("grad_out")) {
+    Tensor& result = gradients[2];
+    if (of_input.defined())
+      result = first_backward(n, of_input, weight.defined() ? weight : ones_of(input, Sizes{}));
+    if (of_weight.defined()) add_to(result, of_weight * n.centred * n.sigma);
+    if (of_bias.defined()) {
+      if (result.defined()) {
+        add_to(result, of_bias);
+      } else {
+        result = of_bias;
+      }
+    }
+    if (result.defined()) result = reshape(expand(result, matrix), input_sizes);
+  }
+  return gradients;
+}
+
+constexpr Derivatives layer_norm_twice() {
+  return {
+      {{"input", "weight", "grad_out"}, {"input", "weight", "grad_out", "mean", "rstd"}, layer_norm_rows}};
 }
 
 }  // namespace
 
-void add_layer_norm_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
-                           "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-                 .summary = "(input − mean) / deviation · weight + bias, per row",
-                 .meta = composite(layer_norm_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4] (4) f32[4] f32[4]", "f32[2,3,4] (3 4)"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema =
-                     "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
-                     "bias, float eps) -> (Tensor, Tensor, Tensor)",
-                 .summary = "layer_norm: output, mean, inverse deviation",
-                 .meta = native_layer_norm_meta,
-                 .kernels = {{DeviceType::cuda, native_layer_norm_cuda}},
-                 .derivatives = {{{"input", "weight", "bias"},
-                                  {"bias", "input", "weight", "result1", "result2"},
-                                  layer_norm_gradients}},
-                 .flops = elementwise_flops<8>,
-                 .examples = {"f32[2,3,4] (4) f32[4] f32[4] 1e-5"},
-                 .facts = {.autocast = Autocast::fp32, .no_gradient_for = ~uint32_t{1}}});
-  ops.push_back({.schema =
-                     "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
-                     "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> "
-                     "(Tensor, Tensor, Tensor)",
-                 .summary = "gradients of layer_norm",
-                 .meta = native_layer_norm_backward_meta,
-                 .kernels = {{DeviceType::cuda, native_layer_norm_backward_cuda}},
-                 .derivatives = layer_norm_twice(),
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 14 * c.tensor("input").numel()}; },
-                 .examples = {"f32[2,3] f32[2,3] (3) f32[2,1] f32[2,1] f32[3] f32[3] (True True True)"}});
+Tables layer_norm_operators() {
+  static constexpr Op kLayerNorm[] = {
+      {.schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
+                 "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+       .summary = "(input − mean) / deviation · weight + bias, per row",
+       .meta = composite(layer_norm_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3,4] (4) f32[4] f32[4]", "f32[2,3,4] (3 4)"},
+       .facts = {.autocast = Autocast::fp32}},
+      {.schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
+                 "bias, float eps) -> (Tensor, Tensor, Tensor)",
+       .summary = "layer_norm: output, mean, inverse deviation",
+       .meta = native_layer_norm_meta,
+       .kernels = {{DeviceType::cuda, native_layer_norm_cuda}},
+       .derivatives = {{{"input", "weight", "bias"},
+                        {"bias", "input", "weight", "result1", "result2"},
+                        layer_norm_gradients}},
+       .flops = elementwise_flops<8>,
+       .examples = {"f32[2,3,4] (4) f32[4] f32[4] 1e-5"},
+       .facts = {.autocast = Autocast::fp32, .no_gradient_for = ~uint32_t{1}}},
+      {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
+                 "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> "
+                 "(Tensor, Tensor, Tensor)",
+       .summary = "gradients of layer_norm",
+       .meta = native_layer_norm_backward_meta,
+       .kernels = {{DeviceType::cuda, native_layer_norm_backward_cuda}},
+       .derivatives = layer_norm_twice(),
+       .flops = [](const Call& c) -> FlopCount { return {.own = 14 * c.tensor("input").numel()}; },
+       .examples = {"f32[2,3] f32[2,3] (3) f32[2,1] f32[2,1] f32[3] f32[3] (True True True)"}}};
+  static constexpr Records tables[] = {kLayerNorm};
+  return tables;
 }
 
 }  // namespace metaprof

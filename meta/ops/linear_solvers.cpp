@@ -6,7 +6,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matrices.h"
 
 namespace metaprof {
@@ -57,26 +57,26 @@ void cholesky_ex_meta(Call& c) {
 // FunctionsManual.cpp, cholesky_backward.
 Gradients cholesky_gradient(Backward& b, const Tensor& result) {
   const bool upper = b.boolean("upper");
-  const Tensor lower = upper ? adjoint(result) : result;
-  const Tensor grad = upper ? adjoint(b.grad()) : b.grad();
+  const Tensor lower = upper ? mH(result) : result;
+  const Tensor grad = upper ? mH(b.grad()) : b.grad();
   Tensor inner;
   {
     Tensor triangle;
     {
-      const Tensor product = matrix_product(adjoint(lower), grad);
-      triangle = lower_triangle(product);
+      const Tensor product = matmul(mH(lower), grad);
+      triangle = tril(product);
     }
-    const Tensor below = lower_triangle(triangle, -1);
-    const Tensor both = triangle + adjoint(below);
+    const Tensor below = tril(triangle, -1);
+    const Tensor both = triangle + mH(below);
     inner = both * 0.5;
   }
-  const Tensor half = solve_triangular(adjoint(lower), inner, true);
+  const Tensor half = solve_triangular(mH(lower), inner, true);
   inner.reset();
   return {solve_triangular(lower, half, false, false)};
 }
 
 void cholesky_body(Call& c) {
-  Results factor = call<"linalg_cholesky_ex">(c.session, c["self"], c["upper"], false);
+  Results factor = call_all<"linalg_cholesky_ex">(c.session, c["self"], c["upper"], false);
   check_info(c.session, factor[1], "linalg.cholesky");
   c.result(factor[0]);
 }
@@ -95,40 +95,36 @@ void cholesky_old_cuda(Call& c) {
   check_info(c.session, info, "cholesky");
 }
 
-void add_cholesky(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema =
-           "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, "
-           "Tensor info)",
-       .summary = "self = L · Lᴴ",
-       .meta = cholesky_ex_meta,
-       .kernels = {{DeviceType::cuda, cholesky_ex_cuda}},
-       .derivatives = {{{"self"},
-                        {"L"},
-                        [](Backward& b) -> Gradients { return cholesky_gradient(b, b("L")); }}},
-       .flops = [](const Call& c) -> FlopCount {
-         return {.own = c.tensor("self").numel() * c.tensor("self").size(-1) / 3};
-       },
-       .examples = {"f32[5,5]", "f32[2,3,3] True"},
-       .facts = {.no_gradient_for = 2}});
-  ops.push_back(composite_of("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", "self = L · Lᴴ",
-                             cholesky_body, {"f32[5,5]"}));
-  ops.push_back(
-      {.schema = "cholesky(Tensor self, bool upper=False) -> Tensor",
-       .summary = "self = L · Lᴴ",
-       .meta =
-           [](Call& c) {
-             const Tensor& self = c.tensor("self");
-             check_square(c, self);
-             c.output(self.sizes(), column_major(self.sizes()), self.dtype());
-           },
-       .kernels = {{DeviceType::cuda, cholesky_old_cuda}},
-       .derivatives = {{{"self"},
-                        {"result"},
-                        [](Backward& b) -> Gradients { return cholesky_gradient(b, b("result")); }}},
-       .flops = cubic_flops<1>,
-       .examples = {"f32[5,5]"}});
-}
+constexpr Op kCholesky[] = {
+    {.schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, "
+               "Tensor info)",
+     .summary = "self = L · Lᴴ",
+     .meta = cholesky_ex_meta,
+     .kernels = {{DeviceType::cuda, cholesky_ex_cuda}},
+     .derivatives = {{{"self"},
+                      {"L"},
+                      [](Backward& b) -> Gradients { return cholesky_gradient(b, b("L")); }}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = c.tensor("self").numel() * c.tensor("self").size(-1) / 3};
+     },
+     .examples = {"f32[5,5]", "f32[2,3,3] True"},
+     .facts = {.no_gradient_for = 2}},
+    composite_of("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", "self = L · Lᴴ",
+                 cholesky_body, {"f32[5,5]"}),
+    {.schema = "cholesky(Tensor self, bool upper=False) -> Tensor",
+     .summary = "self = L · Lᴴ",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           check_square(c, self);
+           c.output(self.sizes(), column_major(self.sizes()), self.dtype());
+         },
+     .kernels = {{DeviceType::cuda, cholesky_old_cuda}},
+     .derivatives = {{{"self"},
+                      {"result"},
+                      [](Backward& b) -> Gradients { return cholesky_gradient(b, b("result")); }}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[5,5]"}}};
 
 // --- LU with pivots
 
@@ -166,68 +162,68 @@ Tensor lu_gradient(const Tensor& grad_l, const Tensor& grad_u, const Tensor& p, 
   Tensor gradient;
   if (m == n) {
     if (grad_l.defined()) {
-      const Tensor product = matrix_product(adjoint(l), grad_l);
-      gradient = lower_triangle(product, -1);
+      const Tensor product = matmul(mH(l), grad_l);
+      gradient = tril(product, -1);
     }
     if (grad_u.defined()) {
-      const Tensor product = matrix_product(grad_u, adjoint(u)), triangle = upper_triangle(product);
+      const Tensor product = matmul(grad_u, mH(u)), triangle = triu(product);
       gradient = gradient.defined() ? gradient + triangle : triangle;
     }
-    gradient = solve_triangular(adjoint(u), gradient, false, false);
-    gradient = solve_triangular(adjoint(l), gradient, true, true, true);
+    gradient = solve_triangular(mH(u), gradient, false, false);
+    gradient = solve_triangular(mH(l), gradient, true, true, true);
   } else if (m < n) {
-    if (grad_l.defined()) gradient = matrix_product(adjoint(l), grad_l);
+    if (grad_l.defined()) gradient = matmul(mH(l), grad_l);
     if (grad_u.defined()) {
-      const Tensor triangle = upper_triangle(grad_u), product = matrix_product(triangle, adjoint(u));
+      const Tensor triangle = triu(grad_u), product = matmul(triangle, mH(u));
       gradient = gradient.defined() ? gradient - product : neg(product);
     }
     {
-      const Tensor triangle = lower_triangle(gradient, -1);
-      gradient = solve_triangular(adjoint(narrowed(u, -1, 0, k)), triangle, false, false);
+      const Tensor triangle = tril(gradient, -1);
+      gradient = solve_triangular(mH(narrow(u, -1, 0, k)), triangle, false, false);
     }
     if (grad_u.defined()) {
-      const Tensor first = upper_triangle(narrowed(grad_u, -1, 0, k)), left = gradient + first;
-      gradient = call<"cat">(session_of(left), Value::Tensors{left, narrowed(grad_u, -1, k, n - k)}, -1);
+      const Tensor first = triu(narrow(grad_u, -1, 0, k)), left = gradient + first;
+      gradient = call<"cat">(session_of(left), Value::Tensors{left, narrow(grad_u, -1, k, n - k)}, -1);
     }
-    gradient = solve_triangular(adjoint(l), gradient, true, true, true);
-    if (!grad_u.defined()) gradient = beside_zeros(gradient, narrowed(u, -1, k, n - k), -1);
+    gradient = solve_triangular(mH(l), gradient, true, true, true);
+    if (!grad_u.defined()) gradient = beside_zeros(gradient, narrow(u, -1, k, n - k), -1);
   } else {
-    if (grad_u.defined()) gradient = matrix_product(grad_u, adjoint(u));
+    if (grad_u.defined()) gradient = matmul(grad_u, mH(u));
     if (grad_l.defined()) {
-      const Tensor triangle = lower_triangle(grad_l, -1), product = matrix_product(adjoint(l), triangle);
+      const Tensor triangle = tril(grad_l, -1), product = matmul(mH(l), triangle);
       gradient = gradient.defined() ? gradient - product : neg(product);
     }
     {
-      const Tensor triangle = upper_triangle(gradient);
-      gradient = solve_triangular(adjoint(narrowed(l, -2, 0, k)), triangle, true, true, true);
+      const Tensor triangle = triu(gradient);
+      gradient = solve_triangular(mH(narrow(l, -2, 0, k)), triangle, true, true, true);
     }
     if (grad_l.defined()) {
-      const Tensor first = lower_triangle(narrowed(grad_l, -2, 0, k), -1), top = gradient + first;
-      gradient = call<"cat">(session_of(top), Value::Tensors{top, narrowed(grad_l, -2, k, m - k)}, -2);
+      const Tensor first = tril(narrow(grad_l, -2, 0, k), -1), top = gradient + first;
+      gradient = call<"cat">(session_of(top), Value::Tensors{top, narrow(grad_l, -2, k, m - k)}, -2);
     }
-    gradient = solve_triangular(adjoint(u), gradient, false, false);
-    if (!grad_l.defined()) gradient = beside_zeros(gradient, narrowed(l, -2, k, m - k), -2);
+    gradient = solve_triangular(mH(u), gradient, false, false);
+    if (!grad_l.defined()) gradient = beside_zeros(gradient, narrow(l, -2, k, m - k), -2);
   }
-  return pivot ? matrix_product(p, gradient) : gradient;
+  return pivot ? matmul(p, gradient) : gradient;
 }
 
 Gradients lu_factor_gradient(Backward& b) {
   const bool pivot = b.boolean("pivot");
-  const Results parts = call<"lu_unpack">(b.session, b("LU"), b("pivots"), true, pivot);
+  const Results parts = call_all<"lu_unpack">(b.session, b("LU"), b("pivots"), true, pivot);
   const Tensor p = parts[0], l = parts[1], u = parts[2];
   const int64_t k = std::min(l.size(-2), u.size(-1));
-  return {lu_gradient(narrowed(b.grad(), -1, 0, k), narrowed(b.grad(), -2, 0, k), p, l, u, pivot)};
+  return {lu_gradient(narrow(b.grad(), -1, 0, k), narrow(b.grad(), -2, 0, k), p, l, u, pivot)};
 }
 
 void lu_factor_body(Call& c) {
-  Results all = call<"linalg_lu_factor_ex">(c.session, c["A"], c["pivot"], false);
+  Results all = call_all<"linalg_lu_factor_ex">(c.session, c["A"], c["pivot"], false);
   check_info(c.session, all[2], "torch.linalg.lu_factor");
   c.result(all[0]);
   c.result(all[1]);
 }
 
 void lu_with_info_body(Call& c) {
-  Results all = call<"linalg_lu_factor_ex">(c.session, c["self"], c["pivot"], c["check_errors"]);
+  Results all = call_all<"linalg_lu_factor_ex">(c.session, c["self"], c["pivot"], c["check_errors"]);
   for (size_t i = 0; i < 3; ++i) c.result(all[i]);
 }
 
@@ -303,88 +299,84 @@ Tensor joined_triangles(const Tensor& l, const Tensor& u, int64_t m, int64_t n) 
   const int64_t k = std::min(m, n);
   Tensor square;
   {
-    const Tensor high = upper_triangle(n > m ? narrowed(u, -1, 0, k) : u);
-    const Tensor low = lower_triangle(m > n ? narrowed(l, -2, 0, k) : l, -1);
+    const Tensor high = triu(n > m ? narrow(u, -1, 0, k) : u);
+    const Tensor low = tril(m > n ? narrow(l, -2, 0, k) : l, -1);
     square = low + high;
   }
   if (m == n) return square;
-  const Tensor rest = n > m ? narrowed(u, -1, k, n - k) : narrowed(l, -2, k, m - k);
+  const Tensor rest = n > m ? narrow(u, -1, k, n - k) : narrow(l, -2, k, m - k);
   return call<"cat">(session_of(l), Value::Tensors{square, rest}, n > m ? -1 : -2);
 }
 
-void add_lu(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, "
-                 "Tensor pivots, Tensor info)",
-       .summary = "A = P · L · U, both factors in one matrix",
-       .meta = lu_factor_ex_meta,
-       .kernels = {{DeviceType::cuda, lu_factor_ex_cuda}},
-       .derivatives = {{{"A"}, {"LU", "pivots"}, lu_factor_gradient}},
-       .flops = cubic_flops<1>,
-       .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
-       .facts = {.no_gradient_for = 6}});
-  ops.push_back(composite_of("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
-                             "A = P · L · U, both factors in one matrix", lu_factor_body, {"f32[5,5]"}));
-  ops.push_back(composite_of(
-      "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
-      "pivots, Tensor info)",
-      "self = P · L · U, both factors in one matrix", lu_with_info_body, {"f32[5,5]"}));
-  ops.push_back(
-      {.schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool "
-                 "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
-       .summary = "the factors of A = P · L · U apart",
-       .meta = lu_unpack_meta,
-       .kernels = {{DeviceType::cuda, lu_unpack_cuda}},
-       .derivatives = {{{"LU_data"},
-                        {},
-                        [](Backward& b) -> Gradients {
-                          const Sizes& sizes = b.sizes("LU_data");
-                          const int64_t m = sizes[sizes.size() - 2], n = sizes.back();
-                          return {Tensor(call<"lu_unpack_backward">(b.session, b.grad(0), b.grad(1), m, n))};
-                        }}},
-       .flops = free_of_flops,
-       .examples = {"f32[5,5] i32[5]", "f32[5,3] i32[3]", "f32[3,5] i32[3]"},
-       .facts = {.no_gradient_for = 1}});
-  ops.push_back({.schema = "lu_unpack_backward(Tensor? L_grad, Tensor? U_grad, int m, int n) -> Tensor",
-                 .summary = "gradients of both factors in one matrix",
-                 .meta = composite([](Call& c) {
-                   const Tensor &l = c.tensor("L_grad"), &u = c.tensor("U_grad");
-                   const int64_t m = c.integer("m"), n = c.integer("n");
-                   if (!l.defined()) return c.result(widened(upper_triangle(u), -2, m - n));
-                   if (!u.defined()) return c.result(widened(lower_triangle(l, -1), -1, n - m));
-                   c.result(joined_triangles(l, u, m, n));
-                 }),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[5,3] f32[3,3] 5 3"}});
-  ops.push_back({.schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
-                 .summary = "A = P · L · U",
-                 .meta = linalg_lu_meta,
-                 .kernels = {{DeviceType::cuda, linalg_lu_cuda}},
-                 .derivatives = {{{"A"}, {"P", "L", "U"}, linalg_lu_gradients}},
-                 .flops = cubic_flops<1>,
-                 .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
-                 .facts = {.no_gradient_for = 1}});
-}
+constexpr Op kLu[] = {
+    {.schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, "
+               "Tensor pivots, Tensor info)",
+     .summary = "A = P · L · U, both factors in one matrix",
+     .meta = lu_factor_ex_meta,
+     .kernels = {{DeviceType::cuda, lu_factor_ex_cuda}},
+     .derivatives = {{{"A"}, {"LU", "pivots"}, lu_factor_gradient}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
+     .facts = {.no_gradient_for = 6}},
+    composite_of("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+                 "A = P · L · U, both factors in one matrix", lu_factor_body, {"f32[5,5]"}),
+    composite_of("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
+                 "pivots, Tensor info)",
+                 "self = P · L · U, both factors in one matrix", lu_with_info_body, {"f32[5,5]"}),
+    {.schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool "
+               "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+     .summary = "the factors of A = P · L · U apart",
+     .meta = lu_unpack_meta,
+     .kernels = {{DeviceType::cuda, lu_unpack_cuda}},
+     .derivatives = {{{"LU_data"},
+                      {},
+                      [](Backward& b) -> Gradients {
+                        const Sizes& sizes = b.sizes("LU_data");
+                        const int64_t m = sizes[sizes.size() - 2], n = sizes.back();
+                        return {call<"lu_unpack_backward">(b.session, b.grad(0), b.grad(1), m, n)};
+                      }}},
+     .flops = free_of_flops,
+     .examples = {"f32[5,5] i32[5]", "f32[5,3] i32[3]", "f32[3,5] i32[3]"},
+     .facts = {.no_gradient_for = 1}},
+    {.schema = "lu_unpack_backward(Tensor? L_grad, Tensor? U_grad, int m, int n) -> Tensor",
+     .summary = "gradients of both factors in one matrix",
+     .meta = composite([](Call& c) {
+       const Tensor &l = c.tensor("L_grad"), &u = c.tensor("U_grad");
+       const int64_t m = c.integer("m"), n = c.integer("n");
+       if (!l.defined()) return c.result(widened(triu(u), -2, m - n));
+       if (!u.defined()) return c.result(widened(tril(l, -1), -1, n - m));
+       c.result(joined_triangles(l, u, m, n));
+     }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[5,3] f32[3,3] 5 3"}},
+    {.schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+     .summary = "A = P · L · U",
+     .meta = linalg_lu_meta,
+     .kernels = {{DeviceType::cuda, linalg_lu_cuda}},
+     .derivatives = {{{"A"}, {"P", "L", "U"}, linalg_lu_gradients}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
+     .facts = {.no_gradient_for = 1}}};
 
 }  // namespace
 
-void add_linear_solver_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
-                 .summary = "an error where some factorisation failed",
-                 .meta = composite([](Call& c) {
-                   const Tensor failed = call<"any">(c.session, c["info"]);
-                   call<"item">(c.session, failed);
-                 }),
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = by_body,
-                 .examples = {"i32[] \"name\" True"},
-                 .facts = {.cudagraph_unsafe = true, .reads_data = true}});
-  add_cholesky(ops);
-  add_lu(ops);
-  add_linear_systems(ops);
+Tables linear_solver_operators() {
+  static constexpr Op records[] = {
+      {.schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+       .summary = "an error where some factorisation failed",
+       .meta = composite([](Call& c) {
+         const Tensor failed = call<"any">(c.session, c["info"]);
+         call_all<"item">(c.session, failed);
+       }),
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = by_body,
+       .examples = {"i32[] \"name\" True"},
+       .facts = {.cudagraph_unsafe = true, .reads_data = true}}};
+  static constexpr Records tables[] = {kCholesky, kLu, records};
+  return tables;
 }
 
 }  // namespace metaprof

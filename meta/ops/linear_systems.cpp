@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matrices.h"
 
 namespace metaprof {
@@ -32,22 +32,21 @@ void solve_triangular_cuda(Call& c) {
   const Tensor& a = c.tensor("self");
   c.allocate(0);
   Tensor copy;
-  if (!is_column_major(a) && !a.is_contiguous()) copy = c.contiguous(transposed(a));
+  if (!is_column_major(a) && !a.is_contiguous()) copy = c.contiguous(mT(a));
   pointers_of_both(c, a, c.result_tensor());
 }
 
 Gradients solve_triangular_gradients(Backward& b) {
   const bool upper = b.boolean("upper"), left = b.boolean("left"), ones = b.boolean("unitriangular");
   const Tensor &a = b("self"), &result = b("result");
-  const Tensor of_b = solve_triangular(adjoint(a), b.grad(), !upper, left, ones);
+  const Tensor of_b = solve_triangular(mH(a), b.grad(), !upper, left, ones);
   if (!b.wants("self")) return {of_b, Tensor()};
   Tensor of_a;
   {
-    const Tensor product =
-        left ? matrix_product(of_b, adjoint(result)) : matrix_product(adjoint(result), of_b);
+    const Tensor product = left ? matmul(of_b, mH(result)) : matmul(mH(result), of_b);
     of_a = neg(product);
   }
-  of_a = upper ? upper_triangle(of_a, ones) : lower_triangle(of_a, -int64_t{ones});
+  of_a = upper ? triu(of_a, ones) : tril(of_a, -int64_t{ones});
   return {b.wants("B") ? of_b : Tensor(), of_a};
 }
 
@@ -73,43 +72,39 @@ Gradients triangular_solve_gradients(Backward& b) {
   Tensor of_a, of_b;
   if (b.grad(0).defined()) {
     {
-      Results solved = call<"triangular_solve">(s, b.grad(0), b("A"), upper, !transpose, ones);
+      Results solved = call_all<"triangular_solve">(s, b.grad(0), b("A"), upper, !transpose, ones);
       of_b = solved[0];
     }
     {
-      const Tensor product = transpose ? matrix_product(b("solution"), adjoint(of_b))
-                                       : matrix_product(of_b, adjoint(b("solution")));
+      const Tensor product = transpose ? matmul(b("solution"), mH(of_b)) : matmul(of_b, mH(b("solution")));
       of_a = neg(product);
     }
-    of_a = upper ? upper_triangle(of_a, ones) : lower_triangle(of_a, -int64_t{ones});
+    of_a = upper ? triu(of_a, ones) : tril(of_a, -int64_t{ones});
   }
   if (b.grad(1).defined()) of_a = of_a.defined() ? of_a + b.grad(1) : b.grad(1);
   return {of_a, of_b};
 }
 
-void add_triangular(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
-                     "unitriangular=False) -> Tensor",
-                 .summary = "X of self · X = B, self triangular",
-                 .meta = solve_triangular_meta,
-                 .kernels = {{DeviceType::cuda, solve_triangular_cuda}},
-                 .derivatives = {{{"B", "self"}, {"self", "result"}, solve_triangular_gradients}},
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = c.result_tensor().numel() * c.tensor("self").size(-1)};
-                 },
-                 .examples = {"f32[3,3] f32[3,2] True", "f32[3,3] f32[2,3] False False",
-                              "f32[2,3,3] f32[2,3,2] True True True"}});
-  ops.push_back({.schema =
-                     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
-                     "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-                 .summary = "X of A · X = self, A triangular",
-                 .meta = triangular_solve_meta,
-                 .kernels = {{DeviceType::cuda, triangular_solve_cuda}},
-                 .derivatives = {{{"A", "self"}, {"A", "self", "solution"}, triangular_solve_gradients}},
-                 .flops = cubic_flops<1>,
-                 .examples = {"f32[3,2] f32[3,3]", "f32[3,2] f32[3,3] False True"}});
-}
+constexpr Op kTriangular[] = {
+    {.schema = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
+               "unitriangular=False) -> Tensor",
+     .summary = "X of self · X = B, self triangular",
+     .meta = solve_triangular_meta,
+     .kernels = {{DeviceType::cuda, solve_triangular_cuda}},
+     .derivatives = {{{"B", "self"}, {"self", "result"}, solve_triangular_gradients}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = c.result_tensor().numel() * c.tensor("self").size(-1)};
+     },
+     .examples = {"f32[3,3] f32[3,2] True", "f32[3,3] f32[2,3] False False",
+                  "f32[2,3,3] f32[2,3,2] True True True"}},
+    {.schema = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
+               "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+     .summary = "X of A · X = self, A triangular",
+     .meta = triangular_solve_meta,
+     .kernels = {{DeviceType::cuda, triangular_solve_cuda}},
+     .derivatives = {{{"A", "self"}, {"A", "self", "solution"}, triangular_solve_gradients}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[3,2] f32[3,3]", "f32[3,2] f32[3,3] False True"}}};
 
 // --- systems by LU
 
@@ -152,39 +147,39 @@ Gradients lu_solve_b_gradient(Backward& b) {
 Gradients lu_solve_lu_gradient(Backward& b) {
   const bool left = b.boolean("left"), adj = b.boolean("adjoint");
   const Tensor& x = b("result");
-  const Results parts = call<"lu_unpack">(b.session, b("LU"), b("pivots"), true, left == adj);
+  const Results parts = call_all<"lu_unpack">(b.session, b("LU"), b("pivots"), true, left == adj);
   const Tensor p = parts[0], l = parts[1], u = parts[2];
   Tensor inner;
   if (left != adj) {
     {
-      const Tensor product = matrix_product(left ? b.grad() : adjoint(b.grad()), left ? adjoint(x) : x);
+      const Tensor product = matmul(left ? b.grad() : mH(b.grad()), left ? mH(x) : x);
       const Tensor negative = neg(product);
-      inner = solve_triangular(adjoint(u), negative, false);
+      inner = solve_triangular(mH(u), negative, false);
     }
     Tensor low;
     {
-      const Tensor product = matrix_product(inner, adjoint(u));
-      const Tensor of_l = solve_triangular(adjoint(l), product, true, true, true);
-      low = lower_triangle(of_l, -1);
+      const Tensor product = matmul(inner, mH(u));
+      const Tensor of_l = solve_triangular(mH(l), product, true, true, true);
+      low = tril(of_l, -1);
     }
-    return {low + upper_triangle(inner)};
+    return {low + triu(inner)};
   }
   Tensor negative;
   {
-    const Tensor right = matrix_product(transposed(p), left ? x : adjoint(x));
-    const Tensor middle = matrix_product(right, left ? adjoint(b.grad()) : b.grad());
-    const Tensor all = matrix_product(middle, p);
+    const Tensor right = matmul(mT(p), left ? x : mH(x));
+    const Tensor middle = matmul(right, left ? mH(b.grad()) : b.grad());
+    const Tensor all = matmul(middle, p);
     negative = neg(all);
   }
-  inner = solve_triangular(adjoint(l), negative, true, false, true);
+  inner = solve_triangular(mH(l), negative, true, false, true);
   negative.reset();
   Tensor high;
   {
-    const Tensor product = matrix_product(adjoint(l), inner);
-    const Tensor of_u = solve_triangular(adjoint(u), product, false, false);
-    high = upper_triangle(of_u);
+    const Tensor product = matmul(mH(l), inner);
+    const Tensor of_u = solve_triangular(mH(u), product, false, false);
+    high = triu(of_u);
   }
-  return {lower_triangle(inner, -1) + high};
+  return {tril(inner, -1) + high};
 }
 
 bool is_vector_case(const Tensor& a, const Tensor& b) {
@@ -228,21 +223,21 @@ Gradients solve_gradients(Backward& b) {
   const Tensor grad = vector ? unsqueeze(b.grad(), -1) : b.grad();
   Tensor of_b;
   if (b.session.modes.grad) {  // a second derivative needs the factorisation as a function of A
-    of_b = call<"linalg_solve">(b.session, adjoint(b("A")), grad, left);
+    of_b = call<"linalg_solve">(b.session, mH(b("A")), grad, left);
   } else {
     of_b = call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), grad, left, !factors_transpose(b("A")));
   }
   Tensor of_a;
   if (b.wants("A")) {
     const Tensor wide = vector ? unsqueeze(x, -1) : x;
-    const Tensor product = left ? matrix_product(of_b, adjoint(wide)) : matrix_product(adjoint(wide), of_b);
+    const Tensor product = left ? matmul(of_b, mH(wide)) : matmul(mH(wide), of_b);
     of_a = neg(product);
   }
   return {of_a, vector && b.wants("B") ? squeeze(of_b, -1) : of_b};
 }
 
 void solve_body(Call& c, bool check, const char* name) {
-  Results all = call<"_linalg_solve_ex">(c.session, c["A"], c["B"], c["left"], false);
+  Results all = call_all<"_linalg_solve_ex">(c.session, c["A"], c["B"], c["left"], false);
   const Tensor result = all[0], info = all[3];
   all = Results({});
   if (check) check_info(c.session, info, name);
@@ -269,76 +264,70 @@ void inv_ex_cuda(Call& c) {
   solve_with_factors(c, numel(batch_of(a)), a.size(-1), a.size(-1));
 }
 
-void add_solvers(std::vector<Op>& ops) {
-  ops.push_back({.schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
-                           "adjoint=False) -> Tensor",
-                 .summary = "X of P · L · U · X = B",
-                 .meta = lu_solve_meta,
-                 .kernels = {{DeviceType::cuda, lu_solve_cuda}},
-                 .derivatives = {{{"B"}, {"LU", "pivots"}, lu_solve_b_gradient},
-                                 {{"LU"}, {"LU", "pivots", "result"}, lu_solve_lu_gradient}},
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 2 * c.result_tensor().numel() * c.tensor("LU").size(-1)};
+constexpr Op kSolvers[] = {
+    {.schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
+               "adjoint=False) -> Tensor",
+     .summary = "X of P · L · U · X = B",
+     .meta = lu_solve_meta,
+     .kernels = {{DeviceType::cuda, lu_solve_cuda}},
+     .derivatives = {{{"B"}, {"LU", "pivots"}, lu_solve_b_gradient},
+                     {{"LU"}, {"LU", "pivots", "result"}, lu_solve_lu_gradient}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = 2 * c.result_tensor().numel() * c.tensor("LU").size(-1)};
+     },
+     .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[3,3] i32[3] f32[2,3] False",
+                  "f32[3,3] i32[3] f32[3,2] True True", "f32[3,3] i32[3] f32[2,3] False True"}},
+    {.schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+     .summary = "X of P · L · U · X = self",
+     .meta = composite([](Call& c) {
+       c.result(call<"linalg_lu_solve">(c.session, c["LU_data"], c["LU_pivots"], c["self"]));
+     }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[3,2] f32[3,3] i32[3]"}},
+    {.schema = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
+               "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+     .summary = "X of A · X = B",
+     .meta = solve_ex_meta,
+     .kernels = {{DeviceType::cuda, solve_ex_cuda}},
+     .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, solve_gradients}},
+     .flops = cubic_flops<1>,
+     .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
+     .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = 14}},
+    composite_of("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
+                 "result, Tensor info)",
+                 "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}),
+    composite_of("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", "X of A · X = B",
+                 [](Call& c) { solve_body(c, true, "torch.linalg.solve"); }, {"f32[3,3] f32[3,2]"}),
+    {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+     .summary = "A⁻¹",
+     .meta = inv_ex_meta,
+     .kernels = {{DeviceType::cuda, inv_ex_cuda}},
+     .derivatives = {{{"A"},
+                      {"inverse"},
+                      [](Backward& b) -> Gradients {
+                        const Tensor& inverse = b("inverse");
+                        const Tensor right = matmul(b.grad(), mH(inverse));
+                        const Tensor both = matmul(mH(inverse), right);
+                        return {neg(both)};
+                      }}},
+     .flops = cubic_flops<2>,
+     .examples = {"f32[3,3]", "f32[2,3,3]"},
+     .facts = {.no_gradient_for = 2}},
+    composite_of("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
+                 [](Call& c) {
+                   Results all = call_all<"linalg_inv_ex">(c.session, c["A"], false);
+                   check_info(c.session, all[1], "linalg.inv");
+                   c.result(all[0]);
                  },
-                 .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[3,3] i32[3] f32[2,3] False",
-                              "f32[3,3] i32[3] f32[3,2] True True", "f32[3,3] i32[3] f32[2,3] False True"}});
-  ops.push_back({.schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-                 .summary = "X of P · L · U · X = self",
-                 .meta = composite([](Call& c) {
-                   c.result(
-                       Tensor(call<"linalg_lu_solve">(c.session, c["LU_data"], c["LU_pivots"], c["self"])));
-                 }),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[3,2] f32[3,3] i32[3]"}});
-  ops.push_back({.schema =
-                     "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
-                     "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
-                 .summary = "X of A · X = B",
-                 .meta = solve_ex_meta,
-                 .kernels = {{DeviceType::cuda, solve_ex_cuda}},
-                 .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, solve_gradients}},
-                 .flops = cubic_flops<1>,
-                 .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
-                 .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = 14}});
-  ops.push_back(composite_of(
-      "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
-      "result, Tensor info)",
-      "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}));
-  ops.push_back(composite_of("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-                             "X of A · X = B", [](Call& c) { solve_body(c, true, "torch.linalg.solve"); },
-                             {"f32[3,3] f32[3,2]"}));
-  ops.push_back(
-      {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
-       .summary = "A⁻¹",
-       .meta = inv_ex_meta,
-       .kernels = {{DeviceType::cuda, inv_ex_cuda}},
-       .derivatives = {{{"A"},
-                        {"inverse"},
-                        [](Backward& b) -> Gradients {
-                          const Tensor& inverse = b("inverse");
-                          const Tensor right = matrix_product(b.grad(), adjoint(inverse));
-                          const Tensor both = matrix_product(adjoint(inverse), right);
-                          return {neg(both)};
-                        }}},
-       .flops = cubic_flops<2>,
-       .examples = {"f32[3,3]", "f32[2,3,3]"},
-       .facts = {.no_gradient_for = 2}});
-  ops.push_back(composite_of("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
-                             [](Call& c) {
-                               Results all = call<"linalg_inv_ex">(c.session, c["A"], false);
-                               check_info(c.session, all[1], "linalg.inv");
-                               c.result(all[0]);
-                             },
-                             {"f32[3,3]"}));
-}
+                 {"f32[3,3]"})};
 
 }  // namespace
 
-void add_linear_systems(std::vector<Op>& ops) {
-  add_triangular(ops);
-  add_solvers(ops);
+Tables linear_system_operators() {
+  static constexpr Records tables[] = {kTriangular, kSolvers};
+  return tables;
 }
 
 }  // namespace metaprof

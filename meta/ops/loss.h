@@ -18,12 +18,11 @@ Tensor apply_reduction(const Tensor& elements, Reduction reduction);
 /// In a kernel: the blocks of a mean or sum of `elements` into result 0, which has memory already.
 void reduce_into_result(Call& call, const Tensor& elements);
 
-/// A Python number minus a tensor as C++ writes it: memory like the tensor's, filled, then subtracted from.
-Tensor number_minus(double number, const Tensor& tensor);
-
 /// A composite loss.
-Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                  std::vector<std::string_view> examples);
+constexpr Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                            const Examples& examples) {
+  return composite_of(schema, summary, body, examples, {.autocast = Autocast::fp32});
+}
 
 /// These tensor arguments, those that are given, or contiguous copies, made in this order.
 inline SmallVector<Tensor, 4> contiguous_arguments(Call& call, std::initializer_list<Name> names) {

@@ -2,11 +2,10 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/loss.h"
 #include "meta/ops/reduction.h"
-#include "meta/ops/second_derivatives.h"
 
 namespace metaprof {
 
@@ -25,19 +24,6 @@ void reduce_into_result(Call& c, const Tensor& elements) {
   const ReductionKernel kernel = {.accumulator = accumulator_bytes(dtype),
                                   .vector = sums && element_size(dtype) == 2 ? 8 : 4};
   reduction_buffers(c, elements, reduced_dims(c, Value(), elements.dim()), c.result_tensor(), kernel);
-}
-
-Tensor number_minus(double number, const Tensor& tensor) {
-  Session& s = session_of(tensor);
-  const Tensor out =
-      call<"empty_like">(s, tensor, Value(), Value(), Value(), Value(), MemoryFormat::preserve);
-  call<"fill_.Scalar">(s, out, number);
-  return call<"sub_.Tensor">(s, out, tensor);
-}
-
-Op composite_loss(std::string_view schema, std::string_view summary, void (*body)(Call&),
-                  std::vector<std::string_view> examples) {
-  return composite_of(schema, summary, body, std::move(examples), {.autocast = Autocast::fp32});
 }
 
 namespace {
@@ -94,7 +80,7 @@ Tensor huber_gradient(Backward& b, const Tensor& of, const Tensor& other) {
 
 // The target's gradient is self's with the two exchanged.
 template <Tensor (*gradient)(Backward&, const Tensor&, const Tensor&)>
-Derivatives of_both() {
+constexpr Derivatives of_both() {
   return {{{"self"},
            {"self", "target"},
            [](Backward& b) -> Gradients { return {gradient(b, b("self"), b("target"))}; }},
@@ -103,58 +89,122 @@ Derivatives of_both() {
            }}};
 }
 
-Op elementwise_loss(std::string_view schema, std::string_view summary, void (*kernel)(Call&),
-                    Derivatives derivatives) {
+constexpr Op elementwise_loss(std::string_view schema, std::string_view summary, void (*kernel)(Call&),
+                              Derivatives derivatives) {
   return {.schema = schema,
           .summary = summary,
           .meta = difference_meta,
           .kernels = {{DeviceType::cuda, kernel}},
-          .derivatives = std::move(derivatives),
+          .derivatives = derivatives,
           .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
           .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0", "f32[2,3] f32[2,3] 2"},
           .facts = {.autocast = Autocast::fp32}};
 }
 
-Op loss_gradient(std::string_view schema, std::string_view summary, Derivatives derivatives,
-                 std::string_view example) {
+constexpr Op loss_gradient(std::string_view schema, std::string_view summary, Derivatives derivatives,
+                           std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = gradient_of_self_meta,
           .kernels = {},
-          .derivatives = std::move(derivatives),
+          .derivatives = derivatives,
           .flops = elementwise_flops<3>,
           .examples = {example}};
 }
 
-void add_difference_losses(std::vector<Op>& ops) {
-  ops.push_back(elementwise_loss("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-                                 "(self − target)²", keeps_full_block_cuda, of_both<mse_gradient>()));
-  ops.push_back(elementwise_loss(
-      "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
-      "|self − target|, squared near 0", keeps_full_block_cuda, of_both<smooth_l1_gradient>()));
-  ops.push_back(
-      elementwise_loss("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
-                       "squared near 0, linear beyond delta", huber_cuda, of_both<huber_gradient>()));
-  ops.push_back(loss_gradient(
-      "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
-      "2 · grad · (self − target)", mse_twice(), "f32[] f32[2,3] f32[2,3] 1"));
-  ops.push_back(
-      loss_gradient("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
-                    "reduction, float beta) -> Tensor",
-                    "grad · the slope", smooth_l1_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"));
-  ops.push_back(
-      loss_gradient("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
-                    "reduction, float delta) -> Tensor",
-                    "grad · the slope", huber_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"));
-  ops.push_back(composite_loss("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-                               "|self − target|",
-                               [](Call& c) {
-                                 const Tensor difference = sub(c.tensor("self"), c.tensor("target"));
-                                 const Tensor elements = abs(difference);
-                                 c.result(apply_reduction(elements, reduction(c)));
-                               },
-                               {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"}));
+// grad · grad_output, which may be a single number.
+Tensor product_of_gradients(Backward& b) { return b.grad() * b("grad_output"); }
+
+Tensor averaged(Backward& b, Tensor gradient) {
+  if (reduction(b) == Reduction::mean) call<"div_.Scalar">(b.session, gradient, b.shape("self")->numel);
+  return gradient;
 }
+
+Tensor mse_slope(Backward& b) { return averaged(b, 2 * product_of_gradients(b)); }
+
+Tensor distance_below(Backward& b, Name limit) {
+  const Tensor distance = abs(b("self") - b("target"));
+  return lt(distance, b[limit]);
+}
+
+Tensor smooth_l1_slope(Backward& b) {
+  const Tensor grad = product_of_gradients(b);
+  if (b.real("beta") == 0) return zeros_of(grad, grad.sizes());
+  const Tensor near = to(distance_below(b, "beta"), grad.dtype());
+  return averaged(b, grad * near / b["beta"]);
+}
+
+Tensor huber_slope(Backward& b) {
+  const Tensor grad = product_of_gradients(b);
+  return averaged(b, grad * distance_below(b, "delta"));
+}
+
+// The gradient of a reduced loss is a number: Σ slope · grad.
+template <Tensor (*slope_for)(Backward&, const Tensor& gradient)>
+Tensor of_reduced_gradient(Backward& b) {
+  if (reduction(b) == Reduction::none) return slope_for(b, b.grad());
+  const Tensor one = call<"ones_like">(b.session, b("grad_output"));
+  const Tensor slope = slope_for(b, one);
+  return sum(slope * b.grad());
+}
+
+Tensor huber_backward(Backward& b, const Tensor& gradient) {
+  return call<"huber_loss_backward">(b.session, gradient, b("self"), b("target"), b["reduction"], b["delta"]);
+}
+
+constexpr Derivatives mse_twice() {
+  return {{{"grad_output"},
+           {"self", "target"},
+           [](Backward& b) {
+             return call<"mse_loss_backward">(b.session, b.grad(), b("self"), b("target"), b["reduction"]);
+           }},
+          {{"self"}, {"grad_output"}, [](Backward& b) { return mse_slope(b); }},
+          {{"target"}, {"grad_output"}, [](Backward& b) { return neg(mse_slope(b)); }}};
+}
+
+constexpr Derivatives smooth_l1_twice() {
+  return {
+      {{"grad_output"},
+       {"self", "target"},
+       [](Backward& b) {
+         return call<"smooth_l1_loss_backward">(b.session, b.grad(), b("self"), b("target"), b["reduction"],
+                                                b["beta"]);
+       }},
+      {{"self"}, {"grad_output", "self", "target"}, [](Backward& b) { return smooth_l1_slope(b); }},
+      {{"target"}, {"grad_output", "self", "target"}, [](Backward& b) { return neg(smooth_l1_slope(b)); }}};
+}
+
+constexpr Derivatives huber_twice() {
+  return {{{"grad_output"},
+           {"grad_output", "self", "target"},
+           [](Backward& b) { return of_reduced_gradient<huber_backward>(b); }},
+          {{"self"}, {"grad_output", "self", "target"}, [](Backward& b) { return huber_slope(b); }},
+          {{"target"}, {"grad_output", "self", "target"}, [](Backward& b) { return neg(huber_slope(b)); }}};
+}
+
+constexpr Op kDifferenceLosses[] = {
+    elementwise_loss("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", "(self − target)²",
+                     keeps_full_block_cuda, of_both<mse_gradient>()),
+    elementwise_loss("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
+                     "|self − target|, squared near 0", keeps_full_block_cuda, of_both<smooth_l1_gradient>()),
+    elementwise_loss("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
+                     "squared near 0, linear beyond delta", huber_cuda, of_both<huber_gradient>()),
+    loss_gradient(
+        "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+        "2 · grad · (self − target)", mse_twice(), "f32[] f32[2,3] f32[2,3] 1"),
+    loss_gradient("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+                  "reduction, float beta) -> Tensor",
+                  "grad · the slope", smooth_l1_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"),
+    loss_gradient("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+                  "reduction, float delta) -> Tensor",
+                  "grad · the slope", huber_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"),
+    composite_loss("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", "|self − target|",
+                   [](Call& c) {
+                     const Tensor difference = sub(c.tensor("self"), c.tensor("target"));
+                     const Tensor elements = abs(difference);
+                     c.result(apply_reduction(elements, reduction(c)));
+                   },
+                   {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"})};
 
 // --- soft margin: log(1 + exp(−target · self))
 
@@ -181,29 +231,52 @@ void soft_margin_backward_cuda(Call& c) {
   c.allocate(0);
 }
 
-void add_soft_margin(std::vector<Op>& ops) {
-  ops.push_back({.schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-                 .summary = "log(1 + exp(−target · self))",
-                 .meta = difference_meta,
-                 .kernels = {{DeviceType::cuda, soft_margin_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "target"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"soft_margin_loss_backward">(
-                                        b.session, b.grad(), b("self"), b("target"), b["reduction"]))};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
-                 .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
-                           "reduction) -> Tensor",
-                 .summary = "−target · grad / (1 + exp(target · self))",
-                 .meta = soft_margin_backward_meta,
-                 .kernels = {{DeviceType::cuda, soft_margin_backward_cuda}},
-                 .derivatives = soft_margin_twice(),
-                 .flops = elementwise_flops<5>,
-                 .examples = {"f32[] f32[2,3] f32[2,3] 1"}});
+Tensor soft_margin_slope(Backward& b) {
+  const Tensor grad = product_of_gradients(b);
+  Tensor z;
+  {
+    const Tensor negative = neg(b("target"));
+    z = exp(b("self") * negative);
+  }
+  const Tensor more = z + 1;
+  const Tensor square = more * more;
+  const Tensor target_square = b("target") * b("target");
+  return averaged(b, grad * target_square * z / square);
 }
+
+Tensor soft_margin_backward(Backward& b, const Tensor& gradient) {
+  return call<"soft_margin_loss_backward">(b.session, gradient, b("self"), b("target"), b["reduction"]);
+}
+
+constexpr Derivatives soft_margin_twice() {
+  return {{{"grad_output"},
+           {"grad_output", "self", "target"},
+           [](Backward& b) { return of_reduced_gradient<soft_margin_backward>(b); }},
+          {{"self"}, {"grad_output", "self", "target"}, [](Backward& b) { return soft_margin_slope(b); }}};
+}
+
+constexpr Op kSoftMargin[] = {
+    {.schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+     .summary = "log(1 + exp(−target · self))",
+     .meta = difference_meta,
+     .kernels = {{DeviceType::cuda, soft_margin_cuda}},
+     .derivatives = {{{"self"},
+                      {"self", "target"},
+                      [](Backward& b) {
+                        return call<"soft_margin_loss_backward">(b.session, b.grad(), b("self"), b("target"),
+                                                                 b["reduction"]);
+                      }}},
+     .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
+     .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"},
+     .facts = {.autocast = Autocast::fp32}},
+    {.schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+               "reduction) -> Tensor",
+     .summary = "−target · grad / (1 + exp(target · self))",
+     .meta = soft_margin_backward_meta,
+     .kernels = {{DeviceType::cuda, soft_margin_backward_cuda}},
+     .derivatives = soft_margin_twice(),
+     .flops = elementwise_flops<5>,
+     .examples = {"f32[] f32[2,3] f32[2,3] 1"}}};
 
 // --- binary cross entropy
 
@@ -239,32 +312,93 @@ Gradients bce_target_backward(Backward& b) {
   return {difference};
 }
 
-void add_bce(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
-                 "reduction=1) -> Tensor",
-       .summary = "−target · log self − (1 − target) · log(1 − self)",
-       .meta = bce_meta,
-       .kernels = {{DeviceType::cuda, bce_cuda}},
-       .derivatives = {{{"self"},
-                        {"self", "target", "weight"},
-                        [](Backward& b) -> Gradients {
-                          return {Tensor(call<"binary_cross_entropy_backward">(
-                              b.session, b.grad(), b("self"), b("target"), b("weight"), b["reduction"]))};
-                        }},
-                       {{"target"}, {"self", "target", "weight"}, bce_target_backward}},
-       .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("self").numel()}; },
-       .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 0"},
-       .facts = {.autocast = Autocast::banned}});
-  ops.push_back({.schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
-                           "Tensor? weight=None, int reduction=1) -> Tensor",
-                 .summary = "grad · (self − target) / (self · (1 − self))",
-                 .meta = bce_backward_meta,
-                 .kernels = {},
-                 .derivatives = binary_cross_entropy_twice(),
-                 .flops = elementwise_flops<5>,
-                 .examples = {"f32[] f32[2,3] f32[2,3] None 1"}});
+constexpr double kEpsilon = 1e-12;
+
+Tensor weighted(Backward& b, Tensor gradient) {
+  if (b("weight").defined()) call<"mul_.Tensor">(b.session, gradient, b("weight"));
+  return gradient;
 }
+
+Tensor entropy_of_gradient(Backward& b) {
+  const Tensor &self = b("self"), &target = b("target");
+  Tensor slope;
+  {
+    const Tensor rest = 1 - self + kEpsilon;
+    const Tensor bounds = (self + kEpsilon) * rest;
+    slope = (self - target) / bounds;
+  }
+  call<"mul_.Tensor">(b.session, slope, b.grad());
+  slope = weighted(b, slope);
+  return reduction(b) == Reduction::mean ? slope / self.numel() : slope;
+}
+
+Tensor entropy_of_self(Backward& b) {
+  const Tensor &self = b("self"), &target = b("target");
+  const Tensor more = self + kEpsilon;
+  const Tensor rest = 1 - self + kEpsilon;
+  Tensor slope;
+  {
+    const Tensor rest_square = pow(rest, 2);
+    const Tensor bounds = pow(more, 2) * rest_square;
+    const Tensor mixed = 2 * self * target;
+    const Tensor above = self * self - mixed + target;
+    slope = above / bounds;
+  }
+  {
+    const Tensor grad = product_of_gradients(b);
+    call<"mul_.Tensor">(b.session, slope, grad);
+  }
+  slope = weighted(b, slope);
+  return reduction(b) == Reduction::mean ? slope / self.numel() : slope;
+}
+
+Tensor entropy_of_target(Backward& b) {
+  const Tensor& self = b("self");
+  Tensor slope = neg(b.grad()) * b("grad_output");
+  slope = weighted(b, slope);
+  {
+    const Tensor bounds = 1 - self;
+    call<"mul_.Tensor">(b.session, bounds, self);
+    call<"clamp_min_">(b.session, bounds, kEpsilon);
+    call<"div_.Tensor">(b.session, slope, bounds);
+  }
+  if (reduction(b) == Reduction::mean) call<"div_.Scalar">(b.session, slope, b("target").numel());
+  return slope;
+}
+
+constexpr Derivatives binary_cross_entropy_twice() {
+  return {
+      {{"grad_output"}, {"self", "target", "weight"}, [](Backward& b) { return entropy_of_gradient(b); }},
+      {{"self"}, {"grad_output", "self", "target", "weight"}, [](Backward& b) { return entropy_of_self(b); }},
+      {{"target"}, {"grad_output", "self", "target", "weight"}, [](Backward& b) {
+         return entropy_of_target(b);
+       }}};
+}
+
+constexpr Op kBce[] = {
+    {.schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
+               "reduction=1) -> Tensor",
+     .summary = "−target · log self − (1 − target) · log(1 − self)",
+     .meta = bce_meta,
+     .kernels = {{DeviceType::cuda, bce_cuda}},
+     .derivatives = {{{"self"},
+                      {"self", "target", "weight"},
+                      [](Backward& b) {
+                        return call<"binary_cross_entropy_backward">(
+                            b.session, b.grad(), b("self"), b("target"), b("weight"), b["reduction"]);
+                      }},
+                     {{"target"}, {"self", "target", "weight"}, bce_target_backward}},
+     .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("self").numel()}; },
+     .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 0"},
+     .facts = {.autocast = Autocast::banned}},
+    {.schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
+               "Tensor? weight=None, int reduction=1) -> Tensor",
+     .summary = "grad · (self − target) / (self · (1 − self))",
+     .meta = bce_backward_meta,
+     .kernels = {},
+     .derivatives = binary_cross_entropy_twice(),
+     .flops = elementwise_flops<5>,
+     .examples = {"f32[] f32[2,3] f32[2,3] None 1"}}};
 
 // --- binary cross entropy of logits
 
@@ -349,27 +483,23 @@ Gradients bce_logits_target_backward(Backward& b) {
   return {gradient};
 }
 
-void add_bce_logits(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
-                 "pos_weight=None, int reduction=1) -> Tensor",
-       .summary = "(1 − target) · self − log sigmoid(self)",
-       .meta = bce_logits_meta,
-       .kernels = {{DeviceType::cuda, bce_logits_kernel}},
-       .derivatives = {{{"self"}, {"self", "target", "weight", "pos_weight"}, bce_logits_backward},
-                       {{"target"}, {"self", "target", "weight", "pos_weight"}, bce_logits_target_backward}},
-       .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.tensor("self").numel()}; },
-       .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] f32[3] 0"},
-       .facts = {.autocast = Autocast::fp32}});
-}
+constexpr Op kBceLogits[] = {
+    {.schema = "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
+               "pos_weight=None, int reduction=1) -> Tensor",
+     .summary = "(1 − target) · self − log sigmoid(self)",
+     .meta = bce_logits_meta,
+     .kernels = {{DeviceType::cuda, bce_logits_kernel}},
+     .derivatives = {{{"self"}, {"self", "target", "weight", "pos_weight"}, bce_logits_backward},
+                     {{"target"}, {"self", "target", "weight", "pos_weight"}, bce_logits_target_backward}},
+     .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.tensor("self").numel()}; },
+     .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] f32[3] 0"},
+     .facts = {.autocast = Autocast::fp32}}};
 
 }  // namespace
 
-void add_loss_operators(std::vector<Op>& ops) {
-  add_difference_losses(ops);
-  add_soft_margin(ops);
-  add_bce(ops);
-  add_bce_logits(ops);
+Tables loss_operators() {
+  static constexpr Records tables[] = {kDifferenceLosses, kSoftMargin, kBce, kBceLogits};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/loss.h"
 #include "meta/ops/pointwise.h"
@@ -48,9 +48,9 @@ void poisson_nll_body(Call& c) {
   if (c.boolean("full")) {
     Tensor stirling;
     {
-      const Tensor circle = mul_number(target, 2 * std::numbers::pi);
+      const Tensor circle = target * (2 * std::numbers::pi);
       const Tensor circle_log = log(circle);
-      const Tensor half = mul_number(circle_log, 0.5);
+      const Tensor half = circle_log * 0.5;
       const Tensor target_log = log(target);
       const Tensor product = mul(target, target_log);
       const Tensor difference = sub(product, target);
@@ -68,7 +68,7 @@ void hinge_embedding_body(Call& c) {
   Session& s = c.session;
   const Tensor zeros =
       call<"zeros_like">(s, self, Value(), Value(), Value(), Value(), MemoryFormat::contiguous);
-  const Tensor margin = number_minus(c.real("margin"), self);
+  const Tensor margin = c.real("margin") - self;
   call<"clamp_min_">(s, margin, 0);
   const Tensor negative = call<"ne.Scalar">(s, target, 1);
   const Tensor of_margin = where(negative, margin, zeros);
@@ -111,12 +111,12 @@ void cosine_embedding_body(Call& c) {
   const Tensor cosine = div(dot, lengths);
   const Tensor zeros =
       call<"zeros_like">(s, cosine, Value(), Value(), Value(), Value(), MemoryFormat::contiguous);
-  const Tensor distance = number_minus(1, cosine);
+  const Tensor distance = 1 - cosine;
   const Tensor beyond = call<"sub.Scalar">(s, cosine, c["margin"]);
   call<"clamp_min_">(s, beyond, 0);
-  const Tensor alike = eq_number(target, 1);
+  const Tensor alike = eq(target, 1);
   const Tensor of_alike = where(alike, distance, zeros);
-  const Tensor unlike = eq_number(target, -1);
+  const Tensor unlike = eq(target, -1);
   const Tensor of_unlike = where(unlike, beyond, zeros);
   const Tensor elements = add(of_alike, of_unlike);
   c.result(apply_reduction(elements, reduction(c)));
@@ -197,97 +197,92 @@ void multilabel_backward_cuda(Call& c) {
   const auto copies = contiguous_arguments(c, {"self", "target", "grad_output", "is_target"});
 }
 
-void add_class_margins(std::vector<Op>& ops) {
-  const auto pairwise = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; };
-  ops.push_back({.schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
-                           "Tensor? weight=None, int reduction=1) -> Tensor",
-                 .summary = "Σ max(0, margin − self[target] + self)^p per row",
-                 .meta = row_loss_meta,
-                 .kernels = {{DeviceType::cuda, multi_margin_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "target", "weight"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"multi_margin_loss_backward">(
-                                        b.session, b.grad(), b("self"), b("target"), b["p"], b["margin"],
-                                        b("weight"), b["reduction"]))};
-                                  }}},
-                 .flops = pairwise,
-                 .examples = {"f32[4,3] i64[4]"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema =
-                     "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar "
-                     "p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
-                 .summary = "gradient of multi_margin_loss",
-                 .meta = contiguous_like_self_meta,
-                 .kernels = {{DeviceType::cuda, multi_margin_backward_cuda}},
-                 .derivatives = {{{"grad_output"}, {}, not_implemented}, {{"self"}, {}, not_implemented}},
-                 .flops = pairwise,
-                 .examples = {"f32[] f32[4,3] i64[4] 1 1"}});
-  ops.push_back(composite_loss(
-      "multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-      "Σ max(0, 1 − self[targets] + self[others]) per row",
-      [](Call& c) {
-        Results results =
-            call<"multilabel_margin_loss_forward">(c.session, c["self"], c["target"], c["reduction"]);
-        c.result(results[0]);
-      },
-      {"f32[4,3] i64[4,3]"}));
-  ops.push_back(
-      {.schema = "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
-                 "(Tensor output, Tensor is_target)",
-       .summary = "multilabel_margin_loss, and which classes are targets",
-       .meta = multilabel_meta,
-       .kernels = {{DeviceType::cuda, multilabel_cuda}},
-       .derivatives = {{{"self"},
-                        {"self", "target", "is_target"},
-                        [](Backward& b) -> Gradients {
-                          return {Tensor(call<"multilabel_margin_loss_backward">(
-                              b.session, b.grad(), b("self"), b("target"), b["reduction"], b("is_target")))};
-                        }}},
-       .flops = pairwise,
-       .examples = {"f32[4,3] i64[4,3] 1"},
-       .facts = {.node = "MultilabelMarginLossBackward0", .no_gradient_for = 2}});
-  ops.push_back({.schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
-                           "int reduction, Tensor is_target) -> Tensor",
-                 .summary = "gradient of multilabel_margin_loss",
-                 .meta = contiguous_like_self_meta,
-                 .kernels = {{DeviceType::cuda, multilabel_backward_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = pairwise,
-                 .examples = {"f32[] f32[4,3] i64[4,3] 1 f32[4,3]"}});
-}
+constexpr auto pairwise = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; };
+constexpr Op kClassMargins[] = {
+    {.schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
+               "Tensor? weight=None, int reduction=1) -> Tensor",
+     .summary = "Σ max(0, margin − self[target] + self)^p per row",
+     .meta = row_loss_meta,
+     .kernels = {{DeviceType::cuda, multi_margin_cuda}},
+     .derivatives = {{{"self"},
+                      {"self", "target", "weight"},
+                      [](Backward& b) {
+                        return call<"multi_margin_loss_backward">(b.session, b.grad(), b("self"), b("target"),
+                                                                  b["p"], b["margin"], b("weight"),
+                                                                  b["reduction"]);
+                      }}},
+     .flops = pairwise,
+     .examples = {"f32[4,3] i64[4]"},
+     .facts = {.autocast = Autocast::fp32}},
+    {.schema = "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar "
+               "p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
+     .summary = "gradient of multi_margin_loss",
+     .meta = contiguous_like_self_meta,
+     .kernels = {{DeviceType::cuda, multi_margin_backward_cuda}},
+     .derivatives = {{{"grad_output"}, {}, not_implemented}, {{"self"}, {}, not_implemented}},
+     .flops = pairwise,
+     .examples = {"f32[] f32[4,3] i64[4] 1 1"}},
+    composite_loss("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+                   "Σ max(0, 1 − self[targets] + self[others]) per row",
+                   [](Call& c) {
+                     Results results = call_all<"multilabel_margin_loss_forward">(
+                         c.session, c["self"], c["target"], c["reduction"]);
+                     c.result(results[0]);
+                   },
+                   {"f32[4,3] i64[4,3]"}),
+    {.schema = "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
+               "(Tensor output, Tensor is_target)",
+     .summary = "multilabel_margin_loss, and which classes are targets",
+     .meta = multilabel_meta,
+     .kernels = {{DeviceType::cuda, multilabel_cuda}},
+     .derivatives = {{{"self"},
+                      {"self", "target", "is_target"},
+                      [](Backward& b) {
+                        return call<"multilabel_margin_loss_backward">(
+                            b.session, b.grad(), b("self"), b("target"), b["reduction"], b("is_target"));
+                      }}},
+     .flops = pairwise,
+     .examples = {"f32[4,3] i64[4,3] 1"},
+     .facts = {.node = "MultilabelMarginLossBackward0", .no_gradient_for = 2}},
+    {.schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
+               "int reduction, Tensor is_target) -> Tensor",
+     .summary = "gradient of multilabel_margin_loss",
+     .meta = contiguous_like_self_meta,
+     .kernels = {{DeviceType::cuda, multilabel_backward_cuda}},
+     .derivatives = not_differentiable,
+     .flops = pairwise,
+     .examples = {"f32[] f32[4,3] i64[4,3] 1 f32[4,3]"}}};
 
 }  // namespace
 
-void add_margin_loss_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_loss(
-      "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
-      "target · (log target − self)", kl_div_body, {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 2 True"}));
-  ops.push_back(
+Tables margin_loss_operators() {
+  static constexpr Op records[] = {
+      composite_loss(
+          "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+          "target · (log target − self)", kl_div_body, {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 2 True"}),
       composite_loss("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float "
                      "eps, int reduction) -> Tensor",
                      "exp(input) − target · input", poisson_nll_body,
-                     {"f32[2,3] f32[2,3] True False 1e-8 1", "f32[2,3] f32[2,3] False True 1e-8 0"}));
-  ops.push_back(composite_loss(
-      "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor",
-      "self where target is 1, max(0, margin − self) where it is −1", hinge_embedding_body,
-      {"f32[2,3] f32[2,3]"}));
-  ops.push_back(composite_loss(
-      "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float "
-      "margin=0., int reduction=1) -> Tensor",
-      "max(0, −target · (input1 − input2) + margin)", margin_ranking_body, {"f32[2,3] f32[2,3] f32[2,3]"}));
-  ops.push_back(
+                     {"f32[2,3] f32[2,3] True False 1e-8 1", "f32[2,3] f32[2,3] False True 1e-8 0"}),
+      composite_loss(
+          "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor",
+          "self where target is 1, max(0, margin − self) where it is −1", hinge_embedding_body,
+          {"f32[2,3] f32[2,3]"}),
+      composite_loss("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float "
+                     "margin=0., int reduction=1) -> Tensor",
+                     "max(0, −target · (input1 − input2) + margin)", margin_ranking_body,
+                     {"f32[2,3] f32[2,3] f32[2,3]"}),
       composite_loss("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float "
                      "margin=0., int reduction=1) -> Tensor",
                      "1 − cos where target is 1, max(0, cos − margin) where it is −1", cosine_embedding_body,
-                     {"f32[2,3] f32[2,3] f32[2]"}));
-  ops.push_back(
+                     {"f32[2,3] f32[2,3] f32[2]"}),
       composite_loss("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., "
                      "float p=2., float "
                      "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
                      "max(0, |anchor − positive| − |anchor − negative| + margin)", triplet_margin_body,
-                     {"f32[2,3] f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 1.0 2.0 1e-6 True 0"}));
-  add_class_margins(ops);
+                     {"f32[2,3] f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 1.0 2.0 1e-6 True 0"})};
+  static constexpr Records tables[] = {kClassMargins, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/library.h"
 
@@ -62,10 +62,6 @@ BatchedOperands::BatchedOperands(const Call& c, const Tensor& a, const Tensor& b
     : result(batched_result(c.result_tensor())),
       first(batched_operand(batch_lies_by_columns(result) ? a : b)),
       second(batched_operand(batch_lies_by_columns(result) ? b : a)) {}
-
-Tensor times(const Tensor& gradient, const Value& factor) {
-  return factor.kind() != Value::Kind::complex && factor.real() == 1 ? gradient : mul(gradient, factor);
-}
 
 namespace {
 
@@ -131,17 +127,17 @@ void addmm_cuda(Call& c) {
 bool is_column_major(const TensorImpl& m) { return m.strides[0] == 1 && m.strides[1] == m.sizes[0]; }
 
 Tensor mat1_gradient(Backward& b, const Tensor& mat2, const TensorImpl& mat1, const Value& alpha) {
-  return times(is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2)), alpha);
+  return scaled(is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2)), alpha);
 }
 
 Tensor mat2_gradient(Backward& b, const Tensor& mat1, const TensorImpl& mat2, const Value& alpha) {
-  return times(is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
+  return scaled(is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
 }
 
 void linear_body(Call& c) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight"), &bias = c.tensor("bias");
   Session& s = c.session;
-  if (input.dim() == 2 && bias.defined()) return c.result(Tensor(call<"addmm">(s, bias, input, t(weight))));
+  if (input.dim() == 2 && bias.defined()) return c.result(call<"addmm">(s, bias, input, t(weight)));
   if (bias.defined() && input->contiguous) {
     Sizes folded{-1, input.size(-1)}, sizes = input.sizes();
     sizes.back() = weight.size(0);
@@ -182,7 +178,7 @@ void folded_product(Call& c, const Tensor& a, const Tensor& b, bool matrix_first
   const Tensor folded = reshape(big, Sizes{rows, big.size(-1)});
   if (small.dim() == 1) {
     const Tensor product = call<"mv">(c.session, folded, small);
-    return c.result(Tensor(call<"_unsafe_view">(c.session, product, sizes)));
+    return c.result(call<"_unsafe_view">(c.session, product, sizes));
   }
   sizes.push_back(small.size(1));
   const Tensor product = mm(folded, small);
@@ -213,7 +209,7 @@ void batched_product(Call& c, const Tensor& a, const Tensor& b) {
   if (b.dim() > 1) out.push_back(p);
   Tensor product = bmm(left, right);
   if (b.dim() == 1) product = call<"squeeze.dim">(c.session, product, -1);
-  c.result(Tensor(call<"_unsafe_view">(c.session, product, out)));
+  c.result(call<"_unsafe_view">(c.session, product, out));
 }
 
 void matmul(Call& c, const Tensor& a, const Tensor& b) {
@@ -221,16 +217,16 @@ void matmul(Call& c, const Tensor& a, const Tensor& b) {
   const int64_t x = a.dim(), y = b.dim();
   if (x == 0 || y == 0)
     c.error(fmt::format("both operands need a dimension; got {} and {}", describe(a), describe(b)));
-  if (x == 1 && y == 1) return c.result(Tensor(call<"dot">(s, a, b)));
-  if (x == 2 && y == 1) return c.result(Tensor(call<"mv">(s, a, b)));
-  if (x == 1 && y == 2) return c.result(Tensor(call<"squeeze_.dim">(s, mm(unsqueeze(a, 0), b), 0)));
+  if (x == 1 && y == 1) return c.result(call<"dot">(s, a, b));
+  if (x == 2 && y == 1) return c.result(call<"mv">(s, a, b));
+  if (x == 1 && y == 2) return c.result(call<"squeeze_.dim">(s, mm(unsqueeze(a, 0), b), 0));
   if (x == 2 && y == 2) return c.result(mm(a, b));
   const bool matrix_first = x <= 2;
   if ((x <= 2 || y <= 2) && should_fold(a, b, matrix_first)) return folded_product(c, a, b, matrix_first);
   if (x == 3 && y == 3 && a.size(0) != b.size(0)) {
     // A batch of one that needs a gradient is not blown up: it goes the way of a matrix.
-    if (a.size(0) == 1 && a.requires_grad()) return matmul(c, Tensor(call<"squeeze.dim">(s, a, 0)), b);
-    if (b.size(0) == 1 && b.requires_grad()) return matmul(c, a, Tensor(call<"squeeze.dim">(s, b, 0)));
+    if (a.size(0) == 1 && a.requires_grad()) return matmul(c, call<"squeeze.dim">(s, a, 0), b);
+    if (b.size(0) == 1 && b.requires_grad()) return matmul(c, a, call<"squeeze.dim">(s, b, 0));
   }
   batched_product(c, a, b);
 }
@@ -258,66 +254,57 @@ void bmm_cuda(Call& c) {
   blas_workspace(c);
 }
 
-void add_products(std::vector<Op>& ops) {
-  ops.push_back({.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
-                 .summary = "self · mat2",
-                 .meta = mm_meta,
-                 .kernels = {{DeviceType::cuda, mm_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"mat2"},
-                                  [](Backward& b) -> Gradients {
-                                    return {mat1_gradient(b, b("mat2"), *b.shape("self"), 1)};
-                                  }},
-                                 {{"mat2"},
-                                  {"self"},
-                                  [](Backward& b) -> Gradients {
-                                    return {mat2_gradient(b, b("self"), *b.shape("mat2"), 1)};
-                                  }}},
-                 .flops = mm_flops,
-                 .examples = {"f32[2,3] f32[3,4]", "f32[2,3] f32[3,4]/1,3"},
-                 .facts = {.autocast = Autocast::lower_precision}});
-  ops.push_back(
-      {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-       .summary = "beta·self + alpha·(mat1 · mat2)",
-       .meta = addmm_meta,
-       .kernels = {{DeviceType::cuda, addmm_cuda}},
-       .derivatives = {{{"mat1"},
-                        {"mat2"},
-                        [](Backward& b) -> Gradients {
-                          return {mat1_gradient(b, b("mat2"), *b.shape("mat1"), b["alpha"])};
-                        }},
-                       {{"mat2"},
-                        {"mat1"},
-                        [](Backward& b) -> Gradients {
-                          return {mat2_gradient(b, b("mat1"), *b.shape("mat2"), b["alpha"])};
-                        }},
-                       {{"self"}, {}, [](Backward& b) -> Gradients { return {times(b.grad(), b["beta"])}; }}},
-       .flops = addmm_flops,
-       .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
-       .facts = {.in_place_too = true, .autocast = Autocast::lower_precision}});
-  ops.push_back(
-      {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
-       .summary = "self[i] · mat2[i]",
-       .meta = bmm_meta,
-       .kernels = {{DeviceType::cuda, bmm_cuda}},
-       .derivatives = {{{"self"},
-                        {"mat2"},
-                        [](Backward& b) -> Gradients { return {bmm(b.grad(), transpose(b("mat2"), 1, 2))}; }},
-                       {{"mat2"},
-                        {"self"},
-                        [](Backward& b) -> Gradients {
-                          return {bmm(transpose(b("self"), 1, 2), b.grad())};
-                        }}},
-       .flops = bmm_flops,
-       .examples = {"f32[2,3,4] f32[2,4,5]"},
-       .facts = {.autocast = Autocast::lower_precision}});
-}
+constexpr Op kProducts[] = {
+    {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
+     .summary = "self · mat2",
+     .meta = mm_meta,
+     .kernels = {{DeviceType::cuda, mm_cuda}},
+     .derivatives =
+         {{{"self"},
+           {"mat2"},
+           [](Backward& b) -> Gradients { return {mat1_gradient(b, b("mat2"), *b.shape("self"), 1)}; }},
+          {{"mat2"},
+           {"self"},
+           [](Backward& b) -> Gradients { return {mat2_gradient(b, b("self"), *b.shape("mat2"), 1)}; }}},
+     .flops = mm_flops,
+     .examples = {"f32[2,3] f32[3,4]", "f32[2,3] f32[3,4]/1,3"},
+     .facts = {.autocast = Autocast::lower_precision}},
+    {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .summary = "beta·self + alpha·(mat1 · mat2)",
+     .meta = addmm_meta,
+     .kernels = {{DeviceType::cuda, addmm_cuda}},
+     .derivatives = {{{"mat1"},
+                      {"mat2"},
+                      [](Backward& b) -> Gradients {
+                        return {mat1_gradient(b, b("mat2"), *b.shape("mat1"), b["alpha"])};
+                      }},
+                     {{"mat2"},
+                      {"mat1"},
+                      [](Backward& b) -> Gradients {
+                        return {mat2_gradient(b, b("mat1"), *b.shape("mat2"), b["alpha"])};
+                      }},
+                     {{"self"}, {}, [](Backward& b) -> Gradients { return {scaled(b.grad(), b["beta"])}; }}},
+     .flops = addmm_flops,
+     .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
+     .facts = {.in_place_too = true, .autocast = Autocast::lower_precision}},
+    {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
+     .summary = "self[i] · mat2[i]",
+     .meta = bmm_meta,
+     .kernels = {{DeviceType::cuda, bmm_cuda}},
+     .derivatives = {{{"self"},
+                      {"mat2"},
+                      [](Backward& b) -> Gradients { return {bmm(b.grad(), transpose(b("mat2"), 1, 2))}; }},
+                     {{"mat2"},
+                      {"self"},
+                      [](Backward& b) -> Gradients { return {bmm(transpose(b("self"), 1, 2), b.grad())}; }}},
+     .flops = bmm_flops,
+     .examples = {"f32[2,3,4] f32[2,4,5]"},
+     .facts = {.autocast = Autocast::lower_precision}}};
 
 }  // namespace
 
-void add_matmul_operators(std::vector<Op>& ops) {
-  add_products(ops);
-  ops.push_back(
+Tables matmul_operators() {
+  static constexpr Op records[] = {
       {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
        .summary = "input · weightᵀ + bias",
        .meta = composite(linear_body),
@@ -325,15 +312,17 @@ void add_matmul_operators(std::vector<Op>& ops) {
        .derivatives = by_body,
        .flops = by_body,
        .examples = {"f32[2,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3]"},
-       .facts = {.autocast = Autocast::lower_precision}});
-  ops.push_back({.schema = "matmul(Tensor self, Tensor other) -> Tensor",
-                 .summary = "product over the last and last but one dimensions",
-                 .meta = composite(matmul_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
-                 .facts = {.autocast = Autocast::lower_precision}});
+       .facts = {.autocast = Autocast::lower_precision}},
+      {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
+       .summary = "product over the last and last but one dimensions",
+       .meta = composite(matmul_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
+       .facts = {.autocast = Autocast::lower_precision}}};
+  static constexpr Records tables[] = {kProducts, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -20,7 +20,5 @@ struct BatchedOperands {
   BatchedOperands(const Call& c, const Tensor& a, const Tensor& b);
   Tensor result, first, second;
 };
-/// gradient · factor; the gradient itself if the factor is 1 (FunctionsManual.cpp, maybe_multiply).
-Tensor times(const Tensor& gradient, const Value& factor);
 
 }  // namespace metaprof

@@ -1,22 +1,10 @@
 #pragma once
 // What operators on (batches of) matrices share.
 
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 
-inline Tensor matrix_product(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
-inline Tensor transposed(const Tensor& a) { return call<"mT">(session_of(a), a); }
-inline Tensor adjoint(const Tensor& a) { return call<"mH">(session_of(a), a); }
-inline Tensor upper_triangle(const Tensor& a, int64_t diagonal = 0) {
-  return call<"triu">(session_of(a), a, diagonal);
-}
-inline Tensor lower_triangle(const Tensor& a, int64_t diagonal = 0) {
-  return call<"tril">(session_of(a), a, diagonal);
-}
-inline Tensor narrowed(const Tensor& a, int64_t dim, int64_t start, int64_t length) {
-  return call<"narrow">(session_of(a), a, dim, start, length);
-}
 inline Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true,
                                bool ones_on_diagonal = false) {
   return call<"linalg_solve_triangular">(session_of(a), a, b, upper, left, ones_on_diagonal);
@@ -53,7 +41,7 @@ void lu_outputs(Call& call, const Tensor& a);
 void factorise(Call& call, const Tensor& a, bool pivot);
 /// An error where the info of a factorisation says that it failed; `name` is for the message.
 inline void check_info(Session& s, const Tensor& info, const char* name) {
-  call<"_linalg_check_errors">(s, info, name, info.dim() == 0);
+  call_all<"_linalg_check_errors">(s, info, name, info.dim() == 0);
 }
 
 /// n³ operations, times a factor; where the sides differ, the square of the shorter one counts.
@@ -62,8 +50,5 @@ FlopCount cubic_flops(const Call& c) {
   const Tensor& a = c.arguments[0].tensor();
   return {.own = a.dim() < 2 ? 0 : factor * a.numel() * std::min(a.size(-1), a.size(-2))};
 }
-
-/// Part of add_linear_solver_operators: linear_systems.cpp.
-void add_linear_systems(std::vector<Op>& ops);
 
 }  // namespace metaprof

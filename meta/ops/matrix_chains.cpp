@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -65,28 +65,30 @@ void multi_dot_body(Call& c) {
 void chain_matmul_body(Call& c) {
   const Value::Tensors& matrices = c.tensors("matrices");
   if (matrices.size() == 1) return c.result(matrices[0]);
-  c.result(Tensor(call<"linalg_multi_dot">(c.session, c["matrices"])));
+  c.result(call<"linalg_multi_dot">(c.session, c["matrices"]));
 }
 
 }  // namespace
 
-void add_matrix_chain_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
-                 .summary = "product of a chain in its cheapest order",
-                 .meta = composite(multi_dot_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"(f32[2,3] f32[3,4] f32[4,5])"},
-                 .facts = {.autocast = Autocast::lower_precision}});
-  ops.push_back({.schema = "chain_matmul(Tensor[] matrices) -> Tensor",
-                 .summary = "product of a chain in its cheapest order",
-                 .meta = composite(chain_matmul_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"(f32[2,3] f32[3,4] f32[4,5])"},
-                 .facts = {.autocast = Autocast::lower_precision}});
+Tables matrix_chain_operators() {
+  static constexpr Op kMatrixChain[] = {{.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
+                                         .summary = "product of a chain in its cheapest order",
+                                         .meta = composite(multi_dot_body),
+                                         .kernels = {},
+                                         .derivatives = by_body,
+                                         .flops = by_body,
+                                         .examples = {"(f32[2,3] f32[3,4] f32[4,5])"},
+                                         .facts = {.autocast = Autocast::lower_precision}},
+                                        {.schema = "chain_matmul(Tensor[] matrices) -> Tensor",
+                                         .summary = "product of a chain in its cheapest order",
+                                         .meta = composite(chain_matmul_body),
+                                         .kernels = {},
+                                         .derivatives = by_body,
+                                         .flops = by_body,
+                                         .examples = {"(f32[2,3] f32[3,4] f32[4,5])"},
+                                         .facts = {.autocast = Autocast::lower_precision}}};
+  static constexpr Records tables[] = {kMatrixChain};
+  return tables;
 }
 
 }  // namespace metaprof

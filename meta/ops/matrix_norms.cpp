@@ -7,7 +7,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matrices.h"
 
 namespace metaprof {
@@ -46,7 +46,7 @@ void named_matrix_norm(Call& c) {
   const std::string& order = c["ord"].string();
   const bool keepdim = c.boolean("keepdim");
   if (order == "fro")
-    return c.result(Tensor(call<"linalg_vector_norm">(c.session, self, 2, dims, keepdim, c["dtype"])));
+    return c.result(call<"linalg_vector_norm">(c.session, self, 2, dims, keepdim, c["dtype"]));
   if (order != "nuc") c.error(fmt::format("ord must be \"fro\" or \"nuc\", got \"{}\"", order));
   const Tensor a = c.given("dtype") ? to(self, c.dtype("dtype", self.dtype())) : self;
   const Tensor last = at_the_end(a, dims), values = call<"linalg_svdvals">(c.session, last);
@@ -62,8 +62,7 @@ void numbered_matrix_norm(Call& c) {
   const double order = c.real("ord"), magnitude = std::abs(order);
   const bool keepdim = c.boolean("keepdim"), largest = order > 0;
   auto extreme = [&](const Tensor& t, int64_t dim, bool keep) -> Tensor {
-    return largest ? Tensor(call<"amax">(s, t, Sizes{dim}, keep))
-                   : Tensor(call<"amin">(s, t, Sizes{dim}, keep));
+    return largest ? call<"amax">(s, t, Sizes{dim}, keep) : call<"amin">(s, t, Sizes{dim}, keep);
   };
   if (magnitude == 2) {
     const Tensor a = c.given("dtype") ? to(self, c.dtype("dtype", self.dtype())) : self;
@@ -84,16 +83,14 @@ void norm_body(Call& c) {
   const size_t dims = c.given("dim") ? c.ints("dim").size() : size_t(self.dim());
   if (ordered && dims == 2) {
     const Sizes both = c.given("dim") ? c.ints("dim") : Sizes{0, 1};
-    return c.result(
-        Tensor(call<"linalg_matrix_norm">(c.session, self, c["ord"], both, c["keepdim"], c["dtype"])));
+    return c.result(call<"linalg_matrix_norm">(c.session, self, c["ord"], both, c["keepdim"], c["dtype"]));
   }
-  c.result(Tensor(call<"linalg_vector_norm">(c.session, self, ordered ? c["ord"] : Value(2.0), c["dim"],
-                                             c["keepdim"], c["dtype"])));
+  c.result(call<"linalg_vector_norm">(c.session, self, ordered ? c["ord"] : Value(2.0), c["dim"],
+                                      c["keepdim"], c["dtype"]));
 }
 
 void nuclear_norm(Call& c, Value dims) {
-  c.result(
-      Tensor(call<"linalg_matrix_norm.str_ord">(c.session, c["self"], "nuc", std::move(dims), c["keepdim"])));
+  c.result(call<"linalg_matrix_norm.str_ord">(c.session, c["self"], "nuc", std::move(dims), c["keepdim"]));
 }
 
 void norm_named_body(Call& c) {
@@ -105,7 +102,7 @@ void norm_named_body(Call& c) {
 // x · y along a dimension; a single pair of vectors is one call of the library.
 void vecdot_body(Call& c) {
   const Tensor &x = c.tensor("x"), &y = c.tensor("y");
-  if (x.dim() == 1 && y.dim() == 1) return c.result(Tensor(call<"vdot">(c.session, x, y)));
+  if (x.dim() == 1 && y.dim() == 1) return c.result(call<"vdot">(c.session, x, y));
   const Tensor product = is_complex(x.dtype()) ? call<"conj">(c.session, x) * y : x * y;
   c.result(sum(product, Sizes{c.integer("dim")}, false));
 }
@@ -121,7 +118,7 @@ void vander_body(Call& c) {
   const Tensor powers = call<"cumprod">(c.session, expand(wide, sizes), -1);
   sizes.back() = 1;
   const Tensor ones = call<"new_ones">(c.session, powers, sizes);
-  c.result(Tensor(call<"cat">(c.session, Value::Tensors{ones, powers}, -1)));
+  c.result(call<"cat">(c.session, Value::Tensors{ones, powers}, -1));
 }
 
 // The older one: powers from left to right in a new matrix, then backwards unless they shall increase. What
@@ -154,18 +151,18 @@ void matrix_power_body(Call& c) {
     const Tensor one = call<"eye">(s, self.size(-1), self.dtype(), Value(), self.device());
     return c.result(copy_(out, one));
   }
-  Tensor base = n < 0 ? Tensor(call<"linalg_inv">(s, self)) : self;
+  Tensor base = n < 0 ? call<"linalg_inv">(s, self) : self;
   n = std::abs(n);
   if (n == 1) return c.result(n == c.integer("n") ? clone(base, MemoryFormat::contiguous) : base);
-  if (n == 2) return c.result(matrix_product(base, base));
+  if (n == 2) return c.result(matmul(base, base));
   if (n == 3) {
-    const Tensor square = matrix_product(base, base);
-    return c.result(matrix_product(square, base));
+    const Tensor square = matmul(base, base);
+    return c.result(matmul(square, base));
   }
   Tensor z, result;
   for (; n > 0; n /= 2) {
-    z = z.defined() ? matrix_product(z, z) : base;
-    if (n % 2) result = result.defined() ? matrix_product(result, z) : z;
+    z = z.defined() ? matmul(z, z) : base;
+    if (n % 2) result = result.defined() ? matmul(result, z) : z;
   }
   c.result(result);
 }
@@ -173,68 +170,64 @@ void matrix_power_body(Call& c) {
 void cond_body(Call& c) {
   const Tensor& self = c.tensor("self");
   if (c.given("p") && std::abs(c.real("p")) != 2) {
-    const Tensor inverse = call<"linalg_inv_ex">(c.session, self)[0];
+    const Tensor inverse = call_all<"linalg_inv_ex">(c.session, self)[0];
     const Tensor of_inverse = call<"linalg_matrix_norm">(c.session, inverse, c["p"]);
     const Tensor of_self = call<"linalg_matrix_norm">(c.session, self, c["p"]);
     return c.result(of_self * of_inverse);
   }
   const Tensor values = call<"linalg_svdvals">(c.session, self);
-  const Tensor largest = narrowed(values, -1, 0, 1), smallest = narrowed(values, -1, -1, 1);
+  const Tensor largest = narrow(values, -1, 0, 1), smallest = narrow(values, -1, -1, 1);
   const Tensor ratio = c.given("p") && c.real("p") < 0 ? smallest / largest : largest / smallest;
   c.result(squeeze(ratio, -1));
 }
 
-void add_norms(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
-      "ScalarType? dtype=None) -> Tensor",
-      "norm of vectors or matrices", norm_body, {"f32[5]", "f32[5,3] 1", "f32[2,5,3] inf (1 2)"}));
-  ops.push_back(
-      composite_of("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
-                   "ScalarType? dtype=None) -> Tensor",
-                   "\"fro\" or \"nuc\" norm of matrices", norm_named_body, {"f32[5,3] \"fro\""}));
-  ops.push_back(
-      composite_of("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
-                   "ScalarType? dtype=None) -> Tensor",
-                   "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"},
-                   {.autocast = Autocast::fp32_set_dtype}));
-  ops.push_back(
-      composite_of("linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
-                   "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                   "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""},
-                   {.autocast = Autocast::fp32_set_dtype}));
-  ops.push_back(composite_of("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
-                             "sum of singular values",
-                             [](Call& c) {
-                               nuclear_norm(c, Sizes{-2, -1});
-                             },
-                             {"f32[5,3]"}, {.autocast = Autocast::fp32}));
-  ops.push_back(composite_of("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
-                             "sum of singular values", [](Call& c) { nuclear_norm(c, c["dim"]); },
-                             {"f32[2,5,3] (0 2)"}, {.autocast = Autocast::fp32}));
-  ops.push_back(composite_of(
-      "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", "2-norm along dimensions",
-      [](Call& c) {
-        c.result(Tensor(call<"norm.ScalarOpt_dim">(c.session, c["self"], 2.0, c["dim"], c["keepdim"])));
-      },
-      {"f32[5,3] (0 1)"}, {.autocast = Autocast::fp32}));
-  ops.push_back(composite_of("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|",
-                             cond_body, {"f32[3,3]", "f32[3,3] 1"}));
-}
+constexpr Op kNorms[] = {
+    composite_of("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+                 "ScalarType? dtype=None) -> Tensor",
+                 "norm of vectors or matrices", norm_body, {"f32[5]", "f32[5,3] 1", "f32[2,5,3] inf (1 2)"}),
+    composite_of("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+                 "ScalarType? dtype=None) -> Tensor",
+                 "\"fro\" or \"nuc\" norm of matrices", norm_named_body, {"f32[5,3] \"fro\""}),
+    composite_of("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, "
+                 "ScalarType? dtype=None) -> Tensor",
+                 "norm of matrices", numbered_matrix_norm, {"f32[5,3] 1", "f32[5,3] 2"},
+                 {.autocast = Autocast::fp32_set_dtype}),
+    composite_of("linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
+                 "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                 "\"fro\" or \"nuc\" norm of matrices", named_matrix_norm, {"f32[5,3]", "f32[5,3] \"nuc\""},
+                 {.autocast = Autocast::fp32_set_dtype}),
+    composite_of("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", "sum of singular values",
+                 [](Call& c) {
+                   nuclear_norm(c, Sizes{-2, -1});
+                 },
+                 {"f32[5,3]"}, {.autocast = Autocast::fp32}),
+    composite_of("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+                 "sum of singular values", [](Call& c) { nuclear_norm(c, c["dim"]); }, {"f32[2,5,3] (0 2)"},
+                 {.autocast = Autocast::fp32}),
+    composite_of("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+                 "2-norm along dimensions",
+                 [](Call& c) {
+                   c.result(call<"norm.ScalarOpt_dim">(c.session, c["self"], 2.0, c["dim"], c["keepdim"]));
+                 },
+                 {"f32[5,3] (0 1)"}, {.autocast = Autocast::fp32}),
+    composite_of("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", "|self| · |self⁻¹|", cond_body,
+                 {"f32[3,3]", "f32[3,3] 1"})};
 
 }  // namespace
 
-void add_matrix_norm_operators(std::vector<Op>& ops) {
-  add_norms(ops);
-  ops.push_back(composite_of("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
-                             "Σ x · y along a dimension", vecdot_body, {"f32[5] f32[5]", "f32[2,5] f32[2,5]"},
-                             {.autocast = Autocast::lower_precision}));
-  ops.push_back(composite_of("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
-                             vander_body, {"f32[4]", "f32[2,3] 4"}));
-  ops.push_back(composite_of("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
-                             "powers of x in columns", old_vander_body, {"i64[4]", "i64[4] 3 True"}));
-  ops.push_back(composite_of("linalg_matrix_power(Tensor self, int n) -> Tensor", "selfⁿ", matrix_power_body,
-                             {"f32[3,3] 0", "f32[3,3] 5", "f32[3,3] -2"}));
+Tables matrix_norm_operators() {
+  static constexpr Op records[] = {
+      composite_of("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", "Σ x · y along a dimension",
+                   vecdot_body, {"f32[5] f32[5]", "f32[2,5] f32[2,5]"},
+                   {.autocast = Autocast::lower_precision}),
+      composite_of("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
+                   vander_body, {"f32[4]", "f32[2,3] 4"}),
+      composite_of("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", "powers of x in columns",
+                   old_vander_body, {"i64[4]", "i64[4] 3 True"}),
+      composite_of("linalg_matrix_power(Tensor self, int n) -> Tensor", "selfⁿ", matrix_power_body,
+                   {"f32[3,3] 0", "f32[3,3] 5", "f32[3,3] -2"})};
+  static constexpr Records tables[] = {kNorms, records};
+  return tables;
 }
 
 }  // namespace metaprof

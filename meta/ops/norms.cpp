@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/reduction.h"
 
@@ -26,7 +26,7 @@ Tensor norm_gradient_of(Session& s, const Tensor& grad, const Tensor& self, doub
   }
   if (p == 2) {
     const Tensor direction = div(self, norm);
-    const Tensor zero = eq_number(norm, 0);
+    const Tensor zero = eq(norm, 0);
     masked_fill_(direction, zero, 0);
     return mul(grad, direction);
   }
@@ -49,7 +49,7 @@ Tensor norm_gradient_of(Session& s, const Tensor& grad, const Tensor& self, doub
     const Tensor powers = power_(s, abs(self), p - 1);
     Tensor zero;
     if (p < 1) {
-      zero = eq_number(self, 0);
+      zero = eq(self, 0);
       masked_fill_(powers, zero, 0);
     }
     const Tensor sign = sgn(self);
@@ -69,7 +69,7 @@ Tensor norm_gradient_of(Session& s, const Tensor& grad, const Tensor& self, doub
     scale = div(grad, power);
   }
   {
-    const Tensor zero = eq_number(norm, 0);
+    const Tensor zero = eq(norm, 0);
     masked_fill_(scale, zero, 0);
   }
   return mul(scaled, scale);
@@ -121,7 +121,7 @@ Gradients old_norm_backward(Backward& b) {
 }
 
 template <bool has_dims, bool has_dtype>
-Op norm(std::string_view schema, std::string_view node, std::string_view example) {
+constexpr Op norm(std::string_view schema, std::string_view node, std::string_view example) {
   return {.schema = schema,
           .summary = "p-norm",
           .meta = norm_meta<has_dims, has_dtype>,
@@ -137,7 +137,7 @@ void pairwise_distance_body(Call& c) {
   const Tensor difference = sub(x, y);
   const Tensor shifted = call<"add.Scalar">(c.session, difference, c["eps"]);
   const int64_t innermost = std::max(x.dim(), y.dim()) - 1;
-  c.result(Tensor(call<"norm.ScalarOpt_dim">(c.session, shifted, c["p"], Sizes{innermost}, c["keepdim"])));
+  c.result(call<"norm.ScalarOpt_dim">(c.session, shifted, c["p"], Sizes{innermost}, c["keepdim"]));
 }
 
 // Norms are cloned before they are clamped, so that norm's own result stays what it was.
@@ -177,7 +177,7 @@ bool in_lower_precision(const Call& c) {
 
 void norm_in_fp32(Call& c) {
   if (!in_lower_precision(c)) return c.next();
-  c.result(Tensor(call<"norm.ScalarOpt_dtype">(c.session, c["self"], c["p"], DType::f32)));
+  c.result(call<"norm.ScalarOpt_dtype">(c.session, c["self"], c["p"], DType::f32));
 }
 
 void norm_along_dimensions_in_fp32(Call& c) {
@@ -186,22 +186,23 @@ void norm_along_dimensions_in_fp32(Call& c) {
       call<"norm.ScalarOpt_dim_dtype">(c.session, c["self"], c["p"], c["dim"], c["keepdim"], DType::f32)));
 }
 
-void add_old_norms(std::vector<Op>& ops) {
-  ops.push_back(
-      norm<false, false>("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", "NormBackward0", "f32[3]"));
-  ops.back().facts.cast_by = norm_in_fp32;
-  ops.push_back(norm<true, false>(
-      "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", "NormBackward1",
-      "f32[2,3] 2 (1)"));
-  ops.back().facts.cast_by = norm_along_dimensions_in_fp32;
-  ops.push_back(
-      norm<false, true>("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-                        "NormBackward2", "f32[3] 2 6"));
-  ops.push_back(
-      norm<true, true>("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
-                       "*, ScalarType dtype) -> Tensor",
-                       "NormBackward3", "f32[2,3] 2 (1) False 6"));
+constexpr Op casting_itself(void (*cast_by)(Call&), Op op) {
+  op.facts.cast_by = cast_by;
+  return op;
 }
+
+constexpr Op kOldNorms[] = {
+    casting_itself(norm_in_fp32, norm<false, false>("norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+                                                    "NormBackward0", "f32[3]")),
+    casting_itself(norm_along_dimensions_in_fp32,
+                   norm<true, false>(
+                       "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+                       "NormBackward1", "f32[2,3] 2 (1)")),
+    norm<false, true>("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+                      "NormBackward2", "f32[3] 2 6"),
+    norm<true, true>("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
+                     "*, ScalarType dtype) -> Tensor",
+                     "NormBackward3", "f32[2,3] 2 (1) False 6")};
 
 // --- dist: the norm of a difference
 
@@ -232,49 +233,51 @@ Tensor norm_gradient(Session& s, const Tensor& grad, const Tensor& self, double 
   return norm_gradient_of(s, wide_grad, self, p, restore_dims(norm, dims, self.dim()), dims);
 }
 
-void add_norm_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
-                           "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 .summary = "(Σ |self|^ord)^(1/ord)",
-                 .meta = vector_norm_meta,
-                 .kernels = {{DeviceType::cuda, vector_norm_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    return {norm_gradient(b.session, b.grad(), b("self"), b.real("ord"),
-                                                          b("result"), b["dim"], b.boolean("keepdim"))};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
-                 .examples = {"f32[2,3]", "f32[2,3] 1 (1)", "f32[2,3] 3.0 (0) True"},
-                 .facts = {.autocast = Autocast::fp32_set_dtype}});
-  add_old_norms(ops);
-  ops.push_back(composite_of(
-      "pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
-      "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
-      "p-norm of x1 − x2 + eps along the last dimension", pairwise_distance_body, {"f32[2,3] f32[2,3]"}));
-  ops.push_back(composite_of("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
-                             "x1 · x2 / (|x1| · |x2|)", cosine_similarity_body, {"f32[2,3] f32[2,3]"},
-                             {.autocast = Autocast::fp32}));
-  ops.push_back({.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
-                 .summary = "p-norm of self − other",
-                 .meta = dist_meta,
-                 .kernels = {{DeviceType::cuda, dist_kernel}},
-                 .derivatives = {{{"other"},
-                                  {"self", "other", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    const Tensor difference = sub(b("self"), b("other"));
-                                    const Tensor gradient = dist_gradient(b, difference);
-                                    return {gradient.defined() ? neg(gradient) : Tensor()};
-                                  }},
-                                 {{"self"},
-                                  {"self", "other", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    const Tensor difference = sub(b("self"), b("other"));
-                                    return {dist_gradient(b, difference)};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
-                 .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[3] 1"},
-                 .facts = {.autocast = Autocast::fp32}});
+Tables norm_operators() {
+  static constexpr Op records[] = {
+      {.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
+                 "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+       .summary = "(Σ |self|^ord)^(1/ord)",
+       .meta = vector_norm_meta,
+       .kernels = {{DeviceType::cuda, vector_norm_cuda}},
+       .derivatives = {{{"self"},
+                        {"self", "result"},
+                        [](Backward& b) -> Gradients {
+                          return {norm_gradient(b.session, b.grad(), b("self"), b.real("ord"), b("result"),
+                                                b["dim"], b.boolean("keepdim"))};
+                        }}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
+       .examples = {"f32[2,3]", "f32[2,3] 1 (1)", "f32[2,3] 3.0 (0) True"},
+       .facts = {.autocast = Autocast::fp32_set_dtype}},
+      composite_of("pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
+                   "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
+                   "p-norm of x1 − x2 + eps along the last dimension", pairwise_distance_body,
+                   {"f32[2,3] f32[2,3]"}),
+      composite_of("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+                   "x1 · x2 / (|x1| · |x2|)", cosine_similarity_body, {"f32[2,3] f32[2,3]"},
+                   {.autocast = Autocast::fp32}),
+      {.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+       .summary = "p-norm of self − other",
+       .meta = dist_meta,
+       .kernels = {{DeviceType::cuda, dist_kernel}},
+       .derivatives = {{{"other"},
+                        {"self", "other", "result"},
+                        [](Backward& b) -> Gradients {
+                          const Tensor difference = sub(b("self"), b("other"));
+                          const Tensor gradient = dist_gradient(b, difference);
+                          return {gradient.defined() ? neg(gradient) : Tensor()};
+                        }},
+                       {{"self"},
+                        {"self", "other", "result"},
+                        [](Backward& b) -> Gradients {
+                          const Tensor difference = sub(b("self"), b("other"));
+                          return {dist_gradient(b, difference)};
+                        }}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
+       .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[3] 1"},
+       .facts = {.autocast = Autocast::fp32}}};
+  static constexpr Records tables[] = {kOldNorms, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -54,7 +54,7 @@ void constant_pad_meta(Call& c) {
 Gradients constant_pad_backward(Backward& b) {
   Sizes pad = b.ints("pad");
   for (int64_t& size : pad) size = -size;
-  return {Tensor(call<"constant_pad_nd">(b.session, b.grad(), pad, 0))};
+  return {call<"constant_pad_nd">(b.session, b.grad(), pad, 0)};
 }
 
 // --- reflection and replication
@@ -106,42 +106,37 @@ void from_contiguous(Call& c) {
 
 template <FixedString name>
 Gradients pad_gradient(Backward& b) {
-  return {Tensor(call<name>(b.session, b.grad(), b("self"), b["padding"]))};
+  return {call<name>(b.session, b.grad(), b("self"), b["padding"])};
 }
 
-void add_pad(std::vector<Op>& ops, const PadOperator& pad, bool reflects, Formula formula, Formula again) {
-  std::vector<Kernel> forward_kernels, backward_kernels;
-  if (reflects) {
-    forward_kernels = {{DeviceType::cuda, from_contiguous}};
-  }
-  if (pad.copies_gradient) backward_kernels = {{DeviceType::cuda, from_contiguous}};
-  ops.push_back({.schema = pad.forward,
-                 .summary = reflects ? "self continued by reflection" : "self continued by its border",
-                 .meta = pad_meta,
-                 .kernels = forward_kernels,
-                 .derivatives = {{{"self"}, {"self"}, formula}},
-                 .flops = free_of_flops,
-                 .examples = {pad.example}});
-  ops.push_back({.schema = pad.backward,
-                 .summary = "gradients added up where they came from",
-                 .meta = pad_backward_meta,
-                 .kernels = backward_kernels,
-                 .derivatives = {{{"grad_output"}, {}, again}},
-                 .flops = input_flops,
-                 .examples = {pad.backward_example}});
+constexpr Kernels from_contiguous_if(bool copies) {
+  return copies ? Kernels{{DeviceType::cuda, from_contiguous}} : Kernels{};
+}
+
+template <FixedString name>
+Gradients pad_again(Backward& b) {
+  return {call<name>(b.session, b.grad(), b["padding"])};
 }
 
 template <FixedString forward, FixedString backward>
-void add_pad(std::vector<Op>& ops, const PadOperator& pad, bool reflects) {
-  add_pad(ops, pad, reflects, pad_gradient<backward>,
-          [](Backward& b) { return call<forward>(b.session, b.grad(), b["padding"]); });
+constexpr std::array<Op, 2> padding(const PadOperator& pad, bool reflects) {
+  return {{{.schema = pad.forward,
+            .summary = reflects ? "self continued by reflection" : "self continued by its border",
+            .meta = pad_meta,
+            .kernels = from_contiguous_if(reflects),
+            .derivatives = {{{"self"}, {"self"}, pad_gradient<backward>}},
+            .flops = free_of_flops,
+            .examples = {pad.example}},
+           {.schema = pad.backward,
+            .summary = "gradients added up where they came from",
+            .meta = pad_backward_meta,
+            .kernels = from_contiguous_if(pad.copies_gradient),
+            .derivatives = {{{"grad_output"}, {}, pad_again<forward>}},
+            .flops = input_flops,
+            .examples = {pad.backward_example}}}};
 }
 
 // --- circular: a body of copies between slices (ATen/native/PadNd.cpp, _pad_circular)
-
-Tensor slice(const Tensor& tensor, int64_t dim, int64_t start, int64_t end) {
-  return call<"slice.Tensor">(session_of(tensor), tensor, dim, start, end);
-}
 
 void pad_circular_body(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -183,22 +178,21 @@ void pad_body(Call& c) {
   const std::string& mode = c["mode"].string();
   Session& s = c.session;
   if (mode == "constant")
-    return c.result(
-        Tensor(call<"constant_pad_nd">(s, self, pad, c.given("value") ? c["value"] : Value(0.0))));
+    return c.result(call<"constant_pad_nd">(s, self, pad, c.given("value") ? c["value"] : Value(0.0)));
   const auto dims = int64_t(pad.size() / 2);
   if (dims < 1 || dims > 3 || self.dim() < dims + 1 || self.dim() > dims + 2)
     c.error(fmt::format("mode {} pads the last 1 to 3 dimensions; got {} for {}", mode,
                         to_string(SizesView(pad)), describe(self)));
-  if (mode == "circular") return c.result(Tensor(call<"_pad_circular">(s, self, pad)));
+  if (mode == "circular") return c.result(call<"_pad_circular">(s, self, pad));
   if (mode == "reflect") {
-    if (dims == 1) return c.result(Tensor(call<"reflection_pad1d">(s, self, pad)));
-    if (dims == 2) return c.result(Tensor(call<"reflection_pad2d">(s, self, pad)));
-    return c.result(Tensor(call<"reflection_pad3d">(s, self, pad)));
+    if (dims == 1) return c.result(call<"reflection_pad1d">(s, self, pad));
+    if (dims == 2) return c.result(call<"reflection_pad2d">(s, self, pad));
+    return c.result(call<"reflection_pad3d">(s, self, pad));
   }
   if (mode != "replicate") c.error(fmt::format("there is no mode {}", mode));
-  if (dims == 1) return c.result(Tensor(call<"replication_pad1d">(s, self, pad)));
-  if (dims == 2) return c.result(Tensor(call<"replication_pad2d">(s, self, pad)));
-  c.result(Tensor(call<"replication_pad3d">(s, self, pad)));
+  if (dims == 1) return c.result(call<"replication_pad1d">(s, self, pad));
+  if (dims == 2) return c.result(call<"replication_pad2d">(s, self, pad));
+  c.result(call<"replication_pad3d">(s, self, pad));
 }
 
 // aten/src/ATen/native/PackedSequence.cpp: each sequence is copied to its place in a full tensor.
@@ -226,30 +220,32 @@ void pad_sequence_body(Call& c) {
 
 }  // namespace
 
-void add_padding_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables padding_operators() {
+  static constexpr Op records[] = {
       composite_of("pad_sequence(Tensor[] sequences, bool batch_first=False, float "
                    "padding_value=0., str padding_side=\"right\") -> Tensor",
                    "sequences side by side, the shorter ones padded", pad_sequence_body,
-                   {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"}));
-  ops.push_back(
+                   {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"}),
       composite_of("pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
-                   "self padded", pad_body, {"f32[2,3] (1 1)", "f32[2,3] (1 1) \"reflect\""}));
-  ops.push_back({.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
-                 .summary = "self with a number around it",
-                 .meta = constant_pad_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, constant_pad_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] (1 2)", "f32[2,3] (-1 0)"}});
-  ops.push_back(composite_of("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", "self continued by itself",
-                             pad_circular_body, {"f32[2,3,4] (1 1)"}));
-  add_pad<"reflection_pad1d", "reflection_pad1d_backward">(ops, kReflection[0], true);
-  add_pad<"reflection_pad2d", "reflection_pad2d_backward">(ops, kReflection[1], true);
-  add_pad<"reflection_pad3d", "reflection_pad3d_backward">(ops, kReflection[2], true);
-  add_pad<"replication_pad1d", "replication_pad1d_backward">(ops, kReplication[0], false);
-  add_pad<"replication_pad2d", "replication_pad2d_backward">(ops, kReplication[1], false);
-  add_pad<"replication_pad3d", "replication_pad3d_backward">(ops, kReplication[2], false);
+                   "self padded", pad_body, {"f32[2,3] (1 1)", "f32[2,3] (1 1) \"reflect\""}),
+      {.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+       .summary = "self with a number around it",
+       .meta = constant_pad_meta,
+       .kernels = {},
+       .derivatives = {{{"self"}, {}, constant_pad_backward}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3] (1 2)", "f32[2,3] (-1 0)"}},
+      composite_of("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", "self continued by itself",
+                   pad_circular_body, {"f32[2,3,4] (1 1)"})};
+  static constexpr auto pads =
+      joined(padding<"reflection_pad1d", "reflection_pad1d_backward">(kReflection[0], true),
+             padding<"reflection_pad2d", "reflection_pad2d_backward">(kReflection[1], true),
+             padding<"reflection_pad3d", "reflection_pad3d_backward">(kReflection[2], true),
+             padding<"replication_pad1d", "replication_pad1d_backward">(kReplication[0], false),
+             padding<"replication_pad2d", "replication_pad2d_backward">(kReplication[1], false),
+             padding<"replication_pad3d", "replication_pad3d_backward">(kReplication[2], false));
+  static constexpr Records tables[] = {records, pads};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -49,37 +49,34 @@ Tensor zeros_of_argument(Backward& b, Name argument) {
   return call<"zeros">(b.session, shape.sizes, shape.dtype, Value(), shape.device);
 }
 
-void add_signs(std::vector<Op>& ops) {
-  ops.push_back(
-      function_of_two("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "|self| with the sign of other",
-                      promoted_floating_meta,
-                      {{{"other"}, {}, [](Backward& b) { return zeros_of_argument(b, "other"); }},
-                       {{"self"}, {"self", "result"}, [](Backward& b) { return copysign_gradient(b); }}}));
-  ops.push_back(node_named(
-      "CopysignBackward1",
-      function_of_two("copysign.Scalar(Tensor self, Scalar other) -> Tensor", "|self| with the sign of other",
-                      promoted_floating_meta,
-                      {{{"self"}, {"self", "result"}, [](Backward& b) { return copysign_gradient(b); }}},
-                      {"f32[2,3] -1"})));
-  ops.push_back(node_named(
-      "NotImplemented",
-      function_of_two("heaviside(Tensor self, Tensor values) -> Tensor", "0 below 0, values at 0, 1 above",
-                      promoted_meta, {{{"self"}, {}, not_implemented}, {{"values"}, {}, not_implemented}})));
-  ops.push_back(function_of_two("nextafter(Tensor self, Tensor other) -> Tensor",
-                                "the next number from self towards other", promoted_meta,
-                                {{{"other"}, {}, not_implemented}, {{"self"}, {}, not_implemented}}));
-}
+constexpr Op kSigns[] = {
+    function_of_two("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "|self| with the sign of other",
+                    promoted_floating_meta,
+                    {{{"other"}, {}, [](Backward& b) { return zeros_of_argument(b, "other"); }},
+                     {{"self"}, {"self", "result"}, [](Backward& b) { return copysign_gradient(b); }}}),
+    node_named(
+        "CopysignBackward1",
+        function_of_two("copysign.Scalar(Tensor self, Scalar other) -> Tensor",
+                        "|self| with the sign of other", promoted_floating_meta,
+                        {{{"self"}, {"self", "result"}, [](Backward& b) { return copysign_gradient(b); }}},
+                        {"f32[2,3] -1"})),
+    node_named(
+        "NotImplemented",
+        function_of_two("heaviside(Tensor self, Tensor values) -> Tensor", "0 below 0, values at 0, 1 above",
+                        promoted_meta, {{{"self"}, {}, not_implemented}, {{"values"}, {}, not_implemented}})),
+    function_of_two("nextafter(Tensor self, Tensor other) -> Tensor",
+                    "the next number from self towards other", promoted_meta,
+                    {{{"other"}, {}, not_implemented}, {{"self"}, {}, not_implemented}})};
 
-void add_distances(std::vector<Op>& ops) {
-  ops.push_back(function_of_two(
-      "hypot(Tensor self, Tensor other) -> Tensor", "√(self² + other²)", promoted_meta,
-      {{{"other"}, {"other", "result"}, [](Backward& b) { return b.grad() * b("other") / b("result"); }},
-       {{"self"}, {"self", "result"}, [](Backward& b) { return b.grad() * b("self") / b("result"); }}}));
-  ops.push_back(function_of_two("atan2(Tensor self, Tensor other) -> Tensor", "angle of (other, self)",
-                                promoted_floating_meta,
-                                {{{"self", "other"}, {"self", "other"}, atan2_backward}}));
-  ops.back().facts.autocast = Autocast::promote;
-}
+constexpr Op kDistances[] = {
+    function_of_two(
+        "hypot(Tensor self, Tensor other) -> Tensor", "√(self² + other²)", promoted_meta,
+        {{{"other"}, {"other", "result"}, [](Backward& b) { return b.grad() * b("other") / b("result"); }},
+         {{"self"}, {"self", "result"}, [](Backward& b) { return b.grad() * b("self") / b("result"); }}}),
+    under_autocast(
+        Autocast::promote,
+        function_of_two("atan2(Tensor self, Tensor other) -> Tensor", "angle of (other, self)",
+                        promoted_floating_meta, {{{"self", "other"}, {"self", "other"}, atan2_backward}}))};
 
 // --- complex numbers
 
@@ -94,17 +91,15 @@ Tensor times_conjugate(const Tensor& conjugated, const Tensor& factor) {
   return conjugate * factor;
 }
 
-Tensor real_part(const Tensor& tensor) { return call<"real">(session_of(tensor), tensor); }
-
 // FunctionsManual.cpp, polar_backward: real(conj(grad) · sgn(result)), real(conj(grad) · i·result).
 Gradients polar_backward(Backward& b) {
   Gradients gradients{Tensor(), Tensor()};
   {
     const Tensor direction = sgn(b("result"));
-    gradients[0] = real_part(times_conjugate(b.grad(), direction));
+    gradients[0] = real(times_conjugate(b.grad(), direction));
   }
   const Tensor turned = b("result") * Value::complex(0, 1);
-  gradients[1] = real_part(times_conjugate(b.grad(), turned));
+  gradients[1] = real(times_conjugate(b.grad(), turned));
   return gradients;
 }
 
@@ -137,41 +132,38 @@ Gradients angle_backward(Backward& b) {
   const Tensor square = pow(length, 2);
   const Tensor outwards = b.grad() * self;
   const Tensor slope = outwards / square;
-  const Tensor turned = mul_number(slope, Value::complex(0, 1));
+  const Tensor turned = slope * Value::complex(0, 1);
   const Tensor zero = zeros_of(self, {});
-  const Tensor origin = eq_number(self, 0.0);
+  const Tensor origin = eq(self, 0.0);
   return {where(origin, zero, turned)};
 }
 
-void add_complex_numbers(std::vector<Op>& ops) {
-  ops.push_back(only_functional(
-      function_of_two("complex(Tensor real, Tensor imag) -> Tensor", "real + i·imag", complex_meta,
-                      {{{"imag"}, {"imag"}, [](Backward& b) { return call<"imag">(b.session, b.grad()); }},
-                       {{"real"}, {"real"}, [](Backward& b) { return real_part(b.grad()); }}})));
-  ops.push_back(
-      only_functional(function_of_two("polar(Tensor abs, Tensor angle) -> Tensor", "abs · e^(i·angle)",
-                                      complex_meta, {{{"abs", "angle"}, {"result"}, polar_backward}})));
-  ops.push_back(only_functional(function_of_one("angle(Tensor self) -> Tensor",
-                                                "angle of a complex number; 0 or π of a real one", angle_meta,
-                                                {{{"self"}, {"self"}, angle_backward}})));
-  ops.back().kernels = {{DeviceType::cuda, angle_cuda}};
-  ops.push_back(only_functional(function_of_one(
-      "_conj_physical(Tensor self) -> Tensor", "complex conjugate", same_dtype_meta,
-      {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}},
-      {"c64[2,3]"})));
-  ops.back().facts.node = "ConjPhysicalBackward0";
-  ops.push_back(composite_of(
-      "conj_physical(Tensor self) -> Tensor", "complex conjugate",
-      [](Call& c) {
-        const Tensor& self = c.tensor("self");
-        c.result(is_complex(self.dtype()) ? Tensor(call<"_conj_physical">(c.session, self)) : self);
-      },
-      {"f32[2,3]"}));
-  Op in_place = function_of_one(
-      "conj_physical_(Tensor(a!) self) -> Tensor(a!)", "complex conjugate", self_meta,
-      {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}});
-  ops.push_back(node_named("ConjPhysicalBackward1", only_functional(std::move(in_place))));
-}
+constexpr Op kComplexNumbers[] = {
+    only_functional(
+        function_of_two("complex(Tensor real, Tensor imag) -> Tensor", "real + i·imag", complex_meta,
+                        {{{"imag"}, {"imag"}, [](Backward& b) { return call<"imag">(b.session, b.grad()); }},
+                         {{"real"}, {"real"}, [](Backward& b) { return real(b.grad()); }}})),
+    only_functional(function_of_two("polar(Tensor abs, Tensor angle) -> Tensor", "abs · e^(i·angle)",
+                                    complex_meta, {{{"abs", "angle"}, {"result"}, polar_backward}})),
+    on_cuda(angle_cuda, only_functional(function_of_one("angle(Tensor self) -> Tensor",
+                                                        "angle of a complex number; 0 or π of a real one",
+                                                        angle_meta, {{{"self"}, {"self"}, angle_backward}}))),
+    node_named("ConjPhysicalBackward0",
+               only_functional(function_of_one(
+                   "_conj_physical(Tensor self) -> Tensor", "complex conjugate", same_dtype_meta,
+                   {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}},
+                   {"c64[2,3]"}))),
+    composite_of("conj_physical(Tensor self) -> Tensor", "complex conjugate",
+                 [](Call& c) {
+                   const Tensor& self = c.tensor("self");
+                   c.result(is_complex(self.dtype()) ? call<"_conj_physical">(c.session, self) : self);
+                 },
+                 {"f32[2,3]"}),
+    node_named(
+        "ConjPhysicalBackward1",
+        only_functional(function_of_one(
+            "conj_physical_(Tensor(a!) self) -> Tensor(a!)", "complex conjugate", self_meta,
+            {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}})))};
 
 void frexp_meta(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -181,21 +173,19 @@ void frexp_meta(Call& c) {
 
 }  // namespace
 
-void add_angle_operators(std::vector<Op>& ops) {
-  add_signs(ops);
-  add_distances(ops);
-  add_complex_numbers(ops);
-  ops.push_back({.schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
-                 .summary = "self = mantissa · 2^exponent",
-                 .meta = frexp_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"exponent"},
-                                  [](Backward& b) {
-                                    return b.grad() / Tensor(call<"exp2">(b.session, b("exponent")));
-                                  }}},
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3]"}});
+Tables angle_operators() {
+  static constexpr Op records[] = {
+      {.schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+       .summary = "self = mantissa · 2^exponent",
+       .meta = frexp_meta,
+       .kernels = {},
+       .derivatives = {{{"self"},
+                        {"exponent"},
+                        [](Backward& b) { return b.grad() / call<"exp2">(b.session, b("exponent")); }}},
+       .flops = elementwise_flops<1>,
+       .examples = {"f32[2,3]"}}};
+  static constexpr Records tables[] = {kSigns, kDistances, kComplexNumbers, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -133,14 +133,14 @@ FlopCount gradient_flops(const Call& c) {
 
 template <FixedString backward>
 Gradients max_gradient(Backward& b) {
-  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["stride"], b["padding"],
-                                b["dilation"], b["ceil_mode"], b("result1")))};
+  return {call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["stride"], b["padding"],
+                         b["dilation"], b["ceil_mode"], b("result1"))};
 }
 
 template <FixedString backward>
 Gradients mean_gradient(Backward& b) {
-  return {Tensor(call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["stride"], b["padding"],
-                                b["ceil_mode"], b["count_include_pad"], b["divisor_override"]))};
+  return {call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["stride"], b["padding"],
+                         b["ceil_mode"], b["count_include_pad"], b["divisor_override"])};
 }
 
 // Gradients of the gradients: both are linear in the incoming one.
@@ -150,15 +150,15 @@ Gradients max_gradient_gradient(Backward& b) {
 }
 template <FixedString forward>
 Gradients mean_gradient_gradient(Backward& b) {
-  return {Tensor(call<forward>(b.session, b.grad(), b["kernel_size"], b["stride"], b["padding"],
-                               b["ceil_mode"], b["count_include_pad"], b["divisor_override"]))};
+  return {call<forward>(b.session, b.grad(), b["kernel_size"], b["stride"], b["padding"], b["ceil_mode"],
+                        b["count_include_pad"], b["divisor_override"])};
 }
 Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
 
 template <FixedString with_indices>
 void max_body(Call& c) {
-  Results both = call<with_indices>(c.session, c["self"], c["kernel_size"], c["stride"], c["padding"],
-                                    c["dilation"], c["ceil_mode"]);
+  Results both = call_all<with_indices>(c.session, c["self"], c["kernel_size"], c["stride"], c["padding"],
+                                        c["dilation"], c["ceil_mode"]);
   c.result(both[0]);
 }
 
@@ -183,8 +183,8 @@ void max_1d_with_indices_body(Call& c) {
   pooled_sizes(c, c.tensor("self"), pool_window(c, 1));
   const Window1d w = window_1d(c);
   Results both =
-      call<"max_pool2d_with_indices">(c.session, unsqueeze(c.tensor("self"), -2), w.kernel, w.stride,
-                                      w.padding, behind(1, c.ints("dilation")), c["ceil_mode"]);
+      call_all<"max_pool2d_with_indices">(c.session, unsqueeze(c.tensor("self"), -2), w.kernel, w.stride,
+                                          w.padding, behind(1, c.ints("dilation")), c["ceil_mode"]);
   c.result(squeezed(c, both[0]));
   c.result(squeezed(c, both[1]));
 }
@@ -194,8 +194,8 @@ void max_1d_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = pooled_sizes(c, self, pool_window(c, 1));
   if (self.is_cuda() || (c.session.modes.grad && self.requires_grad())) {
-    Results both = call<"max_pool1d_with_indices">(c.session, self, c["kernel_size"], c["stride"],
-                                                   c["padding"], c["dilation"], c["ceil_mode"]);
+    Results both = call_all<"max_pool1d_with_indices">(c.session, self, c["kernel_size"], c["stride"],
+                                                       c["padding"], c["dilation"], c["ceil_mode"]);
     return c.result(both[0]);
   }
   c.result(c.session.empty(sizes, self.dtype(), self.device()));
@@ -209,153 +209,141 @@ void mean_1d_body(Call& c) {
   c.result(squeezed(c, out));
 }
 
-void add_1d(std::vector<Op>& ops) {
-  ops.push_back({.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
-                           "int[1] dilation=1, bool ceil_mode=False) -> Tensor",
-                 .summary = "maximum of each window",
-                 .meta = composite(max_1d_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,8] 3 2 1"}});
-  ops.push_back({.schema =
-                     "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
-                     "padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-                 .summary = "maximum of each window, and where it was",
-                 .meta = composite(max_1d_with_indices_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,8] 3 2 1"}});
-  ops.push_back({.schema =
-                     "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
-                     "ceil_mode=False, bool count_include_pad=True) -> Tensor",
-                 .summary = "mean of each window",
-                 .meta = composite(mean_1d_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,8] 3 2 1"}});
-}
+constexpr Op k1d[] = {
+    {.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+               "int[1] dilation=1, bool ceil_mode=False) -> Tensor",
+     .summary = "maximum of each window",
+     .meta = composite(max_1d_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,8] 3 2 1"}},
+    {.schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
+               "padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+     .summary = "maximum of each window, and where it was",
+     .meta = composite(max_1d_with_indices_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,8] 3 2 1"}},
+    {.schema = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
+               "ceil_mode=False, bool count_include_pad=True) -> Tensor",
+     .summary = "mean of each window",
+     .meta = composite(mean_1d_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,8] 3 2 1"}}};
 
 constexpr Facts kMaxFacts{.no_gradient_for = 2};
 
-void add_max(std::vector<Op>& ops) {
-  ops.push_back({.schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
-                           "int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-                 .summary = "maximum of each window",
-                 .meta = composite(max_body<"max_pool2d_with_indices">),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,8,8] 3 2 1"}});
-  ops.push_back({.schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
-                           "int[3] dilation=1, bool ceil_mode=False) -> Tensor",
-                 .summary = "maximum of each window",
-                 .meta = composite(max_body<"max_pool3d_with_indices">),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[1,2,4,4,4] 2"}});
-  Op op{.schema =
-            "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
-            "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-        .summary = "maximum of each window, and where it was",
-        .meta = max_meta<2>,
-        .kernels = {{DeviceType::cuda, pool_cuda}},
-        .derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool2d_with_indices_backward">}},
-        .flops = window_flops<2>,
-        .examples = {"f32[2,3,8,8] 3 2 1"},
-        .facts = kMaxFacts};
-  op.facts.node = "MaxPool2DWithIndicesBackward0";
-  ops.push_back(op);
-  op.schema =
-      "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
-      "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
-  op.meta = max_meta<3>;
-  op.derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool3d_with_indices_backward">}};
-  op.flops = window_flops<3>;
-  op.examples = {"f32[1,2,4,4,4] 2"};
-  op.facts.node = "MaxPool3DWithIndicesBackward0";
-  ops.push_back(op);
+constexpr Op kMax[] = {
+    {.schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+               "int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+     .summary = "maximum of each window",
+     .meta = composite(max_body<"max_pool2d_with_indices">),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3,8,8] 3 2 1"}},
+    {.schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+               "int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+     .summary = "maximum of each window",
+     .meta = composite(max_body<"max_pool3d_with_indices">),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[1,2,4,4,4] 2"}},
+    {.schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+               "int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+     .summary = "maximum of each window, and where it was",
+     .meta = max_meta<2>,
+     .kernels = {{DeviceType::cuda, pool_cuda}},
+     .derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool2d_with_indices_backward">}},
+     .flops = window_flops<2>,
+     .examples = {"f32[2,3,8,8] 3 2 1"},
+     .facts = {.node = "MaxPool2DWithIndicesBackward0", .no_gradient_for = kMaxFacts.no_gradient_for}},
+    {.schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+               "int[3] "
+               "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+     .summary = "maximum of each window, and where it was",
+     .meta = max_meta<3>,
+     .kernels = {{DeviceType::cuda, pool_cuda}},
+     .derivatives = {{{"self"}, {"self", "result1"}, max_gradient<"max_pool3d_with_indices_backward">}},
+     .flops = window_flops<3>,
+     .examples = {"f32[1,2,4,4,4] 2"},
+     .facts = {.node = "MaxPool3DWithIndicesBackward0", .no_gradient_for = kMaxFacts.no_gradient_for}},
+    {.schema = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
+               "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+     .summary = "the gradient at the maxima, else 0",
+     .meta = gradient_meta,
+     .kernels = {{DeviceType::cuda, max_2d_gradient_cuda}},
+     .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<2>},
+                     {{"self"}, {}, zeros_for_self}},
+     .flops = gradient_flops<2>,
+     .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"},
+     .facts = {.node = "MaxPool2DWithIndicesBackwardBackward0"}},
+    {.schema = "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
+               "stride, "
+               "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+     .summary = "the gradient at the maxima, else 0",
+     .meta = gradient_meta,
+     .kernels = {{DeviceType::cuda, max_3d_gradient_cuda}},
+     .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<3>},
+                     {{"self"}, {}, zeros_for_self}},
+     .flops = gradient_flops<2>,
+     .examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) (1) False i64[1,2,2,2,2]"},
+     .facts = {.node = "MaxPool3DWithIndicesBackwardBackward0"}}};
 
-  op = {.schema =
-            "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
-            "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
-        .summary = "the gradient at the maxima, else 0",
-        .meta = gradient_meta,
-        .kernels = {{DeviceType::cuda, max_2d_gradient_cuda}},
-        .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<2>},
-                        {{"self"}, {}, zeros_for_self}},
-        .flops = gradient_flops<2>,
-        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"},
-        .facts = {.node = "MaxPool2DWithIndicesBackwardBackward0"}};
-  ops.push_back(op);
-  op.schema =
-      "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
-      "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor";
-  op.kernels = {{DeviceType::cuda, max_3d_gradient_cuda}};
-  op.derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<3>}, {{"self"}, {}, zeros_for_self}};
-  op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) (1) False i64[1,2,2,2,2]"};
-  op.facts.node = "MaxPool3DWithIndicesBackwardBackward0";
-  ops.push_back(op);
-}
-
-void add_mean(std::vector<Op>& ops) {
-  Op op{.schema =
-            "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
-            "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        .summary = "mean of each window",
-        .meta = mean_meta<2>,
-        .kernels = {{DeviceType::cuda, pool_cuda}},
-        .derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool2d_backward">}},
-        .flops = window_flops<2>,
-        .examples = {"f32[2,3,8,8] 2"},
-        .facts = {.node = "AvgPool2DBackward0"}};
-  ops.push_back(op);
-  op.schema =
-      "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, "
-      "bool count_include_pad=True, int? divisor_override=None) -> Tensor";
-  op.meta = mean_meta<3>;
-  op.kernels = {{DeviceType::cuda, mean_3d_cuda}};
-  op.derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool3d_backward">}};
-  op.flops = window_flops<3>;
-  op.examples = {"f32[1,2,4,4,4] 2"};
-  op.facts.node = "AvgPool3DBackward0";
-  ops.push_back(op);
-
-  op = {.schema =
-            "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
-            "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-        .summary = "the gradient spread over each window",
-        .meta = gradient_meta,
-        .kernels = {{DeviceType::cuda, mean_2d_gradient_cuda}},
-        .derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool2d">},
-                        {{"self"}, {}, zeros_for_self}},
-        .flops = window_flops<2>,
-        .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) False True None"},
-        .facts = {.node = "AvgPool2DBackwardBackward0"}};
-  ops.push_back(op);
-  op.schema =
-      "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
-      "padding, "
-      "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
-  op.meta = row_major_gradient_meta;
-  op.kernels = {{DeviceType::cuda, mean_3d_gradient_cuda}};
-  op.derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool3d">},
-                    {{"self"}, {}, zeros_for_self}};
-  op.flops = window_flops<3>;
-  op.examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) False True None"};
-  op.facts.node = "AvgPool3DBackwardBackward0";
-  ops.push_back(op);
-}
+constexpr Op kMean[] = {
+    {.schema = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
+               "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+     .summary = "mean of each window",
+     .meta = mean_meta<2>,
+     .kernels = {{DeviceType::cuda, pool_cuda}},
+     .derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool2d_backward">}},
+     .flops = window_flops<2>,
+     .examples = {"f32[2,3,8,8] 2"},
+     .facts = {.node = "AvgPool2DBackward0"}},
+    {.schema = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
+               "ceil_mode=False, "
+               "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+     .summary = "mean of each window",
+     .meta = mean_meta<3>,
+     .kernels = {{DeviceType::cuda, mean_3d_cuda}},
+     .derivatives = {{{"self"}, {"self"}, mean_gradient<"avg_pool3d_backward">}},
+     .flops = window_flops<3>,
+     .examples = {"f32[1,2,4,4,4] 2"},
+     .facts = {.node = "AvgPool3DBackward0"}},
+    {.schema =
+         "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
+         "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+     .summary = "the gradient spread over each window",
+     .meta = gradient_meta,
+     .kernels = {{DeviceType::cuda, mean_2d_gradient_cuda}},
+     .derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool2d">},
+                     {{"self"}, {}, zeros_for_self}},
+     .flops = window_flops<2>,
+     .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) False True None"},
+     .facts = {.node = "AvgPool2DBackwardBackward0"}},
+    {.schema =
+         "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
+         "padding, "
+         "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+     .summary = "the gradient spread over each window",
+     .meta = row_major_gradient_meta,
+     .kernels = {{DeviceType::cuda, mean_3d_gradient_cuda}},
+     .derivatives = {{{"grad_output"}, {}, mean_gradient_gradient<"avg_pool3d">},
+                     {{"self"}, {}, zeros_for_self}},
+     .flops = window_flops<3>,
+     .examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) False True None"},
+     .facts = {.node = "AvgPool3DBackwardBackward0"}}};
 
 }  // namespace
 
-void add_pooling_operators(std::vector<Op>& ops) {
-  add_1d(ops);
-  add_max(ops);
-  add_mean(ops);
+Tables pooling_operators() {
+  static constexpr Records tables[] = {k1d, kMax, kMean};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -57,50 +57,40 @@ Tensor exponent_of_number_gradient(Backward& b) {
   return b.grad() * where(constant, zero, slope);
 }
 
-void add_pow(std::vector<Op>& ops) {
-  Op with_number =
-      function_of_one("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "self^exponent",
-                      promoted_with_numbers_meta,
-                      {{{"self"}, {"self"}, [](Backward& b) { return power_of_number_gradient(b); }}},
-                      {"f32[2,3] 3.0", "f32[2] 2", "i64[2] 2"});
-  with_number.facts.autocast = Autocast::fp32;
-  // In place it is called pow_.Scalar.
-  Op in_place = only_functional(with_number);
-  in_place.schema = "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)";
-  in_place.facts.autocast = Autocast::none;
-  in_place.meta = self_meta;
-  ops.push_back(only_functional(std::move(with_number)));
-  ops.push_back(std::move(in_place));
+constexpr Op kPowerOfNumber = only_functional(function_of_one(
+    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "self^exponent", promoted_with_numbers_meta,
+    {{{"self"}, {"self"}, [](Backward& b) { return power_of_number_gradient(b); }}},
+    {"f32[2,3] 3.0", "f32[2] 2", "i64[2] 2"}));
 
-  Op with_tensor = function_of_two(
-      "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", "self^exponent", promoted_meta,
-      {{{"exponent"}, {"self", "exponent", "result"}, [](Backward& b) { return exponent_gradient(b); }},
-       {{"self"}, {"self", "exponent"}, [](Backward& b) { return base_gradient(b); }}});
-  with_tensor = node_named("PowBackward1", only_functional(std::move(with_tensor)));
-  with_tensor.facts.autocast = Autocast::fp32;
-  in_place = with_tensor;
-  in_place.schema = "pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)";
-  in_place.facts.autocast = Autocast::none;
-  in_place.meta = self_meta;
-  ops.push_back(std::move(with_tensor));
-  ops.push_back(std::move(in_place));
+constexpr Op kPowerOfTensor = node_named(
+    "PowBackward1",
+    only_functional(function_of_two(
+        "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", "self^exponent", promoted_meta,
+        {{{"exponent"}, {"self", "exponent", "result"}, [](Backward& b) { return exponent_gradient(b); }},
+         {{"self"}, {"self", "exponent"}, [](Backward& b) { return base_gradient(b); }}})));
 
-  ops.push_back(node_named("PowBackward2", only_functional(function_of_two(
+// ATen/native/Pow.cpp: the base becomes a tensor on the exponent's device.
+void power_of_number_cuda(Call& c) {
+  c.allocate(0);
+  if (c.real("self") == 1) return;
+  const Tensor base = c.temporary({}, c["self"].kind() == Value::Kind::integer ? DType::i64 : DType::f64);
+}
+
+constexpr Op kPow[] = {
+    fp32_under_autocast(kPowerOfNumber),
+    in_place_as("pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)", kPowerOfNumber),
+    fp32_under_autocast(kPowerOfTensor),
+    in_place_as("pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)", kPowerOfTensor),
+    fp32_under_autocast(
+        on_cuda(power_of_number_cuda,
+                node_named("PowBackward2", only_functional(function_of_two(
                                                "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
                                                "a number to a power", promoted_with_numbers_meta,
                                                {{{"exponent"},
                                                  {"exponent", "result"},
                                                  [](Backward& b) { return exponent_of_number_gradient(b); }}},
-                                               {"2.0 f32[2,3]"}))));
-  ops.back().facts.autocast = Autocast::fp32;
-  // ATen/native/Pow.cpp: the base becomes a tensor on the exponent's device.
-  ops.back().kernels = {{DeviceType::cuda, [](Call& c) {
-                           c.allocate(0);
-                           if (c.real("self") == 1) return;
-                           const Tensor base = c.temporary(
-                               {}, c["self"].kind() == Value::Kind::integer ? DType::i64 : DType::f64);
-                         }}};
-}
+                                               {"2.0 f32[2,3]"}))))),
+};
 
 // In double precision, complex if an operand is.
 DType double_type(const Value& a, const Value& b) {
@@ -112,56 +102,54 @@ void float_power_body(Call& c) {
   const DType dtype = double_type(c["self"], c["exponent"]);
   const Tensor exponent = to(c.tensor("exponent"), dtype);
   const Tensor self = to(c.tensor("self"), dtype);
-  c.result(Tensor(call<"pow.Tensor_Tensor">(c.session, self, exponent)));
+  c.result(call<"pow.Tensor_Tensor">(c.session, self, exponent));
 }
 
-void add_float_power(std::vector<Op>& ops) {
-  ops.push_back(composite_of("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-                             "self^exponent in double precision", float_power_body, {"f32[2,3] f32[3]"}));
-  ops.push_back(composite_of("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-                             "self^exponent in double precision",
-                             [](Call& c) {
-                               const DType dtype = double_type(c["self"], c["exponent"]);
-                               c.result(pow(to(c.tensor("self"), dtype), c["exponent"]));
-                             },
-                             {"f32[2,3] 2"}));
-  ops.push_back(composite_of("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
-                             "self^exponent in double precision",
-                             [](Call& c) {
-                               const DType dtype = double_type(c["self"], c["exponent"]);
-                               const Value base = is_complex(dtype) ? c["self"] : Value(c.real("self"));
-                               const Tensor exponent = to(c.tensor("exponent"), dtype);
-                               c.result(Tensor(call<"pow.Scalar">(c.session, base, exponent)));
-                             },
-                             {"2 f32[2,3]"}));
-}
+constexpr Op kFloatPower[] = {
+    composite_of("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+                 "self^exponent in double precision", float_power_body, {"f32[2,3] f32[3]"}),
+    composite_of("float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+                 "self^exponent in double precision",
+                 [](Call& c) {
+                   const DType dtype = double_type(c["self"], c["exponent"]);
+                   c.result(pow(to(c.tensor("self"), dtype), c["exponent"]));
+                 },
+                 {"f32[2,3] 2"}),
+    composite_of("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+                 "self^exponent in double precision",
+                 [](Call& c) {
+                   const DType dtype = double_type(c["self"], c["exponent"]);
+                   const Value base = is_complex(dtype) ? c["self"] : Value(c.real("self"));
+                   const Tensor exponent = to(c.tensor("exponent"), dtype);
+                   c.result(call<"pow.Scalar">(c.session, base, exponent));
+                 },
+                 {"2 f32[2,3]"})};
 
 // --- exponentials and logarithms of two
 
-void add_log_sums(std::vector<Op>& ops) {
-  ops.push_back(only_functional(
-      function_of_two("logaddexp(Tensor self, Tensor other) -> Tensor", "ln(e^self + e^other)", promoted_meta,
-                      {{{"other"},
-                        {"self", "other"},
-                        [](Backward& b) { return b.grad() / (1 + exp(b("self") - b("other"))); }},
-                       {{"self"}, {"self", "other"}, [](Backward& b) {
-                          return b.grad() / (1 + exp(b("other") - b("self")));
-                        }}})));
-  ops.push_back(only_functional(function_of_two(
-      "logaddexp2(Tensor self, Tensor other) -> Tensor", "log₂(2^self + 2^other)", promoted_meta,
-      {{{"other"},
-        {"self", "other"},
-        [](Backward& b) {
-          const Tensor difference = b("self") - b("other");
-          const Tensor power = call<"pow.Scalar">(b.session, 2, difference);
-          return b.grad() / (1 + power);
-        }},
-       {{"self"}, {"self", "other"}, [](Backward& b) {
-          const Tensor difference = b("other") - b("self");
-          const Tensor power = call<"pow.Scalar">(b.session, 2, difference);
-          return b.grad() / (1 + power);
-        }}})));
-}
+constexpr Op kLogSums[] = {
+    only_functional(function_of_two(
+        "logaddexp(Tensor self, Tensor other) -> Tensor", "ln(e^self + e^other)", promoted_meta,
+        {{{"other"},
+          {"self", "other"},
+          [](Backward& b) { return b.grad() / (1 + exp(b("self") - b("other"))); }},
+         {{"self"},
+          {"self", "other"},
+          [](Backward& b) { return b.grad() / (1 + exp(b("other") - b("self"))); }}})),
+    only_functional(function_of_two("logaddexp2(Tensor self, Tensor other) -> Tensor",
+                                    "log₂(2^self + 2^other)", promoted_meta,
+                                    {{{"other"},
+                                      {"self", "other"},
+                                      [](Backward& b) {
+                                        const Tensor difference = b("self") - b("other");
+                                        const Tensor power = call<"pow.Scalar">(b.session, 2, difference);
+                                        return b.grad() / (1 + power);
+                                      }},
+                                     {{"self"}, {"self", "other"}, [](Backward& b) {
+                                        const Tensor difference = b("other") - b("self");
+                                        const Tensor power = call<"pow.Scalar">(b.session, 2, difference);
+                                        return b.grad() / (1 + power);
+                                      }}}))};
 
 // x·log(y) is 0 where x is 0, and so is its slope.
 template <FixedString name>
@@ -179,40 +167,39 @@ Tensor first_factor_of_number_gradient(Backward& b, double border) {
   return masked_fill(product, eq(b("self"), 0.0), 0.0);
 }
 
-void add_xlogy(std::vector<Op>& ops) {
-  ops.push_back(function_of_two(
-      "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", "self · ln other", promoted_floating_meta,
-      {{{"other"}, {"self", "other"}, [](Backward& b) { return b.grad() * b("self") / b("other"); }},
-       {{"self"}, {"self", "other"}, [](Backward& b) {
-          return first_factor_gradient<"xlogy.Tensor">(b, 0.0);
-        }}}));
-  ops.push_back(node_named(
-      "XlogyBackward1",
-      only_functional(function_of_two(
-          "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", "self · ln other", promoted_floating_meta,
-          {{{"other"}, {"other"}, [](Backward& b) { return b.grad() * b["self"] / b("other"); }}},
-          {"2 f32[2,3]"}))));
-  ops.push_back(node_named(
-      "XlogyBackward2",
-      function_of_two(
-          "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "self · ln other",
-          promoted_floating_meta,
-          {{{"self"},
-            {"self"},
-            [](Backward& b) { return first_factor_of_number_gradient<"xlogy.Scalar_Other">(b, 0.0); }}},
-          {"f32[2,3] 2"})));
-  ops.push_back(only_functional(function_of_two("special_xlog1py(Tensor self, Tensor other) -> Tensor",
-                                                "self · ln(1 + other)", promoted_floating_meta,
-                                                {{{"other"},
-                                                  {"self", "other"},
-                                                  [](Backward& b) {
-                                                    const Tensor shifted = b("other") + 1;
-                                                    return b.grad() * b("self") / shifted;
-                                                  }},
-                                                 {{"self"}, {"self", "other"}, [](Backward& b) {
-                                                    return first_factor_gradient<"special_xlog1py">(b, -1.0);
-                                                  }}})));
-}
+constexpr Op kXlogy[] = {
+    function_of_two(
+        "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", "self · ln other", promoted_floating_meta,
+        {{{"other"}, {"self", "other"}, [](Backward& b) { return b.grad() * b("self") / b("other"); }},
+         {{"self"},
+          {"self", "other"},
+          [](Backward& b) { return first_factor_gradient<"xlogy.Tensor">(b, 0.0); }}}),
+    node_named("XlogyBackward1",
+               only_functional(function_of_two(
+                   "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", "self · ln other",
+                   promoted_floating_meta,
+                   {{{"other"}, {"other"}, [](Backward& b) { return b.grad() * b["self"] / b("other"); }}},
+                   {"2 f32[2,3]"}))),
+    node_named("XlogyBackward2",
+               function_of_two("xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "self · ln other",
+                               promoted_floating_meta,
+                               {{{"self"},
+                                 {"self"},
+                                 [](Backward& b) {
+                                   return first_factor_of_number_gradient<"xlogy.Scalar_Other">(b, 0.0);
+                                 }}},
+                               {"f32[2,3] 2"})),
+    only_functional(function_of_two("special_xlog1py(Tensor self, Tensor other) -> Tensor",
+                                    "self · ln(1 + other)", promoted_floating_meta,
+                                    {{{"other"},
+                                      {"self", "other"},
+                                      [](Backward& b) {
+                                        const Tensor shifted = b("other") + 1;
+                                        return b.grad() * b("self") / shifted;
+                                      }},
+                                     {{"self"}, {"self", "other"}, [](Backward& b) {
+                                        return first_factor_gradient<"special_xlog1py">(b, -1.0);
+                                      }}}))};
 
 // ldexp multiplies by a power of two that it makes first.
 void ldexp_kernel(Call& c) {
@@ -230,30 +217,23 @@ void ldexp_meta(Call& c) {
   elementwise(c, {&self, &other}, dtype);
 }
 
-void add_ldexp(std::vector<Op>& ops) {
-  ops.push_back(function_of_two(
-      "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
-      {{{"other"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * std::numbers::ln2; }},
-       {{"self"}, {"other"}, [](Backward& b) {
-          return b.grad() * Tensor(call<"pow.Scalar">(b.session, 2, b("other")));
-        }}}));
-  ops.back().kernels = {{DeviceType::cuda, ldexp_kernel}};
-  // In place it is called ldexp_, without an overload.
-  Op in_place = only_functional(ops.back());
-  ops.back().facts.in_place_too = false;
-  in_place.schema = "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)";
-  in_place.meta = self_meta;
-  ops.push_back(std::move(in_place));
-}
+constexpr Op kLdexpOfTensor = on_cuda(
+    ldexp_kernel,
+    only_functional(function_of_two(
+        "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
+        {{{"other"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * std::numbers::ln2; }},
+         {{"self"}, {"other"}, [](Backward& b) {
+            return b.grad() * call<"pow.Scalar">(b.session, 2, b("other"));
+          }}})));
+
+constexpr Op kLdexp[] = {kLdexpOfTensor,
+                         in_place_as("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", kLdexpOfTensor)};
 
 }  // namespace
 
-void add_power_operators(std::vector<Op>& ops) {
-  add_pow(ops);
-  add_float_power(ops);
-  add_log_sums(ops);
-  add_xlogy(ops);
-  add_ldexp(ops);
+Tables power_operators() {
+  static constexpr Records tables[] = {kPow, kFloatPower, kLogSums, kXlogy, kLdexp};
+  return tables;
 }
 
 }  // namespace metaprof

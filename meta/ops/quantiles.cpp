@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -30,7 +30,7 @@ Tensor sorted_values(Call& c, const Tensor& self) {
   } else if (const int64_t dim = wrap_dim(c.integer("dim"), self.dim()); dim != self.dim() - 1) {
     input = transpose(unsqueeze(self, -1), dim, -1);
   }
-  return call<"sort">(c.session, input)[0];
+  return call_all<"sort">(c.session, input)[0];
 }
 
 // Between 0 and the last element that is a number.
@@ -53,7 +53,7 @@ Tensor ranks_of_all(Call& c, const Tensor& sorted, const Tensor& q) {
   {
     const Tensor rank = q * last, undefined = isnan(sorted);
     const Tensor any = call<"any.dim">(c.session, undefined, -1, true);
-    both = call<"broadcast_tensors">(c.session, Value::Tensors{rank, any}).tensors();
+    both = call_all<"broadcast_tensors">(c.session, Value::Tensors{rank, any}).tensors();
   }
   return masked_fill(both[0], both[1], last);
 }
@@ -110,26 +110,26 @@ void quantile_number_body(Call& c) {
 
 }  // namespace
 
-void add_quantile_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables quantile_operators() {
+  static constexpr Op kQuantile[] = {
       composite_of("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
                    "interpolation=\"linear\") -> Tensor",
                    "below these values lie shares q of all", quantile_body<false>,
-                   {"f32[3,5] f32[2]", "f32[3,5] f32[2] 0 True \"lower\""}));
-  ops.push_back(
+                   {"f32[3,5] f32[2]", "f32[3,5] f32[2] 0 True \"lower\""}),
       composite_of("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
                    "str interpolation=\"linear\") -> Tensor",
                    "below this value lies a share q of all", quantile_number_body<false>,
-                   {"f32[3,5] 0.5", "f32[3,5] 0.5 1 False \"nearest\""}));
-  ops.push_back(composite_of(
-      "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
-      "interpolation=\"linear\") -> Tensor",
-      "below these values lie shares q of all numbers", quantile_body<true>, {"f32[3,5] f32[2] 0"}));
-  ops.push_back(
+                   {"f32[3,5] 0.5", "f32[3,5] 0.5 1 False \"nearest\""}),
+      composite_of("nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+                   "interpolation=\"linear\") -> Tensor",
+                   "below these values lie shares q of all numbers", quantile_body<true>,
+                   {"f32[3,5] f32[2] 0"}),
       composite_of("nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
                    "str interpolation=\"linear\") -> Tensor",
                    "below this value lies a share q of all numbers", quantile_number_body<true>,
-                   {"f32[3,5] 0.5 1", "f32[3,5] 0.5 1 True \"midpoint\""}));
+                   {"f32[3,5] 0.5 1", "f32[3,5] 0.5 1 True \"midpoint\""})};
+  static constexpr Records tables[] = {kQuantile};
+  return tables;
 }
 
 }  // namespace metaprof

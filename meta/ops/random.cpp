@@ -7,7 +7,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/cub.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/sorting.h"
 
@@ -37,7 +37,7 @@ void like_meta(Call& c) {
   }
 }
 
-Op factory(std::string_view schema, void (*meta)(Call&), std::string_view example) {
+constexpr Op factory(std::string_view schema, void (*meta)(Call&), std::string_view example) {
   return {.schema = schema,
           .summary = "random numbers",
           .meta = meta,
@@ -65,57 +65,52 @@ void randperm_cuda(Call& c) {
       cub_sort_bytes(c.profile(), n, element_size(key), result, std::min<int64_t>(64, int64_t(bits))));
 }
 
-void add_factories(std::vector<Op>& ops) {
-  ops.push_back(
-      factory("rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-              "bool? pin_memory=None) -> Tensor",
-              sizes_meta, "(2 3)"));
-  ops.push_back(
-      factory("randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-              "device=None, bool? pin_memory=None) -> Tensor",
-              sizes_meta, "(2 3)"));
-  ops.push_back(
-      factory("randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
-              "Device? device=None, bool? pin_memory=None) -> Tensor",
-              sizes_meta, "10 (2 3)"));
-  ops.push_back(
-      factory("randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-              sizes_meta, "1 10 (2 3)"));
-  ops.push_back(
-      factory("rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-              like_meta, "f32[2,3]"));
-  ops.push_back(
-      factory("randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-              like_meta, "f32[2,3]"));
-  ops.push_back(
-      factory("randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, "
-              "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-              like_meta, "f32[2,3] 10"));
-  ops.push_back(
-      factory("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, "
-              "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-              "memory_format=None) -> Tensor",
-              like_meta, "f32[2,3] 1 10"));
-  Op permutation = factory(
-      "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
-      "pin_memory=None) -> Tensor",
-      [](Call& c) {
-        const Device device = c.given("device") ? c["device"].device() : c.session.profile.device();
-        c.output(Sizes{c.integer("n")}, Sizes{1}, c.dtype("dtype", DType::i64), device);
-      },
-      "5");
-  permutation.kernels = {{DeviceType::cuda, randperm_cuda}};
-  ops.push_back(std::move(permutation));
+constexpr Op permutation(std::string_view schema, void (*meta)(Call&), std::string_view example) {
+  Op op = factory(schema, meta, example);
+  op.kernels = {{DeviceType::cuda, randperm_cuda}};
+  return op;
 }
+
+constexpr Op kFactories[] = {
+    factory("rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+            "bool? pin_memory=None) -> Tensor",
+            sizes_meta, "(2 3)"),
+    factory("randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None) -> Tensor",
+            sizes_meta, "(2 3)"),
+    factory("randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
+            "Device? device=None, bool? pin_memory=None) -> Tensor",
+            sizes_meta, "10 (2 3)"),
+    factory("randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+            sizes_meta, "1 10 (2 3)"),
+    factory("rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+            like_meta, "f32[2,3]"),
+    factory("randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+            like_meta, "f32[2,3]"),
+    factory("randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, "
+            "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+            like_meta, "f32[2,3] 10"),
+    factory("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, "
+            "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
+            "memory_format=None) -> Tensor",
+            like_meta, "f32[2,3] 1 10"),
+    permutation(
+        "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
+        "pin_memory=None) -> Tensor",
+        [](Call& c) {
+          const Device device = c.given("device") ? c["device"].device() : c.session.profile.device();
+          c.output(Sizes{c.integer("n")}, Sizes{1}, c.dtype("dtype", DType::i64), device);
+        },
+        "5")};
 
 // --- fills: what self was does not matter, so its gradient is 0
 
 Gradients zeros_backward(Backward& b) { return {zeros_like(b.grad())}; }
 
-Op fill(std::string_view schema, std::string_view node, std::string_view example) {
+constexpr Op fill(std::string_view schema, std::string_view node, std::string_view example) {
   return {.schema = schema,
           .summary = "self := random numbers",
           .meta = [](Call& c) { c.result(c.tensor("self")); },
@@ -126,84 +121,74 @@ Op fill(std::string_view schema, std::string_view node, std::string_view example
           .facts = {.node = node, .random = true}};
 }
 
-void add_fills(std::vector<Op>& ops) {
-  ops.push_back(
-      fill("uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> "
-           "Tensor(a!)",
-           "UniformBackward0", "f32[2,3]"));
-  ops.push_back(
-      fill("normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> "
-           "Tensor(a!)",
-           "NormalBackward0", "f32[2,3]"));
-  ops.push_back(
-      fill("exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)",
-           "ExponentialBackward0", "f32[2,3]"));
-  ops.push_back(fill("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)",
-                     "GeometricBackward0", "f32[2,3] 0.5"));
-  ops.push_back(
-      fill("cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, Generator? generator=None) -> "
-           "Tensor(a!)",
-           "CauchyBackward0", "f32[2,3]"));
-  ops.push_back(
-      fill("log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None) -> "
-           "Tensor(a!)",
-           "LogNormalBackward0", "f32[2,3]"));
-  ops.push_back(
-      fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> "
-           "Tensor(a!)",
-           "RandomBackward0", "f32[2,3] 0 10"));
-  ops.push_back(fill("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)",
-                     "RandomBackward1", "f32[2,3] 10"));
-  ops.push_back(fill("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)",
-                     "RandomBackward2", "f32[2,3]"));
-  ops.push_back(
-      fill("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
-           "BernoulliBackward2", "f32[2,3]"));
-}
+constexpr Op kFills[] = {
+    fill("uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> "
+         "Tensor(a!)",
+         "UniformBackward0", "f32[2,3]"),
+    fill("normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> "
+         "Tensor(a!)",
+         "NormalBackward0", "f32[2,3]"),
+    fill("exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)",
+         "ExponentialBackward0", "f32[2,3]"),
+    fill("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)",
+         "GeometricBackward0", "f32[2,3] 0.5"),
+    fill("cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, Generator? generator=None) -> "
+         "Tensor(a!)",
+         "CauchyBackward0", "f32[2,3]"),
+    fill("log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None) -> "
+         "Tensor(a!)",
+         "LogNormalBackward0", "f32[2,3]"),
+    fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> "
+         "Tensor(a!)",
+         "RandomBackward0", "f32[2,3] 0 10"),
+    fill("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", "RandomBackward1",
+         "f32[2,3] 10"),
+    fill("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", "RandomBackward2",
+         "f32[2,3]"),
+    fill("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
+         "BernoulliBackward2", "f32[2,3]")};
 
 // --- samples
 
-void add_bernoulli(std::vector<Op>& ops) {
-  ops.push_back({.schema = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-                 .summary = "1 with the probabilities self, else 0",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       c.output(self.sizes(), self.dtype());
-                     },
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, zeros_backward}},
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3]"},
-                 .facts = kRandom});
-  ops.push_back({.schema = "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-                 .summary = "1 with probability p, else 0",
-                 .meta = composite([](Call& c) {
-                   const Tensor out = call<"empty_like">(c.session, c["self"]);
-                   c.result(Tensor(call<"bernoulli_.float">(c.session, out, c["p"])));
-                 }),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3] 0.5"},
-                 .facts = kRandom});
-  ops.push_back(
-      {.schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> "
-                 "Tensor(a!)",
-       .summary = "self := 1 with the probabilities p, else 0",
-       .meta = [](Call& c) { c.result(c.tensor("self")); },
-       .kernels = {},
-       .derivatives = {{{"p"},
-                        {},
-                        [](Backward& b) -> Gradients {
-                          const TensorImpl& p = *b.shape("p");
-                          return {Tensor(call<"zeros">(b.session, p.sizes, p.dtype, Value(), p.device))};
-                        }},
-                       {{"self"}, {}, zeros_backward}},
-       .flops = elementwise_flops<1>,
-       .examples = {"f32[2,3] f32[2,3]"},
-       .facts = {.node = "BernoulliBackward1", .random = true}});
-}
+constexpr Op kBernoulli[] = {
+    {.schema = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+     .summary = "1 with the probabilities self, else 0",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           c.output(self.sizes(), self.dtype());
+         },
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, zeros_backward}},
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3]"},
+     .facts = kRandom},
+    {.schema = "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+     .summary = "1 with probability p, else 0",
+     .meta = composite([](Call& c) {
+       const Tensor out = call<"empty_like">(c.session, c["self"]);
+       c.result(call<"bernoulli_.float">(c.session, out, c["p"]));
+     }),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3] 0.5"},
+     .facts = kRandom},
+    {.schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> "
+               "Tensor(a!)",
+     .summary = "self := 1 with the probabilities p, else 0",
+     .meta = [](Call& c) { c.result(c.tensor("self")); },
+     .kernels = {},
+     .derivatives = {{{"p"},
+                      {},
+                      [](Backward& b) -> Gradients {
+                        const TensorImpl& p = *b.shape("p");
+                        return {call<"zeros">(b.session, p.sizes, p.dtype, Value(), p.device)};
+                      }},
+                     {{"self"}, {}, zeros_backward}},
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] f32[2,3]"},
+     .facts = {.node = "BernoulliBackward1", .random = true}}};
 
 Tensor zeros_of_shape(Backward& b, const TensorImpl& shape) {
   return call<"zeros">(b.session, shape.sizes, b.grad().dtype(), Value(), shape.device);
@@ -212,62 +197,58 @@ Tensor zeros_of_shape(Backward& b, const TensorImpl& shape) {
 Gradients normal_mean_backward(Backward& b) { return {zeros_of_shape(b, *b.shape("mean"))}; }
 Gradients normal_std_backward(Backward& b) { return {zeros_of_shape(b, *b.shape("std"))}; }
 
-void add_normal(std::vector<Op>& ops) {
-  ops.push_back(
-      factory("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
-              "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-              "pin_memory=None) -> Tensor",
-              sizes_meta, "0.0 1.0 (2 3)"));
-  ops.push_back({.schema = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> "
-                           "Tensor",
-                 .summary = "normally distributed around mean",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& mean = c.tensor("mean");
-                       c.output(mean.sizes(), mean.dtype());
-                     },
-                 .kernels = {{DeviceType::cuda,
-                              [](Call& c) {  // the deviation's sizes are those of a tensor
-                                c.allocate(0);
-                                const Tensor deviations =
-                                    c.temporary(c.tensor("mean").sizes(), c.tensor("mean").dtype());
-                              }}},
-                 .derivatives = {{{"mean"}, {}, normal_mean_backward}},
-                 .flops = elementwise_flops<1>,
-                 .examples = {"f32[2,3] 1.0"},
-                 .facts = {.node = "NormalBackward1", .random = true}});
-  ops.push_back(
-      {.schema = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
-       .summary = "normally distributed with deviations std",
-       .meta =
-           [](Call& c) {
-             const Tensor& std = c.tensor("std");
-             c.output(std.sizes(), std.dtype());
-           },
-       .kernels = {{DeviceType::cuda,
-                    [](Call& c) {  // the mean as a tensor
-                      c.allocate(0);
-                      const Tensor mean = c.temporary({}, c.tensor("std").dtype());
-                    }}},
-       .derivatives = {{{"std"}, {}, normal_std_backward}},
-       .flops = elementwise_flops<2>,
-       .examples = {"0.0 f32[2,3]"},
-       .facts = {.node = "NormalBackward2", .random = true}});
-  ops.push_back({.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> "
-                           "Tensor",
-                 .summary = "normally distributed around mean with deviations std",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor &mean = c.tensor("mean"), &std = c.tensor("std");
-                       const Tensor* operands[] = {&mean, &std};
-                       c.output(broadcast_all(c, operands), mean.dtype());
-                     },
-                 .kernels = {},
-                 .derivatives = {{{"mean"}, {}, normal_mean_backward}, {{"std"}, {}, normal_std_backward}},
-                 .flops = elementwise_flops<2>,
-                 .examples = {"f32[2,3] f32[2,3]"},
-                 .facts = {.node = "NormalBackward3", .random = true}});
-}
+constexpr Op kNormal[] = {
+    factory("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
+            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
+            sizes_meta, "0.0 1.0 (2 3)"),
+    {.schema = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> "
+               "Tensor",
+     .summary = "normally distributed around mean",
+     .meta =
+         [](Call& c) {
+           const Tensor& mean = c.tensor("mean");
+           c.output(mean.sizes(), mean.dtype());
+         },
+     .kernels = {{DeviceType::cuda,
+                  [](Call& c) {  // the deviation's sizes are those of a tensor
+                    c.allocate(0);
+                    const Tensor deviations = c.temporary(c.tensor("mean").sizes(), c.tensor("mean").dtype());
+                  }}},
+     .derivatives = {{{"mean"}, {}, normal_mean_backward}},
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] 1.0"},
+     .facts = {.node = "NormalBackward1", .random = true}},
+    {.schema = "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+     .summary = "normally distributed with deviations std",
+     .meta =
+         [](Call& c) {
+           const Tensor& std = c.tensor("std");
+           c.output(std.sizes(), std.dtype());
+         },
+     .kernels = {{DeviceType::cuda,
+                  [](Call& c) {  // the mean as a tensor
+                    c.allocate(0);
+                    const Tensor mean = c.temporary({}, c.tensor("std").dtype());
+                  }}},
+     .derivatives = {{{"std"}, {}, normal_std_backward}},
+     .flops = elementwise_flops<2>,
+     .examples = {"0.0 f32[2,3]"},
+     .facts = {.node = "NormalBackward2", .random = true}},
+    {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> "
+               "Tensor",
+     .summary = "normally distributed around mean with deviations std",
+     .meta =
+         [](Call& c) {
+           const Tensor &mean = c.tensor("mean"), &std = c.tensor("std");
+           const Tensor* operands[] = {&mean, &std};
+           c.output(broadcast_all(c, operands), mean.dtype());
+         },
+     .kernels = {},
+     .derivatives = {{{"mean"}, {}, normal_mean_backward}, {{"std"}, {}, normal_std_backward}},
+     .flops = elementwise_flops<2>,
+     .examples = {"f32[2,3] f32[2,3]"},
+     .facts = {.node = "NormalBackward3", .random = true}}};
 
 // --- multinomial (aten/src/ATen/native/Distributions.cpp, cuda/MultinomialKernel.cu)
 
@@ -294,10 +275,10 @@ void sample_without_replacement(Call& c, const Tensor& self, int64_t samples) {
   Tensor nothing;
   if (self.dim() == 1) {
     const Tensor total = sum(self);
-    nothing = eq_number(total, 0);
+    nothing = eq(total, 0);
   } else {
     const Tensor totals = sum(self, Sizes{1}, false);
-    const Tensor empty = eq_number(totals, 0);
+    const Tensor empty = eq(totals, 0);
     nothing = call<"any">(s, empty);
   }
   { const Tensor something = call<"bitwise_not">(s, nothing); }
@@ -329,21 +310,19 @@ void multinomial_kernel(Call& c) {
 
 }  // namespace
 
-void add_random_operators(std::vector<Op>& ops) {
-  add_factories(ops);
-  add_fills(ops);
-  add_bernoulli(ops);
-  add_normal(ops);
-  ops.push_back({.schema =
-                     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? "
-                     "generator=None) -> Tensor",
-                 .summary = "places drawn with the probabilities self",
-                 .meta = multinomial_meta,
-                 .kernels = {{DeviceType::cuda, multinomial_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[2,5] 3"},
-                 .facts = kRandom});
+Tables random_operators() {
+  static constexpr Op records[] = {
+      {.schema = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? "
+                 "generator=None) -> Tensor",
+       .summary = "places drawn with the probabilities self",
+       .meta = multinomial_meta,
+       .kernels = {{DeviceType::cuda, multinomial_kernel}},
+       .derivatives = not_differentiable,
+       .flops = input_flops,
+       .examples = {"f32[2,5] 3"},
+       .facts = kRandom}};
+  static constexpr Records tables[] = {kFactories, kFills, kBernoulli, kNormal, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -7,7 +7,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/library.h"
 
@@ -22,13 +22,12 @@ struct CellWeights {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return call<"linear">(session_of(x), x, weight, bias);
 }
-Tensor matmul(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
 Tensor stack(const Value::Tensors& list) { return call<"stack">(session_of(list[0]), Value(list), 0); }
 Value::Tensors unbind(const Tensor& tensor) {
-  return call<"unbind.int">(session_of(tensor), tensor, 0).tensors();
+  return call_all<"unbind.int">(session_of(tensor), tensor, 0).tensors();
 }
 Value::Tensors chunks(const Tensor& tensor, int count) {
-  return call<"unsafe_chunk">(session_of(tensor), tensor, count, 1).tensors();
+  return call_all<"unsafe_chunk">(session_of(tensor), tensor, count, 1).tensors();
 }
 template <FixedString name>
 void change(const Tensor& self) {
@@ -114,9 +113,9 @@ void by_cudnn(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
   const Tensor buffer = flat_buffer(shape, layers);
   const Tensor state = dropout_state(c, a.train && a.dropout > 0);
   const int64_t per_layer = int64_t(c.tensors("params").size() / layers.size());
-  Results all = call<"_cudnn_rnn">(c.session, a.input, c["params"], per_layer, buffer, a.hx, a.cx,
-                                   int64_t(a.mode), shape.hidden, shape.projected, a.layers, a.batch_first,
-                                   a.dropout, a.train, a.bidirectional, Sizes{}, state);
+  Results all = call_all<"_cudnn_rnn">(c.session, a.input, c["params"], per_layer, buffer, a.hx, a.cx,
+                                       int64_t(a.mode), shape.hidden, shape.projected, a.layers,
+                                       a.batch_first, a.dropout, a.train, a.bidirectional, Sizes{}, state);
   c.result(std::move(all.list()[0]));
   c.result(std::move(all.list()[1]));
   if (a.mode == RecurrentMode::lstm) c.result(std::move(all.list()[2]));
@@ -137,7 +136,8 @@ State lstm_cell(const Tensor& input, const State& state, const CellWeights& w, b
   Session& s = session_of(input);
   if (input.is_cuda()) {
     const Tensor igates = matmul(input, t(w.input)), hgates = matmul(state.hidden, t(w.hidden));
-    Results all = call<"_thnn_fused_lstm_cell">(s, igates, hgates, state.cell, w.input_bias, w.hidden_bias);
+    Results all =
+        call_all<"_thnn_fused_lstm_cell">(s, igates, hgates, state.cell, w.input_bias, w.hidden_bias);
     return {projected(w, all[0]), all[1]};
   }
   const Tensor gates = linear(state.hidden, w.hidden, w.hidden_bias);
@@ -149,14 +149,14 @@ State lstm_cell(const Tensor& input, const State& state, const CellWeights& w, b
   change<"sigmoid_">(parts[3]);
   const Tensor cell = parts[1] * state.cell;
   add_to(cell, parts[0] * parts[2]);
-  return {projected(w, parts[3] * Tensor(call<"tanh">(s, cell))), cell};
+  return {projected(w, parts[3] * call<"tanh">(s, cell)), cell};
 }
 
 State gru_cell(const Tensor& input, const State& state, const CellWeights& w, bool multiplied) {
   Session& s = session_of(input);
   if (input.is_cuda()) {
     const Tensor igates = matmul(input, t(w.input)), hgates = matmul(state.hidden, t(w.hidden));
-    return {call<"_thnn_fused_gru_cell">(s, igates, hgates, state.hidden, w.input_bias, w.hidden_bias)[0],
+    return {call_all<"_thnn_fused_gru_cell">(s, igates, hgates, state.hidden, w.input_bias, w.hidden_bias)[0],
             {}};
   }
   const Value::Tensors in = chunks(multiplied ? input : linear(input, w.input, w.input_bias), 3);
@@ -211,7 +211,7 @@ LayerResult run_layer(Cell cell, const Tensor& input, const State& first, const 
 LayerResult run_mkldnn(const Call& c, const Arguments& a, const Tensor& input, const State& first,
                        const CellWeights& w, bool reverse) {
   const Tensor none = w.input_bias.defined() ? Tensor() : zeros_like(select(w.input, 1, 0));
-  Results all = call<"mkldnn_rnn_layer">(
+  Results all = call_all<"mkldnn_rnn_layer">(
       c.session, input, w.input, w.hidden, w.input_bias.defined() ? w.input_bias : none,
       w.input_bias.defined() ? w.hidden_bias : none, first.hidden, first.cell, reverse, Sizes{},
       int64_t(a.mode), first.hidden.size(-1), a.layers, a.biases, a.bidirectional, a.batch_first, a.train);
@@ -245,15 +245,14 @@ void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
       last_hidden.push_back(result.last.hidden);
       if (result.last.cell.defined()) last_cell.push_back(result.last.cell);
     }
-    input = outputs.size() == 1 ? outputs[0] : Tensor(call<"cat">(c.session, Value(outputs), -1));
+    input = outputs.size() == 1 ? outputs[0] : call<"cat">(c.session, Value(outputs), -1);
     if (a.dropout > 0 && a.train && layer + 1 < size_t(a.layers))
       input = call<"dropout">(c.session, input, a.dropout, true);
   }
   const Tensor hy = stack(last_hidden);
   const Tensor cy = last_cell.empty() ? Tensor() : stack(last_cell);
   // What oneDNN made is kept for backward: it is not transposed in place (recorded: shapes/rnn on the host).
-  if (a.batch_first)
-    input = mkldnn ? transpose(input, 0, 1) : Tensor(call<"transpose_">(c.session, input, 0, 1));
+  if (a.batch_first) input = mkldnn ? transpose(input, 0, 1) : call<"transpose_">(c.session, input, 0, 1);
   c.result(input);
   c.result(hy);
   if (a.mode == RecurrentMode::lstm) c.result(cy);
@@ -287,62 +286,66 @@ void cell_body(Call& c) {
   c.result(cell(c.tensor("input"), {c.tensor("hx"), {}}, cell_weights(c), false).hidden);
 }
 
-void add_sequences(std::vector<Op>& ops) {
-  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
-                 std::string_view example) { ops.push_back(composite_of(schema, summary, body, {example})); };
-  add("lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
-      "dropout, bool "
-      "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
-      "long short-term memory over a sequence", recurrent_body<RecurrentMode::lstm, lstm_cell>,
-      "f32[5,2,3] (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 0.0 True False False");
-  add("gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
-      "bool train, "
-      "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-      "gated recurrent units over a sequence", recurrent_body<RecurrentMode::gru, gru_cell>,
-      "f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False");
-  add("rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
-      "dropout, bool "
-      "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-      "tanh units over a sequence", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
-      "f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False");
-  add("rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
-      "dropout, bool "
-      "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-      "relu units over a sequence", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
-      "f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False");
+constexpr Op kSequences[] = {
+    composite_of(
+        "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool "
+        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+        "long short-term memory over a sequence", recurrent_body<RecurrentMode::lstm, lstm_cell>,
+        {"f32[5,2,3] (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 0.0 True False "
+         "False"}),
+    composite_of(
+        "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+        "bool train, "
+        "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+        "gated recurrent units over a sequence", recurrent_body<RecurrentMode::gru, gru_cell>,
+        {"f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False"}),
+    composite_of(
+        "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool "
+        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+        "tanh units over a sequence", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
+        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"}),
+    composite_of(
+        "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool "
+        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+        "relu units over a sequence", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
+        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"})};
+
+constexpr Op step_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
+                     std::string_view example) {
+  return composite_of(schema, summary, body, {example}, {.autocast = Autocast::lower_precision});
 }
 
-void add_cells(std::vector<Op>& ops) {
-  auto add = [&](std::string_view schema, std::string_view summary, void (*body)(Call&),
-                 std::string_view example) {
-    ops.push_back(composite_of(schema, summary, body, {example}, {.autocast = Autocast::lower_precision}));
-  };
-  add("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
-      "-> "
-      "(Tensor, Tensor)",
-      "one step of long short-term memory", lstm_cell_body,
-      "f32[2,3] (f32[2,4] f32[2,4]) f32[16,3] f32[16,4] f32[16] f32[16]");
-  add("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
-      "Tensor",
-      "one step of gated recurrent units", cell_body<gru_cell>,
-      "f32[2,3] f32[2,4] f32[12,3] f32[12,4] f32[12] f32[12]");
-  add("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
-      "b_hh=None) -> "
-      "Tensor",
-      "one step of tanh units", cell_body<simple_cell<"tanh">>,
-      "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]");
-  add("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
-      "b_hh=None) -> "
-      "Tensor",
-      "one step of relu units", cell_body<simple_cell<"relu">>,
-      "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]");
-}
+constexpr Op kCells[] = {
+    step_of("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+            "b_hh=None) "
+            "-> "
+            "(Tensor, Tensor)",
+            "one step of long short-term memory", lstm_cell_body,
+            "f32[2,3] (f32[2,4] f32[2,4]) f32[16,3] f32[16,4] f32[16] f32[16]"),
+    step_of("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+            "b_hh=None) -> "
+            "Tensor",
+            "one step of gated recurrent units", cell_body<gru_cell>,
+            "f32[2,3] f32[2,4] f32[12,3] f32[12,4] f32[12] f32[12]"),
+    step_of("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+            "b_hh=None) -> "
+            "Tensor",
+            "one step of tanh units", cell_body<simple_cell<"tanh">>,
+            "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]"),
+    step_of("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+            "b_hh=None) -> "
+            "Tensor",
+            "one step of relu units", cell_body<simple_cell<"relu">>,
+            "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]")};
 
 }  // namespace
 
-void add_recurrent_operators(std::vector<Op>& ops) {
-  add_sequences(ops);
-  add_cells(ops);
+Tables recurrent_operators() {
+  static constexpr Records tables[] = {kSequences, kCells};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -2,7 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -41,8 +41,8 @@ void lstm_backward_kernel(Call& c) {
 }
 
 Gradients lstm_gradients(Backward& b) {
-  Results all = call<"_thnn_fused_lstm_cell_backward">(b.session, b.grad(0), b.grad(1), b("cx"), b("result1"),
-                                                       b("result2"), b.given("input_bias"));
+  Results all = call_all<"_thnn_fused_lstm_cell_backward">(b.session, b.grad(0), b.grad(1), b("cx"),
+                                                           b("result1"), b("result2"), b.given("input_bias"));
   return {all[0], all[1], all[2], all[3], all[4]};
 }
 
@@ -75,57 +75,53 @@ void gru_backward_kernel(Call& c) {
 
 Gradients gru_gradients(Backward& b) {
   Results all =
-      call<"_thnn_fused_gru_cell_backward">(b.session, b.grad(), b("result1"), b.given("input_bias"));
+      call_all<"_thnn_fused_gru_cell_backward">(b.session, b.grad(), b("result1"), b.given("input_bias"));
   return {all[0], all[1], all[2], all[3], all[4]};
 }
 
-void add_fused_cells(std::vector<Op>& ops) {
-  ops.push_back({.schema = "_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, "
-                           "Tensor? input_bias=None, "
-                           "Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
-                 .summary = "a step of long short-term memory from its gates",
-                 .meta = lstm_meta,
-                 .kernels = {{DeviceType::cuda, lstm_kernel}},
-                 .derivatives = {{{"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias"},
-                                  {"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias",
-                                   "result1", "result2"},
-                                  lstm_gradients}},
-                 .flops = elementwise_flops<16>,
-                 .examples = {"f32[2,16] f32[2,16] f32[2,4] f32[16] f32[16]"},
-                 .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b100}});
-  ops.push_back(
-      {.schema =
-           "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
-           "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-       .summary = "gradients of gates, cell and biases",
-       .meta = lstm_backward_meta,
-       .kernels = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
-       .derivatives = not_differentiable,
-       .flops = elementwise_flops<5>,
-       .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"}});
-  ops.push_back(
-      {.schema = "_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? "
-                 "input_bias=None, "
-                 "Tensor? hidden_bias=None) -> (Tensor, Tensor)",
-       .summary = "a step of gated recurrent units from its gates",
-       .meta = gru_meta,
-       .kernels = {{DeviceType::cuda, gru_kernel}},
-       .derivatives = {{{"input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias"},
-                        {"input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias", "result1"},
-                        gru_gradients}},
-       .flops = elementwise_flops<16>,
-       .examples = {"f32[2,12] f32[2,12] f32[2,4] f32[12] f32[12]"},
-       .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b10}});
-  ops.push_back({.schema =
-                     "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
-                     "(Tensor, Tensor, Tensor, Tensor, Tensor)",
-                 .summary = "gradients of gates, state and biases",
-                 .meta = gru_backward_meta,
-                 .kernels = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = elementwise_flops<5>,
-                 .examples = {"f32[2,4] f32[2,20] True"}});
-}
+constexpr Op kFusedCells[] = {
+    {.schema = "_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, "
+               "Tensor? input_bias=None, "
+               "Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
+     .summary = "a step of long short-term memory from its gates",
+     .meta = lstm_meta,
+     .kernels = {{DeviceType::cuda, lstm_kernel}},
+     .derivatives = {{{"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias"},
+                      {"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias", "result1",
+                       "result2"},
+                      lstm_gradients}},
+     .flops = elementwise_flops<16>,
+     .examples = {"f32[2,16] f32[2,16] f32[2,4] f32[16] f32[16]"},
+     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b100}},
+    {.schema =
+         "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
+         "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+     .summary = "gradients of gates, cell and biases",
+     .meta = lstm_backward_meta,
+     .kernels = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
+     .derivatives = not_differentiable,
+     .flops = elementwise_flops<5>,
+     .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"}},
+    {.schema = "_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? "
+               "input_bias=None, "
+               "Tensor? hidden_bias=None) -> (Tensor, Tensor)",
+     .summary = "a step of gated recurrent units from its gates",
+     .meta = gru_meta,
+     .kernels = {{DeviceType::cuda, gru_kernel}},
+     .derivatives = {{{"input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias"},
+                      {"input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias", "result1"},
+                      gru_gradients}},
+     .flops = elementwise_flops<16>,
+     .examples = {"f32[2,12] f32[2,12] f32[2,4] f32[12] f32[12]"},
+     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b10}},
+    {.schema = "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
+               "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+     .summary = "gradients of gates, state and biases",
+     .meta = gru_backward_meta,
+     .kernels = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
+     .derivatives = not_differentiable,
+     .flops = elementwise_flops<5>,
+     .examples = {"f32[2,4] f32[2,20] True"}}};
 
 // --- oneDNN
 
@@ -147,7 +143,7 @@ void layer_meta(Call& c) {
 }
 
 Gradients layer_gradients(Backward& b) {
-  Results all = call<"mkldnn_rnn_layer_backward">(
+  Results all = call_all<"mkldnn_rnn_layer_backward">(
       b.session, b("input"), b("weight0"), b("weight1"), b("weight2"), b("weight3"), b("hx_"), b("cx_"),
       b("result0"), b("result1"), b("result2"), b.grad(0), b.grad(1), b.grad(2), b["reverse"], b["mode"],
       b["hidden_size"], b["num_layers"], b["has_biases"], b["train"], b["bidirectional"], b["batch_sizes"],
@@ -165,31 +161,30 @@ void layer_backward_meta(Call& c) {
 
 }  // namespace
 
-void add_recurrent_cell_operators(std::vector<Op>& ops) {
-  add_fused_cells(ops);
-  ops.push_back({.schema = "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, "
-                           "Tensor weight3, Tensor "
-                           "hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int "
-                           "num_layers, bool "
-                           "has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, "
-                           "Tensor, Tensor, Tensor)",
-                 .summary = "a layer of long short-term memory by oneDNN",
-                 .meta = layer_meta,
-                 .kernels = {},
-                 .derivatives = {{{"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"},
-                                  {"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_",
-                                   "result0", "result1", "result2", "result3"},
-                                  layer_gradients}},
-                 .flops = [](const Call& c) -> FlopCount {
-                   const Tensor& input = c.tensor("input");
-                   return {.own = 2 * input.size(0) * input.size(1) *
-                                  (c.tensor("weight0").numel() + c.tensor("weight1").numel())};
-                 },
-                 .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 "
-                              "1 True False False "
-                              "True"},
-                 .facts = {.no_gradient_for = 0b1000}});
-  ops.push_back(
+Tables recurrent_cell_operators() {
+  static constexpr Op records[] = {
+      {.schema = "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, "
+                 "Tensor weight3, Tensor "
+                 "hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int "
+                 "num_layers, bool "
+                 "has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, "
+                 "Tensor, Tensor, Tensor)",
+       .summary = "a layer of long short-term memory by oneDNN",
+       .meta = layer_meta,
+       .kernels = {},
+       .derivatives = {{{"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"},
+                        {"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0",
+                         "result1", "result2", "result3"},
+                        layer_gradients}},
+       .flops = [](const Call& c) -> FlopCount {
+         const Tensor& input = c.tensor("input");
+         return {.own = 2 * input.size(0) * input.size(1) *
+                        (c.tensor("weight0").numel() + c.tensor("weight1").numel())};
+       },
+       .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 "
+                    "1 True False False "
+                    "True"},
+       .facts = {.no_gradient_for = 0b1000}},
       {.schema =
            "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
            "weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, "
@@ -208,7 +203,9 @@ void add_recurrent_cell_operators(std::vector<Op>& ops) {
        },
        .examples = {
            "f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] f32[2,4] "
-           "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"}});
+           "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"}}};
+  static constexpr Records tables[] = {kFusedCells, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/recurrent.h"
 
 namespace metaprof {
@@ -211,7 +211,7 @@ Gradients gradients(Backward& b) {
   Value::Booleans mask{b.wants("input"), b.wants("hx"), b.given("cx") && b.wants("cx"), false};
   const size_t weights = b.list("weight").size();
   for (size_t i = 0; i < weights; ++i) mask[3] |= b.wants("weight", i);
-  Results all = call<"_cudnn_rnn_backward">(
+  Results all = call_all<"_cudnn_rnn_backward">(
       b.session, b("input"), Value::Tensors(b.list("weight")), b["weight_stride0"], b("result4"), b("hx"),
       b("cx"), b("result0"), b.grad(0), b.grad(1), b.grad(2), b["mode"], b["hidden_size"], b["proj_size"],
       b["num_layers"], b["batch_first"], b["dropout"], b["train"], b["bidirectional"], b["batch_sizes"],
@@ -275,8 +275,8 @@ void flatten_kernel(Call& c) {
 
 }  // namespace
 
-void add_cudnn_recurrent_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables cudnn_recurrent_operators() {
+  static constexpr Op kCudnnRecurrent[] = {
       {.schema =
            "_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, "
            "Tensor? cx, int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, "
@@ -292,8 +292,7 @@ void add_cudnn_recurrent_operators(std::vector<Op>& ops) {
        .examples =
            {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
             "0.0 True False () None"},
-       .facts = {.random = true, .no_gradient_for = 0b11000, .cast_by = cast_and_flatten}});
-  ops.push_back(
+       .facts = {.random = true, .no_gradient_for = 0b11000, .cast_by = cast_and_flatten}},
       {.schema =
            "_cudnn_rnn_backward(Tensor input, Tensor[] weight, int weight_stride0, Tensor weight_buf, Tensor "
            "hx, "
@@ -308,10 +307,9 @@ void add_cudnn_recurrent_operators(std::vector<Op>& ops) {
        .kernels = {{DeviceType::cuda, backward_cuda}},
        .derivatives = not_differentiable,
        .flops = [](const Call& c) -> FlopCount { return {.own = 2 * forward_flops(c).own}; },
-       .examples = {
-           "f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 f32[144] f32[1,2,4] f32[1,2,4] f32[5,2,4] "
-           "f32[5,2,4] None None 2 4 0 1 False 0.0 True False () None u8[960] (True True True True)"}});
-  ops.push_back(
+       .examples =
+           {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 f32[144] f32[1,2,4] f32[1,2,4] f32[5,2,4] "
+            "f32[5,2,4] None None 2 4 0 1 False 0.0 True False () None u8[960] (True True True True)"}},
       {.schema = "_cudnn_rnn_flatten_weight(Tensor[] weight_arr, int weight_stride0, SymInt input_size, int "
                  "mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, bool "
                  "bidirectional) -> Tensor",
@@ -320,7 +318,9 @@ void add_cudnn_recurrent_operators(std::vector<Op>& ops) {
        .kernels = {{DeviceType::cuda, flatten_kernel}},
        .derivatives = not_differentiable,
        .flops = free_of_flops,
-       .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"}});
+       .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"}}};
+  static constexpr Records tables[] = {kCudnnRecurrent};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/reduction.h"
 
 namespace metaprof {

@@ -27,7 +27,7 @@ Gradients repeat_backward(Backward& b) {
   const Sizes &repeats = b.ints("repeats"), &sizes = b.sizes("self");
   Tensor grad = b.grad();
   if (std::find(repeats.begin(), repeats.end(), 0) != repeats.end())
-    return {Tensor(call<"zeros">(b.session, sizes, grad.dtype(), Value(), grad.device()))};
+    return {call<"zeros">(b.session, sizes, grad.dtype(), Value(), grad.device())};
   const size_t added = repeats.size() - sizes.size();
   for (size_t i = 0; i < added; ++i) grad = sum(grad, Sizes{0}, false);
   Sizes split, summed;
@@ -49,7 +49,7 @@ void tile_body(Call& c) {
   Sizes repeats;
   for (size_t i = dims.size(); i < self.sizes().size(); ++i) repeats.push_back(1);
   repeats.append(dims.begin(), dims.end());
-  c.result(Tensor(call<"repeat">(c.session, self, repeats)));
+  c.result(call<"repeat">(c.session, self, repeats));
 }
 
 // ATen/native/Repeat.cpp: an expanded dimension more, made contiguous and joined with its neighbour.
@@ -63,7 +63,7 @@ void repeat_interleave_body(Call& c) {
   sizes[size_t(dim) + 1] = c.integer("repeats");
   input = expand(input, sizes);
   const Tensor copy = clone(input, MemoryFormat::contiguous);
-  c.result(Tensor(call<"flatten.using_ints">(c.session, copy, dim, dim + 1)));
+  c.result(call<"flatten.using_ints">(c.session, copy, dim, dim + 1));
 }
 
 // aten/src/ATen/native/Repeat.h: where each run ends, then the places.
@@ -111,7 +111,7 @@ Gradients roll_backward(Backward& b) {
   Sizes shifts, dims;
   for (size_t i = b.ints("shifts").size(); i-- > 0;) shifts.push_back(-b.ints("shifts")[i]);
   for (size_t i = b.ints("dims").size(); i-- > 0;) dims.push_back(b.ints("dims")[i]);
-  return {Tensor(call<"roll">(b.session, b.grad(), shifts, dims))};
+  return {call<"roll">(b.session, b.grad(), shifts, dims)};
 }
 
 // --- flip
@@ -146,62 +146,63 @@ void rot90_meta(Call& c) {
 
 }  // namespace
 
-void add_repeating_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
-                 .summary = "self several times along each dimension",
-                 .meta = repeat_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, repeat_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] (2 1 3)", "f32[2] (1)"}});
-  ops.push_back(composite_of("tile(Tensor self, SymInt[] dims) -> Tensor",
-                             "self several times along the last dimensions", tile_body, {"f32[2,3] (2)"}));
-  ops.push_back({.schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-                 .summary = "each index as often as its number says",
-                 .meta = run_places_meta,
-                 .kernels = {{DeviceType::cuda, run_places_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = elementwise_flops<1>,
-                 .examples = {"i64[4] 2"}});
-  ops.push_back(
+Tables repeating_operators() {
+  static constexpr Op kRepeating[] = {
+      {.schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
+       .summary = "self several times along each dimension",
+       .meta = repeat_meta,
+       .kernels = {},
+       .derivatives = {{{"self"}, {}, repeat_backward}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3] (2 1 3)", "f32[2] (1)"}},
+      composite_of("tile(Tensor self, SymInt[] dims) -> Tensor",
+                   "self several times along the last dimensions", tile_body, {"f32[2,3] (2)"}),
+      {.schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+       .summary = "each index as often as its number says",
+       .meta = run_places_meta,
+       .kernels = {{DeviceType::cuda, run_places_cuda}},
+       .derivatives = not_differentiable,
+       .flops = elementwise_flops<1>,
+       .examples = {"i64[4] 2"}},
       composite_of("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
                    "output_size=None) -> Tensor",
-                   "each slice as often as its number says", repeat_each_body, {"f32[4,2] i64[4] 0 2"}));
-  ops.push_back(
+                   "each slice as often as its number says", repeat_each_body, {"f32[4,2] i64[4] 0 2"}),
       composite_of("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
                    "SymInt? output_size=None) -> Tensor",
-                   "each element several times", repeat_interleave_body, {"f32[2,3] 2 1"}));
-  ops.push_back({.schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-                 .summary = "elements moved along, round the corner",
-                 .meta = roll_meta,
-                 .kernels = {{DeviceType::cuda, roll_cuda}},
-                 .derivatives = {{{"self"}, {}, roll_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] (1) (0)", "f32[2,3] (1 2) (0 1)", "f32[2,3] 1"}});
-  ops.push_back({.schema = "flip(Tensor self, int[] dims) -> Tensor",
-                 .summary = "backwards along dimensions",
-                 .meta = flip_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) { return call<"flip">(b.session, b.grad(), b["dims"]); }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3] (0 1)"}});
-  ops.push_back(composite_of("fliplr(Tensor self) -> Tensor", "columns backwards",
-                             [](Call& c) { flip_along(c, 1, 2); }, {"f32[2,3]"}));
-  ops.push_back(composite_of("flipud(Tensor self) -> Tensor", "rows backwards",
-                             [](Call& c) { flip_along(c, 0, 1); }, {"f32[2,3]"}));
-  ops.push_back({.schema = "rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor",
-                 .summary = "quarter turns",
-                 .meta = rot90_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) {
-                                    return call<"rot90">(b.session, b.grad(), -b.integer("k"), b["dims"]);
-                                  }}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,3]", "f32[2,3] 2"}});
+                   "each element several times", repeat_interleave_body, {"f32[2,3] 2 1"}),
+      {.schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+       .summary = "elements moved along, round the corner",
+       .meta = roll_meta,
+       .kernels = {{DeviceType::cuda, roll_cuda}},
+       .derivatives = {{{"self"}, {}, roll_backward}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3] (1) (0)", "f32[2,3] (1 2) (0 1)", "f32[2,3] 1"}},
+      {.schema = "flip(Tensor self, int[] dims) -> Tensor",
+       .summary = "backwards along dimensions",
+       .meta = flip_meta,
+       .kernels = {},
+       .derivatives = {{{"self"},
+                        {},
+                        [](Backward& b) { return call<"flip">(b.session, b.grad(), b["dims"]); }}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3] (0 1)"}},
+      composite_of("fliplr(Tensor self) -> Tensor", "columns backwards", [](Call& c) { flip_along(c, 1, 2); },
+                   {"f32[2,3]"}),
+      composite_of("flipud(Tensor self) -> Tensor", "rows backwards", [](Call& c) { flip_along(c, 0, 1); },
+                   {"f32[2,3]"}),
+      {.schema = "rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor",
+       .summary = "quarter turns",
+       .meta = rot90_meta,
+       .kernels = {},
+       .derivatives = {{{"self"},
+                        {},
+                        [](Backward& b) {
+                          return call<"rot90">(b.session, b.grad(), -b.integer("k"), b["dims"]);
+                        }}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,3]", "f32[2,3] 2"}}};
+  static constexpr Records tables[] = {kRepeating};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -3,7 +3,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/views.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/views.h"
 
 namespace metaprof {
@@ -62,8 +62,8 @@ void unknown_number(Call& c) {
   c.result(Value());
 }
 
-Op plain(std::string_view schema, std::string_view summary, void (*meta)(Call&), std::string_view example,
-         Facts facts = {}) {
+constexpr Op plain(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                   std::string_view example, Facts facts = {}) {
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
@@ -74,21 +74,27 @@ Op plain(std::string_view schema, std::string_view summary, void (*meta)(Call&),
           .facts = facts};
 }
 
+constexpr Op number_in(std::string_view schema) {
+  return plain(schema, "the number itself, which only the data knows", unknown_number, "f32[]",
+               {.reads_data = true});
+}
+
 }  // namespace
 
-void add_resizing_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables resizing_operators() {
+  static constexpr Op records[] = {
       plain("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-            "self with other sizes; new elements are as they come", resize_meta, "f32[2] (2 3)"));
-  ops.push_back(plain(
-      "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-      "self with another tensor's sizes", resize_as_meta, "f32[2] f32[2,3]"));
-  ops.push_back(composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor",
-                             "summed to what broadcasts to self", sum_to_size_body, {"f32[2,3] (3)"}));
-  for (std::string_view schema : {"item(Tensor self) -> Scalar", "_local_scalar_dense(Tensor self) -> Scalar",
-                                  "is_nonzero(Tensor self) -> bool"})
-    ops.push_back(plain(schema, "the number itself, which only the data knows", unknown_number, "f32[]",
-                        {.reads_data = true}));
+            "self with other sizes; new elements are as they come", resize_meta, "f32[2] (2 3)"),
+      plain("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
+            "Tensor(a!)",
+            "self with another tensor's sizes", resize_as_meta, "f32[2] f32[2,3]"),
+      composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor", "summed to what broadcasts to self",
+                   sum_to_size_body, {"f32[2,3] (3)"}),
+      number_in("item(Tensor self) -> Scalar"),
+      number_in("_local_scalar_dense(Tensor self) -> Scalar"),
+      number_in("is_nonzero(Tensor self) -> bool")};
+  static constexpr Records tables[] = {records};
+  return tables;
 }
 
 }  // namespace metaprof

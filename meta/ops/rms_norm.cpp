@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/normalization.h"
 
@@ -41,7 +41,7 @@ void rms_norm_body(Call& c) {
   if (!input.is_cuda() || mixed || suggested_format(input) != MemoryFormat::contiguous ||
       is_complex(input.dtype()))
     return c.result(composed(c).first);
-  Results out = call<"_fused_rms_norm">(c.session, input, c["normalized_shape"], c["weight"], c["eps"]);
+  Results out = call_all<"_fused_rms_norm">(c.session, input, c["normalized_shape"], c["weight"], c["eps"]);
   c.result(out[0]);
 }
 
@@ -116,40 +116,41 @@ Gradients fused_gradients(Backward& b) {
   if (b.session.modes.grad || b.grad(1).defined()) return differentiable_gradients(b);
   if (!b.grad(0).defined()) return {Tensor(), Tensor()};
   const Value::Booleans wants{b.wants("input"), b.wants("weight")};
-  Results gradients = call<"_fused_rms_norm_backward">(b.session, b.grad(), b("input"), b["normalized_shape"],
-                                                       b("result1"), b("weight"), wants);
+  Results gradients = call_all<"_fused_rms_norm_backward">(
+      b.session, b.grad(), b("input"), b["normalized_shape"], b("result1"), b("weight"), wants);
   return {gradients[0], gradients[1]};
 }
 
 }  // namespace
 
-void add_rms_norm_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
-                           "eps=None) -> Tensor",
-                 .summary = "input / root mean square · weight, per row",
-                 .meta = composite(rms_norm_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3,4] (4) f32[4] 1e-6", "f32[2,3] (3)"}});
-  ops.push_back({.schema =
-                     "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> "
-                     "(Tensor, Tensor)",
-                 .summary = "rms_norm by one kernel: output, inverse root mean square",
-                 .meta = fused_meta,
-                 .kernels = {{DeviceType::cuda, fused_cuda}},
-                 .derivatives = {{{"input", "weight"}, {"input", "weight", "result1"}, fused_gradients}},
-                 .flops = elementwise_flops<4>,
-                 .examples = {"f32[2,3,4] (4) f32[4] 1e-6"}});
-  ops.push_back({.schema =
-                     "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor "
-                     "rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
-                 .summary = "gradients of rms_norm",
-                 .meta = fused_backward_meta,
-                 .kernels = {{DeviceType::cuda, fused_backward_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 10 * c.tensor("input").numel()}; },
-                 .examples = {"f32[2,3] f32[2,3] (3) f32[2,1] f32[3] (True True)"}});
+Tables rms_norm_operators() {
+  static constexpr Op kRmsNorm[] = {
+      {.schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
+                 "eps=None) -> Tensor",
+       .summary = "input / root mean square · weight, per row",
+       .meta = composite(rms_norm_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3,4] (4) f32[4] 1e-6", "f32[2,3] (3)"}},
+      {.schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> "
+                 "(Tensor, Tensor)",
+       .summary = "rms_norm by one kernel: output, inverse root mean square",
+       .meta = fused_meta,
+       .kernels = {{DeviceType::cuda, fused_cuda}},
+       .derivatives = {{{"input", "weight"}, {"input", "weight", "result1"}, fused_gradients}},
+       .flops = elementwise_flops<4>,
+       .examples = {"f32[2,3,4] (4) f32[4] 1e-6"}},
+      {.schema = "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor "
+                 "rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
+       .summary = "gradients of rms_norm",
+       .meta = fused_backward_meta,
+       .kernels = {{DeviceType::cuda, fused_backward_cuda}},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount { return {.own = 10 * c.tensor("input").numel()}; },
+       .examples = {"f32[2,3] f32[2,3] (3) f32[2,1] f32[3] (True True)"}}};
+  static constexpr Records tables[] = {kRmsNorm};
+  return tables;
 }
 
 }  // namespace metaprof

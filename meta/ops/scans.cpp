@@ -5,7 +5,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/cub.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -61,7 +61,7 @@ void cumprod_backward_body(Call& c) {
   const int64_t dim = c.integer("dim");
   if (input.numel() <= 1 || input.size(dim) == 1) return c.result(grad);
   const Tensor weighted = mul(c.tensor("output"), grad);
-  const Tensor zero = eq_number(input, 0);
+  const Tensor zero = eq(input, 0);
   { const Tensor any = call<"any">(c.session, zero); }
   const Tensor running = reversed_cumsum(weighted, dim);
   c.result(div(running, input));
@@ -71,7 +71,7 @@ void cummaxmin_backward_body(Call& c) {
   const Tensor& input = c.tensor("input");
   if (input.numel() == 0) return c.result(input);
   const Tensor zeros = zeros_of(input, input.sizes());
-  c.result(Tensor(call<"scatter_add_">(c.session, zeros, c["dim"], c["indices"], c["grad"])));
+  c.result(call<"scatter_add_">(c.session, zeros, c["dim"], c["indices"], c["grad"]));
 }
 
 // log of the reversed running sum, in log space (FunctionsManual.cpp, logcumsumexp_backward).
@@ -125,16 +125,16 @@ void cumulative_extremum_cuda(Call& c) {
   if (self.dim() > 0 && self.numel() > 0) const Tensor input = c.contiguous(self);
 }
 
-Op cumulative_extremum(std::string_view schema, std::string_view summary) {
+constexpr Op cumulative_extremum(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = cumulative_extremum_meta,
           .kernels = {{DeviceType::cuda, cumulative_extremum_cuda}},
           .derivatives = {{{"self"},
                            {"self", "indices"},
-                           [](Backward& b) -> Gradients {
-                             return {Tensor(call<"cummaxmin_backward">(b.session, b.grad(), b("self"),
-                                                                       b("indices"), b["dim"]))};
+                           [](Backward& b) {
+                             return call<"cummaxmin_backward">(b.session, b.grad(), b("self"), b("indices"),
+                                                               b["dim"]);
                            }}},
           .flops = input_flops,
           .examples = {"f32[2,3] 1"},
@@ -142,10 +142,6 @@ Op cumulative_extremum(std::string_view schema, std::string_view summary) {
 }
 
 // --- diff
-
-Tensor narrow(Call& c, const Tensor& self, int64_t dim, int64_t start, int64_t length) {
-  return call<"narrow">(c.session, self, dim, start, length);
-}
 
 void diff_body(Call& c) {
   Session& s = c.session;
@@ -168,9 +164,9 @@ void diff_body(Call& c) {
   const Tensor whole = previous;  // lives until the end
   Tensor result = previous;
   for (int64_t step = 0, length = size - 1; step < n; ++step, --length) {
-    const Tensor lower = narrow(c, previous, dim, 0, length);
-    const Tensor upper = narrow(c, previous, dim, 1, length);
-    result = previous.dtype() == DType::b8 ? Tensor(call<"logical_xor">(s, upper, lower)) : sub(upper, lower);
+    const Tensor lower = narrow(previous, dim, 0, length);
+    const Tensor upper = narrow(previous, dim, 1, length);
+    result = previous.dtype() == DType::b8 ? call<"logical_xor">(s, upper, lower) : sub(upper, lower);
     if (length == 0) break;
     previous = result;
   }
@@ -178,10 +174,6 @@ void diff_body(Call& c) {
 }
 
 // --- trapezoid: areas between neighbours, summed or accumulated (aten/src/ATen/native/Integration.cpp)
-
-Tensor slice(const Tensor& self, int64_t dim, int64_t start, Value end) {
-  return call<"slice.Tensor">(session_of(self), self, dim, start, std::move(end));
-}
 
 // x with the dimensions that it lacks for y, as views.
 Tensor under(const Tensor& x, const Tensor& y, int64_t dim) {
@@ -218,7 +210,7 @@ void trapezoid_x_body(Call& c) {
   const Tensor heights = add(left, right);
   const Tensor areas = mul(heights, dx);
   const Tensor total = accumulated<cumulative>(areas, dim);
-  c.result(div_number(total, 2.0));
+  c.result(total / 2.0);
 }
 
 void trapezoid_dx_body(Call& c) {
@@ -232,10 +224,10 @@ void trapezoid_dx_body(Call& c) {
   Session& s = c.session;
   const Tensor first = call<"select.int">(s, y, dim, 0), last = call<"select.int">(s, y, dim, -1);
   const Tensor ends = add(first, last);
-  const Tensor half = mul_number(ends, 0.5);
+  const Tensor half = ends * 0.5;
   const Tensor total = sum(y, Sizes{dim}, false);
   const Tensor inner = sub(total, half);
-  c.result(mul_number(inner, c.real("dx")));
+  c.result(inner * c.real("dx"));
 }
 
 void cumulative_trapezoid_dx_body(Call& c) {
@@ -243,84 +235,80 @@ void cumulative_trapezoid_dx_body(Call& c) {
   const int64_t dim = wrap_dim(c.integer("dim"), y.dim());
   const Tensor left = slice(y, dim, 0, -1), right = slice(y, dim, 1, Value());
   const Tensor heights = add(left, right);
-  const Tensor areas = mul_number(heights, c.real("dx") / 2);
-  c.result(Tensor(call<"cumsum">(c.session, areas, dim)));
+  const Tensor areas = heights * (c.real("dx") / 2);
+  c.result(call<"cumsum">(c.session, areas, dim));
 }
 
-void add_running(std::vector<Op>& ops) {
-  ops.push_back({.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-                 .summary = "running sum",
-                 .meta = running_meta,
-                 .kernels = {{DeviceType::cuda, running_cuda}},
-                 .derivatives = {{{"self"}, {}, cumsum_backward}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] 1", "i64[4] 0"},
-                 .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-                 .summary = "running product",
-                 .meta = running_meta,
-                 .kernels = {{DeviceType::cuda, running_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"self", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    const Tensor grad = to(b.grad(), b.dtype("self"));
-                                    return {Tensor(call<"cumprod_backward">(b.session, grad, b("self"),
-                                                                            b["dim"], b("result")))};
-                                  }}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] 1"},
-                 .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
-                 .summary = "log of the running sum of exp(self)",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       c.output(self.sizes(), to_floating(self.dtype()));
-                     },
-                 .kernels = {{DeviceType::cuda, logcumsumexp_cuda}},
-                 .derivatives = {{{"self"}, {"self", "result"}, logcumsumexp_backward}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
-                 .examples = {"f32[2,3] 1"}});
-  ops.push_back(cumulative_extremum("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-                                    "largest so far, and where it was"));
-  ops.push_back(cumulative_extremum("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-                                    "smallest so far, and where it was"));
-  ops.push_back(composite_of("cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
-                             "gradient of the running product", cumprod_backward_body,
-                             {"f32[2,3] f32[2,3] 1 f32[2,3]"}));
-  ops.push_back(
-      composite_of("cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
-                   "gradients added up where the running extremum was", cummaxmin_backward_body,
-                   {"f32[2,3] f32[2,3] i64[2,3] 1"}));
-}
+constexpr Op kRunning[] = {
+    {.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .summary = "running sum",
+     .meta = running_meta,
+     .kernels = {{DeviceType::cuda, running_cuda}},
+     .derivatives = {{{"self"}, {}, cumsum_backward}},
+     .flops = input_flops,
+     .examples = {"f32[2,3] 1", "i64[4] 0"},
+     .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}},
+    {.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     .summary = "running product",
+     .meta = running_meta,
+     .kernels = {{DeviceType::cuda, running_cuda}},
+     .derivatives = {{{"self"},
+                      {"self", "result"},
+                      [](Backward& b) -> Gradients {
+                        const Tensor grad = to(b.grad(), b.dtype("self"));
+                        return {Tensor(
+                            call<"cumprod_backward">(b.session, grad, b("self"), b["dim"], b("result")))};
+                      }}},
+     .flops = input_flops,
+     .examples = {"f32[2,3] 1"},
+     .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}},
+    {.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
+     .summary = "log of the running sum of exp(self)",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           c.output(self.sizes(), to_floating(self.dtype()));
+         },
+     .kernels = {{DeviceType::cuda, logcumsumexp_cuda}},
+     .derivatives = {{{"self"}, {"self", "result"}, logcumsumexp_backward}},
+     .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
+     .examples = {"f32[2,3] 1"}},
+    cumulative_extremum("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+                        "largest so far, and where it was"),
+    cumulative_extremum("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+                        "smallest so far, and where it was"),
+    composite_of("cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
+                 "gradient of the running product", cumprod_backward_body, {"f32[2,3] f32[2,3] 1 f32[2,3]"}),
+    composite_of("cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
+                 "gradients added up where the running extremum was", cummaxmin_backward_body,
+                 {"f32[2,3] f32[2,3] i64[2,3] 1"})};
 
 }  // namespace
 
-void add_scan_operators(std::vector<Op>& ops) {
-  add_running(ops);
-  ops.push_back(
+Tables scan_operators() {
+  static constexpr Op records[] = {
       composite_of("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
                    "-> Tensor",
-                   "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}));
-  ops.push_back(composite_of("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                             "integral by trapezoids at places x", trapezoid_x_body<false>,
-                             {"f32[2,3] f32[3]"}));
-  ops.push_back(composite_of("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                             "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}));
-  ops.push_back(composite_of(
-      "trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", "integral by trapezoids at places x",
-      [](Call& c) { c.result(Tensor(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"]))); },
-      {"f32[2,3] f32[3]"}));
-  ops.push_back(composite_of(
-      "trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", "integral by trapezoids of one width",
-      [](Call& c) { c.result(Tensor(call<"trapezoid.dx">(c.session, c["y"], c["dx"], c["dim"]))); },
-      {"f32[2,3]"}));
-  ops.push_back(composite_of("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                             "running integral by trapezoids at places x", trapezoid_x_body<true>,
-                             {"f32[2,3] f32[3]"}));
-  ops.push_back(composite_of("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                             "running integral by trapezoids of one width", cumulative_trapezoid_dx_body,
-                             {"f32[2,3]"}));
+                   "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}),
+      composite_of("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                   "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"}),
+      composite_of("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+                   "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}),
+      composite_of("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                   "integral by trapezoids at places x",
+                   [](Call& c) { c.result(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"])); },
+                   {"f32[2,3] f32[3]"}),
+      composite_of("trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor",
+                   "integral by trapezoids of one width",
+                   [](Call& c) { c.result(call<"trapezoid.dx">(c.session, c["y"], c["dx"], c["dim"])); },
+                   {"f32[2,3]"}),
+      composite_of("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+                   "running integral by trapezoids at places x", trapezoid_x_body<true>, {"f32[2,3] f32[3]"}),
+      composite_of("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+                   "running integral by trapezoids of one width", cumulative_trapezoid_dx_body,
+                   {"f32[2,3]"})};
+  static constexpr Records tables[] = {kRunning, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -2,7 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -36,8 +36,6 @@ void copy_of_self_meta(Call& c) {
   c.output(self.sizes(), self.dtype());
 }
 
-Tensor ones_like(const Tensor& x) { return call<"ones_like">(session_of(x), x); }
-
 Tensor counts_like(const Tensor& x, bool include_self) { return include_self ? ones_like(x) : zeros_like(x); }
 
 // A mean divides by how many were added.
@@ -57,7 +55,7 @@ void kernel(Call& c) {
     const Tensor slice_ones = ones_like(c.tensor("source"));
     call<"index_add_">(c.session, counts, c["dim"], c["index"], slice_ones);
   }
-  { const Tensor none = eq_number(counts, 0); }
+  { const Tensor none = eq(counts, 0); }
   counts.reset();
 }
 
@@ -74,7 +72,7 @@ Parts product_backward(Backward& b, const Tensor& self, const Tensor& index, con
   Parts gradients;
   Tensor filled_self;
   {
-    const Tensor zero = eq_number(self, 0);
+    const Tensor zero = eq(self, 0);
     filled_self = call<"masked_fill.Scalar">(s, self, zero, 1);
   }
   const Tensor filled_result = reduced<by>(filled_self, index, source, b);
@@ -82,7 +80,7 @@ Parts product_backward(Backward& b, const Tensor& self, const Tensor& index, con
     const Tensor product = mul(grad, filled_result);
     gradients.self = div(product, filled_self);
   }
-  const Tensor source_zero = eq_number(source, 0);
+  const Tensor source_zero = eq(source, 0);
   Tensor zeros_there;
   {
     const Tensor none = zeros_like(self);
@@ -92,7 +90,7 @@ Parts product_backward(Backward& b, const Tensor& self, const Tensor& index, con
   }
   Tensor single_zero;
   {
-    const Tensor one = eq_number(zeros_there, 1);
+    const Tensor one = eq(zeros_there, 1);
     single_zero = call<"bitwise_and.Tensor">(s, source_zero, one);
   }
   const Tensor filled_source = call<"masked_fill.Scalar">(s, source, single_zero, 1);
@@ -120,7 +118,7 @@ Parts mean_backward(Backward& b, const Tensor& index, const Tensor& source, int6
     counts = added<by>(start, dim, index, ones);
   }
   {
-    const Tensor none = eq_number(counts, 0);
+    const Tensor none = eq(counts, 0);
     masked_fill_(counts, none, 1);
   }
   gradients.self = div(grad, counts);
@@ -187,8 +185,8 @@ Gradients backward_of(Backward& b, const Tensor& source) {
 
 }  // namespace
 
-void add_scatter_reduce_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables scatter_reduce_operators() {
+  static constexpr Op kScatterReduce[] = {
       {.schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
                  "bool include_self=True) -> Tensor",
        .summary = "self with src reduced into the places of index",
@@ -199,8 +197,7 @@ void add_scatter_reduce_operators(std::vector<Op>& ops) {
                         [](Backward& b) -> Gradients { return backward_of<By::element>(b, b("src")); }}},
        .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("src").numel()}; },
        .examples = {"f32[2,5] 1 i64[2,3] f32[2,3] \"sum\"", "f32[2,5] 1 i64[2,3] f32[2,3] \"mean\" False"},
-       .facts = {.in_place_too = true}});
-  ops.push_back(
+       .facts = {.in_place_too = true}},
       {.schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
                  "include_self=True) -> Tensor",
        .summary = "self with slices of source reduced into the places of index",
@@ -211,7 +208,9 @@ void add_scatter_reduce_operators(std::vector<Op>& ops) {
                         [](Backward& b) -> Gradients { return backward_of<By::slice>(b, b("source")); }}},
        .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("source").numel()}; },
        .examples = {"f32[5,3] 0 i64[2] f32[2,3] \"amax\""},
-       .facts = {.in_place_too = true}});
+       .facts = {.in_place_too = true}}};
+  static constexpr Records tables[] = {kScatterReduce};
+  return tables;
 }
 
 }  // namespace metaprof

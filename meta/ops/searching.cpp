@@ -5,7 +5,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/cub.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -38,7 +38,7 @@ void nonzero_numpy_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Tensor input = self.dim() == 0 ? unsqueeze(self, 0) : self;
   const Tensor places = call<"nonzero">(c.session, input);
-  c.result(call<"unbind.int">(c.session, places, 1).value());
+  c.result(call_all<"unbind.int">(c.session, places, 1).value());
 }
 
 // Sums of thread blocks, then their cumulative sums (aten/src/ATen/native/cuda/Nonzero.cu).
@@ -55,39 +55,37 @@ void nonzero_static_cuda(Call& c) {
   const auto cumulative = c.temporary_bytes(8 * blocks);
 }
 
-void argwhere_body(Call& c) { c.result(Tensor(call<"nonzero">(c.session, c["self"]))); }
+void argwhere_body(Call& c) { c.result(call<"nonzero">(c.session, c["self"])); }
 
-void add_nonzero(std::vector<Op>& ops) {
-  ops.push_back({.schema = "nonzero(Tensor self) -> Tensor",
-                 .summary = "places of the elements that are not 0",
-                 .meta = nonzero_meta,
-                 .kernels = {{DeviceType::cuda, nonzero_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[2,3]"},
-                 .facts = kReadsData});
-  ops.push_back({.schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
-                 .summary = "places of the first elements that are not 0",
-                 .meta =
-                     [](Call& c) {
-                       const int64_t rows = c.integer("size"), dims = c.tensor("self").dim();
-                       // The GPU writes dimension by dimension.
-                       c.output(Sizes{rows, dims}, c.on_cuda() ? Sizes{1, rows} : Sizes{dims, 1}, DType::i64);
-                     },
-                 .kernels = {{DeviceType::cuda, nonzero_static_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] 4"}});
-  ops.push_back(composite_of("nonzero_numpy(Tensor self) -> Tensor[]",
-                             "places of what is not 0, by dimension", nonzero_numpy_body, {"f32[2,3]"},
-                             kReadsData));
-  ops.push_back(composite_of("argwhere(Tensor self) -> Tensor", "places of the elements that are not 0",
-                             argwhere_body, {"f32[2,3]"}, kReadsData));
-  ops.push_back(composite_of(
-      "where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
-      [](Call& c) { c.result(call<"nonzero_numpy">(c.session, c["condition"]).value()); }, {"b8[2,3]"},
-      kReadsData));
-}
+constexpr Op kNonzero[] = {
+    {.schema = "nonzero(Tensor self) -> Tensor",
+     .summary = "places of the elements that are not 0",
+     .meta = nonzero_meta,
+     .kernels = {{DeviceType::cuda, nonzero_cuda}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[2,3]"},
+     .facts = kReadsData},
+    {.schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+     .summary = "places of the first elements that are not 0",
+     .meta =
+         [](Call& c) {
+           const int64_t rows = c.integer("size"), dims = c.tensor("self").dim();
+           // The GPU writes dimension by dimension.
+           c.output(Sizes{rows, dims}, c.on_cuda() ? Sizes{1, rows} : Sizes{dims, 1}, DType::i64);
+         },
+     .kernels = {{DeviceType::cuda, nonzero_static_cuda}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[2,3] 4"}},
+    composite_of("nonzero_numpy(Tensor self) -> Tensor[]", "places of what is not 0, by dimension",
+                 nonzero_numpy_body, {"f32[2,3]"}, kReadsData),
+    composite_of("argwhere(Tensor self) -> Tensor", "places of the elements that are not 0", argwhere_body,
+                 {"f32[2,3]"}, kReadsData),
+    composite_of(
+        "where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
+        [](Call& c) { c.result(call_all<"nonzero_numpy">(c.session, c["condition"]).value()); }, {"b8[2,3]"},
+        kReadsData)};
 
 // --- unique (aten/src/ATen/native/cuda/UniqueCub.cu)
 
@@ -146,8 +144,8 @@ void unique_cuda(Call& c) {
   unique_memory(c, consecutive, c.boolean("return_inverse"), c.boolean("return_counts"));
 }
 
-Op unique(std::string_view schema, std::string_view summary, void (*meta)(Call&), void (*kernel)(Call&),
-          std::string_view example) {
+constexpr Op unique(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                    void (*kernel)(Call&), std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
@@ -163,32 +161,29 @@ void unique_consecutive_meta(Call& c) {
   unique_meta<true>(c);
 }
 
-void add_unique(std::vector<Op>& ops) {
-  ops.push_back(
-      unique("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
-             "return_counts=False) -> (Tensor, Tensor, Tensor)",
-             "each value once, where it was, how often", unique_meta<false>, unique_cuda<false>, "f32[2,3]"));
-  ops.push_back(
-      unique("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
-             "int? dim=None) -> (Tensor, Tensor, Tensor)",
-             "each run of a value once, where it was, how long", unique_consecutive_meta, unique_cuda<true>,
-             "f32[2,3]"));
-  ops.push_back({.schema = "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, "
-                           "Tensor)",
-                 .summary = "each value once, and where it was",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       c.output(Sizes{0}, self.dtype());
-                       c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
-                     },
-                 .kernels = {{DeviceType::cuda,
-                              [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"i64[4]"},
-                 .facts = kReadsData});
-}
+constexpr Op kUnique[] = {
+    unique("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
+           "return_counts=False) -> (Tensor, Tensor, Tensor)",
+           "each value once, where it was, how often", unique_meta<false>, unique_cuda<false>, "f32[2,3]"),
+    unique("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
+           "int? dim=None) -> (Tensor, Tensor, Tensor)",
+           "each run of a value once, where it was, how long", unique_consecutive_meta, unique_cuda<true>,
+           "f32[2,3]"),
+    {.schema = "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, "
+               "Tensor)",
+     .summary = "each value once, and where it was",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           c.output(Sizes{0}, self.dtype());
+           c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
+         },
+     .kernels = {{DeviceType::cuda,
+                  [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"i64[4]"},
+     .facts = kReadsData}};
 
 // --- histc, bincount, one_hot
 
@@ -229,36 +224,35 @@ void one_hot_body(Call& c) {
   sizes.push_back(classes);
   const Tensor out = zeros_of(self, sizes);
   const Tensor places = unsqueeze(self, -1);
-  c.result(Tensor(call<"scatter_.value">(c.session, out, -1, places, 1)));
+  c.result(call<"scatter_.value">(c.session, out, -1, places, 1));
 }
 
-void add_counts(std::vector<Op>& ops) {
-  ops.push_back({.schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-                 .summary = "how many elements fall into each of equal bins",
-                 .meta = [](Call& c) { c.output(Sizes{c.integer("bins")}, c.tensor("self").dtype()); },
-                 .kernels = {{DeviceType::cuda, histc_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[6] 3 0 1"},
-                 .facts = kReadsData});
-  ops.push_back({.schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
-                 .summary = "how often each number occurs",
-                 .meta = bincount_meta,
-                 .kernels = {{DeviceType::cuda, bincount_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"i64[4] None 3"},
-                 .facts = kReadsData});
-  ops.push_back(composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
-                             "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"}));
-}
+constexpr Op kCounts[] = {
+    {.schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+     .summary = "how many elements fall into each of equal bins",
+     .meta = [](Call& c) { c.output(Sizes{c.integer("bins")}, c.tensor("self").dtype()); },
+     .kernels = {{DeviceType::cuda, histc_kernel}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[6] 3 0 1"},
+     .facts = kReadsData},
+    {.schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+     .summary = "how often each number occurs",
+     .meta = bincount_meta,
+     .kernels = {{DeviceType::cuda, bincount_kernel}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"i64[4] None 3"},
+     .facts = kReadsData},
+    composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
+                 "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"})};
 
 // --- searchsorted, bucketize (aten/src/ATen/native/cuda/Bucketization.cu)
 
 // Operands are made contiguous and of one dtype after the result has memory.
 void search(Call& c, const Tensor& boundaries, const Tensor& self, const Tensor& sorter) {
   if (sorter.defined() && sorter.numel() > 0) {
-    Results extremes = call<"aminmax">(c.session, sorter);
+    Results extremes = call_all<"aminmax">(c.session, sorter);
   }
   c.allocate(0);
   if (self.numel() == 0 || boundaries.numel() == 0) return;
@@ -273,7 +267,7 @@ void search(Call& c, const Tensor& boundaries, const Tensor& self, const Tensor&
 
 DType place_dtype(const Call& c) { return c.boolean("out_int32") ? DType::i32 : DType::i64; }
 
-Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&), std::string_view example) {
+constexpr Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&), std::string_view example) {
   return {.schema = schema,
           .summary = "places at which elements keep the boundaries sorted",
           .meta = meta,
@@ -283,39 +277,37 @@ Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&), std::str
           .examples = {example}};
 }
 
-void add_searches(std::vector<Op>& ops) {
-  ops.push_back(searching(
-      "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
-      "str? "
-      "side=None, Tensor? sorter=None) -> Tensor",
-      [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
-      [](Call& c) { search(c, c.tensor("sorted_sequence"), c.tensor("self"), c.tensor("sorter")); },
-      "f32[4] f32[2,3]"));
-  ops.push_back(searching(
-      "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
-      "str? "
-      "side=None, Tensor? sorter=None) -> Tensor",
-      [](Call& c) { c.output({}, place_dtype(c)); },
-      [](Call& c) {
-        const Tensor& boundaries = c.tensor("sorted_sequence");
-        const Tensor number = c.temporary({}, is_floating(boundaries.dtype()) ? DType::f64 : DType::i64);
-        number->wrapped_number = true;
-        search(c, boundaries, number, c.tensor("sorter"));
-      },
-      "f32[4] 0.5"));
-  ops.push_back(searching(
-      "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-      [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
-      [](Call& c) { search(c, c.tensor("boundaries"), c.tensor("self"), Tensor()); }, "f32[2,3] f32[4]"));
-}
+constexpr Op kSearches[] = {
+    searching(
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+        "str? "
+        "side=None, Tensor? sorter=None) -> Tensor",
+        [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
+        [](Call& c) { search(c, c.tensor("sorted_sequence"), c.tensor("self"), c.tensor("sorter")); },
+        "f32[4] f32[2,3]"),
+    searching(
+        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+        "str? "
+        "side=None, Tensor? sorter=None) -> Tensor",
+        [](Call& c) { c.output({}, place_dtype(c)); },
+        [](Call& c) {
+          const Tensor& boundaries = c.tensor("sorted_sequence");
+          const Tensor number = c.temporary({}, is_floating(boundaries.dtype()) ? DType::f64 : DType::i64);
+          number->wrapped_number = true;
+          search(c, boundaries, number, c.tensor("sorter"));
+        },
+        "f32[4] 0.5"),
+    searching(
+        "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+        "Tensor",
+        [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
+        [](Call& c) { search(c, c.tensor("boundaries"), c.tensor("self"), Tensor()); }, "f32[2,3] f32[4]")};
 
 }  // namespace
 
-void add_searching_operators(std::vector<Op>& ops) {
-  add_nonzero(ops);
-  add_unique(ops);
-  add_counts(ops);
-  add_searches(ops);
+Tables searching_operators() {
+  static constexpr Records tables[] = {kNonzero, kUnique, kCounts, kSearches};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -3,7 +3,7 @@
 #include "meta/ops/selection.h"
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/reduction.h"
 
@@ -16,8 +16,8 @@ void value_and_index_meta(Call& c) {
 }
 
 Gradients selected_backward(Backward& b) {
-  return {Tensor(call<"value_selecting_reduction_backward">(b.session, b.grad(), b["dim"], b("indices"),
-                                                            b.sizes("self"), b.boolean("keepdim")))};
+  return {call<"value_selecting_reduction_backward">(b.session, b.grad(), b["dim"], b("indices"),
+                                                     b.sizes("self"), b.boolean("keepdim"))};
 }
 
 // torch/csrc/autograd/FunctionsManual.cpp, evenly_distribute_backward. The CPU looks whether the value is NaN
@@ -48,14 +48,14 @@ void selecting_backward_body(Call& c) {
   const Tensor grad = widen ? unsqueeze(given, dim) : given;
   const Tensor indices = widen ? unsqueeze(c.tensor("indices"), dim) : c.tensor("indices");
   const Tensor zeros = zeros_of(grad, c.ints("sizes"));
-  c.result(Tensor(call<"scatter_.src">(c.session, zeros, dim, indices, grad)));
+  c.result(call<"scatter_.src">(c.session, zeros, dim, indices, grad));
 }
 
 // --- Everything's median: sorted, then looked up (aten/src/ATen/native/cuda/Sorting.cpp, median_impl).
 
 Tensor sorted_values(const Tensor& self) {
   const Tensor flat = call<"flatten.using_ints">(session_of(self), self);
-  Results sorted = call<"sort">(session_of(self), flat);
+  Results sorted = call_all<"sort">(session_of(self), flat);
   return sorted[0];
 }
 
@@ -77,13 +77,13 @@ void nanmedian_cuda(Call& c) {
     const Tensor missing = isnan(sorted);
     const Tensor count = sum(missing);
     const Tensor present = call<"rsub.Scalar">(c.session, count, self.numel() - 1);
-    const Tensor half = div_number(present, 2);
+    const Tensor half = present / 2;
     place = to(half, DType::i64);
   }
   c.allocate(0);
 }
 
-Op whole_median(std::string_view schema, std::string_view summary, void (*kernel)(Call&)) {
+constexpr Op whole_median(std::string_view schema, std::string_view summary, void (*kernel)(Call&)) {
   return {.schema = schema,
           .summary = summary,
           .meta = [](Call& c) { c.output({}, c.tensor("self").dtype()); },
@@ -111,8 +111,8 @@ void mode_cuda(Call& c) {
     const Tensor slices = c.contiguous(transpose(self, c.integer("dim"), -1));
 }
 
-Op selecting(std::string_view schema, std::string_view summary, std::string_view example,
-             void (*kernel)(Call&), std::string_view node = {}) {
+constexpr Op selecting(std::string_view schema, std::string_view summary, std::string_view example,
+                       void (*kernel)(Call&), std::string_view node = {}) {
   return {.schema = schema,
           .summary = summary,
           .meta = value_and_index_meta,
@@ -125,33 +125,30 @@ Op selecting(std::string_view schema, std::string_view summary, std::string_view
 
 }  // namespace
 
-void add_selection_operators(std::vector<Op>& ops) {
-  ops.push_back(whole_median("median(Tensor self) -> Tensor", "the middle element", median_cuda));
-  ops.push_back(
-      whole_median("nanmedian(Tensor self) -> Tensor", "the middle one of what is a number", nanmedian_cuda));
-  ops.push_back(
+Tables selection_operators() {
+  static constexpr Op kSelection[] = {
+      whole_median("median(Tensor self) -> Tensor", "the middle element", median_cuda),
+      whole_median("nanmedian(Tensor self) -> Tensor", "the middle one of what is a number", nanmedian_cuda),
       selecting("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                "the middle element along a dimension", "f32[2,3] 1", of_contiguous_cuda, "MedianBackward1"));
-  ops.push_back(
+                "the middle element along a dimension", "f32[2,3] 1", of_contiguous_cuda, "MedianBackward1"),
       selecting("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
                 "the middle one of what is a number along a dimension", "f32[2,3] 1", of_contiguous_cuda,
-                "NanmedianBackward1"));
-  ops.push_back(
+                "NanmedianBackward1"),
       selecting("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                "the most frequent element along a dimension", "f32[2,3]", mode_cuda));
-  ops.push_back(
+                "the most frequent element along a dimension", "f32[2,3]", mode_cuda),
       selecting("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
                 "Tensor indices)",
-                "the k-th smallest element along a dimension", "f32[2,3] 2", of_contiguous_cuda));
-  ops.push_back({.schema =
-                     "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] "
-                     "sizes, bool keepdim) -> Tensor",
-                 .summary = "zeros with the gradient where values were selected",
-                 .meta = composite(selecting_backward_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2] 1 i64[2] (2 3) False"}});
+                "the k-th smallest element along a dimension", "f32[2,3] 2", of_contiguous_cuda),
+      {.schema = "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] "
+                 "sizes, bool keepdim) -> Tensor",
+       .summary = "zeros with the gradient where values were selected",
+       .meta = composite(selecting_backward_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2] 1 i64[2] (2 3) False"}}};
+  static constexpr Records tables[] = {kSelection};
+  return tables;
 }
 
 }  // namespace metaprof

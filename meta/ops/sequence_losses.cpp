@@ -6,7 +6,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -76,10 +76,10 @@ void ctc_loss(Call& c, const Sizes& input_lengths, const Sizes& target_lengths) 
   const Tensor log_probs = batched ? c.tensor("log_probs") : unsqueeze(c.tensor("log_probs"), 1);
   check_library(c, log_probs, c.tensor("targets"));
   const Tensor targets = call<"to.device">(s, c.tensor("targets"), log_probs.device(), DType::i64);
-  Tensor losses = call<"_ctc_loss">(s, log_probs, targets, input_lengths, target_lengths, c["blank"],
-                                    c["zero_infinity"])[0];
+  Tensor losses = call_all<"_ctc_loss">(s, log_probs, targets, input_lengths, target_lengths, c["blank"],
+                                        c["zero_infinity"])[0];
   if (c.boolean("zero_infinity")) {
-    const Tensor zero = zeros_of(losses, Sizes{}), infinite = eq_number(losses, kInfinity);
+    const Tensor zero = zeros_of(losses, Sizes{}), infinite = eq(losses, kInfinity);
     losses = where(infinite, zero, losses);
   }
   if (c.integer("reduction") == 2) return c.result(sum(losses));
@@ -103,8 +103,8 @@ void ctc_loss_tensors_body(Call& c) {
 
 }  // namespace
 
-void add_sequence_loss_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables sequence_loss_operators() {
+  static constexpr Op kSequenceLoss[] = {
       {.schema = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
                  "blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
        .summary = "−log of the probability of targets, with blanks anywhere between",
@@ -120,29 +120,31 @@ void add_sequence_loss_operators(std::vector<Op>& ops) {
                         }}},
        .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.result_tensor(1).numel()}; },
        .examples = {"f32[6,2,8] i64[2,3] (6 6) (3 3)"},
-       .facts = {.cudagraph_unsafe = true, .no_gradient_for = 2}});
-  ops.push_back({.schema =
-                     "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] "
-                     "input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, "
-                     "int blank, bool zero_infinity=False) -> Tensor",
-                 .summary = "gradient of log_probs",
-                 .meta = ctc_backward_meta,
-                 .kernels = {{DeviceType::cuda, ctc_backward_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 8 * c.tensor("log_alpha").numel() + 4 * c.result_tensor().numel()};
-                 },
-                 .examples = {"f32[2] f32[6,2,8] i64[2,3] (6 6) (3 3) f32[2] f32[2,6,7] 0"}});
-  ops.push_back(composite_of(
-      "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
-      "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-      "−log of the probability of targets, reduced", ctc_loss_body,
-      {"f32[6,2,8] i64[2,3] (6 6) (3 3)", "f32[6,4] i64[3] (6) (3) 0 0 True"}, {.cudagraph_unsafe = true}));
-  ops.push_back(composite_of(
-      "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
-      "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-      "−log of the probability of targets, reduced", ctc_loss_tensors_body,
-      {"f32[6,2,8] i64[2,3] i64[2] i64[2]"}, {.cudagraph_unsafe = true, .reads_data = true}));
+       .facts = {.cudagraph_unsafe = true, .no_gradient_for = 2}},
+      {.schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] "
+                 "input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, "
+                 "int blank, bool zero_infinity=False) -> Tensor",
+       .summary = "gradient of log_probs",
+       .meta = ctc_backward_meta,
+       .kernels = {{DeviceType::cuda, ctc_backward_cuda}},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount {
+         return {.own = 8 * c.tensor("log_alpha").numel() + 4 * c.result_tensor().numel()};
+       },
+       .examples = {"f32[2] f32[6,2,8] i64[2,3] (6 6) (3 3) f32[2] f32[2,6,7] 0"}},
+      composite_of(
+          "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
+          "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+          "−log of the probability of targets, reduced", ctc_loss_body,
+          {"f32[6,2,8] i64[2,3] (6 6) (3 3)", "f32[6,4] i64[3] (6) (3) 0 0 True"},
+          {.cudagraph_unsafe = true}),
+      composite_of("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
+                   "target_lengths, int "
+                   "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+                   "−log of the probability of targets, reduced", ctc_loss_tensors_body,
+                   {"f32[6,2,8] i64[2,3] i64[2] i64[2]"}, {.cudagraph_unsafe = true, .reads_data = true})};
+  static constexpr Records tables[] = {kSequenceLoss};
+  return tables;
 }
 
 }  // namespace metaprof

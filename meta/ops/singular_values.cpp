@@ -5,7 +5,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/matrices.h"
 #include "meta/ops/reduction.h"
 
@@ -67,23 +67,23 @@ Tensor pseudo_inverse(Call& c) {
   const Tensor& self = c.tensor("self");
   const Tolerances limits = tolerances(c, self);
   if (self.numel() == 0) {
-    Results parts = call<"svd">(s, self);
+    Results parts = call_all<"svd">(s, self);
     const Tensor inverse = call<"reciprocal">(s, parts[1]);
-    return matrix_product(parts[2] * unsqueeze(inverse, -2), adjoint(parts[0]));
+    return matmul(parts[2] * unsqueeze(inverse, -2), mH(parts[0]));
   }
   if (c.boolean("hermitian")) {
-    Results parts = call<"linalg_eigh">(s, self);
+    Results parts = call_all<"linalg_eigh">(s, self);
     const Tensor values = parts[0], vectors = parts[1], magnitudes = abs(values);
     const Tensor largest = call<"amax">(s, magnitudes, Sizes{-1}, true);
     const Tensor tolerance = larger(largest, limits);
     const Tensor chosen = reciprocals(values, magnitudes, tolerance);
-    return matrix_product(vectors * unsqueeze(chosen, -2), adjoint(vectors));
+    return matmul(vectors * unsqueeze(chosen, -2), mH(vectors));
   }
-  Results parts = call<"svd">(s, self);
-  const Tensor u = parts[0], values = parts[1], v = parts[2], largest = narrowed(values, -1, 0, 1);
+  Results parts = call_all<"svd">(s, self);
+  const Tensor u = parts[0], values = parts[1], v = parts[2], largest = narrow(values, -1, 0, 1);
   const Tensor tolerance = larger(largest, limits);
   const Tensor chosen = reciprocals(values, values, tolerance);
-  return matrix_product(v * unsqueeze(chosen, -2), adjoint(u));
+  return matmul(v * unsqueeze(chosen, -2), mH(u));
 }
 
 void pinv_meta(Call& c) {
@@ -101,21 +101,21 @@ void pinv_kernel(Call& c) {
 // until the sum is there.
 Gradients pinv_gradient(Backward& b) {
   const Tensor &inverse = b("result"), &a = b("self");
-  const Tensor inverse_h = adjoint(inverse), grad_h = adjoint(b.grad());
+  const Tensor inverse_h = mH(inverse), grad_h = mH(b.grad());
   if (a.size(-2) <= a.size(-1)) {
-    const Tensor k = matrix_product(grad_h, inverse), right = matrix_product(k, inverse_h);
-    const Tensor gram = matrix_product(inverse_h, inverse), seen = matrix_product(k, a);
-    const Tensor rest = grad_h - seen, fourth = matrix_product(gram, rest);
-    const Tensor onto = matrix_product(a, inverse), third = matrix_product(onto, right);
-    const Tensor around = matrix_product(inverse, k), first = neg(adjoint(around));
+    const Tensor k = matmul(grad_h, inverse), right = matmul(k, inverse_h);
+    const Tensor gram = matmul(inverse_h, inverse), seen = matmul(k, a);
+    const Tensor rest = grad_h - seen, fourth = matmul(gram, rest);
+    const Tensor onto = matmul(a, inverse), third = matmul(onto, right);
+    const Tensor around = matmul(inverse, k), first = neg(mH(around));
     const Tensor two = first + right, three = two - third;
     return {three + fourth};
   }
-  const Tensor k = matrix_product(inverse, grad_h), left = matrix_product(inverse_h, k);
-  const Tensor across = matrix_product(left, inverse), fourth = matrix_product(across, a);
-  const Tensor seen = matrix_product(a, k), rest = grad_h - seen;
-  const Tensor onto = matrix_product(rest, inverse), second = matrix_product(onto, inverse_h);
-  const Tensor around = matrix_product(k, inverse), first = neg(adjoint(around));
+  const Tensor k = matmul(inverse, grad_h), left = matmul(inverse_h, k);
+  const Tensor across = matmul(left, inverse), fourth = matmul(across, a);
+  const Tensor seen = matmul(a, k), rest = grad_h - seen;
+  const Tensor onto = matmul(rest, inverse), second = matmul(onto, inverse_h);
+  const Tensor around = matmul(k, inverse), first = neg(mH(around));
   const Tensor two = first + second, three = two + left;
   return {three - fourth};
 }
@@ -123,18 +123,17 @@ Gradients pinv_gradient(Backward& b) {
 void pinv_numbers_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const auto [relative, absolute] = number_tolerances(self, c["atol"], c["rtol"]);
-  c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, absolute, relative, c["hermitian"])));
+  c.result(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, absolute, relative, c["hermitian"]));
 }
 
 void pinv_share_body(Call& c) {
-  c.result(
-      Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"], c["hermitian"])));
+  c.result(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"], c["hermitian"]));
 }
 
 void pinv_share_tensor_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Tensor zero = double_zero(self);
-  c.result(Tensor(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, zero, c["rcond"], c["hermitian"])));
+  c.result(call<"linalg_pinv.atol_rtol_tensor">(c.session, self, zero, c["rcond"], c["hermitian"]));
 }
 
 // --- rank: how many values are left
@@ -158,7 +157,7 @@ void count_values(Call& c, const Tolerances& tolerances) {
     largest = call<"amax">(s, values, Sizes{-1}, true);
   } else {
     values = call<"linalg_svdvals">(s, a);
-    largest = narrowed(values, -1, 0, 1);
+    largest = narrow(values, -1, 0, 1);
   }
   const Tensor tolerance = larger(largest, tolerances), counted = gt(values, tolerance);
   sum_into_result(c, counted, Sizes{-1});
@@ -185,7 +184,7 @@ void rank_by_tensor_kernel(Call& c) {
   count_values(c, {zeros_of(tolerance, Sizes{}), tolerance});
 }
 
-Op rank(std::string_view schema, void (*kernel)(Call&), std::string_view example) {
+constexpr Op rank(std::string_view schema, void (*kernel)(Call&), std::string_view example) {
   return {.schema = schema,
           .summary = "rank of matrices",
           .meta = rank_meta,
@@ -197,21 +196,18 @@ Op rank(std::string_view schema, void (*kernel)(Call&), std::string_view example
 
 }  // namespace
 
-void add_singular_value_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables singular_value_operators() {
+  static constexpr Op kSingularValue[] = {
       rank("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? "
            "rtol=None, bool hermitian=False) -> Tensor",
-           rank_kernel, "f32[3,5]"));
-  ops.push_back(
+           rank_kernel, "f32[3,5]"),
       rank("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
            "bool hermitian=False) -> Tensor",
-           rank_by_numbers_kernel, "f32[3,5] 0.1"));
-  ops.push_back(rank("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
-                     rank_by_number_kernel, "f32[3,5] 0.1"));
-  ops.push_back(
+           rank_by_numbers_kernel, "f32[3,5] 0.1"),
+      rank("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+           rank_by_number_kernel, "f32[3,5] 0.1"),
       rank("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
-           rank_by_tensor_kernel, "f32[3,5] f32[]"));
-  ops.push_back(
+           rank_by_tensor_kernel, "f32[3,5] f32[]"),
       {.schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
                  "hermitian=False) -> Tensor",
        .summary = "pseudo-inverse",
@@ -220,22 +216,21 @@ void add_singular_value_operators(std::vector<Op>& ops) {
        .derivatives = {{{"self"}, {"self", "result"}, pinv_gradient}},
        .flops = free_of_flops,
        .examples = {"f32[3,5]", "f32[5,3]"},
-       .facts = {.node = "LinalgPinvBackward0"}});
-  ops.push_back(
+       .facts = {.node = "LinalgPinvBackward0"}},
       composite_of("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
                    "hermitian=False) -> Tensor",
-                   "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}));
-  ops.push_back(composite_of("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
-                             "pseudo-inverse", pinv_share_body, {"f32[3,5] 0.1"}));
-  ops.push_back(
+                   "pseudo-inverse", pinv_numbers_body, {"f32[3,5] 0.1"}),
+      composite_of("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", "pseudo-inverse",
+                   pinv_share_body, {"f32[3,5] 0.1"}),
       composite_of("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
-                   "pseudo-inverse", pinv_share_tensor_body, {"f32[3,5] f32[]"}));
-  ops.push_back(composite_of(
-      "pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
-      [](Call& c) {
-        c.result(Tensor(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"])));
-      },
-      {"f32[3,5]"}));
+                   "pseudo-inverse", pinv_share_tensor_body, {"f32[3,5] f32[]"}),
+      composite_of("pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor", "pseudo-inverse",
+                   [](Call& c) {
+                     c.result(call<"linalg_pinv.atol_rtol_float">(c.session, c["self"], 0.0, c["rcond"]));
+                   },
+                   {"f32[3,5]"})};
+  static constexpr Records tables[] = {kSingularValue};
+  return tables;
 }
 
 }  // namespace metaprof

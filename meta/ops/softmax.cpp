@@ -2,7 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 
 namespace metaprof {
@@ -48,7 +48,7 @@ void with_dtype_body(Call& c) {
   const DType dtype = c.dtype("dtype", self.dtype());
   const bool fused = self.is_cuda() && self.dtype() == DType::f16 && dtype == DType::f32;
   const Tensor input = fused ? self : to(self, dtype);
-  c.result(Tensor(call<kernel>(c.session, input, c["dim"], fused)));
+  c.result(call<kernel>(c.session, input, c["dim"], fused));
 }
 
 // Exponentials, their sum and a division: five per element.
@@ -75,7 +75,7 @@ void safe_softmax_meta(Call& c) {
 void safe_softmax_kernel(Call& c) {
   Session& s = c.session;
   const Tensor& self = c.tensor("self");
-  c.results[0] = Value(Tensor(call<"softmax.int">(s, self, c["dim"], c["dtype"])));
+  c.results[0] = Value(call<"softmax.int">(s, self, c["dim"], c["dtype"]));
   const Tensor masked = call<"isneginf">(s, self);
   const Tensor masked_rows = call<"all.dim">(s, masked, c["dim"], true);
   const Tensor zero = call<"scalar_tensor">(s, 0.0, c.result_tensor().dtype(), Value(), self.device());
@@ -83,48 +83,48 @@ void safe_softmax_kernel(Call& c) {
 
 }  // namespace
 
-void add_softmax_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                 .summary = "exp(self) / Σ exp(self) along a dimension",
-                 .meta = composite(with_dtype_body<"_softmax">),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3] 1", "f32[2,3] 0 7"},
-                 .facts = {.autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                 .summary = "self − log Σ exp(self) along a dimension",
-                 .meta = composite(with_dtype_body<"_log_softmax">),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3] 1", "f32[2,3] 0 7"},
-                 .facts = {.autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-                 .summary = "exp(self) / Σ exp(self) along a dimension",
-                 .meta = softmax_meta,
-                 .kernels = {{DeviceType::cuda, softmax_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"result"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"_softmax_backward_data">(
-                                        b.session, b.grad(), b("result"), b["dim"], b.dtype("self")))};
-                                  }}},
-                 .flops = softmax_flops,
-                 .examples = {"f32[2,3] 1 False", "f32[2,3] 0 False"}});
-  ops.push_back({.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
-                 .summary = "self − log Σ exp(self) along a dimension",
-                 .meta = softmax_meta,
-                 .kernels = {{DeviceType::cuda, softmax_cuda}},
-                 .derivatives = {{{"self"},
-                                  {"result"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"_log_softmax_backward_data">(
-                                        b.session, b.grad(), b("result"), b["dim"], b.dtype("self")))};
-                                  }}},
-                 .flops = softmax_flops,
-                 .examples = {"f32[2,3] 1 False", "f32[2,3] 0 False"}});
-  ops.push_back(
+Tables softmax_operators() {
+  static constexpr Op kSoftmax[] = {
+      {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+       .summary = "exp(self) / Σ exp(self) along a dimension",
+       .meta = composite(with_dtype_body<"_softmax">),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3] 1", "f32[2,3] 0 7"},
+       .facts = {.autocast = Autocast::fp32_set_dtype}},
+      {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+       .summary = "self − log Σ exp(self) along a dimension",
+       .meta = composite(with_dtype_body<"_log_softmax">),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[2,3] 1", "f32[2,3] 0 7"},
+       .facts = {.autocast = Autocast::fp32_set_dtype}},
+      {.schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+       .summary = "exp(self) / Σ exp(self) along a dimension",
+       .meta = softmax_meta,
+       .kernels = {{DeviceType::cuda, softmax_cuda}},
+       .derivatives = {{{"self"},
+                        {"result"},
+                        [](Backward& b) {
+                          return call<"_softmax_backward_data">(b.session, b.grad(), b("result"), b["dim"],
+                                                                b.dtype("self"));
+                        }}},
+       .flops = softmax_flops,
+       .examples = {"f32[2,3] 1 False", "f32[2,3] 0 False"}},
+      {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+       .summary = "self − log Σ exp(self) along a dimension",
+       .meta = softmax_meta,
+       .kernels = {{DeviceType::cuda, softmax_cuda}},
+       .derivatives = {{{"self"},
+                        {"result"},
+                        [](Backward& b) {
+                          return call<"_log_softmax_backward_data">(b.session, b.grad(), b("result"),
+                                                                    b["dim"], b.dtype("self"));
+                        }}},
+       .flops = softmax_flops,
+       .examples = {"f32[2,3] 1 False", "f32[2,3] 0 False"}},
       {.schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) "
                  "-> Tensor",
        .summary = "output · (grad − Σ grad · output)",
@@ -139,8 +139,7 @@ void add_softmax_operators(std::vector<Op>& ops) {
                         }},
                        {{"output"}, {"grad_output", "output"}, softmax_double_backward}},
        .flops = elementwise_flops<4>,
-       .examples = {"f32[2,3] f32[2,3] 1 6"}});
-  ops.push_back(
+       .examples = {"f32[2,3] f32[2,3] 1 6"}},
       {.schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType "
                  "input_dtype) -> Tensor",
        .summary = "grad − exp(output) · Σ grad",
@@ -150,29 +149,31 @@ void add_softmax_operators(std::vector<Op>& ops) {
                         {"output"},
                         [](Backward& b) -> Gradients {
                           const Tensor grad = to(b.grad(), b.dtype("output"));
-                          const Tensor weighted = mul(grad, Tensor(call<"exp">(b.session, b("output"))));
+                          const Tensor weighted = mul(grad, call<"exp">(b.session, b("output")));
                           return {sub(grad, sum(weighted, {{b.integer("dim")}}, true))};
                         }},
                        {{"output"},
                         {"grad_output", "output"},
                         [](Backward& b) -> Gradients {
                           const Tensor total = neg(sum(b("grad_output"), {{b.integer("dim")}}, true));
-                          return {mul(mul(total, Tensor(call<"exp">(b.session, b("output")))), b.grad())};
+                          return {mul(mul(total, call<"exp">(b.session, b("output"))), b.grad())};
                         }}},
        .flops = elementwise_flops<3>,
-       .examples = {"f32[2,3] f32[2,3] 1 6"}});
-  ops.push_back({.schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                 .summary = "softmax, and 0 where a row holds −∞ alone",
-                 .meta = safe_softmax_meta,
-                 .kernels = {{DeviceType::cuda, safe_softmax_kernel}, {DeviceType::cpu, safe_softmax_kernel}},
-                 .derivatives = {{{"self"},
-                                  {"result"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"_softmax_backward_data">(
-                                        b.session, b.grad(), b("result"), b["dim"], b.dtype("self")))};
-                                  }}},
-                 .flops = elementwise_flops<6>,
-                 .examples = {"f32[2,3] 1"}});
+       .examples = {"f32[2,3] f32[2,3] 1 6"}},
+      {.schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+       .summary = "softmax, and 0 where a row holds −∞ alone",
+       .meta = safe_softmax_meta,
+       .kernels = {{DeviceType::cuda, safe_softmax_kernel}, {DeviceType::cpu, safe_softmax_kernel}},
+       .derivatives = {{{"self"},
+                        {"result"},
+                        [](Backward& b) {
+                          return call<"_softmax_backward_data">(b.session, b.grad(), b("result"), b["dim"],
+                                                                b.dtype("self"));
+                        }}},
+       .flops = elementwise_flops<6>,
+       .examples = {"f32[2,3] 1"}}};
+  static constexpr Records tables[] = {kSoftmax};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -9,7 +9,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
 #include "meta/ops/cub.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/selection.h"
 
@@ -120,11 +120,11 @@ void sort_cuda(Call& c) {
 }
 
 Gradients sort_backward(Backward& b) {
-  return {Tensor(call<"value_selecting_reduction_backward">(b.session, b.grad(), b["dim"], b("indices"),
-                                                            b.sizes("self"), true))};
+  return {call<"value_selecting_reduction_backward">(b.session, b.grad(), b["dim"], b("indices"),
+                                                     b.sizes("self"), true)};
 }
 
-Op sort(std::string_view schema, std::string_view node, std::string_view example) {
+constexpr Op sort(std::string_view schema, std::string_view node, std::string_view example) {
   return {.schema = schema,
           .summary = "sorted along a dimension, and where the elements were",
           .meta = sort_meta,
@@ -187,45 +187,46 @@ void topk_temporaries(Call& c, const Tensor& self, const Tensor& values, const T
   const Tensor gathered = gather(indices, dim, sorted_indices);
 }
 
-void add_sorting_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables sorting_operators() {
+  static constexpr Op kSorting[] = {
       sort("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-           "SortBackward0", "f32[2,3] 1"));
-  ops.push_back(
+           "SortBackward0", "f32[2,3] 1"),
       sort("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
            "values, Tensor indices)",
-           "SortBackward1", "f32[2,3] True 1"));
-  ops.push_back({.schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
-                           "(Tensor values, Tensor indices)",
-                 .summary = "the k largest along a dimension, and where they were",
-                 .meta = topk_meta,
-                 .kernels = {{DeviceType::cuda, topk_cuda}},
-                 .derivatives = {{{"self"}, {"indices"}, sort_backward}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] 2", "f32[2,3] 1 0"},
-                 .facts = {.no_gradient_for = 2}});
-  ops.push_back(composite_of("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-                             "where the sorted elements were",
-                             [](Call& c) {
-                               Results sorted = call<"sort">(c.session, c["self"], c["dim"], c["descending"]);
-                               c.result(sorted[1]);
-                             },
-                             {"f32[2,3]"}));
-  ops.push_back(composite_of(
-      "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
-      "Tensor",
-      "where the sorted elements were",
-      [](Call& c) {
-        Results sorted = call<"sort.stable">(c.session, c["self"], c["stable"], c["dim"], c["descending"]);
-        c.result(sorted[1]);
-      },
-      {"f32[2,3] True"}));
-  ops.push_back(composite_of("msort(Tensor self) -> Tensor", "sorted along the first dimension",
-                             [](Call& c) {
-                               Results sorted = call<"sort">(c.session, c["self"], 0, false);
-                               c.result(sorted[0]);
-                             },
-                             {"f32[2,3]"}));
+           "SortBackward1", "f32[2,3] True 1"),
+      {.schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
+                 "(Tensor values, Tensor indices)",
+       .summary = "the k largest along a dimension, and where they were",
+       .meta = topk_meta,
+       .kernels = {{DeviceType::cuda, topk_cuda}},
+       .derivatives = {{{"self"}, {"indices"}, sort_backward}},
+       .flops = input_flops,
+       .examples = {"f32[2,3] 2", "f32[2,3] 1 0"},
+       .facts = {.no_gradient_for = 2}},
+      composite_of("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+                   "where the sorted elements were",
+                   [](Call& c) {
+                     Results sorted = call_all<"sort">(c.session, c["self"], c["dim"], c["descending"]);
+                     c.result(sorted[1]);
+                   },
+                   {"f32[2,3]"}),
+      composite_of("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
+                   "Tensor",
+                   "where the sorted elements were",
+                   [](Call& c) {
+                     Results sorted = call_all<"sort.stable">(c.session, c["self"], c["stable"], c["dim"],
+                                                              c["descending"]);
+                     c.result(sorted[1]);
+                   },
+                   {"f32[2,3] True"}),
+      composite_of("msort(Tensor self) -> Tensor", "sorted along the first dimension",
+                   [](Call& c) {
+                     Results sorted = call_all<"sort">(c.session, c["self"], 0, false);
+                     c.result(sorted[0]);
+                   },
+                   {"f32[2,3]"})};
+  static constexpr Records tables[] = {kSorting};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -118,17 +118,19 @@ bool sum_of_sparse(Call& c) {
   return true;
 }
 
-void add_sparse_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema =
-                     "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
-                     "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
-                     "is_coalesced=None) -> Tensor",
-                 .summary = "a sparse tensor over indices and values",
-                 .meta = make_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"i64[1,4] f32[4,3] (10 3)"}});
+Tables sparse_operators() {
+  static constexpr Op kSparse[] = {
+      {.schema = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
+                 "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
+                 "is_coalesced=None) -> Tensor",
+       .summary = "a sparse tensor over indices and values",
+       .meta = make_meta,
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = free_of_flops,
+       .examples = {"i64[1,4] f32[4,3] (10 3)"}}};
+  static constexpr Records tables[] = {kSparse};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/fourier.h"
 
 namespace metaprof {
@@ -82,13 +82,13 @@ void stft_centred_body(Call& c) {
   call<"transpose_">(c.session, out, 1, 2);
   if (self.dim() == 1) call<"squeeze_.dim">(c.session, out, 0);
   const bool complex_out = !c.given("return_complex") || c.boolean("return_complex");
-  c.result(complex_out ? out : Tensor(call<"view_as_real">(c.session, out)));
+  c.result(complex_out ? out : call<"view_as_real">(c.session, out));
 }
 
 void stft_body(Call& c) {
-  c.result(Tensor(call<"stft.center">(c.session, c["self"], c["n_fft"], c["hop_length"], c["win_length"],
-                                      c["window"], false, "constant", c["normalized"], c["onesided"],
-                                      c["return_complex"], c["align_to_window"])));
+  c.result(call<"stft.center">(c.session, c["self"], c["n_fft"], c["hop_length"], c["win_length"],
+                               c["window"], false, "constant", c["normalized"], c["onesided"],
+                               c["return_complex"], c["align_to_window"]));
 }
 
 // --- istft
@@ -124,7 +124,7 @@ Tensor check_envelope(const Tensor& envelope) {
     lost = lt(smallest, 1e-11);
   }
   const Tensor one = call<"new_ones">(session_of(lost), lost, Sizes{}, DType::b8);
-  call<"equal">(session_of(lost), lost, one);
+  call_all<"equal">(session_of(lost), lost, one);
   return lost;
 }
 
@@ -159,23 +159,29 @@ void istft_body(Call& c) {
 
 }  // namespace
 
-void add_spectrogram_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_of(
-      "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
-      "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
-      "return_complex=None, bool? align_to_window=None) -> Tensor",
-      "spectra of overlapping pieces", stft_centred_body,
-      {"f32[2,40] 16 4 8 f32[8] True \"reflect\" True None False"}));
-  ops.push_back(composite_of(
-      "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
-      "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> "
-      "Tensor",
-      "spectra of overlapping pieces", stft_body, {"f32[40] 16 None None None False None False"}));
-  ops.push_back(composite_of(
-      "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
-      "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
-      "return_complex=False) -> Tensor",
-      "the signal of overlapping spectra", istft_body, {"c64[9,6] 16 4 16 f32[16]"}, {.reads_data = true}));
+Tables spectrogram_operators() {
+  static constexpr Op kSpectrogram[] = {
+      composite_of(
+          "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+          "window=None, "
+          "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
+          "return_complex=None, bool? align_to_window=None) -> Tensor",
+          "spectra of overlapping pieces", stft_centred_body,
+          {"f32[2,40] 16 4 8 f32[8] True \"reflect\" True None False"}),
+      composite_of(
+          "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+          "bool "
+          "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> "
+          "Tensor",
+          "spectra of overlapping pieces", stft_body, {"f32[40] 16 None None None False None False"}),
+      composite_of("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+                   "window=None, bool "
+                   "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
+                   "return_complex=False) -> Tensor",
+                   "the signal of overlapping spectra", istft_body, {"c64[9,6] 16 4 16 f32[16]"},
+                   {.reads_data = true})};
+  static constexpr Records tables[] = {kSpectrogram};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/norms.h"
 #include "meta/ops/reduction.h"
@@ -51,16 +51,16 @@ Tensor variance_gradient(Backward& b, const Tensor& given, const Tensor& self) {
   const Tensor average = whole ? mean(self) : mean(self, dims.integers(), true);
   const Tensor difference = sub(self, average);
   const double count = double(whole ? self.numel() : reduced_count(self.sizes(), dims));
-  const Tensor scaled = mul_number(grad, 2 / (count - lost));
+  const Tensor scaled = grad * (2 / (count - lost));
   return mul(scaled, difference);
 }
 
 Tensor deviation_gradient(Backward& b, const Tensor& grad, const Tensor& deviation) {
   Tensor variance;
   {
-    const Tensor twice = mul_number(deviation, 2);
+    const Tensor twice = deviation * 2;
     variance = div(grad, twice);
-    const Tensor zero = eq_number(deviation, 0);
+    const Tensor zero = eq(deviation, 0);
     masked_fill_(variance, zero, 0);
   }
   return variance_gradient(b, variance, b("self"));
@@ -70,7 +70,7 @@ Tensor mean_gradient(Backward& b, const Tensor& given) {
   const Sizes& sizes = b.sizes("self");
   const Value& dims = b["dim"];
   const Tensor grad = b.boolean("keepdim") ? given : restore_dims(given, dims, int64_t(sizes.size()));
-  return div_number(expand(grad, sizes), reduced_count(sizes, dims));
+  return expand(grad, sizes) / reduced_count(sizes, dims);
 }
 
 template <bool deviation>
@@ -90,7 +90,8 @@ Gradients with_mean_backward(Backward& b) {
   return {gradient};
 }
 
-Op variance(std::string_view schema, std::string_view summary, void (*meta)(Call&), Derivative derivative) {
+constexpr Op variance(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                      Derivative derivative) {
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
@@ -106,61 +107,53 @@ void unbiased_body(Call& c) {
   const int64_t lost = c.boolean("unbiased") ? 1 : 0;
   const Value dims = has_dims ? c["dim"] : Value();
   const bool keepdim = has_dims && c.boolean("keepdim");
-  Results results = call<corrected>(c.session, c.tensor("self"), dims, lost, keepdim);
+  Results results = call_all<corrected>(c.session, c.tensor("self"), dims, lost, keepdim);
   c.result(results[0]);
   if constexpr (pair) c.result(results[1]);
 }
 
-void add_variances(std::vector<Op>& ops) {
-  ops.push_back(
-      variance("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-               "keepdim=False) -> Tensor",
-               "variance", variance_meta<false>, {{"self"}, {"self"}, [](Backward& b) -> Gradients {
-                                                    return {variance_gradient(b, b.grad(), b("self"))};
-                                                  }}));
-  ops.push_back(
-      variance("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-               "keepdim=False) -> Tensor",
-               "standard deviation", variance_meta<false>,
-               {{"self"}, {"self", "result"}, [](Backward& b) -> Gradients {
-                  return {deviation_gradient(b, b.grad(), b("result"))};
-                }}));
-  ops.push_back(
-      variance("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-               "keepdim=False) -> (Tensor, Tensor)",
-               "variance and mean", variance_meta<true>, {{"self"}, {"self"}, with_mean_backward<false>}));
-  ops.push_back(
-      variance("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-               "keepdim=False) -> (Tensor, Tensor)",
-               "standard deviation and mean", variance_meta<true>,
-               {{"self"}, {"self", "result0"}, with_mean_backward<true>}));
-  ops.push_back(composite_of("var(Tensor self, bool unbiased=True) -> Tensor", "variance of all",
-                             unbiased_body<"var.correction", false, false>, {"f32[2,3]"}));
-  ops.push_back(composite_of("std(Tensor self, bool unbiased=True) -> Tensor", "standard deviation of all",
-                             unbiased_body<"std.correction", false, false>, {"f32[2,3]"}));
-  ops.push_back(composite_of("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-                             "variance and mean of all", unbiased_body<"var_mean.correction", false, true>,
-                             {"f32[2,3]"}));
-  ops.push_back(composite_of("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-                             "standard deviation and mean of all",
-                             unbiased_body<"std_mean.correction", false, true>, {"f32[2,3]"}));
-  ops.push_back(composite_of(
-      "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-      "variance along dimensions", unbiased_body<"var.correction", true, false>, {"f32[2,3] (1)"}));
-  ops.push_back(composite_of(
-      "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-      "standard deviation along dimensions", unbiased_body<"std.correction", true, false>, {"f32[2,3] (1)"}));
-  ops.push_back(
-      composite_of("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-                   "(Tensor, Tensor)",
-                   "variance and mean along dimensions", unbiased_body<"var_mean.correction", true, true>,
-                   {"f32[2,3] (1)"}));
-  ops.push_back(
-      composite_of("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-                   "(Tensor, Tensor)",
-                   "standard deviation and mean along dimensions",
-                   unbiased_body<"std_mean.correction", true, true>, {"f32[2,3] (1)"}));
-}
+constexpr Op kVariances[] = {
+    variance("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+             "keepdim=False) -> Tensor",
+             "variance", variance_meta<false>,
+             {{"self"},
+              {"self"},
+              [](Backward& b) -> Gradients { return {variance_gradient(b, b.grad(), b("self"))}; }}),
+    variance("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+             "keepdim=False) -> Tensor",
+             "standard deviation", variance_meta<false>,
+             {{"self"},
+              {"self", "result"},
+              [](Backward& b) -> Gradients { return {deviation_gradient(b, b.grad(), b("result"))}; }}),
+    variance("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+             "keepdim=False) -> (Tensor, Tensor)",
+             "variance and mean", variance_meta<true>, {{"self"}, {"self"}, with_mean_backward<false>}),
+    variance("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+             "keepdim=False) -> (Tensor, Tensor)",
+             "standard deviation and mean", variance_meta<true>,
+             {{"self"}, {"self", "result0"}, with_mean_backward<true>}),
+    composite_of("var(Tensor self, bool unbiased=True) -> Tensor", "variance of all",
+                 unbiased_body<"var.correction", false, false>, {"f32[2,3]"}),
+    composite_of("std(Tensor self, bool unbiased=True) -> Tensor", "standard deviation of all",
+                 unbiased_body<"std.correction", false, false>, {"f32[2,3]"}),
+    composite_of("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", "variance and mean of all",
+                 unbiased_body<"var_mean.correction", false, true>, {"f32[2,3]"}),
+    composite_of("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+                 "standard deviation and mean of all", unbiased_body<"std_mean.correction", false, true>,
+                 {"f32[2,3]"}),
+    composite_of("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+                 "variance along dimensions", unbiased_body<"var.correction", true, false>, {"f32[2,3] (1)"}),
+    composite_of("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+                 "standard deviation along dimensions", unbiased_body<"std.correction", true, false>,
+                 {"f32[2,3] (1)"}),
+    composite_of("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+                 "(Tensor, Tensor)",
+                 "variance and mean along dimensions", unbiased_body<"var_mean.correction", true, true>,
+                 {"f32[2,3] (1)"}),
+    composite_of("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+                 "(Tensor, Tensor)",
+                 "standard deviation and mean along dimensions",
+                 unbiased_body<"std_mean.correction", true, true>, {"f32[2,3] (1)"})};
 
 // --- prod
 
@@ -182,7 +175,7 @@ Gradients whole_product_backward(Backward& b) {
   const Tensor self = to(b("self"), b.grad().dtype());
   if (self.dim() == 0) return {clone(b.grad())};
   {
-    const Tensor zero = eq_number(self, 0);
+    const Tensor zero = eq(self, 0);
     call<"nonzero">(b.session, zero);
   }
   const Tensor quotient = div(b("result"), self);
@@ -196,36 +189,34 @@ Gradients product_backward(Backward& b) {
   const bool keepdim = b.boolean("keepdim");
   const Tensor grad = keepdim ? b.grad() : unsqueeze(b.grad(), dim);
   const Tensor result = keepdim ? b("result") : unsqueeze(b("result"), dim);
-  const Tensor zero = eq_number(self, 0);
+  const Tensor zero = eq(self, 0);
   const Tensor zeros_per_slice = sum(zero, Sizes{dim}, true);
   { const Tensor zeros = sum(zeros_per_slice); }
   const Tensor quotient = div(result, self);
   return {mul(grad, quotient)};
 }
 
-void add_products(std::vector<Op>& ops) {
-  ops.push_back({.schema = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-                 .summary = "product of all elements",
-                 .meta = [](Call& c) { c.output({}, product_dtype(c)); },
-                 .kernels = {{DeviceType::cuda, [](Call& c) { product_cuda(c, Value()); }}},
-                 .derivatives = {{{"self"}, {"self", "result"}, whole_product_backward}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3]"},
-                 .facts = {.autocast = Autocast::fp32_set_dtype}});
-  ops.push_back({.schema =
-                     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) "
-                     "-> Tensor",
-                 .summary = "product along a dimension",
-                 .meta =
-                     [](Call& c) {
-                       reduced_output(c, c.tensor("self"), c["dim"], c.boolean("keepdim"), product_dtype(c));
-                     },
-                 .kernels = {{DeviceType::cuda, [](Call& c) { product_cuda(c, c["dim"]); }}},
-                 .derivatives = {{{"self"}, {"self", "result"}, product_backward}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] 1", "f32[2,3] 0 True"},
-                 .facts = {.node = "ProdBackward1", .autocast = Autocast::fp32_set_dtype}});
-}
+constexpr Op kProducts[] = {
+    {.schema = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .summary = "product of all elements",
+     .meta = [](Call& c) { c.output({}, product_dtype(c)); },
+     .kernels = {{DeviceType::cuda, [](Call& c) { product_cuda(c, Value()); }}},
+     .derivatives = {{{"self"}, {"self", "result"}, whole_product_backward}},
+     .flops = input_flops,
+     .examples = {"f32[2,3]"},
+     .facts = {.autocast = Autocast::fp32_set_dtype}},
+    {.schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) "
+               "-> Tensor",
+     .summary = "product along a dimension",
+     .meta =
+         [](Call& c) {
+           reduced_output(c, c.tensor("self"), c["dim"], c.boolean("keepdim"), product_dtype(c));
+         },
+     .kernels = {{DeviceType::cuda, [](Call& c) { product_cuda(c, c["dim"]); }}},
+     .derivatives = {{{"self"}, {"self", "result"}, product_backward}},
+     .flops = input_flops,
+     .examples = {"f32[2,3] 1", "f32[2,3] 0 True"},
+     .facts = {.node = "ProdBackward1", .autocast = Autocast::fp32_set_dtype}}};
 
 // --- logsumexp (aten/src/ATen/native/ReduceOps.cpp, logsumexp_out_impl)
 
@@ -238,7 +229,7 @@ void logsumexp_kernel(Call& c) {
   const Tensor largest = call<"amax">(c.session, self, c["dim"], true);
   {
     const Tensor magnitude = abs(largest);
-    const Tensor infinite = eq_number(magnitude, std::numeric_limits<double>::infinity());
+    const Tensor infinite = eq(magnitude, std::numeric_limits<double>::infinity());
   }
   const Tensor powers = sub(self, largest);
   sum_into_result(c, powers, c["dim"]);
@@ -256,21 +247,22 @@ Gradients logsumexp_backward(Backward& b) {
 
 }  // namespace
 
-void add_statistics_operators(std::vector<Op>& ops) {
-  add_variances(ops);
-  add_products(ops);
-  ops.push_back({.schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-                 .summary = "log Σ exp(self) along dimensions",
-                 .meta =
-                     [](Call& c) {
-                       const Tensor& self = c.tensor("self");
-                       reduced_output(c, self, c["dim"], c.boolean("keepdim"), to_floating(self.dtype()));
-                     },
-                 .kernels = {{DeviceType::cuda, logsumexp_kernel}},
-                 .derivatives = {{{"self"}, {"self", "result"}, logsumexp_backward}},
-                 .flops = by_body,
-                 .examples = {"f32[2,3] (1)", "f32[2,3] (0 1) True"},
-                 .facts = {.autocast = Autocast::fp32}});
+Tables statistics_operators() {
+  static constexpr Op records[] = {
+      {.schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+       .summary = "log Σ exp(self) along dimensions",
+       .meta =
+           [](Call& c) {
+             const Tensor& self = c.tensor("self");
+             reduced_output(c, self, c["dim"], c.boolean("keepdim"), to_floating(self.dtype()));
+           },
+       .kernels = {{DeviceType::cuda, logsumexp_kernel}},
+       .derivatives = {{{"self"}, {"self", "result"}, logsumexp_backward}},
+       .flops = by_body,
+       .examples = {"f32[2,3] (1)", "f32[2,3] (0 1) True"},
+       .facts = {.autocast = Autocast::fp32}}};
+  static constexpr Records tables[] = {kVariances, kProducts, records};
+  return tables;
 }
 
 }  // namespace metaprof

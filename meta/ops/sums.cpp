@@ -2,7 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/reduction.h"
 
@@ -44,7 +44,7 @@ Tensor expand_back(Backward& b, const Tensor& grad, const Value& dims, bool keep
 
 Gradients mean_backward(Backward& b) {
   const int64_t count = reduced_count(b.sizes("self"), b["dim"]);
-  return {div_number(expand_back(b, b.grad(), b["dim"], b.boolean("keepdim")), count)};
+  return {expand_back(b, b.grad(), b["dim"], b.boolean("keepdim")) / count};
 }
 
 // torch/csrc/autograd/FunctionsManual.cpp, nansum_backward.
@@ -75,100 +75,93 @@ void count_nonzero_kernel(Call& c) {
   sum_into_result(c, mask, c["dim"]);
 }
 
-void add_sums(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       .summary = "Σ of all elements",
-       .meta = sum_meta,
-       .kernels = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), Value()); }}},
-       .derivatives = {{{"self"},
-                        {},
-                        [](Backward& b) -> Gradients { return {expand(b.grad(), b.sizes("self"))}; }}},
-       .flops = input_flops,
-       .examples = {"f32[2,3]", "i64[4]"},
-       .facts = {.autocast = Autocast::fp32_set_dtype}});
-  ops.push_back(
-      {.schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
-                 "-> Tensor",
-       .summary = "Σ along dimensions",
-       .meta = sum_dims_meta,
-       .kernels = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), c["dim"]); }}},
-       .derivatives = {{{"self"},
-                        {},
-                        [](Backward& b) -> Gradients {
-                          return {expand_back(b, b.grad(), b["dim"], b.boolean("keepdim"))};
-                        }}},
-       .flops = input_flops,
-       .examples = {"f32[2,3] (0)", "f32[2,3,4] (0 2) True"},
-       .facts = {.node = "SumBackward1", .autocast = Autocast::fp32_set_dtype}});
-  ops.push_back(
-      {.schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
-                 "Tensor",
-       .summary = "Σ along dimensions, NaN counting as 0",
-       .meta = sum_dims_meta,
-       .kernels = {{DeviceType::cuda, nansum}},
-       .derivatives = {{{"self"}, {"self"}, nansum_backward}},
-       .flops = input_flops,
-       .examples = {"f32[2,3]", "f32[2,3] (1) True"}});
-}
+constexpr Op kSums[] = {
+    {.schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .summary = "Σ of all elements",
+     .meta = sum_meta,
+     .kernels = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), Value()); }}},
+     .derivatives = {{{"self"},
+                      {},
+                      [](Backward& b) -> Gradients { return {expand(b.grad(), b.sizes("self"))}; }}},
+     .flops = input_flops,
+     .examples = {"f32[2,3]", "i64[4]"},
+     .facts = {.autocast = Autocast::fp32_set_dtype}},
+    {.schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
+               "-> Tensor",
+     .summary = "Σ along dimensions",
+     .meta = sum_dims_meta,
+     .kernels = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), c["dim"]); }}},
+     .derivatives = {{{"self"},
+                      {},
+                      [](Backward& b) -> Gradients {
+                        return {expand_back(b, b.grad(), b["dim"], b.boolean("keepdim"))};
+                      }}},
+     .flops = input_flops,
+     .examples = {"f32[2,3] (0)", "f32[2,3,4] (0 2) True"},
+     .facts = {.node = "SumBackward1", .autocast = Autocast::fp32_set_dtype}},
+    {.schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+               "Tensor",
+     .summary = "Σ along dimensions, NaN counting as 0",
+     .meta = sum_dims_meta,
+     .kernels = {{DeviceType::cuda, nansum}},
+     .derivatives = {{{"self"}, {"self"}, nansum_backward}},
+     .flops = input_flops,
+     .examples = {"f32[2,3]", "f32[2,3] (1) True"}}};
 
-void add_means(std::vector<Op>& ops) {
-  ops.push_back({.schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-                 .summary = "mean of all elements",
-                 .meta = [](Call& c) { c.output({}, c.dtype("dtype", c.tensor("self").dtype())); },
-                 .kernels = {{DeviceType::cuda, [](Call& c) { mean(c, Value()); }}},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    const Sizes& sizes = b.sizes("self");
-                                    return {div_number(expand(b.grad(), sizes), numel(sizes))};
-                                  }}},
-                 .flops = input_flops,
-                 .examples = {"f32[2,3]"}});
-  ops.push_back(
-      {.schema =
-           "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-       .summary = "mean along dimensions",
-       .meta =
-           [](Call& c) {
-             const Tensor& self = c.tensor("self");
-             reduced_output(c, self, c["dim"], c.boolean("keepdim"), c.dtype("dtype", self.dtype()));
-           },
-       .kernels = {{DeviceType::cuda, [](Call& c) { mean(c, c["dim"]); }}},
-       .derivatives = {{{"self"}, {}, mean_backward}},
-       .flops = input_flops,
-       .examples = {"f32[2,3] (1)", "f32[2,3,4] (1 2) True"},
-       .facts = {.node = "MeanBackward1"}});
-  ops.push_back(
-      {.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
-                 "Tensor",
-       .summary = "mean along dimensions of what is a number",
-       .meta = composite(nanmean_body),
-       .kernels = {},
-       .derivatives = by_body,
-       .flops = by_body,
-       .examples = {"f32[2,3]", "f32[2,3] (1)"}});
-}
+constexpr Op kMeans[] = {
+    {.schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     .summary = "mean of all elements",
+     .meta = [](Call& c) { c.output({}, c.dtype("dtype", c.tensor("self").dtype())); },
+     .kernels = {{DeviceType::cuda, [](Call& c) { mean(c, Value()); }}},
+     .derivatives = {{{"self"},
+                      {},
+                      [](Backward& b) -> Gradients {
+                        const Sizes& sizes = b.sizes("self");
+                        return {expand(b.grad(), sizes) / numel(sizes)};
+                      }}},
+     .flops = input_flops,
+     .examples = {"f32[2,3]"}},
+    {.schema = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     .summary = "mean along dimensions",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           reduced_output(c, self, c["dim"], c.boolean("keepdim"), c.dtype("dtype", self.dtype()));
+         },
+     .kernels = {{DeviceType::cuda, [](Call& c) { mean(c, c["dim"]); }}},
+     .derivatives = {{{"self"}, {}, mean_backward}},
+     .flops = input_flops,
+     .examples = {"f32[2,3] (1)", "f32[2,3,4] (1 2) True"},
+     .facts = {.node = "MeanBackward1"}},
+    {.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+               "Tensor",
+     .summary = "mean along dimensions of what is a number",
+     .meta = composite(nanmean_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3]", "f32[2,3] (1)"}}};
 
 }  // namespace
 
-void add_sum_operators(std::vector<Op>& ops) {
-  add_sums(ops);
-  add_means(ops);
-  ops.push_back({.schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor",
-                 .summary = "how many elements are not 0",
-                 .meta = [](Call& c) { reduced_output(c, c.tensor("self"), c["dim"], false, DType::i64); },
-                 .kernels = {{DeviceType::cuda, count_nonzero_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[2,3]", "f32[2,3] 1"}});
-  ops.push_back({.schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-                 .summary = "how many elements are not 0 along dimensions",
-                 .meta = [](Call& c) { reduced_output(c, c.tensor("self"), c["dim"], false, DType::i64); },
-                 .kernels = {{DeviceType::cuda, count_nonzero_kernel}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] (0 1)"}});
+Tables sum_operators() {
+  static constexpr Op records[] = {
+      {.schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor",
+       .summary = "how many elements are not 0",
+       .meta = [](Call& c) { reduced_output(c, c.tensor("self"), c["dim"], false, DType::i64); },
+       .kernels = {{DeviceType::cuda, count_nonzero_kernel}},
+       .derivatives = not_differentiable,
+       .flops = input_flops,
+       .examples = {"f32[2,3]", "f32[2,3] 1"}},
+      {.schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+       .summary = "how many elements are not 0 along dimensions",
+       .meta = [](Call& c) { reduced_output(c, c.tensor("self"), c["dim"], false, DType::i64); },
+       .kernels = {{DeviceType::cuda, count_nonzero_kernel}},
+       .derivatives = not_differentiable,
+       .flops = input_flops,
+       .examples = {"f32[2,3] (0 1)"}}};
+  static constexpr Records tables[] = {kSums, kMeans, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -40,7 +40,7 @@ void inverse_body(Call& c) {
   const Sizes front(self.sizes().begin(), self.sizes().begin() + first);
   Sizes sizes(self.sizes().begin() + first, self.sizes().end());
   const Tensor matrix = as_square(c, self, numel(sizes));
-  const Results inverse = call<"linalg_inv_ex">(c.session, matrix, false);
+  const Results inverse = call_all<"linalg_inv_ex">(c.session, matrix, false);
   check_info(c.session, inverse[1], "inv");
   sizes.append(front.begin(), front.end());
   c.result(reshape(inverse[0], sizes));
@@ -48,12 +48,15 @@ void inverse_body(Call& c) {
 
 }  // namespace
 
-void add_tensor_equation_operators(std::vector<Op>& ops) {
-  ops.push_back(composite_of("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
-                             "X of Σ self · X = other", solve_body,
-                             {"f32[2,3,6] f32[2,3]", "f32[2,3,6] f32[2,3] (0 2)"}));
-  ops.push_back(composite_of("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", "self⁻¹ as a matrix",
-                             inverse_body, {"f32[2,3,6]"}));
+Tables tensor_equation_operators() {
+  static constexpr Op kTensorEquation[] = {
+      composite_of("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+                   "X of Σ self · X = other", solve_body,
+                   {"f32[2,3,6] f32[2,3]", "f32[2,3,6] f32[2,3] (0 2)"}),
+      composite_of("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", "self⁻¹ as a matrix", inverse_body,
+                   {"f32[2,3,6]"})};
+  static constexpr Records tables[] = {kTensorEquation};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/pooling.h"
 
@@ -53,8 +53,8 @@ Gradients gathered(Backward& b) {
 Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
 
 template <size_t dims>
-Op fractional(std::string_view schema, std::string_view example, std::string_view node,
-              Gradients (*gradient)(Backward&)) {
+constexpr Op fractional(std::string_view schema, std::string_view example, std::string_view node,
+                        Formula gradient) {
   return {.schema = schema,
           .summary = "maxima of windows at random places",
           .meta = fractional_meta<dims>,
@@ -68,7 +68,7 @@ Op fractional(std::string_view schema, std::string_view example, std::string_vie
 }
 
 template <size_t dims>
-Op fractional_backward(std::string_view schema, std::string_view example, std::string_view node) {
+constexpr Op fractional_backward(std::string_view schema, std::string_view example, std::string_view node) {
   return {.schema = schema,
           .summary = "the gradient at the maxima, else 0",
           .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
@@ -102,7 +102,7 @@ void unpool_cuda(Call& c) {
 }
 
 template <size_t dims>
-Op unpool(std::string_view schema, std::string_view example, std::string_view node) {
+constexpr Op unpool(std::string_view schema, std::string_view example, std::string_view node) {
   return {.schema = schema,
           .summary = "zeros with self's elements at their indices",
           .meta = unpool_meta<dims>,
@@ -115,31 +115,31 @@ Op unpool(std::string_view schema, std::string_view example, std::string_view no
 
 }  // namespace
 
-void add_unpooling_operators(std::vector<Op>& ops) {
-  ops.push_back(
+Tables unpooling_operators() {
+  static constexpr Op kUnpooling[] = {
       fractional<2>("fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
                     "random_samples) -> (Tensor, Tensor)",
                     "f32[2,3,8,8] 2 3 f32[2,3,2]", "FractionalMaxPool2DBackward0",
-                    fractional_gradient<"fractional_max_pool2d_backward">));
-  ops.push_back(
+                    fractional_gradient<"fractional_max_pool2d_backward">),
       fractional<3>("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor "
                     "random_samples) -> (Tensor, Tensor)",
                     "f32[1,2,4,4,4] 2 2 f32[1,2,3]", "FractionalMaxPool3DBackward0",
-                    fractional_gradient<"fractional_max_pool3d_backward">));
-  ops.push_back(fractional_backward<2>(
-      "fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] "
-      "kernel_size, int[2] output_size, Tensor indices) -> Tensor",
-      "f32[2,3,3,3] f32[2,3,8,8] 2 3 i64[2,3,3,3]", "FractionalMaxPool2DBackwardBackward0"));
-  ops.push_back(fractional_backward<3>(
-      "fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] "
-      "kernel_size, int[3] output_size, Tensor indices) -> Tensor",
-      "f32[1,2,2,2,2] f32[1,2,4,4,4] 2 2 i64[1,2,2,2,2]", "FractionalMaxPool3DBackwardBackward0"));
-  ops.push_back(unpool<2>("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
-                          "f32[2,3,4,4] i64[2,3,4,4] 8", "MaxUnpool2DBackward0"));
-  ops.push_back(
+                    fractional_gradient<"fractional_max_pool3d_backward">),
+      fractional_backward<2>("fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] "
+                             "kernel_size, int[2] output_size, Tensor indices) -> Tensor",
+                             "f32[2,3,3,3] f32[2,3,8,8] 2 3 i64[2,3,3,3]",
+                             "FractionalMaxPool2DBackwardBackward0"),
+      fractional_backward<3>("fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] "
+                             "kernel_size, int[3] output_size, Tensor indices) -> Tensor",
+                             "f32[1,2,2,2,2] f32[1,2,4,4,4] 2 2 i64[1,2,2,2,2]",
+                             "FractionalMaxPool3DBackwardBackward0"),
+      unpool<2>("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+                "f32[2,3,4,4] i64[2,3,4,4] 8", "MaxUnpool2DBackward0"),
       unpool<3>("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] "
                 "padding) -> Tensor",
-                "f32[1,2,2,2,2] i64[1,2,2,2,2] 4 2 0", "MaxUnpool3DBackward0"));
+                "f32[1,2,2,2,2] i64[1,2,2,2,2] 4 2 0", "MaxUnpool3DBackward0")};
+  static constexpr Records tables[] = {kUnpooling};
+  return tables;
 }
 
 }  // namespace metaprof

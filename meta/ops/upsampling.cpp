@@ -174,197 +174,195 @@ struct Texts {
 
 template <FixedString forward, FixedString backward, size_t dims, bool corners, const Kernels& kernels,
           int64_t taps>
-void add_family(std::vector<Op>& ops, const Texts& texts) {
-  ops.push_back({.schema = texts.schema,
-                 .summary = "the image at another size",
-                 .meta = upsample_meta<dims>,
-                 .kernels = {{DeviceType::cuda, kernels.forward}},
-                 .derivatives = {{{"self"}, {}, gradient<backward, dims, corners>}},
-                 .flops = tap_flops<taps>,
-                 .examples = {texts.example},
-                 .facts = {.node = texts.node, .autocast = Autocast::fp32}});
-  ops.push_back({.schema = texts.vec,
-                 .summary = "the image at another size, given or by scales",
-                 .meta = composite(vec_body<forward, corners>),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {texts.vec_example}});
-  ops.push_back({.schema = texts.backward,
-                 .summary = "the gradient at the smaller size",
-                 .meta = gradient_meta<dims, kernels.gradient_keeps_format>,
-                 .kernels = {{DeviceType::cuda, kernels.backward}},
-                 .derivatives = {{{"grad_output"}, {}, gradient_gradient<forward, dims, corners>}},
-                 .flops = tap_flops<taps>,
-                 .examples = {texts.backward_example},
-                 .facts = {.node = texts.node_of_backward}});
+constexpr std::array<Op, 3> upsampling(const Texts& texts) {
+  return {{{.schema = texts.schema,
+            .summary = "the image at another size",
+            .meta = upsample_meta<dims>,
+            .kernels = {{DeviceType::cuda, kernels.forward}},
+            .derivatives = {{{"self"}, {}, gradient<backward, dims, corners>}},
+            .flops = tap_flops<taps>,
+            .examples = {texts.example},
+            .facts = {.node = texts.node, .autocast = Autocast::fp32}},
+           {.schema = texts.vec,
+            .summary = "the image at another size, given or by scales",
+            .meta = composite(vec_body<forward, corners>),
+            .kernels = {},
+            .derivatives = by_body,
+            .flops = by_body,
+            .examples = {texts.vec_example}},
+           {.schema = texts.backward,
+            .summary = "the gradient at the smaller size",
+            .meta = gradient_meta<dims, kernels.gradient_keeps_format>,
+            .kernels = {{DeviceType::cuda, kernels.backward}},
+            .derivatives = {{{"grad_output"}, {}, gradient_gradient<forward, dims, corners>}},
+            .flops = tap_flops<taps>,
+            .examples = {texts.backward_example},
+            .facts = {.node = texts.node_of_backward}}}};
 }
 
-void add_1d(std::vector<Op>& ops) {
-  add_family<"upsample_nearest1d", "upsample_nearest1d_backward", 1, false, kNearest1d, 0>(
-      ops,
-      {.schema = "upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
-       .vec = "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-       .backward = "upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
-                   "input_size, float? scales=None) -> Tensor",
-       .node = "UpsampleNearest1DBackward0",
-       .node_of_backward = "UpsampleNearest1DBackwardBackward0",
-       .example = "f32[2,3,4] (8)",
-       .vec_example = "f32[2,3,4] None (2.0)",
-       .backward_example = "f32[2,3,8] (8) (2 3 4)"});
-  add_family<"_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", 1, false, kNearest1d, 0>(
-      ops, {.schema =
-                "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
-            .vec = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? "
-                   "scale_factors) -> Tensor",
-            .backward = "_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, "
-                        "SymInt[3] input_size, float? scales=None) -> Tensor",
-            .node = "UpsampleNearestExact1DBackward0",
-            .node_of_backward = "UpsampleNearestExact1DBackwardBackward0",
-            .example = "f32[2,3,4] (8)",
-            .vec_example = "f32[2,3,4] None (2.0)",
-            .backward_example = "f32[2,3,8] (8) (2 3 4)"});
-  add_family<"upsample_linear1d", "upsample_linear1d_backward", 1, true, kLinear, 2>(
-      ops, {.schema = "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? "
-                      "scales=None) -> Tensor",
-            .vec = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-                   "scale_factors) -> Tensor",
-            .backward = "upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
-                        "input_size, bool align_corners, float? scales=None) -> Tensor",
-            .node = "UpsampleLinear1DBackward0",
-            .node_of_backward = "UpsampleLinear1DBackwardBackward0",
-            .example = "f32[2,3,4] (8) False",
-            .vec_example = "f32[2,3,4] None False (2.0)",
-            .backward_example = "f32[2,3,8] (8) (2 3 4) False"});
-}
+constexpr auto k1d = joined(
+    upsampling<"upsample_nearest1d", "upsample_nearest1d_backward", 1, false, kNearest1d, 0>(
+        {.schema = "upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+         .vec =
+             "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+         .backward = "upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
+                     "input_size, float? scales=None) -> Tensor",
+         .node = "UpsampleNearest1DBackward0",
+         .node_of_backward = "UpsampleNearest1DBackwardBackward0",
+         .example = "f32[2,3,4] (8)",
+         .vec_example = "f32[2,3,4] None (2.0)",
+         .backward_example = "f32[2,3,8] (8) (2 3 4)"}),
+    upsampling<"_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", 1, false, kNearest1d, 0>(
+        {.schema =
+             "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+         .vec = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? "
+                "scale_factors) -> Tensor",
+         .backward = "_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, "
+                     "SymInt[3] input_size, float? scales=None) -> Tensor",
+         .node = "UpsampleNearestExact1DBackward0",
+         .node_of_backward = "UpsampleNearestExact1DBackwardBackward0",
+         .example = "f32[2,3,4] (8)",
+         .vec_example = "f32[2,3,4] None (2.0)",
+         .backward_example = "f32[2,3,8] (8) (2 3 4)"}),
+    upsampling<"upsample_linear1d", "upsample_linear1d_backward", 1, true, kLinear, 2>(
+        {.schema = "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? "
+                   "scales=None) -> Tensor",
+         .vec = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+                "scale_factors) -> Tensor",
+         .backward = "upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
+                     "input_size, bool align_corners, float? scales=None) -> Tensor",
+         .node = "UpsampleLinear1DBackward0",
+         .node_of_backward = "UpsampleLinear1DBackwardBackward0",
+         .example = "f32[2,3,4] (8) False",
+         .vec_example = "f32[2,3,4] None False (2.0)",
+         .backward_example = "f32[2,3,8] (8) (2 3 4) False"}));
 
-void add_2d(std::vector<Op>& ops) {
-  add_family<"upsample_nearest2d", "upsample_nearest2d_backward", 2, false, kNearest2d, 0>(
-      ops,
-      {.schema = "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? "
-                 "scales_w=None) -> Tensor",
-       .vec = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-       .backward = "upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-                   "input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleNearest2DBackward0",
-       .node_of_backward = "UpsampleNearest2DBackwardBackward0",
-       .example = "f32[2,3,4,4] (8 6)",
-       .vec_example = "f32[2,3,4,4] None (2.0 1.5)",
-       .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4)"});
-  add_family<"_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", 2, false, kNearest2d, 0>(
-      ops, {.schema = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, "
-                      "float? scales_w=None) -> Tensor",
-            .vec = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? "
-                   "scale_factors) -> Tensor",
-            .backward = "_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, "
-                        "SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
-            .node = "UpsampleNearestExact2DBackward0",
-            .node_of_backward = "UpsampleNearestExact2DBackwardBackward0",
-            .example = "f32[2,3,4,4] (8 6)",
-            .vec_example = "f32[2,3,4,4] None (2.0 1.5)",
-            .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4)"});
-  add_family<"upsample_bilinear2d", "upsample_bilinear2d_backward", 2, true, kBilinear, 4>(
-      ops,
-      {.schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
-                 "scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-              "scale_factors) -> Tensor",
-       .backward = "upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-                   "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleBilinear2DBackward0",
-       .node_of_backward = "UpsampleBilinear2DBackwardBackward0",
-       .example = "f32[2,3,4,4] (8 6) False",
-       .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
-       .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-  add_family<"_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa_backward", 2, true, kBilinearAntialiased, 4>(
-      ops,
-      {.schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
-                 "scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-              "scale_factors) -> Tensor",
-       .backward = "_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-                   "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleBilinear2DAaBackward0",
-       .node_of_backward = "UpsampleBilinear2DAaBackwardBackward0",
-       .example = "f32[2,3,4,4] (8 6) False",
-       .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
-       .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-  add_family<"upsample_bicubic2d", "upsample_bicubic2d_backward", 2, true, kBicubic, 16>(
-      ops,
-      {.schema = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
-                 "scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-              "scale_factors) -> Tensor",
-       .backward = "upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-                   "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleBicubic2DBackward0",
-       .node_of_backward = "UpsampleBicubic2DBackwardBackward0",
-       .example = "f32[2,3,4,4] (8 6) False",
-       .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
-       .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-  add_family<"_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", 2, true, kBicubicAntialiased, 16>(
-      ops,
-      {.schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
-                 "scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-              "scale_factors) -> Tensor",
-       .backward = "_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-                   "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleBicubic2DAaBackward0",
-       .node_of_backward = "UpsampleBicubic2DAaBackwardBackward0",
-       .example = "f32[2,3,4,4] (8 6) False",
-       .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
-       .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"});
-}
+constexpr auto k2d = joined(
+    upsampling<"upsample_nearest2d", "upsample_nearest2d_backward", 2, false, kNearest2d, 0>(
+        {.schema = "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? "
+                   "scales_w=None) -> Tensor",
+         .vec =
+             "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+         .backward = "upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+                     "input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleNearest2DBackward0",
+         .node_of_backward = "UpsampleNearest2DBackwardBackward0",
+         .example = "f32[2,3,4,4] (8 6)",
+         .vec_example = "f32[2,3,4,4] None (2.0 1.5)",
+         .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4)"}),
+    upsampling<"_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", 2, false, kNearest2d, 0>(
+        {.schema = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, "
+                   "float? scales_w=None) -> Tensor",
+         .vec = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? "
+                "scale_factors) -> Tensor",
+         .backward = "_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, "
+                     "SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleNearestExact2DBackward0",
+         .node_of_backward = "UpsampleNearestExact2DBackwardBackward0",
+         .example = "f32[2,3,4,4] (8 6)",
+         .vec_example = "f32[2,3,4,4] None (2.0 1.5)",
+         .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4)"}),
+    upsampling<"upsample_bilinear2d", "upsample_bilinear2d_backward", 2, true, kBilinear, 4>(
+        {.schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
+                   "scales_h=None, float? scales_w=None) -> Tensor",
+         .vec = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+                "scale_factors) -> Tensor",
+         .backward = "upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+                     "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleBilinear2DBackward0",
+         .node_of_backward = "UpsampleBilinear2DBackwardBackward0",
+         .example = "f32[2,3,4,4] (8 6) False",
+         .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
+         .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"}),
+    upsampling<"_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa_backward", 2, true, kBilinearAntialiased,
+               4>(
+        {.schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
+                   "scales_h=None, float? scales_w=None) -> Tensor",
+         .vec =
+             "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+             "scale_factors) -> Tensor",
+         .backward = "_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+                     "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleBilinear2DAaBackward0",
+         .node_of_backward = "UpsampleBilinear2DAaBackwardBackward0",
+         .example = "f32[2,3,4,4] (8 6) False",
+         .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
+         .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"}),
+    upsampling<"upsample_bicubic2d", "upsample_bicubic2d_backward", 2, true, kBicubic, 16>(
+        {.schema = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? "
+                   "scales_h=None, float? scales_w=None) -> Tensor",
+         .vec = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+                "scale_factors) -> Tensor",
+         .backward = "upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+                     "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleBicubic2DBackward0",
+         .node_of_backward = "UpsampleBicubic2DBackwardBackward0",
+         .example = "f32[2,3,4,4] (8 6) False",
+         .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
+         .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"}),
+    upsampling<"_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", 2, true, kBicubicAntialiased, 16>(
+        {.schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
+                   "scales_h=None, float? scales_w=None) -> Tensor",
+         .vec =
+             "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+             "scale_factors) -> Tensor",
+         .backward = "_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+                     "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleBicubic2DAaBackward0",
+         .node_of_backward = "UpsampleBicubic2DAaBackwardBackward0",
+         .example = "f32[2,3,4,4] (8 6) False",
+         .vec_example = "f32[2,3,4,4] None False (2.0 1.5)",
+         .backward_example = "f32[2,3,8,6] (8 6) (2 3 4 4) False"}));
 
-void add_3d(std::vector<Op>& ops) {
-  add_family<"upsample_nearest3d", "upsample_nearest3d_backward", 3, false, kNearest3d, 0>(
-      ops,
-      {.schema = "upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
-                 "scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-       .backward = "upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
-                   "input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleNearest3DBackward0",
-       .node_of_backward = "UpsampleNearest3DBackwardBackward0",
-       .example = "f32[1,2,2,2,2] (4 4 4)",
-       .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
-       .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"});
-  add_family<"_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", 3, false, kNearest3d, 0>(
-      ops,
-      {.schema = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
-                 "scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
-              "Tensor",
-       .backward = "_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
-                   "input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleNearestExact3DBackward0",
-       .node_of_backward = "UpsampleNearestExact3DBackwardBackward0",
-       .example = "f32[1,2,2,2,2] (4 4 4)",
-       .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
-       .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"});
-  add_family<"upsample_trilinear3d", "upsample_trilinear3d_backward", 3, true, kTrilinear, 8>(
-      ops,
-      {.schema = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? "
-                 "scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .vec = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-              "scale_factors) -> Tensor",
-       .backward =
-           "upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, "
-           "bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-       .node = "UpsampleTrilinear3DBackward0",
-       .node_of_backward = "UpsampleTrilinear3DBackwardBackward0",
-       .example = "f32[1,2,2,2,2] (4 4 4) False",
-       .vec_example = "f32[1,2,2,2,2] None False (2.0 2.0 2.0)",
-       .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2) False"});
-}
+constexpr auto k3d = joined(
+    upsampling<"upsample_nearest3d", "upsample_nearest3d_backward", 3, false, kNearest3d, 0>(
+        {.schema = "upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
+                   "scales_h=None, float? scales_w=None) -> Tensor",
+         .vec =
+             "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+         .backward =
+             "upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
+             "input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleNearest3DBackward0",
+         .node_of_backward = "UpsampleNearest3DBackwardBackward0",
+         .example = "f32[1,2,2,2,2] (4 4 4)",
+         .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
+         .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"}),
+    upsampling<"_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", 3, false, kNearest3d, 0>(
+        {.schema =
+             "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
+             "scales_h=None, float? scales_w=None) -> Tensor",
+         .vec =
+             "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
+             "Tensor",
+         .backward =
+             "_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
+             "input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .node = "UpsampleNearestExact3DBackward0",
+         .node_of_backward = "UpsampleNearestExact3DBackwardBackward0",
+         .example = "f32[1,2,2,2,2] (4 4 4)",
+         .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
+         .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"}),
+    upsampling<"upsample_trilinear3d", "upsample_trilinear3d_backward", 3, true, kTrilinear, 8>(
+        {.schema = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? "
+                   "scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+         .vec = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+                "scale_factors) -> Tensor",
+         .backward =
+             "upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, "
+             "bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> "
+             "Tensor",
+         .node = "UpsampleTrilinear3DBackward0",
+         .node_of_backward = "UpsampleTrilinear3DBackwardBackward0",
+         .example = "f32[1,2,2,2,2] (4 4 4) False",
+         .vec_example = "f32[1,2,2,2,2] None False (2.0 2.0 2.0)",
+         .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2) False"}));
 
 }  // namespace
 
-void add_upsampling_operators(std::vector<Op>& ops) {
-  add_1d(ops);
-  add_2d(ops);
-  add_3d(ops);
+Tables upsampling_operators() {
+  static constexpr Records tables[] = {k1d, k2d, k3d};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/pointwise.h"
 #include "meta/ops/reduction.h"
@@ -12,8 +12,6 @@
 namespace metaprof {
 namespace {
 
-Tensor transposed(const Tensor& a) { return call<"mT">(session_of(a), a); }
-Tensor matmul(const Tensor& a, const Tensor& b) { return call<"matmul">(session_of(a), a, b); }
 Tensor cat(Tensor a, Tensor b, Tensor c, int64_t dim) {
   Session& session = session_of(a);
   return call<"cat">(session, Value::Tensors{std::move(a), std::move(b), std::move(c)}, dim);
@@ -44,9 +42,9 @@ void euclidean_kernel(Call& c) {
   };
   Tensor norms1 = squares(x1), ones1 = ones(norms1), norms2 = squares(x2), ones2 = ones(norms2);
   // The parts are moved into the joined matrices.
-  const Tensor left = cat(Tensor(call<"mul.Scalar">(s, x1, -2)), std::move(norms1), std::move(ones1), -1);
+  const Tensor left = cat(call<"mul.Scalar">(s, x1, -2), std::move(norms1), std::move(ones1), -1);
   const Tensor right = cat(x2, std::move(ones2), std::move(norms2), -1);
-  const Tensor product = matmul(left, transposed(right));
+  const Tensor product = matmul(left, mT(right));
   call<"clamp_min_">(s, product, 0);
   call<"sqrt_">(s, product);
   c.results[0] = Value(product);
@@ -55,11 +53,11 @@ void euclidean_kernel(Call& c) {
 Gradients euclidean_gradients(Backward& b) {
   const Tensor &x1 = b("x1"), &x2 = b("x2"), &result = b("result");
   const Tensor ratio = b.grad() / result;
-  masked_fill_(ratio, Tensor(call<"eq.Scalar">(b.session, result, 0)), 0);
+  masked_fill_(ratio, call<"eq.Scalar">(b.session, result, 0), 0);
   // All of it lives until the end.
   const Tensor product1 = matmul(ratio, x2), total1 = sum(ratio, Sizes{-1}, true), own1 = x1 * total1;
   const Tensor gradient1 = own1 - product1;
-  const Tensor product2 = matmul(transposed(ratio), x1), total2 = sum(ratio, Sizes{-2}, false);
+  const Tensor product2 = matmul(mT(ratio), x1), total2 = sum(ratio, Sizes{-2}, false);
   const Tensor own2 = x2 * unsqueeze(total2, -1);
   return {gradient1, own2 - product2};
 }
@@ -105,7 +103,7 @@ void cdist_body(Call& c) {
   const bool by_products = p == 2 && (mode == 1 || (mode == 0 && (rows1 > 25 || rows2 > 25)));
   const Sizes sizes = pair_sizes(c);
   if (!by_products || x1.numel() == 0 || x2.numel() == 0)
-    return c.result(Tensor(call<"_cdist_forward">(c.session, x1, x2, p, c["compute_mode"])));
+    return c.result(call<"_cdist_forward">(c.session, x1, x2, p, c["compute_mode"]));
   const Sizes batch(sizes.begin(), sizes.end() - 2);
   auto flat = [&](const Tensor& x) {
     Sizes wide = batch;
@@ -114,7 +112,7 @@ void cdist_body(Call& c) {
     return view(expand(x, wide), Sizes{numel(batch), x.size(-2), x.size(-1)});
   };
   const Tensor left = flat(x1), right = flat(x2);
-  c.result(view(Tensor(call<"_euclidean_dist">(c.session, left, right)), sizes));
+  c.result(view(call<"_euclidean_dist">(c.session, left, right), sizes));
 }
 
 // --- pdist: the distances between all pairs of rows
@@ -136,45 +134,44 @@ void row_pairs_backward_cuda(Call& c) {
 void row_pairs_body(Call& c) {
   const Tensor& self = c.tensor("self");
   if (self.dim() != 2) c.error(fmt::format("expects a matrix, got {}", describe(self)));
-  c.result(Tensor(call<"_pdist_forward">(c.session, contiguous(self), c["p"])));
+  c.result(call<"_pdist_forward">(c.session, contiguous(self), c["p"]));
 }
 
-void add_row_pairs(std::vector<Op>& ops) {
-  ops.push_back({.schema = "pdist(Tensor self, float p=2) -> Tensor",
-                 .summary = "p-norm of self[i] − self[j] for i < j",
-                 .meta = composite(row_pairs_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[4,5]", "f32[4,5] 1.0"},
-                 .facts = {.autocast = Autocast::fp32}});
-  ops.push_back({.schema = "_pdist_forward(Tensor self, float p=2) -> Tensor",
-                 .summary = "p-norm of self[i] − self[j] for i < j, of a contiguous matrix",
-                 .meta = row_pairs_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"},
-                                  {"self", "result"},
-                                  [](Backward& b) -> Gradients {
-                                    return {Tensor(call<"_pdist_backward">(b.session, b.grad(), b("self"),
-                                                                           b["p"], b("result")))};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 3 * c.result_tensor().numel() * c.tensor("self").size(1)};
-                 },
-                 .examples = {"f32[4,5]"},
-                 .facts = {.node = "PdistBackward0"}});
-  ops.push_back({.schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
-                 .summary = "gradient of the rows",
-                 .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-                 .kernels = {{DeviceType::cuda, row_pairs_backward_cuda}},
-                 .derivatives = {{{"grad"}, {}, not_implemented},
-                                 {{"self"}, {}, not_implemented},
-                                 {{"pdist"}, {}, not_implemented}},
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 4 * c.tensor("grad").numel() * c.tensor("self").size(1)};
-                 },
-                 .examples = {"f32[6] f32[4,5] 2.0 f32[6]"}});
-}
+constexpr Op kRowPairs[] = {
+    {.schema = "pdist(Tensor self, float p=2) -> Tensor",
+     .summary = "p-norm of self[i] − self[j] for i < j",
+     .meta = composite(row_pairs_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[4,5]", "f32[4,5] 1.0"},
+     .facts = {.autocast = Autocast::fp32}},
+    {.schema = "_pdist_forward(Tensor self, float p=2) -> Tensor",
+     .summary = "p-norm of self[i] − self[j] for i < j, of a contiguous matrix",
+     .meta = row_pairs_meta,
+     .kernels = {},
+     .derivatives = {{{"self"},
+                      {"self", "result"},
+                      [](Backward& b) -> Gradients {
+                        return {Tensor(
+                            call<"_pdist_backward">(b.session, b.grad(), b("self"), b["p"], b("result")))};
+                      }}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = 3 * c.result_tensor().numel() * c.tensor("self").size(1)};
+     },
+     .examples = {"f32[4,5]"},
+     .facts = {.node = "PdistBackward0"}},
+    {.schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+     .summary = "gradient of the rows",
+     .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+     .kernels = {{DeviceType::cuda, row_pairs_backward_cuda}},
+     .derivatives = {{{"grad"}, {}, not_implemented},
+                     {{"self"}, {}, not_implemented},
+                     {{"pdist"}, {}, not_implemented}},
+     .flops = [](const Call& c) -> FlopCount {
+       return {.own = 4 * c.tensor("grad").numel() * c.tensor("self").size(1)};
+     },
+     .examples = {"f32[6] f32[4,5] 2.0 f32[6]"}}};
 
 void cross_meta(Call& c) {
   const Tensor &self = c.tensor("self"), &other = c.tensor("other");
@@ -199,43 +196,39 @@ void cross_body(Call& c) {
   c.error(fmt::format("no dimension has size 3; got {} and {}", describe(self), describe(other)));
 }
 
-void add_cross_products(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
-       .summary = "vectors at right angles to both",
-       .meta = cross_meta,
-       .kernels = {},
-       .derivatives = {{{"other"},
-                        {"self"},
-                        [](Backward& b) -> Gradients { return {cross(b.grad(), b("self"), b["dim"])}; }},
-                       {{"self"},
-                        {"other"},
-                        [](Backward& b) -> Gradients { return {cross(b("other"), b.grad(), b["dim"])}; }}},
-       .flops = elementwise_flops<3>,
-       .examples = {"f32[2,3] f32[2,3]"}});
-  ops.push_back({.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
-                 .summary = "vectors at right angles to both",
-                 .meta = composite(cross_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[2,3] f32[2,3]"},
-                 .facts = {.autocast = Autocast::promote}});
-}
+constexpr Op kCrossProducts[] = {
+    {.schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+     .summary = "vectors at right angles to both",
+     .meta = cross_meta,
+     .kernels = {},
+     .derivatives = {{{"other"},
+                      {"self"},
+                      [](Backward& b) -> Gradients { return {cross(b.grad(), b("self"), b["dim"])}; }},
+                     {{"self"},
+                      {"other"},
+                      [](Backward& b) -> Gradients { return {cross(b("other"), b.grad(), b["dim"])}; }}},
+     .flops = elementwise_flops<3>,
+     .examples = {"f32[2,3] f32[2,3]"}},
+    {.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+     .summary = "vectors at right angles to both",
+     .meta = composite(cross_body),
+     .kernels = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3] f32[2,3]"},
+     .facts = {.autocast = Autocast::promote}}};
 
 }  // namespace
 
-void add_vector_geometry_operators(std::vector<Op>& ops) {
-  add_cross_products(ops);
-  add_row_pairs(ops);
-  ops.push_back({.schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
-                 .summary = "|x1[i] − x2[j]|, by a product of matrices",
-                 .meta = distances_meta,
-                 .kernels = {{DeviceType::cuda, euclidean_kernel}, {DeviceType::cpu, euclidean_kernel}},
-                 .derivatives = {{{"x1", "x2"}, {"x1", "x2", "result"}, euclidean_gradients}},
-                 .flops = elementwise_flops<4>,
-                 .examples = {"f32[2,3,5] f32[2,4,5]"}});
-  ops.push_back(
+Tables vector_geometry_operators() {
+  static constexpr Op records[] = {
+      {.schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+       .summary = "|x1[i] − x2[j]|, by a product of matrices",
+       .meta = distances_meta,
+       .kernels = {{DeviceType::cuda, euclidean_kernel}, {DeviceType::cpu, euclidean_kernel}},
+       .derivatives = {{{"x1", "x2"}, {"x1", "x2", "result"}, euclidean_gradients}},
+       .flops = elementwise_flops<4>,
+       .examples = {"f32[2,3,5] f32[2,4,5]"}},
       {.schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
        .summary = "p-norm of x1[i] − x2[j]",
        .meta = distances_meta,
@@ -248,16 +241,15 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
                        {{"x2"},
                         {"x1", "x2", "result"},
                         [](Backward& b) -> Gradients {
-                          const Tensor distances = contiguous(transposed(b("result")));
-                          const Tensor grad = contiguous(transposed(b.grad()));
+                          const Tensor distances = contiguous(mT(b("result")));
+                          const Tensor grad = contiguous(mT(b.grad()));
                           return {distance_gradient(b, grad, b("x2"), b("x1"), distances)};
                         }}},
        .flops = [](const Call& c) -> FlopCount {
          return {.own = 3 * c.result_tensor().numel() * c.tensor("x1").size(-1)};
        },
        .examples = {"f32[3,5] f32[4,5] 1.0 None"},
-       .facts = {.node = "CdistBackward0"}});
-  ops.push_back(
+       .facts = {.node = "CdistBackward0"}},
       {.schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
        .summary = "gradient of the first list of vectors",
        .meta =
@@ -275,15 +267,17 @@ void add_vector_geometry_operators(std::vector<Op>& ops) {
        .flops = [](const Call& c) -> FlopCount {
          return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
        },
-       .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"}});
-  ops.push_back({.schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
-                 .summary = "p-norm of x1[i] − x2[j]",
-                 .meta = composite(cdist_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[3,5] f32[4,5]", "f32[3,5] f32[4,5] 1.0"},
-                 .facts = {.autocast = Autocast::fp32}});
+       .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"}},
+      {.schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
+       .summary = "p-norm of x1[i] − x2[j]",
+       .meta = composite(cdist_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[3,5] f32[4,5]", "f32[3,5] f32[4,5] 1.0"},
+       .facts = {.autocast = Autocast::fp32}}};
+  static constexpr Records tables[] = {kCrossProducts, kRowPairs, records};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/library.h"
 #include "meta/ops/matmul.h"
@@ -146,128 +146,120 @@ Tensor for_every_batch(Backward& b) {
   return expand(unsqueeze(b.grad(), 0), sizes);
 }
 
-Gradients scaled_by_beta(Backward& b) { return {times(b.grad(), b["beta"])}; }
+Gradients scaled_by_beta(Backward& b) { return {scaled(b.grad(), b["beta"])}; }
 
-void add_vector_products(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
-       .summary = "Σ self · tensor",
-       .meta = dot_meta,
-       .kernels = {{DeviceType::cuda, blas_result}},
-       .derivatives =
-           {{{"self"}, {"tensor"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("tensor"))}; }},
-            {{"tensor"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
-       .flops = dot_flops,
-       .examples = {"f32[3] f32[3]"},
-       .facts = {.autocast = Autocast::promote}});
-  ops.push_back(
-      {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
-       .summary = "Σ conj(self) · other",
-       .meta = dot_meta,
-       .kernels = {{DeviceType::cuda, blas_result}},
-       .derivatives =
-           {{{"self"}, {"other"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("other"))}; }},
-            {{"other"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
-       .flops = dot_flops,
-       .examples = {"f32[3] f32[3]"},
-       .facts = {.autocast = Autocast::promote}});
-  ops.push_back(
-      {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
-       .summary = "self · vec",
-       .meta = mv_meta,
-       .kernels = {{DeviceType::cuda,
-                    [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
-       .derivatives =
-           {{{"self"}, {"vec"}, [](Backward& b) -> Gradients { return {ger(b.grad(), b("vec"))}; }},
-            {{"vec"}, {"self"}, [](Backward& b) -> Gradients { return {mv(t(b("self")), b.grad())}; }}},
-       .flops = dot_flops,
-       .examples = {"f32[2,3] f32[3]"},
-       .facts = kLowerPrecision});
-  ops.push_back(
-      {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-       .summary = "beta·self + alpha·(mat · vec)",
-       .meta = addmv_meta,
-       .kernels = {{DeviceType::cuda,
-                    [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
-       .derivatives =
-           {{{"self"}, {}, scaled_by_beta},
-            {{"mat"},
-             {"vec"},
-             [](Backward& b) -> Gradients { return {times(ger(b.grad(), b("vec")), b["alpha"])}; }},
-            {{"vec"},
-             {"mat"},
-             [](Backward& b) -> Gradients { return {times(mv(t(b("mat")), b.grad()), b["alpha"])}; }}},
-       .flops = [](const Call& c) { return FlopCount{.own = 2 * c.tensor("mat").numel()}; },
-       .examples = {"f32[2] f32[2,3] f32[3]", "f32[] f32[2,3] f32[3] 2 0.5"},
-       .facts = kAlsoInPlace});
-  ops.push_back(
-      {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-       .summary = "beta·self + alpha·(vec1 vec2ᵀ)",
-       .meta = addr_meta,
-       .kernels = {},
-       .derivatives =
-           {{{"self"}, {}, scaled_by_beta},
-            {{"vec1"},
-             {"vec2"},
-             [](Backward& b) -> Gradients { return {times(mv(b.grad(), b("vec2")), b["alpha"])}; }},
-            {{"vec2"},
-             {"vec1"},
-             [](Backward& b) -> Gradients { return {times(mv(t(b.grad()), b("vec1")), b["alpha"])}; }}},
-       .flops = elementwise_flops<2>,
-       .examples = {"f32[2,3] f32[2] f32[3]"},
-       .facts = kAlsoInPlace});
-}
+constexpr Op kVectorProducts[] =
+    {{.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
+      .summary = "Σ self · tensor",
+      .meta = dot_meta,
+      .kernels = {{DeviceType::cuda, blas_result}},
+      .derivatives =
+          {{{"self"}, {"tensor"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("tensor"))}; }},
+           {{"tensor"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
+      .flops = dot_flops,
+      .examples = {"f32[3] f32[3]"},
+      .facts = {.autocast = Autocast::promote}},
+     {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
+      .summary = "Σ conj(self) · other",
+      .meta = dot_meta,
+      .kernels = {{DeviceType::cuda, blas_result}},
+      .derivatives =
+          {{{"self"}, {"other"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("other"))}; }},
+           {{"other"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
+      .flops = dot_flops,
+      .examples = {"f32[3] f32[3]"},
+      .facts = {.autocast = Autocast::promote}},
+     {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
+      .summary = "self · vec",
+      .meta = mv_meta,
+      .kernels = {{DeviceType::cuda,
+                   [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
+      .derivatives = {{{"self"}, {"vec"}, [](Backward& b) -> Gradients { return {ger(b.grad(), b("vec"))}; }},
+                      {{"vec"},
+                       {"self"},
+                       [](Backward& b) -> Gradients { return {mv(t(b("self")), b.grad())}; }}},
+      .flops = dot_flops,
+      .examples = {"f32[2,3] f32[3]"},
+      .facts = kLowerPrecision},
+     {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+      .summary = "beta·self + alpha·(mat · vec)",
+      .meta = addmv_meta,
+      .kernels = {{DeviceType::cuda,
+                   [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
+      .derivatives =
+          {{{"self"}, {}, scaled_by_beta},
+           {{"mat"},
+            {"vec"},
+            [](Backward& b) -> Gradients { return {scaled(ger(b.grad(), b("vec")), b["alpha"])}; }},
+           {{"vec"},
+            {"mat"},
+            [](Backward& b) -> Gradients { return {scaled(mv(t(b("mat")), b.grad()), b["alpha"])}; }}},
+      .flops = [](const Call& c) { return FlopCount{.own = 2 * c.tensor("mat").numel()}; },
+      .examples = {"f32[2] f32[2,3] f32[3]", "f32[] f32[2,3] f32[3] 2 0.5"},
+      .facts = kAlsoInPlace},
+     {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+      .summary = "beta·self + alpha·(vec1 vec2ᵀ)",
+      .meta = addr_meta,
+      .kernels = {},
+      .derivatives =
+          {{{"self"}, {}, scaled_by_beta},
+           {{"vec1"},
+            {"vec2"},
+            [](Backward& b) -> Gradients { return {scaled(mv(b.grad(), b("vec2")), b["alpha"])}; }},
+           {{"vec2"},
+            {"vec1"},
+            [](Backward& b) -> Gradients { return {scaled(mv(t(b.grad()), b("vec1")), b["alpha"])}; }}},
+      .flops = elementwise_flops<2>,
+      .examples = {"f32[2,3] f32[2] f32[3]"},
+      .facts = kAlsoInPlace}};
 
-void add_batched_sums(std::vector<Op>& ops) {
-  ops.push_back(
-      {.schema =
-           "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-       .summary = "beta·self[i] + alpha·(batch1[i] · batch2[i])",
-       .meta = baddbmm_meta,
-       .kernels = {{DeviceType::cuda, baddbmm_cuda}},
-       .derivatives = {{{"self"}, {}, scaled_by_beta},
-                       {{"batch1"},
-                        {"batch2"},
-                        [](Backward& b) -> Gradients {
-                          return {times(bmm(b.grad(), transpose(b("batch2"), 1, 2)), b["alpha"])};
-                        }},
-                       {{"batch2"},
-                        {"batch1"},
-                        [](Backward& b) -> Gradients {
-                          return {times(bmm(transpose(b("batch1"), 1, 2), b.grad()), b["alpha"])};
-                        }}},
-       .flops = baddbmm_flops,
-       .examples = {"f32[2,3,5] f32[2,3,4] f32[2,4,5]", "f32[5] f32[2,3,4] f32[2,4,5] 1 0.5"},
-       .facts = kAlsoInPlace});
-  ops.push_back(
-      {.schema =
-           "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-       .summary = "beta·self + alpha·Σ batch1[i] · batch2[i]",
-       .meta = addbmm_meta,
-       .kernels = {{DeviceType::cuda, addbmm_cuda}},
-       .derivatives = {{{"self"}, {}, scaled_by_beta},
-                       {{"batch1"},
-                        {"batch2"},
-                        [](Backward& b) -> Gradients {
-                          const Tensor gradient = for_every_batch(b);
-                          return {times(bmm(gradient, transpose(b("batch2"), 1, 2)), b["alpha"])};
-                        }},
-                       {{"batch2"},
-                        {"batch1"},
-                        [](Backward& b) -> Gradients {
-                          const Tensor transposed = transpose(b("batch1"), 1, 2);
-                          return {times(bmm(transposed, for_every_batch(b)), b["alpha"])};
-                        }}},
-       .flops = addbmm_flops,
-       .examples = {"f32[3,5] f32[2,3,4] f32[2,4,5]"},
-       .facts = kAlsoInPlace});
-}
+constexpr Op kBatchedSums[] = {
+    {.schema =
+         "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .summary = "beta·self[i] + alpha·(batch1[i] · batch2[i])",
+     .meta = baddbmm_meta,
+     .kernels = {{DeviceType::cuda, baddbmm_cuda}},
+     .derivatives = {{{"self"}, {}, scaled_by_beta},
+                     {{"batch1"},
+                      {"batch2"},
+                      [](Backward& b) -> Gradients {
+                        return {scaled(bmm(b.grad(), transpose(b("batch2"), 1, 2)), b["alpha"])};
+                      }},
+                     {{"batch2"},
+                      {"batch1"},
+                      [](Backward& b) -> Gradients {
+                        return {scaled(bmm(transpose(b("batch1"), 1, 2), b.grad()), b["alpha"])};
+                      }}},
+     .flops = baddbmm_flops,
+     .examples = {"f32[2,3,5] f32[2,3,4] f32[2,4,5]", "f32[5] f32[2,3,4] f32[2,4,5] 1 0.5"},
+     .facts = kAlsoInPlace},
+    {.schema =
+         "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .summary = "beta·self + alpha·Σ batch1[i] · batch2[i]",
+     .meta = addbmm_meta,
+     .kernels = {{DeviceType::cuda, addbmm_cuda}},
+     .derivatives = {{{"self"}, {}, scaled_by_beta},
+                     {{"batch1"},
+                      {"batch2"},
+                      [](Backward& b) -> Gradients {
+                        const Tensor gradient = for_every_batch(b);
+                        return {scaled(bmm(gradient, transpose(b("batch2"), 1, 2)), b["alpha"])};
+                      }},
+                     {{"batch2"},
+                      {"batch1"},
+                      [](Backward& b) -> Gradients {
+                        const Tensor transposed = transpose(b("batch1"), 1, 2);
+                        return {scaled(bmm(transposed, for_every_batch(b)), b["alpha"])};
+                      }}},
+     .flops = addbmm_flops,
+     .examples = {"f32[3,5] f32[2,3,4] f32[2,4,5]"},
+     .facts = kAlsoInPlace}};
 
 }  // namespace
 
-void add_vector_product_operators(std::vector<Op>& ops) {
-  add_vector_products(ops);
-  add_batched_sums(ops);
+Tables vector_product_operators() {
+  static constexpr Records tables[] = {kVectorProducts, kBatchedSums};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/views.h"
 
 namespace metaprof {
@@ -19,8 +19,8 @@ void reshape_body(Call& c) {
   Sizes strides;
   if (self->contiguous) return c.result(view(self, sizes));
   if (view_strides(self.sizes(), self.strides(), sizes, strides))
-    return c.result(Tensor(call<"_reshape_alias">(c.session, self, sizes, strides)));
-  c.result(Tensor(call<"_unsafe_view">(c.session, clone(self, MemoryFormat::contiguous), sizes)));
+    return c.result(call<"_reshape_alias">(c.session, self, sizes, strides));
+  c.result(call<"_unsafe_view">(c.session, clone(self, MemoryFormat::contiguous), sizes));
 }
 
 void flatten_body(Call& c) {
@@ -140,7 +140,7 @@ void move_dims_body(Call& c) {
   const Sizes &source = c.ints("source"), &destination = c.ints("destination");
   if (source.size() != destination.size())
     c.error(fmt::format("source has {} dimensions, destination {}", source.size(), destination.size()));
-  if (self.dim() == 0) return c.result(Tensor(call<"alias">(c.session, self)));
+  if (self.dim() == 0) return c.result(call<"alias">(c.session, self));
   const auto count = size_t(self.dim());
   Sizes order(count, -1);
   std::vector<bool> taken(count);
@@ -160,8 +160,8 @@ void move_dims_body(Call& c) {
 }
 
 void move_dim_body(Call& c) {
-  c.result(Tensor(call<"movedim.intlist">(c.session, c.tensor("self"), Sizes{c.integer("source")},
-                                          Sizes{c.integer("destination")})));
+  c.result(call<"movedim.intlist">(c.session, c.tensor("self"), Sizes{c.integer("source")},
+                                   Sizes{c.integer("destination")}));
 }
 
 // --- Parts
@@ -174,12 +174,12 @@ void narrow_body(Call& c) {
   if (length < 0 || start < 0 || start + length > size)
     c.error(fmt::format("start {} and length {} leave dimension {} of {}", start, length, dim_of(c),
                         describe(self)));
-  c.result(Tensor(call<"slice.Tensor">(c.session, self, dim_of(c), start, start + length, 1)));
+  c.result(call<"slice.Tensor">(c.session, self, dim_of(c), start, start + length, 1));
 }
 
 // Where it starts is data: the first place stands for all.
 void narrow_somewhere_body(Call& c) {
-  c.result(Tensor(call<"narrow">(c.session, c["self"], c["dim"], 0, c["length"])));
+  c.result(call<"narrow">(c.session, c["self"], c["dim"], 0, c["length"]));
 }
 
 template <FixedString split>
@@ -189,8 +189,9 @@ void chunk_into(Call& c) {
   if (chunks <= 0) c.error(fmt::format("chunks must be positive, got {}", chunks));
   const int64_t piece = (size + chunks - 1) / chunks;
   if (piece == 0)
-    return c.result(call<"split_with_sizes">(c.session, self, Sizes(size_t(chunks), 0), dim_of(c)).value());
-  c.result(call<split>(c.session, self, piece, dim_of(c)).value());
+    return c.result(
+        call_all<"split_with_sizes">(c.session, self, Sizes(size_t(chunks), 0), dim_of(c)).value());
+  c.result(call_all<split>(c.session, self, piece, dim_of(c)).value());
 }
 
 Value slices(Call& c, const Tensor& self, int64_t dim, const Sizes& bounds) {
@@ -224,7 +225,7 @@ void split_along(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t along = dim == 1 && self.dim() == 1 ? 0 : dim;
   const Value& value = c.arguments[size_t(c.op.schema.find(argument))];
-  c.result(call<with>(c.session, self, value, along).value());
+  c.result(call_all<with>(c.session, self, value, along).value());
 }
 
 // --- Complex numbers
@@ -237,150 +238,135 @@ void part_body(Call& c) {
     return c.result(self);
   }
   const Tensor pairs = call<"view_as_real">(c.session, self);
-  c.result(Tensor(call<"select.int">(c.session, pairs, pairs.dim() - 1, part)));
+  c.result(call<"select.int">(c.session, pairs, pairs.dim() - 1, part));
 }
 
 // No tensor of ours has a pending conjugation or negation: _conj is seen as a view only.
 void self_body(Call& c) { c.result(c.tensor("self")); }
 void conj_body(Call& c) {
   const Tensor& self = c.tensor("self");
-  c.result(is_complex(self.dtype()) ? Tensor(call<"_conj">(c.session, self)) : self);
+  c.result(is_complex(self.dtype()) ? call<"_conj">(c.session, self) : self);
 }
 
 void adjoint_body(Call& c) {
   const Tensor transposed = transpose(c.tensor("self"), -2, -1);
-  c.result(is_complex(transposed.dtype()) ? Tensor(call<"_conj">(c.session, transposed)) : transposed);
+  c.result(is_complex(transposed.dtype()) ? call<"_conj">(c.session, transposed) : transposed);
 }
 
-void add_sizes(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
-  using Examples = std::vector<std::string_view>;
-  add("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", "a view where that is possible, else a copy",
-      reshape_body, Examples{"f32[2,6] (3 4)"});
-  add("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-      "some dimensions as one", flatten_body, Examples{"f32[2,3,4] 1 -1"});
-  add("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", "a dimension as several",
-      unflatten_body, Examples{"f32[2,6] 1 (3 -1)"});
-  add("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
-      "itself, or a copy in that format", contiguous_body, Examples{"f32[2,3]/1,2"});
-  add("ravel(Tensor(a) self) -> Tensor(a)", "one dimension, a view where that is possible", ravel_body,
-      Examples{"f32[2,3]"});
-  add(
-      "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", "expand",
-      [](Call& c) { c.result(expand(c.tensor("self"), c.ints("size"))); }, Examples{"f32[3] (2 3)"});
-  add("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", "expand to another tensor's sizes",
-      expand_as_body, Examples{"f32[3] f32[2,3]"});
-  add(
-      "view_as(Tensor(a) self, Tensor other) -> Tensor(a)", "view under another tensor's sizes",
-      [](Call& c) { c.result(view(c.tensor("self"), c.tensor("other").sizes())); },
-      Examples{"f32[6] f32[2,3]"});
-  add(
-      "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", "reshape to another tensor's sizes",
-      [](Call& c) { c.result(reshape(c.tensor("self"), c.tensor("other").sizes())); },
-      Examples{"f32[6] f32[2,3]"});
-  add("broadcast_tensors(Tensor[] tensors) -> Tensor[]", "all expanded to common sizes",
-      broadcast_tensors_body, Examples{"(f32[3] f32[2,1])"});
-  add(
-      "meshgrid(Tensor[] tensors) -> Tensor[]", "coordinates of a grid", [](Call& c) { meshgrid(c, false); },
-      Examples{"(f32[2] f32[3])"});
-  add("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]", "coordinates of a grid",
-      meshgrid_indexing_body, Examples{"(f32[2] f32[3]) \"ij\"", "(f32[2] f32[3]) \"xy\""});
-  add("atleast_1d(Tensor self) -> Tensor", "at least 1 dimension", at_least_body<1>, Examples{"f32[]"});
-  add("atleast_2d(Tensor self) -> Tensor", "at least 2 dimensions", at_least_body<2>, Examples{"f32[3]"});
-  add("atleast_3d(Tensor self) -> Tensor", "at least 3 dimensions", at_least_body<3>, Examples{"f32[3]"});
-  add("atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", "at least 1 dimension", all_at_least_body<1>,
-      Examples{"(f32[])"});
-  add("atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", "at least 2 dimensions", all_at_least_body<2>,
-      Examples{"(f32[3])"});
-  add("atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", "at least 3 dimensions", all_at_least_body<3>,
-      Examples{"(f32[3])"});
-}
+constexpr Op kSizes[] = {
+    composite_of("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+                 "a view where that is possible, else a copy", reshape_body, {"f32[2,6] (3 4)"}),
+    composite_of("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+                 "some dimensions as one", flatten_body, {"f32[2,3,4] 1 -1"}),
+    composite_of("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+                 "a dimension as several", unflatten_body, {"f32[2,6] 1 (3 -1)"}),
+    composite_of("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+                 "itself, or a copy in that format", contiguous_body, {"f32[2,3]/1,2"}),
+    composite_of("ravel(Tensor(a) self) -> Tensor(a)", "one dimension, a view where that is possible",
+                 ravel_body, {"f32[2,3]"}),
+    composite_of("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", "expand",
+                 [](Call& c) { c.result(expand(c.tensor("self"), c.ints("size"))); }, {"f32[3] (2 3)"}),
+    composite_of("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", "expand to another tensor's sizes",
+                 expand_as_body, {"f32[3] f32[2,3]"}),
+    composite_of("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", "view under another tensor's sizes",
+                 [](Call& c) { c.result(view(c.tensor("self"), c.tensor("other").sizes())); },
+                 {"f32[6] f32[2,3]"}),
+    composite_of("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", "reshape to another tensor's sizes",
+                 [](Call& c) { c.result(reshape(c.tensor("self"), c.tensor("other").sizes())); },
+                 {"f32[6] f32[2,3]"}),
+    composite_of("broadcast_tensors(Tensor[] tensors) -> Tensor[]", "all expanded to common sizes",
+                 broadcast_tensors_body, {"(f32[3] f32[2,1])"}),
+    composite_of("meshgrid(Tensor[] tensors) -> Tensor[]", "coordinates of a grid",
+                 [](Call& c) { meshgrid(c, false); }, {"(f32[2] f32[3])"}),
+    composite_of("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]", "coordinates of a grid",
+                 meshgrid_indexing_body, {"(f32[2] f32[3]) \"ij\"", "(f32[2] f32[3]) \"xy\""}),
+    composite_of("atleast_1d(Tensor self) -> Tensor", "at least 1 dimension", at_least_body<1>, {"f32[]"}),
+    composite_of("atleast_2d(Tensor self) -> Tensor", "at least 2 dimensions", at_least_body<2>, {"f32[3]"}),
+    composite_of("atleast_3d(Tensor self) -> Tensor", "at least 3 dimensions", at_least_body<3>, {"f32[3]"}),
+    composite_of("atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", "at least 1 dimension",
+                 all_at_least_body<1>, {"(f32[])"}),
+    composite_of("atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", "at least 2 dimensions",
+                 all_at_least_body<2>, {"(f32[3])"}),
+    composite_of("atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", "at least 3 dimensions",
+                 all_at_least_body<3>, {"(f32[3])"})};
 
-void add_orders(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
-  using Examples = std::vector<std::string_view>;
-  add("mT(Tensor(a) self) -> Tensor(a)", "matrices transposed", matrix_transpose_body,
-      Examples{"f32[2,3,4]"});
-  add("mH(Tensor(a) self) -> Tensor(a)", "matrices transposed and conjugated", adjoint_body,
-      Examples{"f32[2,3,4]"});
-  add("matrix_H(Tensor(a) self) -> Tensor(a)", "the matrix transposed and conjugated", adjoint_body,
-      Examples{"f32[3,4]"});
-  add("adjoint(Tensor(a) self) -> Tensor(a)", "matrices transposed and conjugated", adjoint_body,
-      Examples{"f32[2,3,4]"});
-  add("numpy_T(Tensor(a) self) -> Tensor(a)", "dimensions in reverse", numpy_t_body, Examples{"f32[2,3,4]"});
-  add("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", "two dimensions swapped", swap_axes_body,
-      Examples{"f32[2,3,4] 0 2"});
-  add("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", "two dimensions swapped", swap_dims_body,
-      Examples{"f32[2,3,4] 0 2"});
-  for (std::string_view schema : {"movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
-                                  "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"})
-    add(schema, "a dimension moved", move_dim_body, Examples{"f32[2,3,4] 0 2"});
-  for (std::string_view schema :
-       {"movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
-        "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"})
-    add(schema, "dimensions moved", move_dims_body, Examples{"f32[2,3,4] (0 1) (1 2)"});
-}
+constexpr Op kOrders[] = {
+    composite_of("mT(Tensor(a) self) -> Tensor(a)", "matrices transposed", matrix_transpose_body,
+                 {"f32[2,3,4]"}),
+    composite_of("mH(Tensor(a) self) -> Tensor(a)", "matrices transposed and conjugated", adjoint_body,
+                 {"f32[2,3,4]"}),
+    composite_of("matrix_H(Tensor(a) self) -> Tensor(a)", "the matrix transposed and conjugated",
+                 adjoint_body, {"f32[3,4]"}),
+    composite_of("adjoint(Tensor(a) self) -> Tensor(a)", "matrices transposed and conjugated", adjoint_body,
+                 {"f32[2,3,4]"}),
+    composite_of("numpy_T(Tensor(a) self) -> Tensor(a)", "dimensions in reverse", numpy_t_body,
+                 {"f32[2,3,4]"}),
+    composite_of("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", "two dimensions swapped",
+                 swap_axes_body, {"f32[2,3,4] 0 2"}),
+    composite_of("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", "two dimensions swapped",
+                 swap_dims_body, {"f32[2,3,4] 0 2"}),
+    composite_of("movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", "a dimension moved",
+                 move_dim_body, {"f32[2,3,4] 0 2"}),
+    composite_of("moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+                 "a dimension moved", move_dim_body, {"f32[2,3,4] 0 2"}),
+    composite_of("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+                 "dimensions moved", move_dims_body, {"f32[2,3,4] (0 1) (1 2)"}),
+    composite_of("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+                 "dimensions moved", move_dims_body, {"f32[2,3,4] (0 1) (1 2)"})};
 
-void add_parts(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
-  using Examples = std::vector<std::string_view>;
-  add("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
-      "a slice by start and length", narrow_body, Examples{"f32[8,3] 0 1 4"});
-  add("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
-      "a slice by start and length", narrow_somewhere_body, Examples{"f32[8,3] 0 i64[] 4"},
-      Facts{.cudagraph_unsafe = true, .reads_data = true});
-  add("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", "that many pieces",
-      chunk_into<"split.Tensor">, Examples{"f32[7,2] 3"});
-  add("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", "that many pieces",
-      chunk_into<"unsafe_split.Tensor">, Examples{"f32[7,2] 3"});
-  add("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
-      "that many pieces, as equal as possible", tensor_split_sections_body, Examples{"f32[7,2] 3"});
-  add("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
-      "pieces between indices", tensor_split_indices_body, Examples{"f32[7,2] (1 3)"});
-  add("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", "pieces side by side",
-      split_along<1, "tensor_split.sections", "sections">, Examples{"f32[2,6] 3"});
-  add("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", "pieces side by side",
-      split_along<1, "tensor_split.indices", "indices">, Examples{"f32[2,6] (1 3)"});
-  add("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", "pieces one above the other",
-      split_along<0, "tensor_split.sections", "sections">, Examples{"f32[6,2] 3"});
-  add("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", "pieces one above the other",
-      split_along<0, "tensor_split.indices", "indices">, Examples{"f32[6,2] (1 3)"});
-  add("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", "pieces one behind the other",
-      split_along<2, "tensor_split.sections", "sections">, Examples{"f32[2,2,6] 3"});
-  add("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", "pieces one behind the other",
-      split_along<2, "tensor_split.indices", "indices">, Examples{"f32[2,2,6] (1 3)"});
-  add(
-      "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
-      "diagonals of matrices",
-      [](Call& c) {
-        c.result(Tensor(call<"diagonal">(c.session, c.tensor("A"), c["offset"], c["dim1"], c["dim2"])));
-      },
-      Examples{"f32[2,3,3]"});
-}
+constexpr Op kParts[] = {
+    composite_of("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+                 "a slice by start and length", narrow_body, {"f32[8,3] 0 1 4"}),
+    composite_of("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+                 "a slice by start and length", narrow_somewhere_body, {"f32[8,3] 0 i64[] 4"},
+                 Facts{.cudagraph_unsafe = true, .reads_data = true}),
+    composite_of("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", "that many pieces",
+                 chunk_into<"split.Tensor">, {"f32[7,2] 3"}),
+    composite_of("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", "that many pieces",
+                 chunk_into<"unsafe_split.Tensor">, {"f32[7,2] 3"}),
+    composite_of("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
+                 "that many pieces, as equal as possible", tensor_split_sections_body, {"f32[7,2] 3"}),
+    composite_of("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+                 "pieces between indices", tensor_split_indices_body, {"f32[7,2] (1 3)"}),
+    composite_of("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", "pieces side by side",
+                 split_along<1, "tensor_split.sections", "sections">, {"f32[2,6] 3"}),
+    composite_of("hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", "pieces side by side",
+                 split_along<1, "tensor_split.indices", "indices">, {"f32[2,6] (1 3)"}),
+    composite_of("vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", "pieces one above the other",
+                 split_along<0, "tensor_split.sections", "sections">, {"f32[6,2] 3"}),
+    composite_of("vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+                 "pieces one above the other", split_along<0, "tensor_split.indices", "indices">,
+                 {"f32[6,2] (1 3)"}),
+    composite_of("dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+                 "pieces one behind the other", split_along<2, "tensor_split.sections", "sections">,
+                 {"f32[2,2,6] 3"}),
+    composite_of("dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+                 "pieces one behind the other", split_along<2, "tensor_split.indices", "indices">,
+                 {"f32[2,2,6] (1 3)"}),
+    composite_of("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+                 "diagonals of matrices",
+                 [](Call& c) {
+                   c.result(call<"diagonal">(c.session, c.tensor("A"), c["offset"], c["dim1"], c["dim2"]));
+                 },
+                 {"f32[2,3,3]"})};
 
-void add_complex(std::vector<Op>& ops) {
-  auto add = [&](auto... fields) { ops.push_back(composite_of(fields...)); };
-  using Examples = std::vector<std::string_view>;
-  add("real(Tensor(a) self) -> Tensor(a)", "the real part", part_body<0>, Examples{"f32[3]", "c64[3]"});
-  add("imag(Tensor(a) self) -> Tensor(a)", "the imaginary part", part_body<1>, Examples{"c64[3]"});
-  add("conj(Tensor(a) self) -> Tensor(a)", "the conjugate", conj_body, Examples{"f32[3]"});
-  add("resolve_conj(Tensor(a) self) -> Tensor(a)", "itself", self_body, Examples{"f32[3]"});
-  add("resolve_neg(Tensor(a) self) -> Tensor(a)", "itself", self_body, Examples{"f32[3]"});
-  add("lift_fresh(Tensor(a) self) -> Tensor(a)", "itself: a tensor that was just made", self_body,
-      Examples{"f32[3]"});
-  ops.push_back(view_operator(
-      "_conj(Tensor(a) self) -> Tensor(a)", "the conjugate, as a view", alias_geometry,
-      [](Backward& b) -> Gradients { return {Tensor(call<"conj">(b.session, b.grad()))}; }, {"c64[3]"},
-      "ConjBackward0"));
-}
+constexpr Op kComplex[] = {
+    composite_of("real(Tensor(a) self) -> Tensor(a)", "the real part", part_body<0>, {"f32[3]", "c64[3]"}),
+    composite_of("imag(Tensor(a) self) -> Tensor(a)", "the imaginary part", part_body<1>, {"c64[3]"}),
+    composite_of("conj(Tensor(a) self) -> Tensor(a)", "the conjugate", conj_body, {"f32[3]"}),
+    composite_of("resolve_conj(Tensor(a) self) -> Tensor(a)", "itself", self_body, {"f32[3]"}),
+    composite_of("resolve_neg(Tensor(a) self) -> Tensor(a)", "itself", self_body, {"f32[3]"}),
+    composite_of("lift_fresh(Tensor(a) self) -> Tensor(a)", "itself: a tensor that was just made", self_body,
+                 {"f32[3]"}),
+    view_operator(
+        "_conj(Tensor(a) self) -> Tensor(a)", "the conjugate, as a view", alias_geometry,
+        [](Backward& b) { return call<"conj">(b.session, b.grad()); }, {"c64[3]"}, "ConjBackward0")};
 
 }  // namespace
 
-void add_view_composite_operators(std::vector<Op>& ops) {
-  add_sizes(ops);
-  add_orders(ops);
-  add_parts(ops);
-  add_complex(ops);
+Tables view_composite_operators() {
+  static constexpr Records tables[] = {kSizes, kOrders, kParts, kComplex};
+  return tables;
 }
 
 }  // namespace metaprof

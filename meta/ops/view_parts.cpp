@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/views.h"
 
 namespace metaprof {
@@ -151,13 +151,13 @@ void unbind_geometry(Call& c) {
 }
 
 Gradients slice_gradient(Backward& b) {
-  return {Tensor(call<"slice_backward">(b.session, b.grad(), b.sizes("self"), b["dim"],
-                                        b.given("start") ? b["start"] : Value(0),
-                                        b.given("end") ? b["end"] : Value(INT64_MAX), b["step"]))};
+  return {call<"slice_backward">(b.session, b.grad(), b.sizes("self"), b["dim"],
+                                 b.given("start") ? b["start"] : Value(0),
+                                 b.given("end") ? b["end"] : Value(INT64_MAX), b["step"])};
 }
 
 Gradients select_gradient(Backward& b) {
-  return {Tensor(call<"select_backward">(b.session, b.grad(), b.sizes("self"), b["dim"], b["index"]))};
+  return {call<"select_backward">(b.session, b.grad(), b.sizes("self"), b["dim"], b["index"])};
 }
 
 Gradients diagonal_gradient(Backward& b) {
@@ -183,7 +183,7 @@ Gradients split_gradient(Backward& b) {
                                      b.shape("self")->device));
     }
   }
-  return {Tensor(call<"cat">(b.session, std::move(pieces), dim))};
+  return {call<"cat">(b.session, std::move(pieces), dim)};
 }
 
 // A missing piece is one zero, repeated by strides of 0 (recorded: engine/unbind_some).
@@ -200,7 +200,7 @@ Gradients unbind_gradient(Backward& b) {
     const Tensor zero = call<"zeros">(b.session, Sizes(), known->dtype(), Value(), known->device());
     pieces.push_back(expand(zero, known->sizes()));
   }
-  return {Tensor(call<"stack">(b.session, std::move(pieces), b["dim"]))};
+  return {call<"stack">(b.session, std::move(pieces), b["dim"])};
 }
 
 namespace {
@@ -259,7 +259,7 @@ Gradients as_strided_gradient(Backward& b) {
   const int64_t result_offset = b.given("storage_offset") ? b.integer("storage_offset") : input.offset;
   const Reach result = reach_of(sizes, strides, false), source = reach_of(input.sizes, input.strides, true);
   if (result.empty || source.empty)
-    return {Tensor(call<"zeros">(s, input.sizes, b.grad().dtype(), Value(), b.grad().device()))};
+    return {call<"zeros">(s, input.sizes, b.grad().dtype(), Value(), b.grad().device())};
   const Tensor gradient = without_repetition(s, b.grad(), sizes, strides);
   const int64_t shared = std::min(input.offset, result_offset);
   const int64_t input_at = input.offset - shared, result_at = result_offset - shared;
@@ -281,7 +281,7 @@ Gradients as_strided_gradient(Backward& b) {
     const Tensor times = zeros_like(storage);
     const Tensor places = reshape(as_strided(indices, source.sizes, source.strides, input_at), Sizes{-1});
     const Tensor one = call<"ones">(s, Sizes{1}, gradient.dtype(), Value(), gradient.device());
-    call<"index_add_">(s, times, 0, places, Tensor(call<"expand_as">(s, one, places)));
+    call<"index_add_">(s, times, 0, places, call<"expand_as">(s, one, places));
     call<"div_.Tensor">(s, storage, times);
   }
   return {as_strided(storage, input.sizes, input.strides, input_at)};
@@ -307,56 +307,50 @@ void unfold_backward_cuda(Call& c) {
   const Tensor indices = c.temporary(Sizes{std::min(sizes[dim], covered)}, DType::i64);
 }
 
-Op part_gradient(std::string_view schema, std::string_view summary, Gradients (*backward)(Backward&),
-                 std::vector<std::string_view> examples) {
+constexpr Op part_gradient(std::string_view schema, std::string_view summary, Formula backward,
+                           const Examples& examples) {
   return {.schema = schema,
           .summary = summary,
           .meta = whole_input_meta,
           .kernels = {},
           .derivatives = {{{"grad_output"}, {}, backward}},
           .flops = free_of_flops,
-          .examples = std::move(examples)};
+          .examples = examples};
 }
 
-void add_part_gradients(std::vector<Op>& ops) {
-  ops.push_back(part_gradient(
-      "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
-      "step) "
-      "-> Tensor",
-      "zeros with the gradient in the slice",
-      [](Backward& b) -> Gradients {
-        return {Tensor(call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"]))};
-      },
-      {"f32[3,3] (8 3) 0 1 7 2"}));
-  ops.push_back(part_gradient(
-      "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
-      "zeros with the gradient at the index",
-      [](Backward& b) -> Gradients {
-        return {Tensor(call<"select.int">(b.session, b.grad(), b["dim"], b["index"]))};
-      },
-      {"f32[3] (2 3) 0 1"}));
-  ops.push_back(part_gradient(
-      "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
-      "zeros with the gradient on the diagonal",
-      [](Backward& b) -> Gradients {
-        return {Tensor(call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]))};
-      },
-      {"f32[3] (3 3) 0 0 1"}));
-  ops.push_back(
-      {.schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> "
-                 "Tensor",
-       .summary = "zeros with the gradient of the windows added in",
-       .meta = unfold_backward_meta,
-       .kernels = {{DeviceType::cuda, unfold_backward_cuda}},
-       .derivatives = {{{"grad_in"},
-                        {},
-                        [](Backward& b) -> Gradients {
-                          return {
-                              Tensor(call<"unfold">(b.session, b.grad(), b["dim"], b["size"], b["step"]))};
-                        }}},
-       .flops = free_of_flops,
-       .examples = {"f32[3,2] (4) 0 2 1"}});
-}
+constexpr Op kPartGradients[] = {
+    part_gradient(
+        "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
+        "step) "
+        "-> Tensor",
+        "zeros with the gradient in the slice",
+        [](Backward& b) -> Gradients {
+          return {call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"])};
+        },
+        {"f32[3,3] (8 3) 0 1 7 2"}),
+    part_gradient(
+        "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
+        "zeros with the gradient at the index",
+        [](Backward& b) { return call<"select.int">(b.session, b.grad(), b["dim"], b["index"]); },
+        {"f32[3] (2 3) 0 1"}),
+    part_gradient(
+        "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int "
+        "dim2) -> Tensor",
+        "zeros with the gradient on the diagonal",
+        [](Backward& b) { return call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]); },
+        {"f32[3] (3 3) 0 0 1"}),
+    {.schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> "
+               "Tensor",
+     .summary = "zeros with the gradient of the windows added in",
+     .meta = unfold_backward_meta,
+     .kernels = {{DeviceType::cuda, unfold_backward_cuda}},
+     .derivatives = {{{"grad_in"},
+                      {},
+                      [](Backward& b) {
+                        return call<"unfold">(b.session, b.grad(), b["dim"], b["size"], b["step"]);
+                      }}},
+     .flops = free_of_flops,
+     .examples = {"f32[3,2] (4) 0 2 1"}}};
 
 // --- A part written into a copy.
 
@@ -366,15 +360,15 @@ void copy_of_self_meta(Call& c) {
   c.output(self.sizes(), self.strides(), self.dtype());
 }
 
-Op scatter_operator(std::string_view schema, std::string_view summary, Derivatives derivatives,
-                    std::vector<std::string_view> examples) {
+constexpr Op scatter_operator(std::string_view schema, std::string_view summary, Derivatives derivatives,
+                              const Examples& examples) {
   return {.schema = schema,
           .summary = summary,
           .meta = copy_of_self_meta,
           .kernels = {},
-          .derivatives = std::move(derivatives),
+          .derivatives = derivatives,
           .flops = free_of_flops,
-          .examples = std::move(examples)};
+          .examples = examples};
 }
 
 Tensor no_part(Backward& b) {
@@ -393,90 +387,82 @@ Gradients strided_scatter_gradient(Backward& b) {
   return {out};
 }
 
-void add_scatters(std::vector<Op>& ops) {
-  ops.push_back(scatter_operator(
-      "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
-      "step=1) -> "
-      "Tensor",
-      "self with src in place of the slice",
-      {{{"self"},
-        {},
-        [](Backward& b) -> Gradients {
-          return {Tensor(call<"slice_scatter">(b.session, b.grad(), no_part(b), b["dim"], b["start"],
-                                               b["end"], b["step"]))};
-        }},
-       {{"src"},
-        {},
-        [](Backward& b) -> Gradients {
-          return {
-              Tensor(call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"]))};
-        }}},
-      {"f32[8,3] f32[3,3] 0 1 7 2"}));
-  ops.push_back(scatter_operator(
-      "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
-      "self with src in place of the index",
-      {{{"self"},
-        {},
-        [](Backward& b) -> Gradients {
-          return {Tensor(call<"select_scatter">(b.session, b.grad(), no_part(b), b["dim"], b["index"]))};
-        }},
-       {{"src"},
-        {},
-        [](Backward& b) -> Gradients {
-          return {Tensor(call<"select.int">(b.session, b.grad(), b["dim"], b["index"]))};
-        }}},
-      {"f32[2,3] f32[3] 0 1"}));
-  ops.push_back(scatter_operator(
-      "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-      "self with src in place of the diagonal",
-      {{{"self"},
-        {},
-        [](Backward& b) -> Gradients {
-          return {Tensor(
-              call<"diagonal_scatter">(b.session, b.grad(), no_part(b), b["offset"], b["dim1"], b["dim2"]))};
-        }},
-       {{"src"},
-        {},
-        [](Backward& b) -> Gradients {
-          return {Tensor(call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]))};
-        }}},
-      {"f32[3,3] f32[3]"}));
-  ops.push_back(scatter_operator(
-      "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
-      "storage_offset=None) -> Tensor",
-      "self with src in place of any view of its storage",
-      {{{"self"}, {}, strided_scatter_gradient},
-       {{"src"}, {}, [](Backward& b) -> Gradients { return {strided_part(b, contiguous(b.grad()))}; }}},
-      {"f32[3,3] f32[2,2] (2 2) (1 2) 1"}));
-}
+constexpr Op kScatters[] = {
+    scatter_operator(
+        "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
+        "step=1) -> "
+        "Tensor",
+        "self with src in place of the slice",
+        {{{"self"},
+          {},
+          [](Backward& b) {
+            return call<"slice_scatter">(b.session, b.grad(), no_part(b), b["dim"], b["start"], b["end"],
+                                         b["step"]);
+          }},
+         {{"src"},
+          {},
+          [](Backward& b) -> Gradients {
+            return {call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"])};
+          }}},
+        {"f32[8,3] f32[3,3] 0 1 7 2"}),
+    scatter_operator(
+        "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+        "self with src in place of the index",
+        {{{"self"},
+          {},
+          [](Backward& b) {
+            return call<"select_scatter">(b.session, b.grad(), no_part(b), b["dim"], b["index"]);
+          }},
+         {{"src"},
+          {},
+          [](Backward& b) { return call<"select.int">(b.session, b.grad(), b["dim"], b["index"]); }}},
+        {"f32[2,3] f32[3] 0 1"}),
+    scatter_operator(
+        "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+        "self with src in place of the diagonal",
+        {{{"self"},
+          {},
+          [](Backward& b) {
+            return call<"diagonal_scatter">(b.session, b.grad(), no_part(b), b["offset"], b["dim1"],
+                                            b["dim2"]);
+          }},
+         {{"src"},
+          {},
+          [](Backward& b) {
+            return call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]);
+          }}},
+        {"f32[3,3] f32[3]"}),
+    scatter_operator(
+        "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+        "storage_offset=None) -> Tensor",
+        "self with src in place of any view of its storage",
+        {{{"self"}, {}, strided_scatter_gradient},
+         {{"src"}, {}, [](Backward& b) -> Gradients { return {strided_part(b, contiguous(b.grad()))}; }}},
+        {"f32[3,3] f32[2,2] (2 2) (1 2) 1"})};
 
-void add_parts(std::vector<Op>& ops) {
-  ops.push_back(view_operator(
-      "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
-      "Tensor(a)",
-      "self[start:end:step]", slice_geometry, slice_gradient, {"f32[8,3] 0 1 7 2", "f32[8,3] 1 -2"}));
-  ops.push_back(view_operator("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-                              "self[index] along a dimension", select_geometry, select_gradient,
-                              {"f32[2,3] 0 1", "f32[2,3] 1 -1"}));
-  ops.push_back(view_operator("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-                              "a diagonal", diagonal_geometry, diagonal_gradient,
-                              {"f32[3,4]", "f32[3,4] -1", "f32[2,3,4] 1 1 2"}));
-  ops.push_back(view_operator("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-                              "windows along a dimension", unfold_geometry, unfold_gradient,
-                              {"f32[5] 0 2 1", "f32[2,6] 1 2 3"}));
-  ops.push_back(view_operator(
-      "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-      "any view of the storage", as_strided_geometry, as_strided_gradient, {"f32[2,6] (2 3) (6 2) 1"}));
-  ops.push_back(
-      view_operator("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-                    "pieces of one size", split_geometry, split_gradient, {"f32[6,2] 2", "f32[2,7] 3 1"}));
-  ops.push_back(
-      view_operator("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-                    "pieces of these sizes", split_with_sizes_geometry, split_gradient, {"f32[6,2] (1 5)"}));
-  ops.push_back(view_operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-                              "the slices along a dimension", unbind_geometry, unbind_gradient,
-                              {"f32[2,3]", "f32[2,3] 1"}));
-}
+constexpr Op kParts[] = {
+    view_operator(
+        "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+        "Tensor(a)",
+        "self[start:end:step]", slice_geometry, slice_gradient, {"f32[8,3] 0 1 7 2", "f32[8,3] 1 -2"}),
+    view_operator("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+                  "self[index] along a dimension", select_geometry, select_gradient,
+                  {"f32[2,3] 0 1", "f32[2,3] 1 -1"}),
+    view_operator("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", "a diagonal",
+                  diagonal_geometry, diagonal_gradient, {"f32[3,4]", "f32[3,4] -1", "f32[2,3,4] 1 1 2"}),
+    view_operator("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+                  "windows along a dimension", unfold_geometry, unfold_gradient,
+                  {"f32[5] 0 2 1", "f32[2,6] 1 2 3"}),
+    view_operator("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
+                  "-> Tensor(a)",
+                  "any view of the storage", as_strided_geometry, as_strided_gradient,
+                  {"f32[2,6] (2 3) (6 2) 1"}),
+    view_operator("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+                  "pieces of one size", split_geometry, split_gradient, {"f32[6,2] 2", "f32[2,7] 3 1"}),
+    view_operator("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+                  "pieces of these sizes", split_with_sizes_geometry, split_gradient, {"f32[6,2] (1 5)"}),
+    view_operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", "the slices along a dimension",
+                  unbind_geometry, unbind_gradient, {"f32[2,3]", "f32[2,3] 1"})};
 
 // Views that the framework takes for tensors of their own: writes to one leave the others' versions alone.
 template <void (*geometry)(Call&)>
@@ -490,31 +476,27 @@ void unsafe(Call& c) {
   c.results[0] = Value(std::move(parts));
 }
 
-void add_unsafe_splits(std::vector<Op>& ops) {
-  ops.push_back({.schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-                 .summary = "pieces of one size",
-                 .meta = unsafe<split_geometry>,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, split_gradient}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[6,2] 2"}});
-  ops.push_back(
-      {.schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-       .summary = "pieces of these sizes",
-       .meta = unsafe<split_with_sizes_geometry>,
-       .kernels = {},
-       .derivatives = {{{"self"}, {}, split_gradient}},
-       .flops = free_of_flops,
-       .examples = {"f32[6,2] (1 5)"}});
-}
+constexpr Op kUnsafeSplits[] = {
+    {.schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+     .summary = "pieces of one size",
+     .meta = unsafe<split_geometry>,
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, split_gradient}},
+     .flops = free_of_flops,
+     .examples = {"f32[6,2] 2"}},
+    {.schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+     .summary = "pieces of these sizes",
+     .meta = unsafe<split_with_sizes_geometry>,
+     .kernels = {},
+     .derivatives = {{{"self"}, {}, split_gradient}},
+     .flops = free_of_flops,
+     .examples = {"f32[6,2] (1 5)"}}};
 
 }  // namespace
 
-void add_view_part_operators(std::vector<Op>& ops) {
-  add_parts(ops);
-  add_unsafe_splits(ops);
-  add_part_gradients(ops);
-  add_scatters(ops);
+Tables view_part_operators() {
+  static constexpr Records tables[] = {kParts, kUnsafeSplits, kPartGradients, kScatters};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -8,22 +8,9 @@
 
 #include "meta/autograd/engine.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
-
-Op view_operator(std::string_view schema, std::string_view summary, void (*geometry)(Call&),
-                 Gradients (*backward)(Backward&), std::vector<std::string_view> examples,
-                 std::string_view node) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = geometry,
-          .kernels = {},
-          .derivatives = {{{"self"}, {}, backward}},
-          .flops = free_of_flops,
-          .examples = std::move(examples),
-          .facts = {.node = node, .view = true}};
-}
 
 namespace {
 int64_t dim_of(const Call& c, Name name = "dim") { return wrap_dim(c.integer(name), c.tensor("self").dim()); }
@@ -211,10 +198,10 @@ void view_as_complex_geometry(Call& c) {
 }
 
 Gradients view_as_real_backward(Backward& b) {
-  return {Tensor(call<"view_as_complex">(b.session, contiguous(b.grad())))};
+  return {call<"view_as_complex">(b.session, contiguous(b.grad()))};
 }
 Gradients view_as_complex_backward(Backward& b) {
-  return {Tensor(call<"view_as_real">(b.session, contiguous(b.grad())))};
+  return {call<"view_as_real">(b.session, contiguous(b.grad()))};
 }
 
 Sizes inverse(const Sizes& dims) {
@@ -233,7 +220,7 @@ Gradients t_backward(Backward& b) { return {t(b.grad())}; }
 Gradients permute_backward(Backward& b) { return {permute(b.grad(), inverse(b.ints("dims")))}; }
 Gradients expand_backward(Backward& b) { return {sum_to(b.session, b.grad(), b.sizes("self"))}; }
 Gradients unsqueeze_backward(Backward& b) {
-  return {Tensor(call<"squeeze.dim">(b.session, b.grad(), b.integer("dim")))};
+  return {call<"squeeze.dim">(b.session, b.grad(), b.integer("dim"))};
 }
 Gradients squeeze_backward(Backward& b) {
   return unsqueeze_to(b, [](size_t) { return true; });
@@ -248,56 +235,57 @@ Gradients squeeze_dims_backward(Backward& b) {
 }
 Gradients same_gradient(Backward& b) { return {b.grad()}; }
 
-void add_view_operators(std::vector<Op>& ops) {
-  ops.push_back(view_operator("view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
-                              "the same elements under other sizes", view_geometry, view_backward,
-                              {"f32[2,6] (3 4)", "f32[2,6] (-1)"}));
-  ops.push_back({.schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
-                 .summary = "view of a tensor that nobody else will see",
-                 .meta = unsafe_view_meta,
-                 .kernels = {},
-                 .derivatives = {{{"self"}, {}, view_backward}},
-                 .flops = free_of_flops,
-                 .examples = {"f32[2,6] (3 4)"},
-                 .facts = {.node = "UnsafeViewBackward0"}});
-  ops.push_back(view_operator("_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
-                              "a view whose strides are known", reshape_alias_geometry, view_backward,
-                              {"f32[2,6] (3 4) (4 1)"}));
-  ops.push_back(view_operator("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
-                              "two dimensions swapped", transpose_geometry, transpose_backward,
-                              {"f32[2,3,4] 0 2", "f32[2,3] -1 0"}));
-  ops.push_back(view_operator("t(Tensor(a) self) -> Tensor(a)", "the transposed matrix", t_geometry,
-                              t_backward, {"f32[2,3]", "f32[3]"}));
-  ops.push_back(view_operator("permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-                              "dimensions in another order", permute_geometry, permute_backward,
-                              {"f32[2,3,4] (2 0 1)"}));
-  ops.push_back(view_operator("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-                              "repeated by strides of 0", expand_geometry, expand_backward,
-                              {"f32[3,1] (2 3 4)", "f32[3] (2 -1)", "f32[] (1 3)"}));
-  ops.push_back(view_operator("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", "a dimension of size 1 more",
-                              unsqueeze_geometry, unsqueeze_backward, {"f32[2,3] 1", "f32[2,3] -1"}));
-  ops.push_back(view_operator("squeeze(Tensor(a) self) -> Tensor(a)", "without dimensions of size 1",
-                              squeeze_geometry, squeeze_backward, {"f32[2,1,3,1]"}));
-  ops.push_back(view_operator("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-                              "without this dimension, if its size is 1", squeeze_dim_geometry,
-                              squeeze_dim_backward, {"f32[2,1,3] 1", "f32[2,1,3] 0"}, "SqueezeBackward1"));
-  ops.push_back(view_operator("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
-                              "without these dimensions, where their size is 1", squeeze_dims_geometry,
-                              squeeze_dims_backward, {"f32[2,1,3,1] (1 3)"}, "SqueezeBackward2"));
-  ops.push_back(view_operator("alias(Tensor(a) self) -> Tensor(a)", "the same tensor", alias_geometry,
-                              same_gradient, {"f32[2]"}));
-  ops.push_back(view_operator("view_as_real(Tensor(a) self) -> Tensor(a)", "real and imaginary parts",
-                              view_as_real_geometry, view_as_real_backward, {"c64[3]"}));
-  ops.push_back(view_operator("view_as_complex(Tensor(a) self) -> Tensor(a)", "pairs as complex numbers",
-                              view_as_complex_geometry, view_as_complex_backward, {"f32[3,2]"}));
-  ops.push_back({.schema = "detach(Tensor(a) self) -> Tensor(a)",
-                 .summary = "the same tensor without history",
-                 .meta = detach_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = free_of_flops,
-                 .examples = {"f32[2]"},
-                 .facts = {.cuts_history = true}});
+Tables view_operators() {
+  static constexpr Op kView[] = {
+      view_operator("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", "the same elements under other sizes",
+                    view_geometry, view_backward, {"f32[2,6] (3 4)", "f32[2,6] (-1)"}),
+      {.schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
+       .summary = "view of a tensor that nobody else will see",
+       .meta = unsafe_view_meta,
+       .kernels = {},
+       .derivatives = {{{"self"}, {}, view_backward}},
+       .flops = free_of_flops,
+       .examples = {"f32[2,6] (3 4)"},
+       .facts = {.node = "UnsafeViewBackward0"}},
+      view_operator("_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+                    "a view whose strides are known", reshape_alias_geometry, view_backward,
+                    {"f32[2,6] (3 4) (4 1)"}),
+      view_operator("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+                    "two dimensions swapped", transpose_geometry, transpose_backward,
+                    {"f32[2,3,4] 0 2", "f32[2,3] -1 0"}),
+      view_operator("t(Tensor(a) self) -> Tensor(a)", "the transposed matrix", t_geometry, t_backward,
+                    {"f32[2,3]", "f32[3]"}),
+      view_operator("permute(Tensor(a) self, int[] dims) -> Tensor(a)", "dimensions in another order",
+                    permute_geometry, permute_backward, {"f32[2,3,4] (2 0 1)"}),
+      view_operator("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+                    "repeated by strides of 0", expand_geometry, expand_backward,
+                    {"f32[3,1] (2 3 4)", "f32[3] (2 -1)", "f32[] (1 3)"}),
+      view_operator("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", "a dimension of size 1 more",
+                    unsqueeze_geometry, unsqueeze_backward, {"f32[2,3] 1", "f32[2,3] -1"}),
+      view_operator("squeeze(Tensor(a) self) -> Tensor(a)", "without dimensions of size 1", squeeze_geometry,
+                    squeeze_backward, {"f32[2,1,3,1]"}),
+      view_operator("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+                    "without this dimension, if its size is 1", squeeze_dim_geometry, squeeze_dim_backward,
+                    {"f32[2,1,3] 1", "f32[2,1,3] 0"}, "SqueezeBackward1"),
+      view_operator("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+                    "without these dimensions, where their size is 1", squeeze_dims_geometry,
+                    squeeze_dims_backward, {"f32[2,1,3,1] (1 3)"}, "SqueezeBackward2"),
+      view_operator("alias(Tensor(a) self) -> Tensor(a)", "the same tensor", alias_geometry, same_gradient,
+                    {"f32[2]"}),
+      view_operator("view_as_real(Tensor(a) self) -> Tensor(a)", "real and imaginary parts",
+                    view_as_real_geometry, view_as_real_backward, {"c64[3]"}),
+      view_operator("view_as_complex(Tensor(a) self) -> Tensor(a)", "pairs as complex numbers",
+                    view_as_complex_geometry, view_as_complex_backward, {"f32[3,2]"}),
+      {.schema = "detach(Tensor(a) self) -> Tensor(a)",
+       .summary = "the same tensor without history",
+       .meta = detach_meta,
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = free_of_flops,
+       .examples = {"f32[2]"},
+       .facts = {.cuts_history = true}}};
+  static constexpr Records tables[] = {kView};
+  return tables;
 }
 
 }  // namespace metaprof

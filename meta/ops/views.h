@@ -7,9 +7,17 @@
 namespace metaprof {
 
 /// A view: `geometry` makes its result with Call::view.
-Op view_operator(std::string_view schema, std::string_view summary, void (*geometry)(Call&),
-                 Gradients (*backward)(Backward&), std::vector<std::string_view> examples,
-                 std::string_view node = {});
+constexpr Op view_operator(std::string_view schema, std::string_view summary, void (*geometry)(Call&),
+                           Formula backward, const Examples& examples, std::string_view node = {}) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = geometry,
+          .kernels = {},
+          .derivatives = {{{"self"}, {}, backward}},
+          .flops = free_of_flops,
+          .examples = examples,
+          .facts = {.node = node, .view = true}};
+}
 
 // Geometries (views.cpp, view_parts.cpp).
 void view_geometry(Call& c);

@@ -4,7 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {
@@ -34,7 +34,7 @@ void weight_norm_body(Call& c) {
   const Tensor direction = contiguous(v), length = contiguous(g);
   const bool half = v.dtype() == DType::f16 || g.dtype() == DType::f16;
   if (!half && (dim == 0 || dim == v.dim() - 1)) {
-    Results out = call<"_weight_norm_interface">(c.session, direction, length, dim);
+    Results out = call_all<"_weight_norm_interface">(c.session, direction, length, dim);
     return c.result(out[0]);
   }
   c.result(mul(direction, div(length, norm_except(c, direction, dim))));
@@ -76,36 +76,38 @@ Gradients interface_backward(Backward& b) {
   if (b.session.modes.grad)
     return differentiable_backward(grad, b("v"), b("g"), b("result1"), b.integer("dim"));
   Results gradients =
-      call<"_weight_norm_interface_backward">(b.session, grad, b("v"), b("g"), b("result1"), b["dim"]);
+      call_all<"_weight_norm_interface_backward">(b.session, grad, b("v"), b("g"), b("result1"), b["dim"]);
   return {gradients[0], gradients[1]};
 }
 
 }  // namespace
 
-void add_weight_norm_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
-                 .summary = "v · g / norm of v over all dimensions but one",
-                 .meta = composite(weight_norm_body),
-                 .kernels = {},
-                 .derivatives = by_body,
-                 .flops = by_body,
-                 .examples = {"f32[4,3] f32[4,1]", "f32[4,3,5] f32[1,3,1] 1", "f32[4,3] f32[] -1"}});
-  ops.push_back({.schema = "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
-                 .summary = "weight_norm by one kernel: weight, norms",
-                 .meta = interface_meta,
-                 .kernels = {},
-                 .derivatives = {{{"v", "g"}, {"g", "v", "result1"}, interface_backward}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("v").numel()}; },
-                 .examples = {"f32[4,3] f32[4,1]"}});
-  ops.push_back({.schema =
-                     "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor "
-                     "saved_norms, int dim) -> (Tensor, Tensor)",
-                 .summary = "gradients of weight_norm",
-                 .meta = backward_meta,
-                 .kernels = {},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("saved_v").numel()}; },
-                 .examples = {"f32[4,3] f32[4,3] f32[4,1] f32[4,1] 0"}});
+Tables weight_norm_operators() {
+  static constexpr Op kWeightNorm[] = {
+      {.schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
+       .summary = "v · g / norm of v over all dimensions but one",
+       .meta = composite(weight_norm_body),
+       .kernels = {},
+       .derivatives = by_body,
+       .flops = by_body,
+       .examples = {"f32[4,3] f32[4,1]", "f32[4,3,5] f32[1,3,1] 1", "f32[4,3] f32[] -1"}},
+      {.schema = "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
+       .summary = "weight_norm by one kernel: weight, norms",
+       .meta = interface_meta,
+       .kernels = {},
+       .derivatives = {{{"v", "g"}, {"g", "v", "result1"}, interface_backward}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("v").numel()}; },
+       .examples = {"f32[4,3] f32[4,1]"}},
+      {.schema = "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor "
+                 "saved_norms, int dim) -> (Tensor, Tensor)",
+       .summary = "gradients of weight_norm",
+       .meta = backward_meta,
+       .kernels = {},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("saved_v").numel()}; },
+       .examples = {"f32[4,3] f32[4,3] f32[4,1] f32[4,1] 0"}}};
+  static constexpr Records tables[] = {kWeightNorm};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -6,8 +6,8 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/all.h"
-#include "meta/ops/arithmetic.h"
 #include "meta/ops/cub.h"
+#include "meta/ops/formulas.h"
 #include "meta/ops/iterator.h"
 #include "meta/ops/norms.h"
 #include "meta/ops/reduction.h"
@@ -45,8 +45,7 @@ void isin_cuda(Call& c) {
   if (double(tests.numel()) < 10.0 * std::pow(double(elements.numel()), 0.145)) {
     const Tensor wide = unsqueeze(elements, -1), flat = view(tests, Sizes{1, -1});
     const Tensor alike = c.boolean("invert") ? ne(wide, flat) : eq(wide, flat);
-    const Tensor found =
-        c.boolean("invert") ? Tensor(call<"all.dim">(s, alike, -1)) : Tensor(call<"any.dim">(s, alike, -1));
+    const Tensor found = c.boolean("invert") ? call<"all.dim">(s, alike, -1) : call<"any.dim">(s, alike, -1);
     return;
   }
   if (c.boolean("assume_unique")) c.error("large sets that are assumed to be unique are not modelled");
@@ -60,10 +59,10 @@ void cartesian_product_body(Call& c) {
   for (const Tensor& tensor : tensors)
     if (tensor.dim() != 1) c.error(fmt::format("expects vectors, got {}", describe(tensor)));
   if (tensors.size() == 1) return c.result(tensors[0]);
-  const Results grids = call<"meshgrid.indexing">(c.session, tensors, "ij");
+  const Results grids = call_all<"meshgrid.indexing">(c.session, tensors, "ij");
   Value::Tensors flat;
   for (const Tensor& grid : grids.tensors()) flat.push_back(call<"flatten.using_ints">(c.session, grid));
-  c.result(Tensor(call<"stack">(c.session, flat, 1)));
+  c.result(call<"stack">(c.session, flat, 1));
 }
 
 // A mask keeps those whose places rise (aten/src/ATen/native/Itertools.cpp).
@@ -73,14 +72,13 @@ void combinations_body(Call& c) {
   const int64_t r = c.integer("r");
   if (self.dim() != 1) c.error(fmt::format("expects a vector, got {}", describe(self)));
   if (r < 0) c.error(fmt::format("expects a number of elements that is not negative, got {}", r));
-  if (r == 0)
-    return c.result(Tensor(call<"empty.memory_format">(s, Sizes{0}, self.dtype(), Value(), self.device())));
+  if (r == 0) return c.result(call<"empty.memory_format">(s, Sizes{0}, self.dtype(), Value(), self.device()));
   const int64_t n = self.numel();
-  const Results grids = call<"meshgrid.indexing">(s, Value::Tensors(size_t(r), self), "ij");
+  const Results grids = call_all<"meshgrid.indexing">(s, Value::Tensors(size_t(r), self), "ij");
   Tensor mask;
   {
     const Tensor range = call<"arange">(s, n, DType::i64, Value(), self.device());
-    const Results places = call<"meshgrid.indexing">(s, Value::Tensors(size_t(r), range), "ij");
+    const Results places = call_all<"meshgrid.indexing">(s, Value::Tensors(size_t(r), range), "ij");
     mask = call<"full">(s, Sizes(size_t(r), n), true, DType::b8, Value(), self.device());
     for (size_t i = 0; i + 1 < size_t(r); ++i) {
       const Tensor &before = places.tensors()[i], &behind = places.tensors()[i + 1];
@@ -90,7 +88,7 @@ void combinations_body(Call& c) {
   }
   Value::Tensors chosen;
   for (const Tensor& grid : grids.tensors()) chosen.push_back(call<"masked_select">(s, grid, mask));
-  c.result(Tensor(call<"stack">(s, chosen, 1)));
+  c.result(call<"stack">(s, chosen, 1));
 }
 
 // --- trace
@@ -171,7 +169,7 @@ void embedding_renorm_cuda(Call& c) {
   const int64_t count = indices.numel();
   Tensor sorted;
   {
-    Results both = call<"sort">(c.session, indices);
+    Results both = call_all<"sort">(c.session, indices);
     sorted = both[0];
   }
   const Tensor unique = c.temporary(Sizes{count}, DType::i64), length = c.temporary(Sizes{1}, DType::i64);
@@ -180,69 +178,69 @@ void embedding_renorm_cuda(Call& c) {
 
 }  // namespace
 
-void add_whole_tensor_operators(std::vector<Op>& ops) {
-  ops.push_back({.schema = "equal(Tensor self, Tensor other) -> bool",
-                 .summary = "whether all elements are the same",
-                 .meta = [](Call& c) { c.result(Value(true)); },
-                 .kernels = {{DeviceType::cuda, equal_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[2,3] f32[2,3]"},
-                 .facts = kReadsData});
-  ops.push_back(
+Tables whole_tensor_operators() {
+  static constexpr Op kWholeTensor[] = {
+      {.schema = "equal(Tensor self, Tensor other) -> bool",
+       .summary = "whether all elements are the same",
+       .meta = [](Call& c) { c.result(Value(true)); },
+       .kernels = {{DeviceType::cuda, equal_cuda}},
+       .derivatives = not_differentiable,
+       .flops = input_flops,
+       .examples = {"f32[2,3] f32[2,3]"},
+       .facts = kReadsData},
       composite_of("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
                    "atol=1e-08, bool equal_nan=False) -> bool",
                    "whether |self − other| ≤ atol + rtol · |other| everywhere", allclose_body,
-                   {"f32[2,3] f32[2,3]"}, kReadsData));
-  ops.push_back({.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
-                           "assume_unique=False, bool invert=False) -> Tensor",
-                 .summary = "which elements are among the others",
-                 .meta = isin_meta,
-                 .kernels = {{DeviceType::cuda, isin_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = input_flops,
-                 .examples = {"f32[20] f32[5]"}});
-  ops.push_back(composite_of("cartesian_prod(Tensor[] tensors) -> Tensor", "all tuples of elements",
-                             cartesian_product_body, {"(f32[2] f32[3])"}));
-  ops.push_back(composite_of("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
-                             "all subsets of r elements", combinations_body, {"f32[4]"}, kReadsData));
-  ops.push_back({.schema = "trace(Tensor self) -> Tensor",
-                 .summary = "sum of the diagonal",
-                 .meta =
-                     [](Call& c) {
-                       const DType dtype = c.tensor("self").dtype();
-                       c.output({}, is_integral(dtype, true) ? DType::i64 : dtype);
-                     },
-                 .kernels = {{DeviceType::cuda, trace_cuda}},
-                 .derivatives = {{{"self"},
-                                  {},
-                                  [](Backward& b) -> Gradients {
-                                    return {
-                                        Tensor(call<"trace_backward">(b.session, b.grad(), b.sizes("self")))};
-                                  }}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("self").size(0)}; },
-                 .examples = {"f32[3,3]"}});
-  ops.push_back(composite_of("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
-                             "the gradient on the diagonal of zeros", trace_backward_body, {"f32[] (3 3)"}));
-  ops.push_back({.schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
-                 .summary = "slices whose p-norm is too large scaled down to maxnorm",
-                 .meta = renorm_meta,
-                 .kernels = {{DeviceType::cuda, renorm_cuda}},
-                 .derivatives = {{{"self"}, {"self"}, renorm_gradient}},
-                 .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
-                 .examples = {"f32[5,4,3] 2 1 0.5"},
-                 .facts = {.in_place_too = true, .autocast = Autocast::fp32}});
-  ops.push_back({.schema =
-                     "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
-                     "Tensor(a!)",
-                 .summary = "rows that are looked up, if their norm is too large, scaled down",
-                 .meta = [](Call& c) { c.result(c.tensor("self")); },
-                 .kernels = {{DeviceType::cuda, embedding_renorm_cuda}},
-                 .derivatives = not_differentiable,
-                 .flops = [](const Call& c) -> FlopCount {
-                   return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};
-                 },
-                 .examples = {"f32[10,4] i64[3] 1.0 2.0"}});
+                   {"f32[2,3] f32[2,3]"}, kReadsData),
+      {.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
+                 "assume_unique=False, bool invert=False) -> Tensor",
+       .summary = "which elements are among the others",
+       .meta = isin_meta,
+       .kernels = {{DeviceType::cuda, isin_cuda}},
+       .derivatives = not_differentiable,
+       .flops = input_flops,
+       .examples = {"f32[20] f32[5]"}},
+      composite_of("cartesian_prod(Tensor[] tensors) -> Tensor", "all tuples of elements",
+                   cartesian_product_body, {"(f32[2] f32[3])"}),
+      composite_of("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+                   "all subsets of r elements", combinations_body, {"f32[4]"}, kReadsData),
+      {.schema = "trace(Tensor self) -> Tensor",
+       .summary = "sum of the diagonal",
+       .meta =
+           [](Call& c) {
+             const DType dtype = c.tensor("self").dtype();
+             c.output({}, is_integral(dtype, true) ? DType::i64 : dtype);
+           },
+       .kernels = {{DeviceType::cuda, trace_cuda}},
+       .derivatives = {{{"self"},
+                        {},
+                        [](Backward& b) {
+                          return call<"trace_backward">(b.session, b.grad(), b.sizes("self"));
+                        }}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("self").size(0)}; },
+       .examples = {"f32[3,3]"}},
+      composite_of("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
+                   "the gradient on the diagonal of zeros", trace_backward_body, {"f32[] (3 3)"}),
+      {.schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+       .summary = "slices whose p-norm is too large scaled down to maxnorm",
+       .meta = renorm_meta,
+       .kernels = {{DeviceType::cuda, renorm_cuda}},
+       .derivatives = {{{"self"}, {"self"}, renorm_gradient}},
+       .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
+       .examples = {"f32[5,4,3] 2 1 0.5"},
+       .facts = {.in_place_too = true, .autocast = Autocast::fp32}},
+      {.schema = "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
+                 "Tensor(a!)",
+       .summary = "rows that are looked up, if their norm is too large, scaled down",
+       .meta = [](Call& c) { c.result(c.tensor("self")); },
+       .kernels = {{DeviceType::cuda, embedding_renorm_cuda}},
+       .derivatives = not_differentiable,
+       .flops = [](const Call& c) -> FlopCount {
+         return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};
+       },
+       .examples = {"f32[10,4] i64[3] 1.0 2.0"}}};
+  static constexpr Records tables[] = {kWholeTensor};
+  return tables;
 }
 
 }  // namespace metaprof

@@ -195,7 +195,7 @@ class Muon final : public Algorithm {
     }
     Tensor gram, correction;
     for (int i = 0; i < kIterations; ++i) {
-      gram = call<"matmul">(session, x, Tensor(call<"t">(session, x)));
+      gram = call<"matmul">(session, x, call<"t">(session, x));
       correction = call<"addmm">(session, gram, gram, gram, 1, 1);
       x = call<"addmm">(session, x, correction, x, 1, 1);
     }

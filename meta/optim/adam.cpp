@@ -79,7 +79,7 @@ class Adam final : public Algorithm {
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const Tensor& parameter = all.parameters[i];
       ParameterState& state = *all.of[i];
-      gradient = set.maximize ? Tensor(call<"neg">(session, all.gradients[i])) : all.gradients[i];
+      gradient = set.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
       count(state);
       if (set.weight_decay != 0) {
         if (set.decoupled) {

@@ -20,7 +20,7 @@ List with_decay(Session& session, const Settings& set, const Group& g) {
 }
 
 Tensor with_decay(Session& session, const Settings& set, const Tensor& gradient, const Tensor& parameter) {
-  Tensor out = set.maximize ? Tensor(call<"neg">(session, gradient)) : gradient;
+  Tensor out = set.maximize ? call<"neg">(session, gradient) : gradient;
   if (set.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, set.weight_decay);
   return out;
 }

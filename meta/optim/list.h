@@ -45,14 +45,14 @@ requires(!std::same_as<std::remove_cvref_t<T>, List>) Value as_value(T&& value) 
 /// An operator over lists that makes a new list: `fresh<"_foreach_sqrt">(session, list)`.
 template <FixedString name, class... Arguments>
 List fresh(Session& session, Arguments&&... arguments) {
-  Results results = call<name>(session, as_value(std::forward<Arguments>(arguments))...);
+  Results results = call_all<name>(session, as_value(std::forward<Arguments>(arguments))...);
   return List(results.tensors());
 }
 
 /// One that writes to its first list.
 template <FixedString name, class... Arguments>
 void in_place(Session& session, const List& self, Arguments&&... arguments) {
-  call<name>(session, as_value(self), as_value(std::forward<Arguments>(arguments))...);
+  call_all<name>(session, as_value(self), as_value(std::forward<Arguments>(arguments))...);
 }
 
 /// One number per tensor. Their values decide no sizes.

@@ -19,7 +19,7 @@ class Sgd final : public Algorithm {
 
   Tensor first_buffer(const Tensor& gradient) {
     Scoped<Category> born_as(session.category, Category::optimizer_state);
-    return call<"clone">(session, Tensor(call<"detach">(session, gradient)));
+    return call<"clone">(session, call<"detach">(session, gradient));
   }
 
   void foreach_step(std::vector<Group>& groups) override {
@@ -71,13 +71,12 @@ class Sgd final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      gradient = set.maximize ? Tensor(call<"neg">(session, all.gradients[i])) : all.gradients[i];
+      gradient = set.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
       if (set.weight_decay != 0)
         gradient = call<"add.Tensor">(session, gradient, all.parameters[i], set.weight_decay);
       if (set.momentum != 0) {
         const Tensor buffer = updated_buffer(*all.of[i], gradient);
-        gradient =
-            set.nesterov ? Tensor(call<"add.Tensor">(session, gradient, buffer, set.momentum)) : buffer;
+        gradient = set.nesterov ? call<"add.Tensor">(session, gradient, buffer, set.momentum) : buffer;
       }
       call<"add_.Tensor">(session, all.parameters[i], gradient, -set.learning_rate);
     }

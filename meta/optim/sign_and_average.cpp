@@ -102,7 +102,7 @@ class Asgd final : public Algorithm {
     {
       const Tensor made = on_device(set.learning_rate);
       Scoped<Category> born_as(session.category, Category::optimizer_state);
-      state.tensors[1] = call<"detach">(session, Tensor(call<"clone">(session, made)));
+      state.tensors[1] = call<"detach">(session, call<"clone">(session, made));
     }
     state.tensors[2] = counter(true);
     state.tensors[0] = kept_zeros(parameter);

@@ -11,7 +11,7 @@ namespace {
 class Accumulation : public Graph {
  protected:
   /// Gives the leaf's accumulator this gradient; the operators that were called.
-  Names accumulate(const Tensor& leaf, Tensor gradient) {
+  CallNames accumulate(const Tensor& leaf, Tensor gradient) {
     Scoped<bool> no_grad(session_->modes.grad, false);
     const Ref<Node> node = accumulator_of(leaf);
     Gradients incoming{std::move(gradient)};
@@ -30,14 +30,14 @@ class Accumulation : public Graph {
     return make_sparse_csr(*session_, tensor({11}, DType::i64), tensor({count}, DType::i64), tensor({count}),
                            Sizes{10, 4});
   }
-  const Names kCopied{"new_empty_strided", "copy_"};
+  const CallNames kCopied{"new_empty_strided", "copy_"};
 };
 
 TEST_F(Accumulation, TakesOverAGradientThatNobodyElseHolds) {
   const Tensor x = leaf({10, 4});
   Tensor gradient = tensor({10, 4});
   const Storage* storage = gradient->storage.get();
-  EXPECT_EQ(accumulate(x, std::move(gradient)), Names{});
+  EXPECT_EQ(accumulate(x, std::move(gradient)), CallNames{});
   EXPECT_EQ(x.grad()->storage.get(), storage);
   EXPECT_FALSE(x.grad().requires_grad());
 }
@@ -52,7 +52,7 @@ TEST_F(Accumulation, AddsInPlaceFromThenOn) {
   const Tensor x = leaf({10, 4});
   accumulate(x, tensor({10, 4}));
   const Storage* storage = x.grad()->storage.get();
-  EXPECT_EQ(accumulate(x, tensor({10, 4})), Names{"add_.Tensor"});
+  EXPECT_EQ(accumulate(x, tensor({10, 4})), CallNames{"add_.Tensor"});
   EXPECT_EQ(x.grad()->storage.get(), storage);
 }
 
@@ -76,7 +76,7 @@ TEST_F(Accumulation, KeepsTheLayoutContract) {
     SCOPED_TRACE(one.what);
     const Tensor x = with_strides({10, 4}, one.variable);
     x->requires_grad = true;
-    const Names calls = accumulate(x, with_strides({10, 4}, one.gradient));
+    const CallNames calls = accumulate(x, with_strides({10, 4}, one.gradient));
     EXPECT_EQ(!calls.empty(), one.copies);
     EXPECT_EQ(x.grad().strides(), one.result);
   }
@@ -96,13 +96,13 @@ TEST_F(Accumulation, WithGradModeOnNothingIsTakenOverOrWritten) {
   Gradients more{tensor({10, 4})};
   const size_t begin = mark();
   node->apply(more);
-  EXPECT_EQ(calls_since(begin), Names{"add.Tensor"});
+  EXPECT_EQ(calls_since(begin), CallNames{"add.Tensor"});
   EXPECT_NE(x.grad(), first);
 }
 
 TEST_F(Accumulation, IgnoresUndefinedGradientsAndFrozenLeaves) {
   const Tensor x = leaf({10, 4});
-  EXPECT_EQ(accumulate(x, Tensor()), Names{});
+  EXPECT_EQ(accumulate(x, Tensor()), CallNames{});
   EXPECT_FALSE(x.grad().defined());
   x->requires_grad = false;
   accumulate(x, tensor({10, 4}));
@@ -113,22 +113,22 @@ TEST_F(Accumulation, TakesOverTheRowsOfASparseGradient) {
   const Tensor x = leaf({10, 4});
   Tensor gradient = rows(3);
   const Storage* values = gradient->extra->parts[1]->storage.get();
-  EXPECT_EQ(accumulate(x, std::move(gradient)), Names{});
+  EXPECT_EQ(accumulate(x, std::move(gradient)), CallNames{});
   EXPECT_EQ(x.grad()->extra->parts[1]->storage.get(), values);
 }
 
 TEST_F(Accumulation, CopiesSparseGradientsThatSomebodyHoldsAndAllCsrOnes) {
   const Tensor x = leaf({10, 4}), held = rows(3);
-  EXPECT_EQ(accumulate(x, held), (Names{"clone", "clone"}));  // indices, values
+  EXPECT_EQ(accumulate(x, held), (CallNames{"clone", "clone"}));  // indices, values
   const Tensor y = leaf({10, 4});
-  EXPECT_EQ(accumulate(y, compressed_rows(6)), (Names{"clone", "clone", "clone"}));
+  EXPECT_EQ(accumulate(y, compressed_rows(6)), (CallNames{"clone", "clone", "clone"}));
   EXPECT_EQ(y.grad()->layout, Layout::sparse_csr);
 }
 
 TEST_F(Accumulation, SparseGradientsGrow) {
   const Tensor x = leaf({10, 4});
   accumulate(x, rows(3));
-  EXPECT_EQ(accumulate(x, rows(2)), Names{"add_.Tensor"});
+  EXPECT_EQ(accumulate(x, rows(2)), CallNames{"add_.Tensor"});
   EXPECT_EQ(x.grad()->extra->parts[1]->sizes, (Sizes{5, 4}));  // rows are joined, not summed
   EXPECT_EQ(accumulate(x, tensor({10, 4}))[0], "add.Tensor");  // from here on it is dense
   EXPECT_FALSE(x.grad().is_sparse());
@@ -139,7 +139,7 @@ TEST_F(Accumulation, SparseGradientsGrow) {
 TEST_F(Accumulation, CsrGradientsGrow) {
   const Tensor x = leaf({10, 4});
   accumulate(x, compressed_rows(6));
-  EXPECT_EQ(accumulate(x, compressed_rows(5)), Names{"add_.Tensor"});
+  EXPECT_EQ(accumulate(x, compressed_rows(5)), CallNames{"add_.Tensor"});
   EXPECT_EQ(x.grad()->extra->parts[2]->sizes, Sizes{11});
 }
 

@@ -67,7 +67,7 @@ TEST_F(Autocasts, GradientsOfAllUsesMeetAtTheKeptCast) {
   }
   const size_t begin = mark();
   run_backward(y);
-  const Names nodes = nodes_since(begin);
+  const CallNames nodes = nodes_since(begin);
   EXPECT_EQ(std::count(nodes.begin(), nodes.end(), "ToCopyBackward0"), 1);
   EXPECT_EQ(describe(weight.grad()), "f32[8,8]");
 }

@@ -27,8 +27,8 @@ class Checkpoints : public Graph {
     };
   }
   /// Calls that were made to compute a region again, by operator.
-  Names computed_again() const {
-    Names names;
+  CallNames computed_again() const {
+    CallNames names;
     for (const CallRecord& call : session_->trace.calls)
       if (call.phase == Phase::recompute && call.depth == 0)
         names.emplace_back(session_->trace.text(call.op).substr(std::string_view("aten::").size()));
@@ -63,12 +63,12 @@ TEST_F(Checkpoints, StopEarly) {
   {
     const Tensor x = leaf({256});
     run_backward(region(body, x));
-    EXPECT_EQ(computed_again(), Names{"exp"});
+    EXPECT_EQ(computed_again(), CallNames{"exp"});
   }
   session_ = make_session(*find_device("h200"));
   const Tensor again = leaf({256});
   run_backward(region(body, again, {.early_stop = false}));
-  EXPECT_EQ(computed_again(), (Names{"exp", "neg", "neg"}));
+  EXPECT_EQ(computed_again(), (CallNames{"exp", "neg", "neg"}));
 }
 
 TEST_F(Checkpoints, ComputeAgainOncePerBackward) {
@@ -231,20 +231,20 @@ TEST_F(SelectiveCheckpoints, KeepWhatThePolicySays) {
   const Tensor y = region(layer(), x, {.policy = keep("aten::mm")});
   EXPECT_EQ(live() - before, without + unit);  // the product, too
   run_backward(y);
-  EXPECT_EQ(computed_again(), (Names{"exp", "exp"}));  // and no mm
+  EXPECT_EQ(computed_again(), (CallNames{"exp", "exp"}));  // and no mm
   EXPECT_EQ(describe(x.grad()), "f32[64,256]");
 }
 
 TEST_F(SelectiveCheckpoints, ComputeEverythingAgainIfThePolicySaysSo) {
   const Tensor x = leaf({64, 256});
   run_backward(region(layer(), x, {.policy = keep("", CheckpointPolicy::must_recompute)}));
-  EXPECT_EQ(computed_again(), (Names{"exp", "mm", "exp"}));
+  EXPECT_EQ(computed_again(), (CallNames{"exp", "mm", "exp"}));
 }
 
 TEST_F(SelectiveCheckpoints, PreferSaveSavesToo) {
   const Tensor x = leaf({64, 256});
   run_backward(region(layer(), x, {.policy = keep("", CheckpointPolicy::prefer_save)}));
-  EXPECT_EQ(computed_again(), Names{});
+  EXPECT_EQ(computed_again(), CallNames{});
 }
 
 TEST_F(SelectiveCheckpoints, AskAgainWhileComputingAgain) {

@@ -17,7 +17,7 @@ TEST_F(Engine, TheNodeMadeLastRunsFirstAndAccumulationAtOnce) {
   run_backward(sum);
   // neg was made after exp; b's gradient is added to .grad before exp's turn comes.
   EXPECT_EQ(nodes_since(begin),
-            (Names{"AddBackward0", "NegBackward0", "AccumulateGrad", "ExpBackward0", "AccumulateGrad"}));
+            (CallNames{"AddBackward0", "NegBackward0", "AccumulateGrad", "ExpBackward0", "AccumulateGrad"}));
 }
 
 // Host and device have a queue and a thread each, which are taken to be equally fast. A single queue would
@@ -27,17 +27,17 @@ TEST_F(Engine, DevicesTakeTurns) {
   const Tensor on_host = session_->empty(Sizes{4}, DType::f32, Device{DeviceType::cpu});
   on_host->requires_grad = true;
   const Tensor device = neg(exp(on_device));
-  const Tensor host = call<"cos">(*session_, Tensor(call<"sin">(*session_, on_host)));
+  const Tensor host = call<"cos">(*session_, call<"sin">(*session_, on_host));
   const Tensor moved = call<"to.device">(*session_, host, Device{DeviceType::cuda}, DType::f32);
   const Tensor sum = add(device, moved);
   const size_t begin = mark();
   run_backward(sum);
-  EXPECT_EQ(
-      nodes_since(begin),
-      (Names{"AddBackward0", "ToCopyBackward0",  // one after the other: neg's and this one's are one queue
-             "CosBackward0", "NegBackward0",     // a round: the host's, the device's
-             "SinBackward0", "ExpBackward0",     //
-             "AccumulateGrad", "AccumulateGrad"}));
+  EXPECT_EQ(nodes_since(begin),
+            (CallNames{"AddBackward0",
+                       "ToCopyBackward0",  // one after the other: neg's and this one's are one queue
+                       "CosBackward0", "NegBackward0",  // a round: the host's, the device's
+                       "SinBackward0", "ExpBackward0",  //
+                       "AccumulateGrad", "AccumulateGrad"}));
 }
 
 TEST_F(Engine, ANodeWaitsForAllItsGradients) {
@@ -45,7 +45,8 @@ TEST_F(Engine, ANodeWaitsForAllItsGradients) {
   const Tensor y = exp(x), z = neg(y), sum = mul(z, y);
   const size_t begin = mark();
   run_backward(sum);
-  EXPECT_EQ(nodes_since(begin), (Names{"MulBackward0", "NegBackward0", "ExpBackward0", "AccumulateGrad"}));
+  EXPECT_EQ(nodes_since(begin),
+            (CallNames{"MulBackward0", "NegBackward0", "ExpBackward0", "AccumulateGrad"}));
 }
 
 TEST_F(Engine, RunsOnlyWhatLeadsToTheInputs) {
@@ -55,9 +56,9 @@ TEST_F(Engine, RunsOnlyWhatLeadsToTheInputs) {
   const Gradients gradients = run_grad(y, {x});
   EXPECT_EQ(describe(gradients[0]), "f32[8,4]");
   EXPECT_EQ(nodes_since(begin),
-            (Names{"AddmmBackward0", "MmBackward0", "AccumulateGrad"}));  // x's, which gives it
+            (CallNames{"AddmmBackward0", "MmBackward0", "AccumulateGrad"}));  // x's, which gives it
   // One matrix product per layer: no gradient of a weight or bias is computed.
-  const Names calls = calls_since(begin);
+  const CallNames calls = calls_since(begin);
   EXPECT_EQ(std::count(calls.begin(), calls.end(), "mm"), 2);
   EXPECT_FALSE(x.grad().defined());
 }
@@ -109,7 +110,7 @@ TEST_F(Engine, SeveralRootsShareOneStart) {
   const Tensor roots[] = {a, b}, ones[] = {tensor({4}), tensor({4})};
   const size_t begin = mark();
   backward(*session_, roots, ones);
-  EXPECT_EQ(nodes_since(begin), (Names{"GraphRoot", "NegBackward0", "ExpBackward0", "AccumulateGrad"}));
+  EXPECT_EQ(nodes_since(begin), (CallNames{"GraphRoot", "NegBackward0", "ExpBackward0", "AccumulateGrad"}));
 }
 
 TEST_F(Engine, ALeafCanBeARoot) {
@@ -136,7 +137,7 @@ TEST_F(Engine, RefusesRootsThatHaveNoGraphOrNoGradient) {
 
 TEST_F(Engine, IntegerResultsHaveNoHistory) {
   const Tensor x = leaf({4, 5});
-  const Results found = call<"max.dim">(*session_, x, 1);
+  const Results found = call_all<"max.dim">(*session_, x, 1);
   EXPECT_TRUE(found[0].requires_grad());
   EXPECT_FALSE(found[1].requires_grad());
 }
@@ -147,7 +148,7 @@ TEST_F(Engine, SumsAndCastsGradientsToWhatTheyBelongTo) {
   const size_t begin = mark();
   run_backward(y);
   EXPECT_EQ(describe(bias.grad()), "bf16[3]");
-  EXPECT_EQ(calls_since(begin), (Names{"sum.dim_IntList", "view", "to.dtype"}));
+  EXPECT_EQ(calls_since(begin), (CallNames{"sum.dim_IntList", "view", "to.dtype"}));
 }
 
 TEST_F(Engine, CastsTheGradientOfARoot) {
@@ -155,7 +156,7 @@ TEST_F(Engine, CastsTheGradientOfARoot) {
   const Tensor roots[] = {neg(x)}, gradients[] = {tensor({4})};
   const size_t begin = mark();
   backward(*session_, roots, gradients);
-  EXPECT_EQ(calls_since(begin), (Names{"to.dtype", "neg"}));
+  EXPECT_EQ(calls_since(begin), (CallNames{"to.dtype", "neg"}));
   EXPECT_EQ(describe(x.grad()), "bf16[4]");
 }
 
@@ -189,7 +190,7 @@ TEST_F(Engine, AFormulaOfWrongSizesIsRefused) {
 
 TEST_F(Engine, UndefinedGradientsAreSkipped) {
   const Tensor x = leaf({2, 3});
-  const Results split = call<"unbind.int">(*session_, x, 0);
+  const Results split = call_all<"unbind.int">(*session_, x, 0);
   run_backward(split.tensors()[1]);  // the other half's gradient stays undefined until unbind's formula
   EXPECT_EQ(describe(x.grad()), "f32[2,3]");
 }
@@ -227,7 +228,7 @@ TEST_F(Engine, ABackwardInsideABackward) {
   const size_t begin = mark();
   run_backward(mul(y, 2));
   EXPECT_EQ(nodes_since(begin),
-            (Names{"MulBackward0", "ExpBackward0", "NegBackward0", "AccumulateGrad", "AccumulateGrad"}));
+            (CallNames{"MulBackward0", "ExpBackward0", "NegBackward0", "AccumulateGrad", "AccumulateGrad"}));
   EXPECT_EQ(autograd_state(*session_).reentrant_depth, 0U);
 }
 
@@ -242,7 +243,7 @@ TEST_F(Engine, ABackwardInsideABackwardThroughTheSameNodes) {
   });
   const size_t begin = mark();
   run_backward(add(a, b), {.retain_graph = true});
-  const Names ran = nodes_since(begin);
+  const CallNames ran = nodes_since(begin);
   EXPECT_EQ(std::count(ran.begin(), ran.end(), "ExpBackward0"), 2);
   EXPECT_EQ(std::count(ran.begin(), ran.end(), "AccumulateGrad"), 2);
 }
@@ -265,7 +266,7 @@ TEST_F(Engine, AnomalyModeGoesBackThroughHigherOrders) {
   const Tensor x = leaf({4}), w = leaf({4});
   const Tensor e = exp(w), y = mul(x, e);
   const Tensor first = run_grad(y, {w}, {.create_graph = true})[0];
-  call<"zero_">(*session_, Tensor(call<"detach">(*session_, e)));
+  call<"zero_">(*session_, call<"detach">(*session_, e));
   autograd_state(*session_).anomaly = true;
   expect_mentions(message_of([&] { run_backward(first); }),
                   "MulBackward0 was made by aten::mul.Tensor; ExpBackward0 was made by aten::exp)");
@@ -277,11 +278,11 @@ TEST_F(Engine, AnomalyModeLooksForNaNsInEveryGradient) {
   state.anomaly = true;
   size_t begin = mark();
   run_backward(neg(x));
-  EXPECT_EQ(calls_since(begin), (Names{"neg", "neg", "isnan", "any"}));
+  EXPECT_EQ(calls_since(begin), (CallNames{"neg", "neg", "isnan", "any"}));
   state.anomaly_checks_nan = false;
   begin = mark();
   run_backward(neg(x));
-  EXPECT_EQ(calls_since(begin), (Names{"neg", "neg", "add_.Tensor"}));
+  EXPECT_EQ(calls_since(begin), (CallNames{"neg", "neg", "add_.Tensor"}));
 }
 
 // Each of a million nodes owns the next one.

@@ -7,7 +7,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/node.h"
 #include "meta/ops/all.h"
-#include "meta/ops/functions.h"
+#include "meta/ops/formulas.h"
 #include "tests/autograd/live_bytes.h"
 
 namespace metaprof {
@@ -39,7 +39,7 @@ class Graph : public ::testing::Test {
   }
 
   size_t mark() const { return session_->trace.events.size(); }
-  /// Names of the nodes that ran since then, in order.
+  /// CallNames of the nodes that ran since then, in order.
   std::vector<std::string> nodes_since(size_t begin) const {
     std::vector<std::string> names;
     const Trace& trace = session_->trace;
@@ -66,7 +66,7 @@ class Graph : public ::testing::Test {
   std::unique_ptr<Session> session_ = make_session(*find_device("h200"));
 };
 
-using Names = std::vector<std::string>;
+using CallNames = std::vector<std::string>;
 
 /// The message of the Error that this throws; a failure if it throws none.
 template <class Action>

@@ -16,7 +16,7 @@ class Hooks : public Graph {
       return Tensor();
     };
   }
-  Names log_;
+  CallNames log_;
 };
 
 TEST_F(Hooks, RunInOrderAroundTheirNode) {
@@ -38,8 +38,8 @@ TEST_F(Hooks, RunInOrderAroundTheirNode) {
     log_.push_back(leaf.grad().defined() ? "x.grad has grown" : "x.grad is missing");
   });
   run_backward(y);
-  EXPECT_EQ(log_, (Names{"first hook on y", "y.grad is not there yet", "before the node, y.grad is there",
-                         "after the node", "hook on x", "x.grad has grown"}));
+  EXPECT_EQ(log_, (CallNames{"first hook on y", "y.grad is not there yet", "before the node, y.grad is there",
+                             "after the node", "hook on x", "x.grad has grown"}));
 }
 
 TEST_F(Hooks, OfALeafOutliveItsAccumulator) {
@@ -49,7 +49,7 @@ TEST_F(Hooks, OfALeafOutliveItsAccumulator) {
   EXPECT_EQ(x->extra->accumulator, nullptr);  // no graph is there to hold it
   run_backward(exp(x));
   run_backward(exp(x));
-  EXPECT_EQ(log_, (Names{"hook", "accumulated", "hook", "accumulated"}));
+  EXPECT_EQ(log_, (CallNames{"hook", "accumulated", "hook", "accumulated"}));
 }
 
 TEST_F(Hooks, RunOncePerTensorWithTheSumOfItsGradients) {
@@ -57,7 +57,7 @@ TEST_F(Hooks, RunOncePerTensorWithTheSumOfItsGradients) {
   const Tensor y = exp(x);
   register_hook(y, note("y"));
   run_backward(mul(y, y));
-  EXPECT_EQ(log_, Names{"y"});
+  EXPECT_EQ(log_, CallNames{"y"});
 }
 
 TEST_F(Hooks, ReplaceAGradient) {
@@ -94,7 +94,7 @@ TEST_F(Hooks, CanBeTakenOutAndLetGoOfWhatTheyHeld) {
   handle.remove();
   EXPECT_EQ(live(), without);
   run_backward(y);
-  EXPECT_EQ(log_, Names{});
+  EXPECT_EQ(log_, CallNames{});
 }
 
 TEST_F(Hooks, MayTakeThemselvesOut) {
@@ -107,7 +107,7 @@ TEST_F(Hooks, MayTakeThemselvesOut) {
   });
   run_backward(exp(x));
   run_backward(exp(x));
-  EXPECT_EQ(log_, Names{"once"});
+  EXPECT_EQ(log_, CallNames{"once"});
 }
 
 TEST_F(Hooks, StayWithTheValueBeforeAnInPlaceWrite) {
@@ -117,7 +117,7 @@ TEST_F(Hooks, StayWithTheValueBeforeAnInPlaceWrite) {
   call<"mul_.Tensor">(*session_, y, 2);
   register_hook(y, note("after the write"));
   run_backward(y);
-  EXPECT_EQ(log_, (Names{"after the write", "before the write"}));
+  EXPECT_EQ(log_, (CallNames{"after the write", "before the write"}));
 }
 
 TEST_F(Hooks, RetainGradFollowsAnInPlaceWrite) {
@@ -146,7 +146,7 @@ TEST_F(Hooks, RetainGradCopiesAndDoesNotKeepTheTensorAlive) {
   x->extra->grad.reset();
   const size_t begin = mark();
   run_backward(z);
-  EXPECT_EQ(calls_since(begin), (Names{"neg", "clone", "mul.Tensor"}));
+  EXPECT_EQ(calls_since(begin), (CallNames{"neg", "clone", "mul.Tensor"}));
   EXPECT_EQ(describe(y.grad()), "f32[256]");
 }
 
@@ -155,7 +155,8 @@ TEST_F(Hooks, KeepingAGradientCostsACopyAtTheLeaf) {
   const Tensor x = leaf({256});
   size_t begin = mark();
   run_backward(mul(x, 2));
-  EXPECT_EQ(calls_since(begin), (Names{"mul.Tensor", "mul.Tensor"}));  // no copy: the gradient is taken over
+  EXPECT_EQ(calls_since(begin),
+            (CallNames{"mul.Tensor", "mul.Tensor"}));  // no copy: the gradient is taken over
 
   x->extra->grad.reset();
   Tensor kept;
@@ -165,7 +166,7 @@ TEST_F(Hooks, KeepingAGradientCostsACopyAtTheLeaf) {
   });
   begin = mark();
   run_backward(mul(x, 2));
-  EXPECT_EQ(calls_since(begin), (Names{"mul.Tensor", "mul.Tensor", "new_empty_strided", "copy_"}));
+  EXPECT_EQ(calls_since(begin), (CallNames{"mul.Tensor", "mul.Tensor", "new_empty_strided", "copy_"}));
 }
 
 // The engine holds the incoming gradients for a hook that runs after the accumulation; that handle does not
@@ -178,7 +179,7 @@ TEST_F(Hooks, AHookAfterTheAccumulatorCostsNoCopy) {
   });
   const size_t begin = mark();
   run_backward(y);
-  EXPECT_EQ(calls_since(begin), Names{"mul.Tensor"});
+  EXPECT_EQ(calls_since(begin), CallNames{"mul.Tensor"});
 }
 
 // An optimizer step in the hook, then no gradient: the second layer's gradient is gone before the first one's

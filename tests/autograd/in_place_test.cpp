@@ -37,7 +37,7 @@ TEST_F(InPlace, OverlappingTensorsAreRefused) {
 
 TEST_F(InPlace, SeveralViewsOfOneCallAreRefused) {
   const Tensor x = leaf({2, 3}), y = neg(x);
-  const Results halves = call<"unbind.int">(*session_, y, 0);
+  const Results halves = call_all<"unbind.int">(*session_, y, 0);
   expect_mentions(message_of([&] { write(halves.tensors()[0]); }), "returns several views");
 }
 
@@ -66,7 +66,7 @@ TEST_F(InPlace, VersionsAreThoseOfTheStorage) {
 // The framework takes them for tensors that share no memory; their own views share the count.
 TEST_F(InPlace, PiecesOfAnUnsafeSplitHaveVersionsOfTheirOwn) {
   const Tensor x = leaf({4, 3}), y = neg(x);
-  const Results pieces = call<"unsafe_chunk">(*session_, y, 2, 0);
+  const Results pieces = call_all<"unsafe_chunk">(*session_, y, 2, 0);
   const Tensor first = pieces.tensors()[0], second = pieces.tensors()[1];
   const Tensor row = select(first, 0, 0);
   write(first);
@@ -102,10 +102,10 @@ TEST_F(InPlace, AWriteThroughAViewRewritesTheBase) {
   EXPECT_EQ(grad_fn(row)->name(), "AsStridedBackward0");
   const size_t begin = mark();
   run_backward(y);
-  EXPECT_EQ(nodes_since(begin), (Names{"CopySlices", "NegBackward0", "AccumulateGrad"}));
+  EXPECT_EQ(nodes_since(begin), (CallNames{"CopySlices", "NegBackward0", "AccumulateGrad"}));
   // The base's gradient is copied, the row of the copy cloned for the formula of mul, and put back.
   EXPECT_EQ(calls_since(begin),
-            (Names{"new_empty_strided", "copy_", "as_strided", "clone", "mul.Tensor", "copy_", "neg"}));
+            (CallNames{"new_empty_strided", "copy_", "as_strided", "clone", "mul.Tensor", "copy_", "neg"}));
 }
 
 TEST_F(InPlace, OtherViewsSeeTheNewHistory) {

@@ -40,8 +40,8 @@ class Buffers : public Graph {
   }
 
   /// Waits and record-stream events since then, in words.
-  Names synchronisation_since(size_t begin) const {
-    Names words;
+  CallNames synchronisation_since(size_t begin) const {
+    CallNames words;
     for (size_t i = begin; i < session_->trace.events.size(); ++i) {
       const Event& event = session_->trace.events[i];
       if (event.kind == Event::Kind::wait)
@@ -93,7 +93,7 @@ TEST_F(Buffers, AccumulateOnTheRightStreamAfterTheRightWait) {
       session_ = make_session(*find_device("h200"));
       session_->stream = 7;  // what is current meanwhile does not matter
       const Tensor first = gradient(kind, one.gradient), second = gradient(kind, one.gradient);
-      Names expected;
+      CallNames expected;
       if (one.waits_for >= 0) {
         const std::string on = std::to_string(one.accumulates_on);
         expected.push_back("stream " + on + " waits for " + std::to_string(one.waits_for));
@@ -140,7 +140,7 @@ TEST_F(Buffers, AccumulateInPlaceOnlyAsTheSoleOwner) {
     buffer.add(*session_, 0, std::move(first), {kFirst, 0}, {kFirst, 0});
     const size_t begin = mark();
     buffer.add(*session_, 0, second, {kFirst, 0}, {kFirst, 0});
-    EXPECT_EQ(calls_since(begin), Names{in_place ? "add_.Tensor" : "add.Tensor"});
+    EXPECT_EQ(calls_since(begin), CallNames{in_place ? "add_.Tensor" : "add.Tensor"});
     EXPECT_EQ(buffer[0]->storage.get() == before, in_place);
   };
   run("sole owner", tensor({10, 4}), true);
@@ -191,7 +191,7 @@ TEST_F(Buffers, AddSparseGradientsToDenseOnesWhicheverComesFirst) {
     buffer.add(*session_, 0, std::move(first), {kFirst, 0}, {kFirst, 0});
     const size_t begin = mark();
     buffer.add(*session_, 0, std::move(second), {kFirst, 0}, {kFirst, 0});
-    const Names calls = calls_since(begin);
+    const CallNames calls = calls_since(begin);
     ASSERT_FALSE(calls.empty());
     EXPECT_EQ(calls[0], one.op);
     EXPECT_EQ(buffer[0]->layout, one.result);
@@ -211,7 +211,7 @@ TEST_F(Buffers, RecordStreamDelaysTheReuseOfABlock) {
   loss = neg(loss);  // on the default stream: its gradient is made here and consumed on stream 3
   const size_t begin = mark();
   run_backward(loss);
-  const Names words = synchronisation_since(begin);
+  const CallNames words = synchronisation_since(begin);
   ASSERT_EQ(words.size(), 2U);
   EXPECT_EQ(words[0], "stream 3 waits for 0");
 

@@ -27,7 +27,7 @@ class SavedTensors : public Graph {
     };
     return hooks;
   }
-  Names log_;
+  CallNames log_;
 };
 
 TEST_F(SavedTensors, AreTheSameStorageAndNoCopy) {
@@ -75,7 +75,7 @@ TEST_F(SavedTensors, AVersionErrorNamesNodeTensorAndVersions) {
 TEST_F(SavedTensors, WritesThroughAViewCountToo) {
   const Tensor x = leaf({4});
   const Tensor y = exp(x);
-  call<"zero_">(*session_, Tensor(call<"detach">(*session_, y)));
+  call<"zero_">(*session_, call<"detach">(*session_, y));
   expect_mentions(message_of([&] { run_backward(y); }), "is at version 1; expected version 0");
 }
 
@@ -100,7 +100,7 @@ TEST_F(SavedTensors, AreLetGoOfNodeByNode) {
   const Tensor x = leaf({256});
   Tensor y = exp(exp(exp(x)));
   EXPECT_EQ(saved(), 3 * 1024);
-  Names order;
+  CallNames order;
   const size_t begin = mark();
   run_backward(y);
   for (size_t i = begin; i < session_->trace.events.size(); ++i) {
@@ -108,7 +108,7 @@ TEST_F(SavedTensors, AreLetGoOfNodeByNode) {
     if (event.kind == Event::Kind::node || event.kind == Event::Kind::release)
       order.emplace_back(event.kind == Event::Kind::node ? "node" : "release");
   }
-  EXPECT_EQ(order, (Names{"node", "release", "node", "release", "node", "release", "node"}));
+  EXPECT_EQ(order, (CallNames{"node", "release", "node", "release", "node", "release", "node"}));
 }
 
 TEST_F(SavedTensors, HooksPackAndUnpack) {
@@ -119,10 +119,10 @@ TEST_F(SavedTensors, HooksPackAndUnpack) {
     y = exp(x);
   }
   const Tensor z = exp(y);  // outside: kept as it is
-  EXPECT_EQ(log_, Names{"hook packs f32[4]"});
+  EXPECT_EQ(log_, CallNames{"hook packs f32[4]"});
   EXPECT_EQ(saved(), 4 * 4);
   run_backward(z);
-  EXPECT_EQ(log_, (Names{"hook packs f32[4]", "hook unpacks"}));
+  EXPECT_EQ(log_, (CallNames{"hook packs f32[4]", "hook unpacks"}));
 }
 
 TEST_F(SavedTensors, TheInnermostHooksCount) {
@@ -133,7 +133,7 @@ TEST_F(SavedTensors, TheInnermostHooksCount) {
     exp(x);
   }
   exp(x);
-  EXPECT_EQ(log_, (Names{"inner packs f32[4]", "outer packs f32[4]"}));
+  EXPECT_EQ(log_, (CallNames{"inner packs f32[4]", "outer packs f32[4]"}));
 }
 
 TEST_F(SavedTensors, PackHooksSeeNoHistory) {
@@ -155,7 +155,7 @@ TEST_F(SavedTensors, WrappedNumbersAreNotShownToHooks) {
   const Tensor x = leaf({4});
   SavedTensorHooksScope scope(*session_, noting("hook"));
   run_backward(mul(x, 2));  // keeps the number 2
-  EXPECT_EQ(log_, Names{});
+  EXPECT_EQ(log_, CallNames{});
 }
 
 TEST_F(SavedTensors, HooksKeepTheWayBackForHigherDerivatives) {
@@ -197,7 +197,7 @@ TEST_F(SavedTensors, WhatHooksPackedIsLetGoOfAndNotAskedForAgain) {
   }
   run_backward(y);
   expect_mentions(message_of([&] { run_backward(y); }), "a second time");
-  EXPECT_EQ(log_, (Names{"hook packs f32[4]", "hook unpacks"}));
+  EXPECT_EQ(log_, (CallNames{"hook packs f32[4]", "hook unpacks"}));
 }
 
 TEST_F(SavedTensors, HooksCanBeDisabledWithAReason) {
@@ -232,7 +232,7 @@ TEST_F(SavedTensors, CanWaitOnTheHost) {
     EXPECT_EQ(saved(), 0);
     const size_t begin = mark();
     run_backward(z);
-    const Names calls = calls_since(begin);
+    const CallNames calls = calls_since(begin);
     EXPECT_EQ(std::count(calls.begin(), calls.end(), "_to_copy"), 2);
     EXPECT_EQ(live(), 256 * 4 + 4 + 256 * 4);  // and x.grad
   }
@@ -270,7 +270,7 @@ TEST_F(SavedTensors, ParametersAreToldApart) {
   const Tensor weight = leaf({4, 4}), x = tensor({4, 4});
   weight->is_parameter = true;
   const Tensor y = mm(x, call<"t">(*session_, weight));
-  EXPECT_TRUE(Tensor(call<"t">(*session_, weight))->is_parameter);  // and so are its views
+  EXPECT_TRUE(call<"t">(*session_, weight)->is_parameter);  // and so are its views
   EXPECT_FALSE(y->is_parameter);
 }
 

@@ -1,6 +1,6 @@
 #include "tests/numbers/domains.h"
 
-#include "meta/ops/arithmetic.h"
+#include "meta/ops/formulas.h"
 
 namespace metaprof {
 namespace {

@@ -138,7 +138,7 @@ std::vector<Value> ExampleProgram::fresh_arguments() {
     if (given[i].is_tensor()) given[i] = Value(brought_into(domain_of(op, i), *session, given[i].tensor()));
     if (!argument.written && !is_buffer(argument)) continue;
     auto copied = [&](const Tensor& tensor) {
-      return tensor.defined() ? Tensor(call<"clone">(*session, tensor, Value())) : tensor;
+      return tensor.defined() ? call<"clone">(*session, tensor, Value()) : tensor;
     };
     if (given[i].is_tensor()) given[i] = Value(copied(given[i].tensor()));
     if (given[i].is_tensors()) {

@@ -26,7 +26,7 @@ ExampleRun run_example(const Operator& op, std::string_view example, const char*
   std::vector<Value> given = run.arguments;
   for (size_t i = 0; i < given.size(); ++i)
     if (op.schema.arguments[i].written && given[i].is_tensor() && given[i].tensor().requires_grad())
-      given[i] = Value(Tensor(call<"clone">(*run.session, given[i].tensor(), Value())));
+      given[i] = Value(call<"clone">(*run.session, given[i].tensor(), Value()));
   run.results.emplace(invoke(*run.session, op, given));
   return run;
 }
@@ -76,8 +76,8 @@ TEST(Contract, EveryRecordHasASummaryAndAnExample) {
 }
 
 TEST(Contract, EveryOperatorThatCodeCallsHasARecord) {
-  for (std::string_view name : slot_names())
-    EXPECT_NE(standard_registry().find("aten::" + std::string(name)), nullptr) << name;
+  for (uint32_t slot = 0; slot < slots().size(); ++slot)
+    EXPECT_NO_THROW(standard_registry().at_slot(slot)) << slots()[slot].name;
 }
 
 TEST(Contract, ResultsMatchTheSchema) {

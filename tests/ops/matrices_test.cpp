@@ -14,7 +14,7 @@ class Matrices : public ImageOps {};
 TEST_F(Matrices, FactorsLieByColumns) {
   const Tensor a = tensor(Sizes{2, 5, 3});
   watch();
-  const Results qr = call<"linalg_qr">(*session_, a, "reduced");
+  const Results qr = call_all<"linalg_qr">(*session_, a, "reduced");
   const Tensor q = qr[0], r = qr[1];
   EXPECT_EQ(q.sizes(), (Sizes{2, 5, 3}));
   EXPECT_EQ(q.strides(), (Sizes{15, 1, 5}));
@@ -23,7 +23,7 @@ TEST_F(Matrices, FactorsLieByColumns) {
 }
 
 TEST_F(Matrices, OneModeOfQrHasNoQ) {
-  const Results qr = call<"linalg_qr">(*session_, tensor(Sizes{5, 3}), "r");
+  const Results qr = call_all<"linalg_qr">(*session_, tensor(Sizes{5, 3}), "r");
   EXPECT_EQ(Tensor(qr[0]).sizes(), Sizes{0});
   EXPECT_EQ(Tensor(qr[1]).sizes(), (Sizes{3, 3}));
 }
@@ -31,15 +31,15 @@ TEST_F(Matrices, OneModeOfQrHasNoQ) {
 TEST_F(Matrices, SeveralAreHandedOverAsPointers) {
   const Tensor one = tensor(Sizes{3, 3}), many = tensor(Sizes{7, 3, 3});
   watch();
-  call<"linalg_lu_factor_ex">(*session_, one, true, false);
+  call_all<"linalg_lu_factor_ex">(*session_, one, true, false);
   EXPECT_EQ(allocated(), (Blocks{36, 12, 4}));  // factors, pivots, info
   watch();
-  call<"linalg_lu_factor_ex">(*session_, many, true, false);
+  call_all<"linalg_lu_factor_ex">(*session_, many, true, false);
   EXPECT_EQ(allocated(), (Blocks{7 * 36, 7 * 12, 7 * 4, 7 * 8}));
 }
 
 TEST_F(Matrices, OnlySquareOnesHaveAnInverse) {
-  EXPECT_THROW(call<"linalg_inv_ex">(*session_, tensor(Sizes{5, 3}), false), Error);
+  EXPECT_THROW(call_all<"linalg_inv_ex">(*session_, tensor(Sizes{5, 3}), false), Error);
 }
 
 }  // namespace

@@ -1,0 +1,8 @@
+// precompiled.h for files of operators: also what every record and formula reads.
+
+#pragma once
+
+#include "cmake/precompiled.h"
+#include "meta/autograd/backward.h"
+#include "meta/ops/formulas.h"
+#include "meta/ops/iterator.h"
