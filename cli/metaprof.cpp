@@ -21,6 +21,7 @@ constexpr const char* kDescription =
     "  metaprof sweep model.pt2 --batch 1,2,4,8       a table over options\n"
     "  metaprof diff before.json after.json           what differs between two profiles\n"
     "  metaprof plan-input model.pt2 --format rotor   records for planners of checkpointing\n"
+    "  metaprof run -- python train.py                a whole program, on a GPU that need not be there\n"
     "  metaprof ops softmax                           what is known of the operators with this word\n"
     "  metaprof check model.pt2 --against measured.json\n"
     "  metaprof allocator --replay gpt2.log.gz        the caching allocator against a recording\n"
@@ -73,6 +74,7 @@ int run_metaprof(int count, char** words) {
   add_diff_command(app, exit_code);
   add_sweep_command(app, exit_code);
   add_plan_input_command(app, exit_code);
+  add_run_command(app, exit_code);
   try {
     const int status = run(app, count, words, exit_code);
     std::cout.flush();

@@ -11,6 +11,7 @@ LargeStorage describe(const Trace& trace, const LiveStorages& live, uint32_t id,
                       const std::vector<const TensorRecord*>& tensors) {
   const StorageRecord& storage = trace.storages[id];
   LargeStorage large;
+  large.storage = id;
   large.bytes = live.bytes(id);
   large.category = live.category(id);
   large.name = trace.text(storage.name);

@@ -19,6 +19,7 @@ struct Sample {
 std::vector<Sample> timeline(const Trace& trace, DeviceType device);
 
 struct LargeStorage {
+  uint32_t storage = 0;  ///< its number in the trace
   Bytes bytes;
   Category category = Category::activation;
   std::optional<Sizes> shape;  ///< nothing: no tensor of it was seen, as of a workspace

@@ -3,6 +3,7 @@
 #include "reports/format.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
+#include "reports/peak_text.h"
 #include "reports/profile_report.h"
 #include "reports/text_table.h"
 
@@ -29,25 +30,6 @@ std::string opening(const ProfileReport& report) {
   return fmt::format("{} on {} ({})\n{}", shown(report.model, kMostCharacters),
                      shown(report.device_title, kMostCharacters), shown(report.device, kMostCharacters),
                      options);
-}
-
-std::string place(const StepPart& part) {
-  std::string text(to_string(part.phase));
-  if (part.phase != Phase::setup) text += fmt::format(", step {}", part.step);
-  if (part.micro >= 0) text += fmt::format(", micro-batch {}", part.micro);
-  return text;
-}
-
-// ", in ConvolutionBackward0 of model.layer1"
-std::string culprit(const std::string& op, const std::string& module) {
-  std::string text;
-  if (!op.empty()) text += ", in " + shown(op, kMostCharacters);
-  if (!module.empty()) text += " of " + shown(module, kMostCharacters);
-  return text;
-}
-
-std::string both_units(int64_t bytes) {
-  return bytes < 1024 ? human_bytes(bytes) : fmt::format("{} ({} B)", human_bytes(bytes), grouped(bytes));
 }
 
 std::string totals(const ProfileReport& report) {
@@ -90,42 +72,6 @@ std::string totals(const ProfileReport& report) {
                      parameters.buffers.tensors, both_units(parameters.buffers.bytes.count)) +
          fmt::format("kept for backward: {} storages, {}\n", report.memory.saved.count,
                      both_units(report.memory.saved.bytes.count));
-}
-
-std::string category_table(const PeakMoment& peak) {
-  TextTable table;
-  const Unit unit = unit_for_bytes(peak.bytes.count);
-  table.column("category", Align::left);
-  table.column(fmt::format("live, {}", unit.name));
-  table.column("share, %");
-  for (int i = 0; i < kCategories; ++i) {
-    const int64_t bytes = peak.by_category[i].count;
-    if (bytes == 0) continue;
-    table.row(
-        {std::string(to_string(static_cast<Category>(i))), in_unit(bytes, unit),
-         fmt::format("{:.1f}", 100.0 * static_cast<double>(bytes) / static_cast<double>(peak.bytes.count))});
-  }
-  table.row({"total", in_unit(peak.bytes.count, unit), "100.0"});
-  return table.text(2);
-}
-
-std::string largest_table(const PeakMoment& peak) {
-  TextTable table;
-  const Unit unit = unit_for_bytes(peak.largest.empty() ? 0 : peak.largest[0].bytes.count);
-  table.column(fmt::format("size, {}", unit.name));
-  table.column("category", Align::left);
-  table.column("tensor", Align::left);
-  table.column("made by", Align::left);
-  for (const LargeStorage& storage : peak.largest) {
-    std::string tensor =
-        storage.shape ? fmt::format("{}{}", short_name(storage.dtype), to_string(SizesView(*storage.shape)))
-                      : std::string("(no tensor)");
-    if (!storage.name.empty()) tensor += " " + shown(storage.name, kMostCharacters);
-    std::string maker = shown(storage.op, kMostCharacters);
-    if (!storage.module.empty()) maker += " of " + shown(storage.module, kMostCharacters);
-    table.row({in_unit(storage.bytes.count, unit), std::string(to_string(storage.category)), tensor, maker});
-  }
-  return table.text(2);
 }
 
 std::string unmodelled_table(const std::vector<UnmodelledRow>& rows) {

@@ -1,0 +1,174 @@
+// metaprof run: runs an unmodified program on an emulated device and reports what its steps cost.
+
+#include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/metaprof.h"
+#include "core/error.h"
+#include "estimate/sizes.h"
+#include "launch/run.h"
+#include "meta/platform/device_file.h"
+#include "reports/run_report.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "What the steps of an unmodified PyTorch program cost, on a device that need not be there.\n"
+    "\n"
+    "  metaprof run -- python train.py --epochs 1\n"
+    "  metaprof run --device rtx4090 --steps 3 -- python train.py\n"
+    "  metaprof run --memory 24GiB --json run.json -- accelerate launch train.py\n"
+    "  metaprof run --gpus 2 -- torchrun --nproc-per-node 2 train.py\n"
+    "  metaprof run --world-size 64 --rank 0 --gpus 8 -- python train_fsdp.py\n"
+    "  metaprof run --real -- python train.py          on this machine's GPU\n"
+    "\n"
+    "The program needs a PyTorch 2.6 to 2.15 that is built with CUDA; a GPU or a driver it does not need.\n"
+    "Exit status: the program's own; 2 if it could not be run or recorded.\n";
+
+struct RunCommandOptions {
+  RunOptions run;
+  std::string device = "h200", memory, json, workspaces = "auto";
+  TextOptions text;
+};
+
+// "step 2 · backward · 3.1 GiB reserved", in place of the line before; nothing where stderr is a file.
+class ProgressLine {
+ public:
+  ~ProgressLine() { clear(); }
+  void show(const Progress& progress) {
+    if (!progress.any) return;
+    clear();
+    const std::string text =
+        fmt::format("metaprof: step {}, {}, {:.2f} GiB reserved at most", progress.step, progress.phase,
+                    static_cast<double>(progress.peak.count) / (1 << 30));
+    std::cerr << text << std::flush;
+    shown_ = true;
+  }
+
+ private:
+  void clear() {
+    if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+    shown_ = false;
+  }
+  bool shown_ = false;
+};
+
+DeviceProfile device_of(const RunCommandOptions& options) {
+  const DeviceProfile* known = find_device(options.device);
+  DeviceProfile device = known ? *known : read_device_file(options.device);
+  if (device.type != DeviceType::cuda) fail("--device {}: a program is run on a CUDA device", options.device);
+  if (!options.memory.empty()) device.memory = parse_size(options.memory);
+  return device;
+}
+
+void check(const CLI::App& command, const RunCommandOptions& options) {
+  const RunOptions& run = options.run;
+  if (run.program.empty())
+    fail("which program? It stands at the end: metaprof run [options] -- python train.py");
+  if (run.real)
+    for (const char* option : {"--device", "--memory", "--gpus", "--workspaces"})
+      if (command.count(option) > 0)
+        fail("{} has no effect with --real: the device is the machine's own", option);
+  if (command.count("--rank") > 0 && run.world_size == 0) fail("--rank needs --world-size");
+  if (run.world_size > 0 && run.rank >= run.world_size)
+    fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
+}
+
+// What the end of the program calls for besides its exit status.
+void tell_end(const RunReport& report, double timeout) {
+  if (report.end.timed_out)
+    message(fmt::format("the program was ended after {} s (--timeout)", timeout));
+  else if (report.end.signal != 0)
+    message(fmt::format("the program was ended by signal {} ({})", report.end.signal,
+                        strsignal(report.end.signal)));
+  if (report.end.ended_descendants > 0)
+    message(fmt::format("{} processes that the program had left running were ended",
+                        report.end.ended_descendants));
+}
+
+int run(const CLI::App& command, RunCommandOptions& options) {
+  check(command, options);
+  if (!options.run.real) options.run.device = device_of(options);
+  options.run.plan_cudnn = options.workspaces == "auto";
+  ProgressLine line;
+  std::function<void(const Progress&)> progress;
+  if (isatty(STDERR_FILENO) != 0) progress = [&](const Progress& now) { line.show(now); };
+  const RunReport report = run_recorded(options.run, progress);
+  std::cerr << std::flush;
+  tell_end(report, options.run.timeout);
+  if (!options.json.empty()) write_result(options.json, run_json(report));
+  if (!report.problem.empty()) {
+    message(fmt::format("{}: nothing was recorded", report.problem));
+    return report.end.status != 0 ? report.end.status : kBadInput;
+  }
+  options.text.colour = colour_on_stdout();
+  if (options.json != "-") std::cout << '\n' << run_text(report, options.text);
+  return report.end.timed_out ? static_cast<int>(kBadInput) : report.end.status;
+}
+
+void add_options(CLI::App& command, RunCommandOptions& options) {
+  RunOptions& run = options.run;
+  command.add_option("--device", options.device, "a device by name, or a file that describes one")
+      ->option_text("NAME|FILE.json")
+      ->capture_default_str();
+  command.add_option("--memory", options.memory, "of the device, in place of its own: 24GiB")
+      ->option_text("SIZE");
+  command.add_option("--gpus", run.gpus, "devices of the machine")
+      ->option_text("N")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  command.add_option("--world-size", run.world_size, "run one rank of a job of so many")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--rank", run.rank, "which one")->option_text("R")->check(CLI::NonNegativeNumber);
+  command.add_option("--steps", run.steps, "end the program after so many optimizer steps")
+      ->option_text("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--detail", run.detail_steps, "steps of which every request is kept")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--timeout", run.timeout, "end the program after so many seconds")
+      ->option_text("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--alloc-conf", run.alloc_conf, "PYTORCH_ALLOC_CONF")->option_text("TEXT");
+  command.add_option("--env", run.environment, "NAME=VALUE for the program")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--workspaces", options.workspaces,
+                  "of convolutions: auto asks cuDNN where it is installed, none takes them for 0")
+      ->option_text("none|auto")
+      ->check(CLI::IsMember({"none", "auto"}))
+      ->capture_default_str();
+  command.add_flag("--real", run.real, "on this machine's GPU in place of an emulated one");
+  command.add_option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
+      ->option_text("FILE");
+  command.add_option("--depth", options.text.depth, "of the tree of modules; -1: all of it")
+      ->option_text("N")
+      ->capture_default_str();
+  command.add_option("--sort", options.text.sort, "column by which modules are sorted")
+      ->option_text("COLUMN");
+  command.add_option("--top", options.text.top, "only so many modules, the largest of all levels")
+      ->option_text("N");
+  command.add_option("program", run.program, "the program and its arguments, after --")
+      ->option_text("-- PROGRAM ARGS…");
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("run", kDescription);
+  auto options = std::make_shared<RunCommandOptions>();
+  add_options(*command, *options);
+  command->positionals_at_end();
+  command->callback([command, options, &exit_code] { exit_code = run(*command, *options); });
+}
+
+}  // namespace metaprof

@@ -1,0 +1,95 @@
+#include "launch/installation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder beside this program: in a build BUILD/NAME, installed lib/metaprof/NAME.
+fs::path beside(const char* variable, const fs::path& in_build, const fs::path& installed,
+                const fs::path& has) {
+  if (const char* given = std::getenv(variable); given && *given) {
+    if (!fs::exists(fs::path(given) / has))
+      fail("{}={}: there is no {} in it", variable, given, has.string());
+    return fs::absolute(given);
+  }
+  std::error_code code;
+  const fs::path here = fs::read_symlink("/proc/self/exe", code).parent_path();
+  for (const fs::path& folder : {here / ".." / in_build, here / ".." / "lib" / "metaprof" / installed})
+    if (fs::exists(folder / has)) return fs::canonical(folder);
+  return {};
+}
+
+std::string before(const std::string& word, const char* variable, char separator) {
+  const char* present = std::getenv(variable);
+  return present && *present ? fmt::format("{}{}{}", word, separator, present) : word;
+}
+
+void emulate(const RunOptions& options, std::map<std::string, std::string>& environment,
+             const fs::path& record) {
+  constexpr const char* library = "libmetaprof-emulator.so";
+  const fs::path folder = beside("METAPROF_EMULATOR", fs::path("emulator") / "lib", "emulator", library);
+  if (folder.empty())
+    fail(
+        "the emulated device's libraries are not beside this program (METAPROF_EMULATOR names their folder)");
+  environment["LD_PRELOAD"] = before((folder / library).string(), "LD_PRELOAD", ':');
+  environment["LD_LIBRARY_PATH"] = before(folder.string(), "LD_LIBRARY_PATH", ':');
+  environment["TRITON_LIBCUDA_PATH"] = folder.string();
+  environment["METAPROF_EMULATOR_DEVICE"] = description_of(options.device);
+  environment["METAPROF_EMULATOR_GPUS"] = fmt::format("{}", options.gpus);
+  environment["METAPROF_EMULATOR_LOG"] = record.string();
+  if (!std::getenv("KINETO_LOG_LEVEL"))
+    environment["KINETO_LOG_LEVEL"] = "99";  // there is no profiler of kernels to find
+}
+
+}  // namespace
+
+fs::path recorder_folder() {
+  const fs::path folder = beside("METAPROF_RECORDER", "recorder", "recorder", "sitecustomize.py");
+  if (folder.empty()) fail("the recorder is not beside this program (METAPROF_RECORDER names its folder)");
+  return folder;
+}
+
+std::map<std::string, std::string> environment_of(const RunOptions& options, const fs::path& record) {
+  std::map<std::string, std::string> environment;
+  environment["PYTHONPATH"] = before(recorder_folder().string(), "PYTHONPATH", ':');
+  environment["METAPROF_RECORD"] = record.string();
+  environment["METAPROF_RECORD_STEPS"] = options.steps > 0 ? fmt::format("{}", options.steps) : "";
+  environment["METAPROF_RECORD_DETAIL"] = fmt::format("{}", options.detail_steps);
+  environment["METAPROF_RECORD_ASSUME"] = fmt::format("{}", fmt::join(options.assume, "\n"));
+  if (!options.real) emulate(options, environment, record);
+  if (!options.alloc_conf.empty())  // up to 2.9 the name had CUDA in it
+    environment["PYTORCH_ALLOC_CONF"] = environment["PYTORCH_CUDA_ALLOC_CONF"] = options.alloc_conf;
+  if (options.world_size > 0) {
+    environment["METAPROF_RECORD_WORLD"] = fmt::format("{}", options.world_size);
+    environment["WORLD_SIZE"] = fmt::format("{}", options.world_size);
+    environment["RANK"] = fmt::format("{}", options.rank);
+    environment["LOCAL_RANK"] = fmt::format("{}", options.rank % options.gpus);
+    environment["LOCAL_WORLD_SIZE"] = fmt::format("{}", options.gpus);
+    environment["MASTER_ADDR"] = "127.0.0.1";
+    environment["MASTER_PORT"] = "29500";
+  }
+  for (const std::string& word : options.environment) {
+    const size_t equals = word.find('=');
+    if (equals == 0 || equals == word.npos) fail("--env: '{}' is no NAME=VALUE", word);
+    environment[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return environment;
+}
+
+std::string description_of(const DeviceProfile& device) {
+  return fmt::format(
+      "name={};title={};sm={};multiprocessors={};threads_per_multiprocessor={};shared_memory_per_block={};"
+      "memory={}",
+      device.name, device.title, device.sm, device.multiprocessors, device.threads_per_multiprocessor,
+      device.shared_memory_per_block, device.memory.count);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,150 @@
+#include "launch/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "allocator/caching_allocator.h"
+#include "core/error.h"
+#include "launch/installation.h"
+
+namespace metaprof {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kCannotBeRecorded = 2;  // the recorder's exit status when it ends a program
+
+// A folder that goes with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "metaprof-run-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) fail("{}: cannot be made ({})", name, std::strerror(errno));
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code code;
+    fs::remove_all(path_, code);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// The rows of the recording as the profiler has them. What comes after the last phase is in no row, but in the
+// peak.
+Phases phases_of(const RecordedDevice& device) {
+  Phases phases;
+  const auto raise = [](AllocatorNumber& all, const AllocatorNumber& row) {
+    all.current = row.current;
+    all.peak = std::max(all.peak, row.peak);
+  };
+  for (const RunPhase& row : device.phases) {
+    for (const auto member :
+         {&AllocatorNumbers::allocated_bytes, &AllocatorNumbers::requested_bytes,
+          &AllocatorNumbers::active_bytes, &AllocatorNumbers::reserved_bytes,
+          &AllocatorNumbers::inactive_split_bytes, &AllocatorNumbers::allocation, &AllocatorNumbers::segment})
+      raise(phases.peak.*member, row.numbers.*member);
+    constexpr std::pair<std::string_view, Phase> kNames[] = {{"setup", Phase::setup},
+                                                             {"forward", Phase::forward},
+                                                             {"backward", Phase::backward},
+                                                             {"optimizer", Phase::optimizer},
+                                                             {"zero_grad", Phase::zero_grad}};
+    for (const auto& [name, phase] : kNames)
+      if (name == row.phase)
+        phases.rows.push_back({{phase, static_cast<uint32_t>(row.step), row.micro}, row.numbers});
+  }
+  return phases;
+}
+
+// Whether the allocator's model gives the recorded statistics in every phase that the trace has.
+bool equal_peaks(const Phases& replayed, const Phases& recorded) {
+  for (size_t i = 0; i < std::min(replayed.rows.size(), recorded.rows.size()); ++i) {
+    const AllocatorNumbers &a = replayed.rows[i].numbers, &b = recorded.rows[i].numbers;
+    if (replayed.rows[i].part != recorded.rows[i].part || a.requested_bytes.peak != b.requested_bytes.peak ||
+        a.allocated_bytes.peak != b.allocated_bytes.peak)
+      return false;
+  }
+  return true;
+}
+
+RankRun rank_run(const RunOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
+  RankRun run;
+  run.rank = process.rank().value_or(0);
+  if (recorded.trace) {
+    CachingAllocator allocator({.conf = parse_alloc_conf(options.alloc_conf),
+                                .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)}});
+    run.memory = profile_memory(*recorded.trace, DeviceType::cuda, allocator);
+    run.replay_equal = equal_peaks(run.memory.phases, phases_of(recorded));
+  }
+  run.memory.phases = phases_of(recorded);
+  run.recorded = std::move(recorded);
+  return run;
+}
+
+// Why there is nothing to report.
+std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>& processes) {
+  for (const RecordedProcess& process : processes)
+    if (!process.problem.empty()) return process.problem_text;
+  if (processes.empty())
+    return "the recorder was not loaded: the program is not Python, or Python was started with -I, -E or -S";
+  if (std::none_of(processes.begin(), processes.end(),
+                   [](const RecordedProcess& p) { return !p.torch.empty(); }))
+    return end.status == 0 ? "the program did not import PyTorch"
+                           : "the program ended before it had imported PyTorch";
+  return end.status == 0 ? "the program used no CUDA device: did it choose another one?"
+                         : "the program ended before it used a CUDA device";
+}
+
+}  // namespace
+
+RunReport report_of(const RunOptions& options, const ProcessEnd& end,
+                    const std::vector<RecordedProcess>& processes) {
+  RunReport report;
+  report.program = options.program;
+  report.device = options.device.name;
+  report.device_title = options.device.title;
+  report.device_memory = options.device.memory;
+  report.real = options.real;
+  report.end = end;
+  for (const RecordedProcess& process : processes) {
+    report.ended_after_steps |= process.ended_after_steps;
+    report.notes.insert(report.notes.end(), process.notes.begin(), process.notes.end());
+    if (process.devices.empty()) continue;
+    report.torch = process.torch;
+    report.cuda = process.cuda;
+    for (const RecordedDevice& device : process.devices)
+      report.ranks.push_back(rank_run(options, process, device));
+  }
+  if (report.ranks.empty()) report.problem = problem_of(end, processes);
+  if (options.real && !report.ranks.empty()) {
+    report.device_title = report.device = report.ranks[0].recorded.title;
+    report.device_memory = report.ranks[0].recorded.memory;
+  }
+  return report;
+}
+
+RunReport run_recorded(const RunOptions& options, const std::function<void(const Progress&)>& progress) {
+  const TemporaryFolder record;
+  ProcessOptions process;
+  process.words = options.program;
+  process.environment = environment_of(options, record.path());
+  process.timeout = options.timeout;
+  if (progress) process.poll = [&] { progress(read_progress(record.path())); };
+  const ProcessEnd end = run_process(process);
+  return report_of(options, end, read_processes(record.path()));
+}
+
+std::string short_line(const std::string& line) {
+  std::error_code code;
+  const std::string here = fs::current_path(code).string() + "/";
+  return line.starts_with(here) ? line.substr(here.size()) : line;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,63 @@
+#pragma once
+// Runs an unmodified program with the recorder attached, on an emulated device or on a real one, and tells
+// what it did to memory. Prints nothing.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launch/process.h"
+#include "launch/recording.h"
+#include "meta/platform/profile.h"
+#include "profiler/profile.h"
+
+namespace metaprof {
+
+struct RunOptions {
+  std::vector<std::string> program;      ///< and its arguments
+  DeviceProfile device;                  ///< that is emulated
+  bool real = false;                     ///< on the machine's own GPU in place of an emulated one
+  int gpus = 1;                          ///< of the emulated machine
+  int world_size = 0, rank = 0;          ///< of a job of which one rank is run; 0: the program's own
+  int64_t steps = 0;                     ///< after which it is ended; 0: it runs to its end
+  int64_t detail_steps = 3;              ///< of which every request is kept
+  double timeout = 0;                    ///< seconds; 0: none
+  std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
+  std::vector<std::string> environment;  ///< NAME=VALUE
+  std::vector<std::string> assume;       ///< answers for data that is read from the device
+  bool plan_cudnn = true;                ///< ask cuDNN what it plans, where it is installed
+};
+
+/// One device as one process used it, with what follows from its requests.
+struct RankRun {
+  int rank = 0;
+  RecordedDevice recorded;
+  MemoryProfile memory;      ///< of the steps of which every request was kept; phases are those of `recorded`
+  bool replay_equal = true;  ///< the allocator's model, fed with the requests, says what the allocator said
+};
+
+struct RunReport {
+  std::vector<std::string> program;
+  std::string device, device_title;  ///< "h200", "NVIDIA H200"
+  Bytes device_memory;
+  bool real = false;
+  std::string torch, cuda;  ///< versions
+  ProcessEnd end;
+  bool ended_after_steps = false;
+  std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
+  std::vector<std::string> notes;  ///< what is missing
+  std::vector<RankRun> ranks;      ///< by rank, then by device
+};
+
+/// Errors: the program cannot be run, the recorder or the emulated device is not installed, a name in
+/// `environment` is malformed.
+RunReport run_recorded(const RunOptions& options, const std::function<void(const Progress&)>& progress);
+
+/// What a recording says, for programs that have ended. Part of run_recorded.
+RunReport report_of(const RunOptions& options, const ProcessEnd& end,
+                    const std::vector<RecordedProcess>& processes);
+
+/// "train.py:14" of "/home/me/train.py:14", relative to the current folder where it lies below it.
+std::string short_line(const std::string& line);
+
+}  // namespace metaprof

@@ -1,0 +1,25 @@
+"""Records what an unmodified PyTorch program does to device memory, from inside its own process.
+
+`metaprof run` starts a program with this folder's parent on PYTHONPATH and with
+
+    METAPROF_RECORD         a folder that exists; what is recorded is written there (docs/run.md says in which form)
+    METAPROF_RECORD_STEPS   end the program after so many optimizer steps; without it the program runs to its end
+    METAPROF_RECORD_WORLD   answer for the other ranks of a job of so many
+    METAPROF_RECORD_DETAIL  of how many steps every request of memory is kept; statistics are kept of all
+
+The recorder imports nothing but the standard library until the program itself imports torch.
+
+    bootstrap   waits for torch, finds out whether it can be recorded
+    hooks       what of torch is observed, and how
+    phases      from what was observed to setup, forward, backward, optimizer, zero_grad
+    statistics  the allocator's statistics by phase, while the program keeps its own view of them
+    events      every request of memory, with operator, module and line
+    tags        what a storage is for: parameter, gradient, optimizer state, input
+    trace       the text in which the requests are written
+    devices     what a device says of itself
+    distributed one rank of a large job
+    sources     which line of the program it was
+    names       words of a trace's text
+    endings     how a program ends, and how it is ended
+    output      the file that is written
+"""

@@ -1,0 +1,72 @@
+"""Waits for the program to import torch, and attaches the recorder when it has."""
+import os
+import sys
+
+from metaprof_recorder.output import Output
+
+OLDEST, NEWEST = (2, 6), (2, 15)  # versions of PyTorch whose hooks are known
+CANNOT_BE_RECORDED = 2  # exit status
+
+
+class _AfterImport:
+    """A finder that finds nothing: it lets the others find torch, and has `then` called when torch has been executed."""
+
+    def __init__(self, name, then):
+        self.name = name
+        self.then = then
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        import importlib.util
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            spec.loader.exec_module = execute
+            execute(module)
+            self.then(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def attach():
+    """Called once per interpreter, before the program's first line."""
+    output = Output(os.environ["METAPROF_RECORD"])
+    output.header()
+    sys.meta_path.insert(0, _AfterImport("torch", lambda torch: _torch_is_there(torch, output)))
+
+
+def version_of(text):
+    """(2, 11) of "2.11.0+cu130"; None of anything else."""
+    parts = text.split(".")
+    try:
+        return int(parts[0]), int(parts[1])
+    except (IndexError, ValueError):
+        return None
+
+
+def problem_with(version, cuda):
+    """Why this PyTorch cannot be recorded, as (kind, sentence); None if it can. `cuda`: the CUDA that it was built with, or None."""
+    number = version_of(version)
+    if number is None or not OLDEST <= number <= NEWEST:
+        known = "{}.{} to {}.{}".format(*OLDEST, *NEWEST)
+        return "version", f"PyTorch {version} is not known: install one of {known}"
+    if cuda is None:
+        return "cpu-only", f"PyTorch {version} is built for the CPU only: install one that is built with CUDA (no GPU is needed)"
+    return None
+
+
+def _torch_is_there(torch, output):
+    output.write("torch", version=torch.__version__, cuda=torch.version.cuda)
+    problem = problem_with(torch.__version__, torch.version.cuda)
+    if problem:
+        output.problem(*problem)
+        sys.stdout.flush()
+        os._exit(CANNOT_BE_RECORDED)
+    from metaprof_recorder.hooks import Recorder
+    Recorder(torch, output).install()

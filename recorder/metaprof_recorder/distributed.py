@@ -1,0 +1,35 @@
+"""One rank of a large job, run alone: `--world-size N --rank R`.
+
+The program's process groups become those of torch's own "fake" backend, whatever backend it asks for: the rendezvous is
+answered for the other ranks, and a collective succeeds at once and leaves its result as it was. Buffers that the program and
+torch allocate for collectives are there; what a communication library takes for itself is not.
+"""
+import functools
+import os
+import sys
+
+
+def represent(torch):
+    """Does nothing unless the environment asks for it."""
+    world = int(os.environ.get("METAPROF_RECORD_WORLD") or 0)
+    if not world or not torch.distributed.is_available():
+        return
+    rank = int(os.environ["RANK"])
+    from torch.distributed import distributed_c10d
+
+    original_init, original_group = distributed_c10d.init_process_group, distributed_c10d.new_group
+
+    @functools.wraps(original_init)
+    def init_process_group(*arguments, **options):
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+        return original_init(backend="fake", store=FakeStore(), rank=rank, world_size=world)
+
+    @functools.wraps(original_group)
+    def new_group(ranks=None, timeout=None, backend=None, pg_options=None, *arguments, **options):
+        return original_group(ranks, timeout, None, None, *arguments, **options)
+
+    for name in ("torch.distributed", "torch.distributed.distributed_c10d", "torch.distributed.device_mesh"):
+        module = sys.modules.get(name)
+        for function in (init_process_group, new_group):
+            if module is not None and hasattr(module, function.__name__):
+                setattr(module, function.__name__, function)

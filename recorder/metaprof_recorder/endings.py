@@ -1,0 +1,59 @@
+"""How a program ends, and how it is ended. However it does, what was recorded is written first."""
+import atexit
+import os
+import sys
+import threading
+
+
+def watch(recorder):
+    """Has the recorder finish when the interpreter ends, also by os._exit; tells it of forks."""
+    atexit.register(_at_exit, recorder)
+    recorder.leave = os._exit
+    watch_exit(recorder)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=recorder.forked)
+
+
+def watch_exit(recorder):
+    """Calls of os._exit write what was recorded first."""
+    leave = recorder.leave
+
+    def _exit(status):
+        recorder.finish(whole=False)
+        leave(status)
+
+    _exit.__doc__ = leave.__doc__
+    os._exit = _exit
+
+
+def _at_exit(recorder):
+    if not recorder.ending_lock.acquire(blocking=False):
+        threading.Event().wait()  # another thread writes, and ends the process when it has
+    # An exception that ended the program keeps the frames alive in which it happened, and their tensors.
+    for name in ("last_traceback", "last_value", "last_exc"):
+        if hasattr(sys, name):
+            setattr(sys, name, None)
+    recorder.finish(whole=True)
+
+
+def end_program(recorder, status):
+    """Ends it now: its own exit handlers and `finally` blocks do not run, so that it writes no files of a run that was cut off."""
+    if os.getpid() != recorder.pid or not recorder.ending_lock.acquire(blocking=False):
+        return  # it is being ended
+    recorder.finish(whole=False)
+    recorder.output.write("ended", after_steps=recorder.steps)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass
+    recorder.leave(status)
+
+
+def end_soon(recorder, seconds):
+    """Ends it after the grace, if it has not ended by then: nothing may follow the last step that would do it."""
+    if getattr(recorder, "ending", None):
+        return
+    recorder.ending = threading.Timer(seconds, end_program, (recorder, 0))
+    recorder.ending.daemon = True
+    recorder.ending.start()

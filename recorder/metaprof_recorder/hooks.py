@@ -1,0 +1,320 @@
+"""What of torch is observed, and how. Nothing that the program computes or sees is changed.
+
+    module calls      global forward hooks
+    backward          torch.autograd.backward and torch.autograd.grad, called through
+    optimizer steps   global step hooks; construction: the constructors of torch.optim, called through
+    zero_grad         of Optimizer and of Module, called through
+    operators         a profiler of this thread (and of the threads that its backward uses), CPU activities only
+    requests          the allocator's own history
+    waiting           torch's callbacks for each time that the host waits for a stream
+    out of memory     the allocator's observer
+"""
+import functools
+import os
+import threading
+import time
+
+from metaprof_recorder import devices, distributed, endings, events, sources, tags
+from metaprof_recorder.phases import Phases, Segment
+from metaprof_recorder.statistics import Statistics
+
+DETAIL_STEPS = 3  # of so many steps every request is kept
+GRACE_SECONDS = 10.0  # that a program has after its last step before it is ended
+
+
+def _optimizers(kind):
+    """A class of optimizers and those that are derived from it."""
+    return {kind}.union(*(_optimizers(derived) for derived in kind.__subclasses__()))
+
+
+class Recorder:
+    def __init__(self, torch, output):
+        self.torch = torch
+        self.output = output
+        self.pid = os.getpid()
+        self.steps = int(os.environ.get("METAPROF_RECORD_STEPS") or 0)
+        self.detail_steps = int(os.environ.get("METAPROF_RECORD_DETAIL") or DETAIL_STEPS)
+        self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
+        self.sources = sources.Sources(os.path.dirname(torch.__file__))
+        self.tags = tags.Tags(torch)
+        self.history = events.History(torch)
+        self.phases = Phases(self._measure, self._emit)
+        self.rows = []
+        self.cut = 0
+        self.ready = False       # the device is in use
+        self.finished = False
+        self.thread = None       # whose calls make the phases
+        self.depth = 0           # of module calls in that thread
+        self.in_backward = 0
+        self.in_zero_grad = 0
+        self.paths = {}          # id of a module -> path
+        self.types = {}          # path -> class
+        self.local = threading.local()
+        self.ending_lock = threading.Lock()
+        self.out_of_memory = []
+        self.waits = []          # (nanoseconds, line) of each time that the host waited for the device
+
+    def install(self):
+        torch = self.torch
+        module = torch.nn.modules.module
+        module.register_module_forward_pre_hook(self._enter_module)
+        module.register_module_forward_hook(self._leave_module, always_call=True)
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+        register_optimizer_step_pre_hook(lambda *_: self._observe("optimizer_begins"))
+        register_optimizer_step_post_hook(lambda optimizer, *_: self._optimizer_ends(optimizer))
+        torch.autograd.backward = self._around_backward(torch.autograd.backward)
+        torch.autograd.grad = self._around_backward(torch.autograd.grad)
+        self._announce(torch.amp.GradScaler, "scale", "backward_begins")
+        for place, name in ((torch.amp.GradScaler, "unscale_"), (torch.amp.GradScaler, "step"), (torch.nn.utils, "clip_grad_norm_"),
+                            (torch.nn.utils, "clip_grad_value_")):
+            self._announce(place, name, "gradients_are_prepared")
+        torch.nn.Module.zero_grad = self._around_zero_grad(torch.nn.Module.zero_grad)
+        for kind in _optimizers(torch.optim.Optimizer):
+            if "__init__" in kind.__dict__:
+                kind.__init__ = self._around_constructor(kind.__init__)
+            if "zero_grad" in kind.__dict__:
+                kind.zero_grad = self._around_zero_grad(kind.zero_grad)
+        torch._C._cuda_memoryStats = self.statistics.program_reads
+        torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets
+        self.history.give_way_to_program(self)
+        distributed.represent(torch)
+        torch.cuda._lazy_call(self._device_is_used)
+        endings.watch(self)
+
+    def forked(self):
+        """In a forked child: it is recorded as a process of its own, unless the device was in use before (CUDA does not outlive that)."""
+        os._exit = self.leave
+        if self.ready or self.finished:
+            self.finished = True
+            return
+        self.pid = os.getpid()
+        self.ending_lock = threading.Lock()
+        self.output.header()
+        self.output.write("torch", version=self.torch.__version__, cuda=self.torch.version.cuda)
+        endings.watch_exit(self)
+
+    # ---- the device
+
+    def _device_is_used(self):
+        """Called at the end of the initialisation of CUDA."""
+        torch = self.torch
+        if os.getpid() != self.pid or self.finished:
+            return
+        self.ready = True
+        self.thread = threading.get_ident()
+        for device in range(torch.cuda.device_count()):
+            properties = torch.cuda.get_device_properties(device)
+            self.output.write("device", device=device, name=properties.name, memory=properties.total_memory, capability=[properties.major, properties.minor])
+        torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
+        self.history.begin()
+        self._watch_waits()
+
+    def _watch_waits(self):
+        """Where the program reads data of the device it waits for it, in the line that reads."""
+        try:
+            from torch.cuda import _gpu_trace
+            _gpu_trace.register_callback_for_stream_synchronization(self._waited)
+            self.torch._C._activate_gpu_trace()
+        except (ImportError, AttributeError):
+            self.output.write("note", text="the lines in which data are read are not known: this PyTorch has no callbacks for waiting")
+
+    def _waited(self, stream):
+        if self.history.running and os.getpid() == self.pid:
+            self.waits.append((time.time_ns(), self.sources.of_stack(self.thread)[0]))
+
+    def used_devices(self):
+        if not self.ready or os.getpid() != self.pid:
+            return []
+        torch = self.torch
+        found = []
+        for device in range(torch.cuda.device_count()):
+            if self.statistics.now(device)["segment"]["peak"] or device == torch.cuda.current_device():
+                found.append(device)
+        return found
+
+    def _ran_out(self, device, requested, device_total, device_free):
+        now = self.statistics.now(device)
+        line, function = self.sources.of_stack(self.thread)
+        self.out_of_memory.append({
+            "device": device, "requested": requested, "device_free": device_free, "line": line, "function": function,
+            "phase": self.phases.phase, "step": self.phases.step, "module": self._module_path(),
+            "allocated_bytes": now["allocated_bytes"]["current"], "reserved_bytes": now["reserved_bytes"]["current"]})
+        self.output.write("out_of_memory", **self.out_of_memory[-1])
+
+    # ---- phases
+
+    def _measure(self):
+        self.cut += 1
+        self.history.mark(self.cut)
+        return Segment(self.cut, {device: self.statistics.of_phase(device) for device in self.used_devices()})
+
+    def _emit(self, row):
+        if not row.devices:
+            return
+        self.rows.append((row.phase, row.step, row.first, row.last))
+        self.output.write("phase", phase=row.phase, step=row.step, devices=row.devices)
+
+    def _mine(self):
+        """Whether an observation counts: of the recorded process, the thread that uses the device, not within backward."""
+        if self.finished or os.getpid() != self.pid:
+            return False
+        return self.thread in (None, threading.get_ident()) and not self.in_backward
+
+    def _observe(self, what, *arguments):
+        if self._mine():
+            return getattr(self.phases, what)(*arguments)
+        return None
+
+    def _steps_done(self):
+        return self.phases.step + self.phases.stepped
+
+    def _after_step(self):
+        """Ends the history after the steps of which it is kept, and the program after its last."""
+        if self.history.running and self._steps_done() > self.detail_steps:
+            self.write_events()
+        if self.steps and self.phases.step >= self.steps:
+            endings.end_program(self, 0)
+
+    # ---- what is observed
+
+    def _stack(self):
+        if not hasattr(self.local, "modules"):
+            self.local.modules = []
+        return self.local.modules
+
+    def _module_path(self):
+        stack = self._stack()
+        return stack[-1][0] if stack else ""
+
+    def _enter_module(self, module, arguments):
+        if self.finished or self.torch.compiler.is_compiling():
+            return
+        stack = self._stack()
+        if not stack:
+            if self._mine():
+                new_step = self.phases.forward_begins(self.torch.is_grad_enabled())
+                if new_step or not self.phases._trains:
+                    self._after_step()
+                if self.history.running:
+                    self.tags.model(module, self.cut)
+                    self.tags.inputs(arguments, self.cut)
+            if id(module) not in self.paths:
+                self._name_modules(module)
+        path = self.paths.get(id(module), stack[-1][0] if stack else "")
+        stack.append((path, self.history.enter(path)))
+
+    def _name_modules(self, root):
+        """Paths from an outermost module; those of a second one begin with its class."""
+        prefix = type(root).__name__ if self.paths else ""
+        for path, inner in root.named_modules():
+            path = ".".join(word for word in (prefix, path) if word)
+            self.paths[id(inner)] = path
+            self.types[path] = type(inner).__name__
+
+    def _leave_module(self, module, arguments, result):
+        stack = self._stack()
+        if self.torch.compiler.is_compiling() or not stack:
+            return
+        self.history.leave(stack.pop()[1])
+
+    def _around_backward(self, original):
+        torch = self.torch
+
+        @functools.wraps(original)
+        def call(*arguments, **options):
+            counts = original.__name__ == "backward" or not options.get("create_graph")
+            if not counts or not self._mine() or torch.compiler.is_compiling():
+                return original(*arguments, **options)
+            self.phases.backward_begins()
+            self.in_backward += 1
+            try:
+                return original(*arguments, **options)
+            finally:
+                self.in_backward -= 1
+                if not self.out_of_memory:
+                    self.phases.backward_ends()
+                if self.history.running:
+                    self.tags.gradients(self.cut)
+        return call
+
+    def _announce(self, place, name, what):
+        """Calls of a function are observed before they are made: what prepares the backward or the optimizer counts as its beginning."""
+        original = getattr(place, name)
+
+        @functools.wraps(original)
+        def call(*arguments, **options):
+            self._observe(what)
+            return original(*arguments, **options)
+        setattr(place, name, call)
+
+    def _optimizer_ends(self, optimizer):
+        if self.in_backward:
+            self.phases.stepped = True
+            return
+        self._observe("optimizer_ends")
+        if self.history.running:
+            self.tags.optimizer(optimizer, self.cut)
+        if self.steps and self._steps_done() >= self.steps:
+            endings.end_soon(self, GRACE_SECONDS)
+
+    def _around_constructor(self, original):
+        @functools.wraps(original)
+        def call(optimizer, *arguments, **options):
+            if getattr(self.local, "constructing", False) or not self._mine():
+                return original(optimizer, *arguments, **options)
+            self.local.constructing = True
+            self.phases.constructor_begins()
+            try:
+                return original(optimizer, *arguments, **options)
+            finally:
+                self.local.constructing = False
+                self.phases.constructor_ends()
+        return call
+
+    def _around_zero_grad(self, original):
+        @functools.wraps(original)
+        def call(*arguments, **options):
+            if self.in_zero_grad or not self._mine():
+                return original(*arguments, **options)
+            self.in_zero_grad += 1
+            self.phases.zero_grad_begins()
+            try:
+                return original(*arguments, **options)
+            finally:
+                self.in_zero_grad -= 1
+                self.phases.zero_grad_ends()
+        return call
+
+    # ---- the end
+
+    def write_events(self):
+        """Writes what the history has, and ends it."""
+        before = time.monotonic()
+        found_all = self.history.end()
+        if found_all is None:
+            return
+        for device, found in found_all.by_device():
+            events.write(self, found, device)
+        self.output.write("modules", types=self.types)
+        self.output.write("detail", took=round(time.monotonic() - before, 3), complete=not self.history.cut_short)
+
+    def _measure_outside(self):
+        """What is taken from the devices beyond what the allocator has: libraries' own memory, and on a real device the context."""
+        for device in self.used_devices():
+            taken = devices.taken(self.torch, device)
+            if taken is not None:
+                self.output.write("outside", device=device, bytes=max(0, taken - self.statistics.now(device)["reserved_bytes"]["current"]))
+
+    def finish(self, whole):
+        """Writes the last rows. Called once, however the program ends. `whole`: by itself, so that what came last counts."""
+        if self.finished or os.getpid() != self.pid:
+            return
+        if self.ready:
+            if not self.steps or self.phases.step < self.steps:  # else the forward after the last step has begun
+                self.phases.finish(whole)
+            self._measure_outside()
+            try:
+                self.write_events()
+            except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then
+                self.output.problem("events", f"the requests of memory could not be read: {error!r}")
+        self.finished = True

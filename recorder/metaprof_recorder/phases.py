@@ -1,0 +1,227 @@
+"""From what a program does to the phases of a training step: setup, then per step forward, backward, optimizer, zero_grad.
+
+Knows nothing of torch. What is observed are beginnings and ends of forward calls of outermost modules, of backward, of
+optimizer steps and of zero_grad; what lies between two of them has to belong to one of its neighbours:
+
+    before the first forward            setup; what an optimizer's constructor takes last belongs to the first forward
+    after a forward                     the forward: the loss is computed there
+    after a backward, only freed        the backward: the loss goes there
+    between backward and optimizer      the optimizer: gradients are unscaled and clipped there
+    after an optimizer step             the optimizer, if zero_grad follows (a gradient scaler is updated there), else the next forward
+    before a forward                    the forward: inputs are copied there
+
+A step ends with the forward that follows an optimizer step. Programs without an optimizer count every forward as a step.
+"""
+from metaprof_recorder.statistics import merged
+
+MOST_PARTS = 1000  # forwards without a backward that are kept apart until it is known what they belong to
+
+
+class Segment:
+    """A stretch between two observations. `number`: of the cut that ended it; `devices`: device -> row of statistics."""
+
+    def __init__(self, number, devices, constructor=False):
+        self.number = number
+        self.devices = devices
+        self.constructor = constructor
+
+    def changes_from(self, before):
+        """Whether anything was allocated in it, or freed."""
+        return any(row["allocated_bytes"] != {"current": current, "peak": current} for row, current in self._with_start(before))
+
+    def grows_from(self, before):
+        """Whether there was more allocated in it than before."""
+        return any(row["allocated_bytes"]["peak"] > current for row, current in self._with_start(before))
+
+    def _with_start(self, before):
+        for device, row in self.devices.items():
+            start = before.devices.get(device) if before else None
+            yield row, start["allocated_bytes"]["current"] if start else 0
+
+
+class Row:
+    """A phase of a step: the segments from `first` to `last`, and their statistics by device."""
+
+    def __init__(self, phase, step, segments):
+        self.phase = phase
+        self.step = step
+        self.first = segments[0].number
+        self.last = segments[-1].number
+        devices = sorted({device for segment in segments for device in segment.devices})
+        self.devices = {device: merged([s.devices[device] for s in segments if device in s.devices]) for device in devices}
+
+
+class Phases:
+    """`measure()` gives the Segment since it was last called; `emit(row)` takes a finished Row."""
+
+    def __init__(self, measure, emit):
+        self._measure = measure
+        self._emit = emit
+        self.phase = "setup"
+        self.step = 0
+        self.stepped = False    # an optimizer has stepped since the last forward began
+        self._segments = []     # of the phase
+        self._gap = []          # after its end
+        self._ended = False
+        self._parts = []        # earlier forwards of the same forward phase
+        self._grad = True       # gradients are recorded in the forward in progress
+        self._trains = False    # there is an optimizer, or a backward has been seen
+        self._setup_parts = []
+
+    # ---- observations
+
+    def constructor_begins(self):
+        self._trains = True
+        if self.phase == "setup":
+            self._segments.append(self._measure())
+
+    def constructor_ends(self):
+        if self.phase == "setup":
+            segment = self._measure()
+            segment.constructor = True
+            self._segments.append(segment)
+
+    def forward_begins(self, grad):
+        """`grad`: whether autograd records it. True: a new step begins."""
+        self._cut()
+        if self.phase == "forward" and not self._ended:
+            self._another_forward(grad)
+            return False
+        gap = self._finish_row()
+        new_step = self.stepped
+        self.step += self.stepped
+        self.stepped = False
+        self._begin("forward", gap)
+        self._grad = grad
+        return new_step
+
+    def backward_begins(self):
+        self._trains = True
+        if self.phase == "backward":
+            return self._resume()
+        self._cut()
+        if self.phase != "forward":
+            gap = self._finish_row()
+            if gap:  # a model without modules: what came since is its forward
+                self.step += self.stepped
+                self.stepped = False
+                self._begin("forward", gap)
+        self._finish_row()
+        return self._begin("backward")
+
+    def backward_ends(self):
+        self._end()
+
+    def optimizer_begins(self):
+        self._trains = True
+        if self.phase == "optimizer":
+            return self._resume()
+        self._cut()
+        gap = self._finish_row()
+        return self._begin("optimizer", gap)
+
+    def gradients_are_prepared(self):
+        """Unscaling and clipping begin: a place to tell what only ends the backward from what belongs to the optimizer."""
+        if self._ended:
+            self._cut()
+
+    def optimizer_ends(self):
+        self.stepped = True
+        self._end()
+
+    def zero_grad_begins(self):
+        if self.phase == "setup":
+            return None
+        self._cut()
+        if self.phase == "zero_grad":
+            return self._resume()
+        if self.phase == "optimizer":
+            self._segments += self._gap
+            self._gap = []
+        gap = self._finish_row()
+        return self._begin("zero_grad", gap)
+
+    def zero_grad_ends(self):
+        if self.phase == "zero_grad":
+            self._end()
+
+    def finish(self, whole=True):
+        """The program ends. `whole`: what came after the last phase is shown as one of its own, if it took memory."""
+        before = self._segments[-1] if self._segments else None
+        self._cut()
+        gap = self._finish_row()
+        if whole and any(segment.grows_from(before) for segment in gap):
+            self._emit(Row("after", self.step, gap))
+
+    # ---- rows
+
+    def _cut(self):
+        (self._gap if self._ended else self._segments).append(self._measure())
+
+    def _begin(self, phase, segments=()):
+        self.phase = phase
+        self._segments = list(segments)
+        self._gap = []
+        self._ended = False
+
+    def _end(self):
+        self._cut()
+        self._ended = True
+
+    def _resume(self):
+        self._segments += self._gap
+        self._gap = []
+        self._ended = False
+
+    def _another_forward(self, grad):
+        """A forward begins where there was one already, and no backward between them: the same phase, or a step without one."""
+        self._parts.append(self._segments)
+        if not (grad or self._grad) or len(self._parts) >= MOST_PARTS:
+            self._emit_parts()
+        self._begin("forward")
+        self._grad = grad
+
+    def _emit_parts(self):
+        for segments in self._parts:
+            self._emit(Row("forward", self.step, segments))
+            self.step += not self._trains
+        self._parts = []
+
+    def _finish_row(self):
+        """Emits the phase in progress; gives the segments that came after it."""
+        gap, segments = self._gap, self._segments
+        self._gap = []
+        if self.phase == "setup":
+            segments, gap = self._setup_and_rest()
+        elif self.phase == "backward":
+            segments, gap = self._with_last_frees(segments, gap)
+        elif self.phase == "forward":
+            if self._trains:
+                segments = [segment for part in self._parts for segment in part] + segments
+                self._parts = []
+            else:
+                self._emit_parts()
+        if segments:
+            self._emit(Row(self.phase, self.step, segments))
+        self._segments = []
+        return gap
+
+    @staticmethod
+    def _with_last_frees(segments, gap):
+        """What is only freed right after a backward (the loss that was scaled for it) is its end."""
+        while gap and not gap[0].grows_from(segments[-1]):
+            segments, gap = segments + gap[:1], gap[1:]
+        return segments, gap
+
+    def _setup_and_rest(self):
+        """Setup ends before the last constructor of an optimizer, unless something else came after that."""
+        segments = self._segments
+        end = len(segments)
+        while end > 1:
+            segment, before = segments[end - 1], segments[end - 2]
+            if not segment.constructor and segment.changes_from(before):
+                break
+            end -= 1
+        if not any(segment.constructor for segment in segments[end:]):
+            end = len(segments)
+        return segments[:end], segments[end:]

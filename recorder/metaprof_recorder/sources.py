@@ -1,0 +1,53 @@
+"""Which line of the program it was: the innermost frame that is the user's own, of a stack of frames."""
+import sys
+import sysconfig
+
+
+class Sources:
+    def __init__(self, torch_folder):
+        paths = sysconfig.get_paths()
+        self._libraries = tuple({paths["stdlib"] + "/", paths["platstdlib"] + "/", paths["purelib"] + "/", paths["platlib"] + "/", torch_folder + "/"})
+        self._torch = torch_folder + "/"
+        self._own = __file__.rpartition("/")[0] + "/"
+        self._cache = {}
+
+    def kind(self, filename):
+        """0: the user's own, 1: of a library, 2: of torch, Python or the recorder."""
+        found = self._cache.get(filename)
+        if found is None:
+            if filename.startswith((self._torch, self._own, "<")):
+                found = 2
+            elif "/site-packages/" in filename or "/dist-packages/" in filename:
+                found = 1
+            elif filename.startswith(self._libraries):
+                found = 2
+            else:
+                found = 0
+            self._cache[filename] = found
+        return found
+
+    def of_frames(self, frames):
+        """("FILE:LINE", function) of frames, the innermost first: the user's own, else a library's, else ("", "")."""
+        library = None
+        for frame in frames:
+            kind = self.kind(frame["filename"])
+            if kind == 0:
+                return f"{frame['filename']}:{frame['line']}", frame["name"]
+            if kind == 1 and library is None:
+                library = frame
+        return (f"{library['filename']}:{library['line']}", library["name"]) if library else ("", "")
+
+    def of_stack(self, other_thread=None):
+        """The same of what runs now; where this thread runs no code of the user's, of what `other_thread` does."""
+        frame = sys._getframe(1)
+        found = self.of_frames(_frames(frame))
+        if not found[0] and other_thread is not None:
+            frame = sys._current_frames().get(other_thread)
+            found = self.of_frames(_frames(frame))
+        return found
+
+
+def _frames(frame):
+    while frame is not None:
+        yield {"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name}
+        frame = frame.f_back

@@ -1,0 +1,69 @@
+"""What storages are for, as far as the program's own objects say: parameters, buffers, inputs, gradients, optimizer state.
+
+A tag is (cut, address, category, name, tensor): at that cut a storage of that purpose began at that address. Addresses are used
+again, so the cut decides which storage is meant.
+"""
+from metaprof_recorder.names import tensor_word
+
+
+class Tags:
+    def __init__(self, torch):
+        self._torch = torch
+        self._models = {}   # id of an outermost module -> names of its parameters by id
+        self._known = []    # parameters with a name: (name, parameter)
+        self._name_of = {}  # id of a parameter -> name
+        self.found = []
+
+    def model(self, module, cut):
+        """The parameters and buffers of an outermost module, when it is first called."""
+        if id(module) in self._models or any(id(module) in inner for inner in self._models.values()):
+            return
+        try:
+            self._models[id(module)] = {id(inner) for inner in module.modules()}
+            for name, parameter in module.named_parameters():
+                self._known.append(parameter)
+                self._name_of[id(parameter)] = name
+                self._tag(cut, parameter, "parameter", name)
+            for name, buffer in module.named_buffers():
+                self._tag(cut, buffer, "buffer", name)
+        except Exception:  # noqa: BLE001 - a module may be anything; its storages stay without a name
+            pass
+
+    def inputs(self, arguments, cut):
+        for argument in _tensors(self._torch, arguments):
+            self._tag(cut, argument, "input", "")
+
+    def gradients(self, cut):
+        for parameter in self._known:
+            if parameter.grad is not None:
+                self._tag(cut, parameter.grad, "gradient", self._name_of[id(parameter)])
+
+    def optimizer(self, optimizer, cut):
+        for parameter, state in list(optimizer.state.items()):
+            name = self._name_of.get(id(parameter), "")
+            if isinstance(state, dict):
+                for key, value in state.items():
+                    for tensor in _tensors(self._torch, value):
+                        self._tag(cut, tensor, "optimizer_state", f"{key} of {name}" if name else str(key))
+
+    def _tag(self, cut, tensor, category, name):
+        try:
+            tensor = getattr(tensor, "_local_tensor", tensor)  # of a distributed tensor: what this rank has
+            if not tensor.is_cuda:
+                return
+            address = tensor.untyped_storage().data_ptr()
+            if address:
+                self.found.append((cut, address, tensor.device.index or 0, category, name, tensor_word(tensor), tensor.requires_grad))
+        except Exception:  # noqa: BLE001 - tensors of other kinds (wrappers, sparse) have no storage to ask
+            pass
+
+
+def _tensors(torch, tree, depth=0):
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif depth < 3 and isinstance(tree, (list, tuple)):
+        for value in tree:
+            yield from _tensors(torch, value, depth + 1)
+    elif depth < 3 and hasattr(tree, "values") and callable(tree.values):
+        for value in tree.values():
+            yield from _tensors(torch, value, depth + 1)

@@ -1,0 +1,290 @@
+"""Writes the requests of memory of one device as the text of a trace (meta/trace/text.h of metaprof describes it).
+
+Storages are numbered in the order of their birth. First the events are gone through to learn what each storage is for (tags,
+when it is freed and by whom), then they are written.
+"""
+import bisect
+
+from metaprof_recorder.items import End, Memory
+from metaprof_recorder.names import dtype_word, quoted
+
+# Operators that copy data from the device to the host, so that the program sees it.
+READS = {
+    "aten::_local_scalar_dense", "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::masked_select",
+    "aten::equal", "aten::bincount", "aten::repeat_interleave", "aten::_linalg_check_errors", "aten::histc",
+}
+PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::mv", "aten::addmv", "aten::dot", "aten::_addmm_activation", "aten::_scaled_mm"}
+BLAS_WORKSPACES = {33_554_432: "cuBLAS workspace", 8_519_680: "cuBLAS workspace", 1_048_576: "cuBLASLt workspace"}
+
+
+class Storage:
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address")
+
+    def __init__(self, number, address, bytes_, stream, phase, cut, line):
+        self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
+        self.category = self.name = self.word = self.freed_by = self.freed_cut = None
+        self.shared = self.grad = False
+
+
+class Frame:
+    """What is around an event. `made`: storages that an operator has made."""
+    __slots__ = ("begin", "written", "made")
+
+    def __init__(self, begin):
+        self.begin, self.written, self.made = begin, False, []
+
+
+class Writer:
+    """`rows`: (phase, step, first cut, last cut) of the phases; `tags`: see tags.py; `matches`: see events.matched; `waits`: (time, line)
+    of each time that the host waited for the device."""
+
+    def __init__(self, items, entries, matches, rows, tags, sources, waits=()):
+        self.items, self.entries, self.matches, self.sources = items, entries, matches, sources
+        self.phase_of = {}
+        steps = {}
+        for phase, step, first, last in rows:
+            micro = None
+            if phase in ("forward", "backward"):
+                micro = steps.setdefault((phase, step), 0)
+                steps[phase, step] += 1
+            for cut in range(first, last + 1):
+                self.phase_of[cut] = (phase, step, micro, first)
+        self.accumulates = {step for (phase, step), count in steps.items() if phase == "backward" and count > 1}
+        self.tags = {}
+        for tag in tags:
+            self.tags.setdefault(tag[0], []).append(tag)
+        self.storages = []
+        self.by_entry = {}
+        self.by_item = {}
+        self.node_numbers = {}
+        self.node_modules = {}
+        self.node_lines = {}
+        self.waits = waits
+        self.wait_times = [time for time, _ in waits]
+        self.reads = {}
+        self.lines = {}
+        self.streams = {}
+        self.requests = self.unmatched = 0
+        self._learn()
+
+    # ---- what each storage is for
+
+    def _learn(self):
+        live, stack, cut = {}, [], 1
+        self.order = self._order()
+        for kind, index in self.order:
+            if kind == "entry":
+                self._learn_entry(index, live, stack, cut)
+                continue
+            item = self.items[index]
+            if isinstance(item, End):
+                stack.pop()
+                continue
+            stack.append(item)
+            if item.kind == "cut":
+                number = int(item.name.rpartition(" ")[2])
+                self._apply_tags(live, number)
+                cut = number + 1
+            elif item.kind == "operator":
+                self._learn_operator(item, live, stack)
+        self._apply_tags(live, cut)
+
+    def _order(self):
+        """Items of the profiler and entries of the allocator in one order: an entry stands where its item is, one without an item where
+        its time is."""
+        order, at = [], 0
+        for number, index in enumerate(self.matches):
+            begin = at
+            if index is not None and index >= at:
+                at = index + 1
+            elif index is None and self.entries[number]["action"] in ("alloc", "free_requested"):
+                end = self.entries[number]["time_us"] * 1000 + 999
+                limit = self._next_match(number)
+                while at < limit and self.items[at].time <= end:
+                    at += 1
+            order += [("item", i) for i in range(begin, at) if not isinstance(self.items[i], Memory)]
+            order.append(("entry", number))
+        order += [("item", i) for i in range(at, len(self.items)) if not isinstance(self.items[i], Memory)]
+        return order
+
+    def _next_match(self, number):
+        """Index of the first item that belongs to a later entry."""
+        return next((index for index in self.matches[number + 1:number + 64] if index is not None), len(self.items))
+
+    def _learn_entry(self, index, live, stack, cut):
+        entry = self.entries[index]
+        if entry["action"] == "alloc":
+            phase = self.phase_of.get(cut, ("after", 0, None, 0))[0]
+            line = self.sources.of_frames(entry["frames"])
+            node = next((item for item in reversed(stack) if item.kind == "node"), None)
+            if not line[0] and node is not None:
+                line = self.node_lines.get(node.sequence, ("", ""))
+            stream = self.streams.setdefault(entry["stream"], len(self.streams))
+            storage = Storage(len(self.storages) + 1, entry["addr"], entry["size"], stream, phase, cut, line)
+            operator = next((item for item in reversed(stack) if item.kind in ("operator", "node")), None)
+            if operator is not None and operator.name in PRODUCTS and entry["size"] in BLAS_WORKSPACES:
+                storage.category, storage.name = "workspace", BLAS_WORKSPACES[entry["size"]]
+            self.storages.append(storage)
+            self.by_entry[index] = storage
+            self.lines[storage.number] = line
+            live[entry["addr"]] = storage
+            for item in stack:
+                if item.kind == "operator" and item.sequence >= 0 and line[0]:
+                    self.node_lines.setdefault(item.sequence, line)
+        elif entry["action"] == "free_requested" and entry["addr"] in live:
+            storage = live.pop(entry["addr"])
+            self.by_entry[index] = storage
+            storage.freed_by = next((item for item in reversed(stack) if item.kind == "node"), None)
+            storage.freed_cut = cut
+            after = self.entries[index + 1] if index + 1 < len(self.entries) else {}
+            storage.shared = not (after.get("action") == "free_completed" and after.get("addr") == entry["addr"])
+
+    def _learn_operator(self, item, live, stack):
+        if item.sequence >= 0:
+            module = next((outer.name for outer in reversed(stack) if outer.kind == "module"), None)
+            if module is not None and not any(outer.kind == "node" for outer in stack):
+                self.node_modules[item.sequence] = module.partition("metaprof module ")[2]
+        for dtype, sizes, device, address in item.inputs:
+            storage = live.get(address) if device == "cuda" else None
+            if storage is not None and storage.word is None:
+                word = dtype_word(dtype)
+                if word:
+                    storage.word = f"{word}[{','.join(str(size) for size in sizes)}]"
+        if self._reads(item) and not any(self._reads(outer) for outer in stack[:-1] if outer.kind == "operator"):
+            at = bisect.bisect_left(self.wait_times, item.time)  # the data are there when the host has waited for them
+            line = self.waits[at][1] if at < len(self.waits) else ""
+            self.reads[item.name, line] = self.reads.get((item.name, line), 0) + 1
+
+    @staticmethod
+    def _reads(item):
+        if item.name == "aten::copy_":
+            return len(item.inputs) > 1 and item.inputs[0][2] == "cpu" and item.inputs[1][2] == "cuda"
+        return item.name in READS and any(device == "cuda" for _, _, device, _ in item.inputs)
+
+    def _apply_tags(self, live, cut):
+        for _, address, _, category, name, word, grad in self.tags.get(cut, ()):
+            storage = live.get(address)
+            if storage is None or storage.category not in (None, "input") or (category == "input" and storage.phase == "forward" and storage.name):
+                continue
+            storage.category, storage.name, storage.grad = category, name, grad
+            storage.word = word or storage.word
+
+    # ---- the text
+
+    def text(self):
+        head, lines = [], []
+        for storage in self.storages:
+            if storage.category in ("parameter", "buffer") and storage.word:
+                head.append(f"{storage.category} {quoted(storage.name)} {storage.word}{'g' if storage.grad else ''}@{storage.number}")
+        stack, born, cut, shown = [], [], 1, None
+        shown = self._phase_line(1, None, lines)
+        for kind, index in self.order:
+            if kind == "entry":
+                self._entry(index, stack, lines)
+                continue
+            item = self.items[index]
+            if isinstance(item, End):
+                self._close(stack.pop(), lines)
+                continue
+            stack.append(Frame(item))
+            if item.kind == "cut":
+                cut = int(item.name.rpartition(" ")[2]) + 1
+                shown = self._phase_line(cut, shown, lines)
+        return "\n".join(head + lines) + "\n"
+
+    def _phase_line(self, cut, shown, lines):
+        where = self.phase_of.get(cut)
+        if where == shown:
+            return shown
+        if where is None or where[0] == "after":
+            lines.append("# pause")
+            return where
+        phase, step, micro, _ = where
+        if phase == "backward":
+            self._save(cut, lines)
+        text = "# phase setup" if phase == "setup" else f"# phase {phase} step {step}"
+        if micro is not None and step in self.accumulates:
+            text += f" micro {micro}"
+        lines.append(text)
+        return where
+
+    def _save(self, cut, lines):
+        """What the forward made and backward will let go of, at the beginning of the backward: kept by the node that lets go of it last.
+
+        Which node leads to which is not known, so the graph is written as a chain: the loss's node is the last of them."""
+        last = None
+        for storage in self.storages:
+            if storage.phase == "forward" and storage.cut < cut and storage.freed_by is not None and storage.freed_cut >= cut and storage.category is None:
+                count = len(self.node_numbers)
+                number, name = self._node(storage.freed_by, lines, last)
+                if number > count:
+                    last = number, name
+                lines.append(f"save {storage.number} {name}#{number}")
+                storage.category = "activation"
+        lines.append(f"loss {last[1]}#{last[0]}" if last else "loss 0")
+
+    def _node(self, item, lines, next_node=None):
+        name = item.name.removeprefix("torch::autograd::")
+        key = (name, item.sequence, item.time)
+        if key not in self.node_numbers:
+            self.node_numbers[key] = len(self.node_numbers) + 1
+            module = self.node_modules.get(item.sequence, "")
+            word = f" module={quoted(module)}" if module else ""
+            edge = f" -> #{next_node[0]}" if next_node else ""
+            lines.append(f"node #{self.node_numbers[key]} {quoted(name)}{word}{edge}")
+        return self.node_numbers[key], quoted(name)
+
+    def _open(self, stack, lines):
+        """Writes the beginnings of what is around, if they have not been written."""
+        for frame in stack:
+            if frame.written:
+                continue
+            item = frame.begin
+            frame.written = True
+            if item.kind == "module":
+                path = item.name.partition("metaprof module ")[2]
+                lines.append(f"# enter {quoted(path)}" if path else "# enter")
+            elif item.kind == "node":
+                number, name = self._node(item, lines)
+                lines.append(f"> evaluate {name}#{number}")
+            elif item.kind == "operator":
+                lines.append(f"> {quoted(item.name)}")
+
+    @staticmethod
+    def _close(frame, lines):
+        if not frame.written:
+            return
+        if frame.begin.kind == "module":
+            path = frame.begin.name.partition("metaprof module ")[2]
+            lines.append(f"# leave {quoted(path)}" if path else "# leave")
+        elif frame.begin.kind in ("node", "operator"):
+            lines.append(" ".join(["<", *(f"{storage.word}@{storage.number}" for storage in frame.made if storage.word)]))
+
+    def _entry(self, index, stack, lines):
+        entry = self.entries[index]
+        storage = self.by_entry.get(index)
+        if storage is None:
+            return
+        self._open(stack, lines)
+        if entry["action"] == "alloc":
+            if stack and stack[-1].begin.kind == "operator":
+                stack[-1].made.append(storage)
+            self.requests += 1
+            self.unmatched += self.matches[index] is None
+            line = f"+ {storage.number} {storage.bytes} {storage.category or _born(storage.phase)}"
+            if storage.stream:
+                line += f" s{storage.stream}"
+            if self.matches[index] is None:
+                line += " call=0"  # whose it is is not known
+            if storage.name:
+                line += f" name={quoted(storage.name)}"
+            lines.append(line)
+        else:
+            if storage.shared:
+                lines.append(f"record_stream {storage.number} {storage.stream + 1}")
+            lines.append(f"- {storage.number}")
+
+
+def _born(phase):
+    return "activation" if phase == "forward" else "temporary"
+

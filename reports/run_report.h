@@ -1,0 +1,21 @@
+#pragma once
+// What `metaprof run` found, as text and as JSON.
+
+#include <string>
+
+#include "launch/run.h"
+#include "reports/profile_report.h"
+
+namespace metaprof {
+
+/// What profile's reports are made of, for one device of one process: without FLOPs, which a run does not have.
+ProfileReport profile_of(const RunReport& report, const RankRun& rank);
+
+/// A row per phase, the modules, the peak, data that the program read, and the closing line; of several ranks
+/// a row each, and the rest of the one with the highest peak. Errors: an unknown column.
+std::string run_text(const RunReport& report, const TextOptions& options);
+
+/// As docs/run.md describes it; ends with a newline.
+std::string run_json(const RunReport& report);
+
+}  // namespace metaprof

@@ -1,0 +1,119 @@
+#include "launch/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+ProcessEnd run(std::vector<std::string> words) {
+  ProcessOptions options;
+  options.words = std::move(words);
+  return run_process(options);
+}
+
+ProcessEnd shell(const std::string& text, double timeout = 0) {
+  ProcessOptions options;
+  options.words = {"sh", "-c", text};
+  options.timeout = timeout;
+  return run_process(options);
+}
+
+std::string content(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class ProcessTest : public testing::Test {
+ protected:
+  std::string file() {
+    return testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+  void SetUp() override { std::filesystem::remove(file()); }
+  void TearDown() override { std::filesystem::remove(file()); }
+};
+
+TEST_F(ProcessTest, GivesTheExitStatus) {
+  EXPECT_EQ(shell("exit 0").status, 0);
+  EXPECT_EQ(shell("exit 7").status, 7);
+}
+
+TEST_F(ProcessTest, ASignalIsTold) {
+  const ProcessEnd end = shell("kill -SEGV $$");
+  EXPECT_EQ(end.signal, SIGSEGV);
+  EXPECT_EQ(end.status, 128 + SIGSEGV);
+}
+
+TEST_F(ProcessTest, AProgramThatDoesNotExist) {
+  try {
+    run({"no-such-program"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "no-such-program: there is no such program");
+  }
+}
+
+TEST_F(ProcessTest, AFileThatIsNoProgram) {
+  std::ofstream(file()) << "text";
+  try {
+    run({file()});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), file() + ": cannot be run (Permission denied)");
+  }
+}
+
+TEST_F(ProcessTest, TheEnvironmentIsAddedTo) {
+  ProcessOptions options;
+  options.words = {"sh", "-c", "echo $ADDED $HOME > " + file()};
+  options.environment = {{"ADDED", "yes"}, {"HOME", ""}};
+  run_process(options);
+  EXPECT_EQ(content(file()), "yes\n");
+}
+
+TEST_F(ProcessTest, EndsAfterTheTimeout) {
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessEnd end = shell("sleep 100", 0.2);
+  EXPECT_TRUE(end.timed_out);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST_F(ProcessTest, EndsAProgramThatDoesNotWantToEnd) {
+  const ProcessEnd end = shell("trap '' TERM; while :; do sleep 0.1; done", 0.2);
+  EXPECT_TRUE(end.timed_out);
+  EXPECT_EQ(end.signal, SIGKILL);
+}
+
+// A child that has left its group and its session is ended all the same.
+TEST_F(ProcessTest, LeavesNoProcessBehind) {
+  const ProcessEnd end = shell("setsid sleep 1000 & echo $! > " + file());
+  EXPECT_EQ(end.status, 0);
+  EXPECT_EQ(end.ended_descendants, 1);
+  EXPECT_NE(kill(std::stoi(content(file())), 0), 0);
+}
+
+TEST_F(ProcessTest, ChildrenThatEndByThemselvesAreNotCounted) {
+  EXPECT_EQ(shell("sleep 0.1 &").ended_descendants, 0);
+}
+
+TEST_F(ProcessTest, PassesATerminationOn) {
+  std::function<void()> poll = [sent = false]() mutable {
+    if (!sent) kill(getpid(), SIGTERM);
+    sent = true;
+  };
+  ProcessOptions options;
+  options.words = {"sh", "-c", "sleep 100"};
+  options.poll = poll;
+  const ProcessEnd end = run_process(options);
+  EXPECT_EQ(end.signal, SIGTERM);
+}
+
+}  // namespace
+}  // namespace metaprof

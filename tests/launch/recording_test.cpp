@@ -1,0 +1,178 @@
+#include "launch/recording.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "launch/run.h"
+#include "reports/run_report.h"
+
+namespace metaprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A row of one phase whose statistics are all the same two numbers.
+std::string phase(const std::string& name, int step, int64_t current, int64_t peak, int device = 0) {
+  std::string numbers;
+  for (const char* key : {"allocated_bytes", "requested_bytes", "active_bytes", "reserved_bytes",
+                          "inactive_split_bytes", "allocation", "segment"})
+    numbers += std::string(numbers.empty() ? "" : ", ") + "\"" + key + R"(": {"current": )" +
+               std::to_string(current) + R"(, "peak": )" + std::to_string(peak) + "}";
+  return R"({"row": "phase", "seconds": 1.5, "phase": ")" + name + R"(", "step": )" + std::to_string(step) +
+         R"(, "devices": {")" + std::to_string(device) + R"(": {)" + numbers + "}}}\n";
+}
+
+const std::string kProcess =
+    R"({"row": "process", "pid": 7, "parent": 1, "program": ["python", "train.py"], "environment": {"RANK": "3"}})"
+    "\n";
+const std::string kTorch = R"({"row": "torch", "version": "2.11.0+cu130", "cuda": "13.0"})"
+                           "\n";
+const std::string kDevice = R"({"row": "device", "device": 0, "name": "NVIDIA H200", "memory": 1000})"
+                            "\n";
+
+class RecordingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  RunReport report(int status = 0) const {
+    RunOptions options;
+    options.program = {"python", "train.py"};
+    options.device.name = "h200";
+    options.device.title = "NVIDIA H200";
+    options.device.memory = {1000};
+    ProcessEnd end;
+    end.status = status;
+    return report_of(options, end, read_processes(folder_));
+  }
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(RecordingTest, PhasesOfAProcess) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) + phase("forward", 0, 7, 9));
+  const auto processes = read_processes(folder_);
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_EQ(processes[0].rank(), 3);
+  EXPECT_EQ(processes[0].torch, "2.11.0+cu130");
+  const RecordedDevice& device = processes[0].devices.at(0);
+  ASSERT_EQ(device.phases.size(), 2U);
+  EXPECT_EQ(device.phases[1].phase, "forward");
+  EXPECT_EQ(device.phases[1].numbers.reserved_bytes.peak, 9);
+  EXPECT_EQ(device.phases[1].micro, -1);
+}
+
+TEST_F(RecordingTest, StepsWithSeveralBackwardsHaveMicroBatches) {
+  write("process-7.jsonl", kProcess + phase("forward", 0, 1, 1) + phase("backward", 0, 1, 1) +
+                               phase("forward", 0, 1, 1) + phase("backward", 0, 1, 1) +
+                               phase("optimizer", 0, 1, 1));
+  const auto phases = read_processes(folder_).at(0).devices.at(0).phases;
+  EXPECT_EQ(phases[0].micro, 0);
+  EXPECT_EQ(phases[3].micro, 1);
+  EXPECT_EQ(phases[4].micro, -1);
+}
+
+TEST_F(RecordingTest, ALastLineThatIsCutOffIsLeftOut) {
+  write("process-7.jsonl", kProcess + phase("setup", 0, 5, 6) + R"({"row": "pha)");
+  EXPECT_EQ(read_processes(folder_).at(0).devices.at(0).phases.size(), 1U);
+}
+
+TEST_F(RecordingTest, WhatTheRecorderDoesNotWriteIsAnError) {
+  write("process-7.jsonl", "{\"row\": 5}\n");
+  EXPECT_THROW(read_processes(folder_), Error);
+}
+
+TEST_F(RecordingTest, RequestsWithTheirLines) {
+  write("events-0-7.trace", "# phase setup\n+ 1 64 parameter name=fc.weight\n");
+  write("events-0-7.lines", "1 /me/my train.py:14 main\n");
+  write("process-7.jsonl",
+        kProcess + kDevice + phase("setup", 0, 64, 64) +
+            R"({"row": "events", "device": 0, "file": "events-0-7.trace", "unmatched": 2})" + "\n");
+  const RecordedDevice device = read_processes(folder_).at(0).devices.at(0);
+  ASSERT_TRUE(device.trace);
+  EXPECT_EQ(device.lines.at(1), "/me/my train.py:14");
+  EXPECT_EQ(device.unmatched, 2);
+}
+
+TEST_F(RecordingTest, ProgressIsTheNewestRow) {
+  write("process-7.jsonl", kProcess + phase("setup", 0, 5, 60) + phase("backward", 4, 7, 9));
+  const Progress progress = read_progress(folder_);
+  EXPECT_EQ(progress.step, 4);
+  EXPECT_EQ(progress.phase, "backward");
+  EXPECT_EQ(progress.peak.count, 60);
+}
+
+TEST_F(RecordingTest, PeaksAreThoseOfAllPhases) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) +
+                               phase("forward", 0, 7, 9) + phase("after", 0, 7, 70));
+  const RunReport found = report();
+  ASSERT_EQ(found.ranks.size(), 1U);
+  EXPECT_EQ(found.ranks[0].memory.phases.peak.reserved_bytes.peak, 70);
+  EXPECT_EQ(found.ranks[0].memory.phases.rows.size(), 2U);
+  EXPECT_NE(run_text(found, {}).find("Fits on h200 (1000 B): 930 B stay free"), std::string::npos);
+}
+
+TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {
+  write(
+      "process-7.jsonl",
+      kProcess + kTorch + kDevice + phase("forward", 2, 7, 9) +
+          R"({"row": "out_of_memory", "device": 0, "requested": 2000, "line": "/me/train.py:14", "function": "main", "phase": "forward", )"
+          R"("step": 2, "module": "fc", "allocated_bytes": 7, "reserved_bytes": 8})" +
+          "\n");
+  EXPECT_NE(run_text(report(1), {})
+                .find("Does not fit on h200 (1000 B): out of memory in forward, step 2 of fc, "
+                      "/me/train.py:14, which asks for 2.0 KiB while "
+                      "7 B are allocated and 8 B reserved"),
+            std::string::npos);
+}
+
+TEST_F(RecordingTest, RanksAreInTheirOrder) {
+  write("process-1.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 1, 1));
+  std::string other = kProcess;
+  other.replace(other.find("\"3\""), 3, "\"0\"");
+  write("process-9.jsonl", other + kTorch + kDevice + phase("setup", 0, 2, 2));
+  const RunReport found = report();
+  ASSERT_EQ(found.ranks.size(), 2U);
+  EXPECT_EQ(found.ranks[0].rank, 0);
+  EXPECT_EQ(found.ranks[1].rank, 3);
+}
+
+struct Problem {
+  const char* name;
+  std::string text;
+  int status;
+  const char* expected;
+};
+
+class ProblemTest : public RecordingTest, public testing::WithParamInterface<Problem> {};
+
+TEST_P(ProblemTest, IsOneSentence) {
+  if (!GetParam().text.empty()) write("process-7.jsonl", GetParam().text);
+  EXPECT_EQ(report(GetParam().status).problem, GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ProblemTest,
+    testing::Values(
+        Problem{"NoPython", "", 0,
+                "the recorder was not loaded: the program is not Python, or Python was started with -I, -E "
+                "or -S"},
+        Problem{"NoTorch", kProcess, 0, "the program did not import PyTorch"},
+        Problem{"EndedEarly", kProcess, 1, "the program ended before it had imported PyTorch"},
+        Problem{"NoDevice", kProcess + kTorch, 0,
+                "the program used no CUDA device: did it choose another one?"},
+        Problem{"EndedBeforeDevice", kProcess + kTorch, 1, "the program ended before it used a CUDA device"},
+        Problem{"CpuOnly",
+                kProcess + R"({"row": "problem", "kind": "cpu-only", "text": "for the CPU only"})" + "\n", 2,
+                "for the CPU only"}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace metaprof

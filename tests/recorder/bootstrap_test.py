@@ -1,0 +1,72 @@
+"""The recorder is there before the program's first line, changes nothing, and says what it cannot record. Needs no PyTorch."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+RECORDER = pathlib.Path(__file__).resolve().parents[2] / "recorder"
+sys.path.insert(0, str(RECORDER))
+from metaprof_recorder.bootstrap import problem_with  # noqa: E402
+
+FAKE_TORCH = """
+class version: cuda = {cuda!r}
+__version__ = {version!r}
+"""
+
+
+class BootstrapTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.record = self.folder / "record"
+        self.record.mkdir()
+
+    def run_python(self, text, *options, modules=None):
+        (self.folder / "program.py").write_text(textwrap.dedent(text))
+        for name, content in (modules or {}).items():
+            (self.folder / f"{name}.py").write_text(content)
+        environment = os.environ | {"PYTHONPATH": f"{RECORDER}:{self.folder}", "METAPROF_RECORD": str(self.record)}
+        return subprocess.run([sys.executable, *options, self.folder / "program.py"], env=environment, capture_output=True, text=True)
+
+    def rows(self):
+        return [json.loads(line) for file in sorted(self.record.glob("*.jsonl")) for line in file.read_text().splitlines()]
+
+    def test_a_program_without_torch_runs_as_ever(self):
+        result = self.run_python("import sys; print('hello'); sys.exit(3)")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (3, "hello\n", ""))
+        self.assertEqual([row["row"] for row in self.rows()], ["process"])
+
+    def test_the_folder_is_not_on_the_programs_path(self):
+        result = self.run_python(f"import sys; print({str(RECORDER)!r} in sys.path)")
+        self.assertEqual(result.stdout, "False\n")
+
+    def test_a_sitecustomize_of_the_users_own_runs(self):
+        result = self.run_python("import sitecustomize; print(sitecustomize.mine)", modules={"sitecustomize": "mine = 'yes'\nprint('started')\n"})
+        self.assertEqual(result.stdout, "started\nyes\n")
+
+    def test_a_torch_for_the_cpu_ends_the_program(self):
+        result = self.run_python("import torch; print('not reached')", modules={"torch": FAKE_TORCH.format(version="2.11.0+cpu", cuda=None)})
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(self.rows()[-1]["kind"], "cpu-only")
+
+    def test_an_unknown_version_ends_the_program(self):
+        result = self.run_python("import torch", modules={"torch": FAKE_TORCH.format(version="1.13.1", cuda="11.7")})
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("PyTorch 1.13.1 is not known: install one of 2.6 to 2.15", self.rows()[-1]["text"])
+
+    def test_isolated_python_records_nothing(self):
+        self.assertEqual(self.run_python("print(1)", "-I").stdout, "1\n")
+        self.assertEqual(self.rows(), [])
+
+    def test_versions(self):
+        for version in ("2.6.0+cu124", "2.11.0", "2.15.0a0+git"):
+            self.assertIsNone(problem_with(version, "13.0"))
+        for version in ("2.5.1", "2.16.0", "3.0", "nightly"):
+            self.assertEqual(problem_with(version, "13.0")[0], "version")
+
+
+if __name__ == "__main__":
+    unittest.main()

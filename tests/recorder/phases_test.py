@@ -1,0 +1,194 @@
+"""Which phase of which step what a program does belongs to."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
+from metaprof_recorder.phases import Phases, Segment  # noqa: E402
+
+
+class Memory:
+    """Bytes that are allocated, and the most since the last segment."""
+
+    def __init__(self):
+        self.current = self.peak = self.cut = 0
+
+    def take(self, count):
+        self.current += count
+        self.peak = max(self.peak, self.current)
+
+    def give(self, count):
+        self.current -= count
+
+    def segment(self):
+        self.cut += 1
+        found = Segment(self.cut, {0: {"allocated_bytes": {"current": self.current, "peak": self.peak}}})
+        self.peak = self.current
+        return found
+
+
+class PhasesTest(unittest.TestCase):
+    def setUp(self):
+        self.memory = Memory()
+        self.rows = []
+        self.phases = Phases(self.memory.segment, self.rows.append)
+
+    def shown(self):
+        numbers = [row.devices[0]["allocated_bytes"] for row in self.rows]
+        return [(row.phase, row.step, n["current"], n["peak"]) for row, n in zip(self.rows, numbers)]
+
+    def names(self):
+        return [(row.phase, row.step) for row in self.rows]
+
+    def train(self, steps, micro=1):
+        for _ in range(steps):
+            for _ in range(micro):
+                self.phases.forward_begins(True)
+                self.memory.take(10)
+                self.phases.backward_begins()
+                self.memory.give(10)
+                self.phases.backward_ends()
+            self.phases.optimizer_begins()
+            self.phases.optimizer_ends()
+            self.phases.zero_grad_begins()
+            self.phases.zero_grad_ends()
+
+    def test_a_step_is_forward_backward_optimizer_zero_grad(self):
+        self.memory.take(100)
+        self.train(2)
+        self.phases.finish()
+        step = ["forward", "backward", "optimizer", "zero_grad"]
+        self.assertEqual(self.names(), [("setup", 0)] + [(phase, n) for n in (0, 1) for phase in step])
+        self.assertEqual(self.shown()[:3], [("setup", 0, 100, 100), ("forward", 0, 110, 110), ("backward", 0, 100, 110)])
+
+    def test_accumulation_has_a_forward_and_a_backward_for_each_micro_batch(self):
+        self.train(1, micro=2)
+        self.phases.finish()
+        self.assertEqual(self.names(), [("setup", 0)] + [("forward", 0), ("backward", 0)] * 2 + [("optimizer", 0), ("zero_grad", 0)])
+
+    def test_what_an_optimizer_takes_when_it_is_built_is_not_setup(self):
+        self.memory.take(100)
+        self.phases.constructor_begins()
+        self.memory.take(7)
+        self.phases.constructor_ends()
+        self.phases.forward_begins(True)
+        self.phases.backward_begins()
+        self.assertEqual(self.shown(), [("setup", 0, 100, 100), ("forward", 0, 107, 107)])
+
+    def test_setup_goes_on_after_a_constructor_if_more_is_taken(self):
+        self.phases.constructor_begins()
+        self.phases.constructor_ends()
+        self.memory.take(100)
+        self.phases.forward_begins(True)
+        self.assertEqual(self.shown(), [("setup", 0, 100, 100)])
+
+    def test_clipping_before_the_optimizer_is_its_own(self):
+        self.phases.forward_begins(True)
+        self.phases.backward_begins()
+        self.phases.backward_ends()
+        self.memory.take(5)  # norms of gradients
+        self.memory.give(5)
+        self.phases.optimizer_begins()
+        self.phases.optimizer_ends()
+        self.phases.finish()
+        self.assertEqual(self.shown()[2:], [("backward", 0, 0, 0), ("optimizer", 0, 0, 5)])
+
+    def test_between_optimizer_and_zero_grad_is_the_optimizer(self):
+        self.train(1)
+        self.rows.clear()
+        self.phases.forward_begins(True)
+        self.phases.backward_begins()
+        self.phases.backward_ends()
+        self.phases.optimizer_begins()
+        self.phases.optimizer_ends()
+        self.memory.take(3)
+        self.phases.zero_grad_begins()
+        self.assertEqual(self.shown()[-1], ("optimizer", 1, 3, 3))
+
+    def test_between_optimizer_and_forward_is_the_next_forward(self):
+        self.phases.forward_begins(True)
+        self.phases.backward_begins()
+        self.phases.backward_ends()
+        self.phases.optimizer_begins()
+        self.phases.optimizer_ends()
+        self.memory.take(3)  # the next batch
+        self.phases.forward_begins(True)
+        self.phases.backward_begins()
+        self.assertEqual(self.shown()[-2:], [("optimizer", 0, 0, 0), ("forward", 1, 3, 3)])
+
+    def test_two_forwards_before_a_backward_are_one_phase(self):
+        self.phases.constructor_begins()
+        self.phases.constructor_ends()
+        self.phases.forward_begins(True)
+        self.memory.take(1)
+        self.phases.forward_begins(True)
+        self.memory.take(2)
+        self.phases.backward_begins()
+        self.assertEqual(self.shown(), [("setup", 0, 0, 0), ("forward", 0, 3, 3)])
+
+    def test_two_backwards_are_one_phase(self):
+        self.phases.forward_begins(True)
+        for _ in range(2):
+            self.phases.backward_begins()
+            self.phases.backward_ends()
+        self.phases.finish()
+        self.assertEqual(self.names(), [("setup", 0), ("forward", 0), ("backward", 0)])
+
+    def test_inference_has_a_step_for_each_forward(self):
+        for _ in range(3):
+            self.phases.forward_begins(False)
+        self.phases.finish()
+        self.assertEqual(self.names(), [("setup", 0), ("forward", 0), ("forward", 1), ("forward", 2)])
+
+    def test_forwards_with_gradients_that_nobody_uses_are_steps_too(self):
+        for _ in range(3):
+            self.phases.forward_begins(True)
+        self.phases.finish()
+        self.assertEqual(self.names(), [("setup", 0), ("forward", 0), ("forward", 1), ("forward", 2)])
+
+    def test_zero_grad_before_the_forward_belongs_to_the_step_before(self):
+        for _ in range(2):
+            self.phases.zero_grad_begins()
+            self.phases.zero_grad_ends()
+            self.phases.forward_begins(True)
+            self.phases.backward_begins()
+            self.phases.backward_ends()
+            self.phases.optimizer_begins()
+            self.phases.optimizer_ends()
+        self.phases.finish()
+        step = ["forward", "backward", "optimizer"]
+        self.assertEqual(self.names(), [("setup", 0)] + [(p, 0) for p in step] + [("zero_grad", 0)] + [(p, 1) for p in step])
+
+    def test_a_loss_of_functions_only_has_a_forward_after_the_optimizer_is_built(self):
+        self.memory.take(8)
+        self.phases.constructor_begins()
+        self.phases.constructor_ends()
+        self.memory.take(2)
+        self.phases.backward_begins()
+        self.phases.backward_ends()
+        self.phases.finish()
+        self.assertEqual(self.names()[0], ("setup", 0))
+        self.assertEqual(self.names()[-1], ("backward", 0))
+
+    def test_what_follows_the_last_step_is_shown_if_it_takes_memory(self):
+        self.train(1)
+        self.memory.take(50)
+        self.phases.finish()
+        self.assertEqual(self.shown()[-1], ("after", 0, 50, 50))
+
+    def test_what_only_frees_after_the_last_step_is_not_shown(self):
+        self.memory.take(50)
+        self.train(1)
+        self.memory.give(50)
+        self.phases.finish()
+        self.assertEqual(self.names()[-1], ("zero_grad", 0))
+
+    def test_a_phase_in_which_the_program_ends_is_shown(self):
+        self.phases.forward_begins(True)
+        self.memory.take(9)
+        self.phases.finish()
+        self.assertEqual(self.shown()[-1], ("forward", 0, 9, 9))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,79 @@
+"""Training scripts under `metaprof run` against recordings of the same steps: every phase, allocated, requested and reserved.
+
+Needs a Python with the recordings' PyTorch (METAPROF_TORCH_PYTHON) and the recordings (METAPROF_SHARED). METAPROF_RECORDINGS is a
+pattern of names; without it a few small ones are compared.
+"""
+import fnmatch
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
+SHARED = os.environ.get("METAPROF_SHARED")
+METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
+FEW = ["mlp", "resnet18.acc2", "gpt2.b1.s64.amp-bf16", "tiny-llama.adagrad.foreach.steps2", "lora-mlp.ckpt-n"]
+FIELDS = ("allocated_bytes", "requested_bytes", "reserved_bytes")
+
+
+def chosen():
+    pattern = os.environ.get("METAPROF_RECORDINGS")
+    files = sorted((pathlib.Path(SHARED) / "recordings/models").glob("*.json"))
+    return [file for file in files if (fnmatch.fnmatch(file.stem, pattern) if pattern else file.stem in FEW)]
+
+
+def groups(recordings):
+    """Those that can be run by one parent: the same device, allocator and environment."""
+    found = {}
+    for recording in recordings:
+        config = recording["config"]
+        key = config["device"], config["memory_mib"], config["alloc_conf"], tuple(sorted(config["env"].items()))
+        found.setdefault(key, []).append(recording)
+    return found
+
+
+@unittest.skipUnless(PYTHON and SHARED, "METAPROF_TORCH_PYTHON names no Python with PyTorch, or METAPROF_SHARED no recordings")
+class RecordedStepsTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_phase(self):
+        for (device, memory, alloc_conf, env), recordings in groups([json.loads(file.read_text()) for file in chosen()]).items():
+            options = ["--device", device, "--workspaces", "none"]
+            options += ["--memory", f"{memory}MiB"] if memory else []
+            options += ["--alloc-conf", alloc_conf] if alloc_conf else []
+            for name, value in env:
+                options += ["--env", f"{name}={value}"]
+            for recording, rank in zip(recordings, self.run_all(options, recordings)):
+                with self.subTest(recording["id"]):
+                    self.compare(recording, rank)
+
+    def run_all(self, options, recordings):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            files = []
+            for number, recording in enumerate(recordings):
+                files.append(folder / f"{number}.json")
+                files[-1].write_text(json.dumps(recording["config"]))
+            command = [METAPROF, "run", *options, "--json", folder / "run.json", "--", PYTHON, pathlib.Path(__file__).with_name("plain_training.py"), *files]
+            result = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            ranks = json.loads((folder / "run.json").read_text())["ranks"]
+        self.assertEqual([rank["rank"] for rank in ranks], list(range(len(recordings))))
+        return ranks
+
+    def compare(self, recording, rank):
+        def rows(phases):
+            return [{key: row.get(key) for key in ("phase", "step", "micro", *FIELDS)} for row in phases]
+        expected = recording["phases"]
+        if "out_of_memory" in expected[-1]:  # what is alive when the error has been handled is the program's affair
+            for phases in (expected, rank["phases"]):
+                for field in FIELDS:
+                    phases[-1][field].pop("current")
+        self.assertEqual(rows(rank["phases"]), rows(expected))
+
+
+if __name__ == "__main__":
+    unittest.main()

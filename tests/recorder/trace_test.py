@@ -1,0 +1,177 @@
+"""From the events of the profiler and of the allocator to the text of a trace."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
+from metaprof_recorder.events import matched
+from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
+from metaprof_recorder.names import quoted  # noqa: E402
+from metaprof_recorder.sources import Sources  # noqa: E402
+from metaprof_recorder.trace import Writer  # noqa: E402
+
+USER = [{"filename": "/x/site-packages/torch/nn/functional.py", "line": 5, "name": "linear"}, {"filename": "/me/train.py", "line": 14, "name": "main"}]
+
+
+class Events:
+    """Writes both recorders' events as a program would cause them."""
+
+    def __init__(self):
+        self.items, self.entries, self.time = [], [], 1_000_000
+
+    def begin(self, name, kind="operator", sequence=-1, inputs=()):
+        self.items.append(Begin(name, kind, sequence, inputs, self.time))
+
+    def end(self):
+        self.items.append(End(self.time))
+
+    def cut(self, number):
+        self.begin(f"metaprof cut {number}", "cut")
+        self.end()
+
+    def take(self, address, count, frames=(), seen=True):
+        self._both("alloc", address, count, frames, seen)
+
+    def give(self, address, count, seen=True, at_once=True):
+        self._both("free_requested", address, count, (), seen)
+        if at_once:
+            self.entries.append({"action": "free_completed", "addr": address, "size": count, "stream": 0, "frames": [], "time_us": self.time // 1000})
+
+    def _both(self, action, address, count, frames, seen):
+        self.time += 5000
+        if seen:
+            self.items.append(Memory(address, count if action == "alloc" else -count, 0, self.time))
+        self.entries.append({"action": action, "addr": address, "size": count, "stream": 0, "frames": list(frames), "time_us": self.time // 1000})
+
+
+def writer(events, rows, tags=(), waits=()):
+    matches = matched(events.items, events.entries, 0)
+    return Writer(events.items, events.entries, matches, rows, list(tags), Sources("/x/site-packages/torch"), list(waits))
+
+
+STEP = [("setup", 0, 1, 1), ("forward", 0, 2, 2), ("backward", 0, 3, 3)]
+
+
+class TraceTest(unittest.TestCase):
+    def a_step(self):
+        events = Events()
+        events.take(0x100, 64, USER)  # a parameter
+        events.cut(1)
+        events.begin("metaprof module ", "module")
+        events.begin("metaprof module fc", "module")
+        events.begin("aten::linear")
+        events.begin("aten::addmm", sequence=7)
+        events.take(0x200, 32, USER)
+        events.end(), events.end(), events.end(), events.end()
+        events.cut(2)
+        events.begin("AddmmBackward0", "node", sequence=7)
+        events.begin("aten::mm")
+        events.take(0x300, 64)
+        events.end()
+        events.give(0x200, 32)
+        events.end()
+        events.cut(3)
+        tags = [(1, 0x100, 0, "parameter", "fc.weight", "f32[4,4]", True), (3, 0x300, 0, "gradient", "fc.weight", "f32[4,4]", False)]
+        return writer(events, STEP, tags)
+
+    def test_a_step(self):
+        self.assertEqual(self.a_step().text(), """\
+parameter fc.weight f32[4,4]g@1
+# phase setup
++ 1 64 parameter name=fc.weight
+# phase forward step 0
+# enter
+# enter fc
+> aten::linear
+> aten::addmm
++ 2 32 activation
+<
+<
+# leave fc
+# leave
+node #1 AddmmBackward0 module=fc
+save 2 AddmmBackward0#1
+loss AddmmBackward0#1
+# phase backward step 0
+> evaluate AddmmBackward0#1
+> aten::mm
++ 3 64 gradient name=fc.weight
+< f32[4,4]@3
+- 2
+<
+# pause
+""")
+
+    def test_lines_are_the_users_own(self):
+        self.assertEqual(self.a_step().lines[1], ("/me/train.py:14", "main"))
+
+    def test_the_backward_has_the_line_of_the_forward_that_made_the_node(self):
+        self.assertEqual(self.a_step().lines[3], ("/me/train.py:14", "main"))
+
+    def test_operators_without_requests_are_left_out(self):
+        events = Events()
+        events.begin("aten::view"), events.end()
+        events.take(0x100, 8)
+        self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\n")
+
+    def test_a_request_that_the_profiler_did_not_see_is_there_without_an_operator(self):
+        events = Events()
+        events.begin("aten::empty")
+        events.take(0x100, 8)
+        events.end()
+        events.take(0x200, 16, seen=False)
+        found = writer(events, STEP)
+        self.assertEqual(found.text(), "# phase setup\n> aten::empty\n+ 1 8 temporary\n<\n+ 2 16 temporary call=0\n")
+        self.assertEqual(found.unmatched, 1)
+
+    def test_an_address_that_is_used_again_is_another_storage(self):
+        events = Events()
+        events.take(0x100, 8), events.give(0x100, 8), events.take(0x100, 8)
+        self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\n- 1\n+ 2 8 temporary\n")
+
+    def test_a_return_that_waits_for_another_stream(self):
+        events = Events()
+        events.take(0x100, 8), events.give(0x100, 8, at_once=False)
+        self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\nrecord_stream 1 1\n- 1\n")
+
+    def test_workspaces_of_matrix_products_are_named(self):
+        events = Events()
+        events.begin("aten::mm")
+        events.take(0x100, 33554432)
+        self.assertIn('+ 1 33554432 workspace name="cuBLAS workspace"', writer(events, STEP).text())
+
+    def test_reads_of_device_data_are_counted(self):
+        events = Events()
+        for device in ("cuda", "cuda", "cpu"):
+            events.begin("aten::item")
+            events.begin("aten::_local_scalar_dense", inputs=[("torch.float32", [], device, 0x100)])
+            events.end(), events.end()
+        found = writer(events, STEP, waits=[(events.time + 10, "/me/train.py:9")])
+        self.assertEqual(found.reads, {("aten::_local_scalar_dense", "/me/train.py:9"): 2})
+
+    def test_a_return_that_the_profiler_did_not_see_stands_before_the_next_cut(self):
+        events = Events()
+        events.take(0x100, 8)
+        events.give(0x100, 8, seen=False)
+        events.time += 5000
+        events.cut(1)
+        events.take(0x200, 8)
+        self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\n- 1\n# phase forward step 0\n+ 2 8 activation\n")
+
+    def test_words_with_blanks_are_quoted(self):
+        self.assertEqual(quoted('a "b"\n'), '"a \\"b\\"\\n"')
+        self.assertEqual(quoted("fc.weight"), "fc.weight")
+
+
+class SourcesTest(unittest.TestCase):
+    def test_a_library_is_named_where_there_is_no_line_of_the_user(self):
+        sources = Sources("/x/site-packages/torch")
+        frames = [{"filename": "/x/site-packages/torch/nn/functional.py", "line": 1, "name": "f"}, {"filename": "/x/site-packages/timm/train.py", "line": 2, "name": "g"}]
+        self.assertEqual(sources.of_frames(frames), ("/x/site-packages/timm/train.py:2", "g"))
+
+    def test_no_frames(self):
+        self.assertEqual(Sources("/x/torch").of_frames([]), ("", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
