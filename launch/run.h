@@ -57,7 +57,7 @@ RunReport run_recorded(const RunOptions& options, const std::function<void(const
 RunReport report_of(const RunOptions& options, const ProcessEnd& end,
                     const std::vector<RecordedProcess>& processes);
 
-/// "train.py:14" of "/home/me/train.py:14", relative to the current folder where it lies below it.
+/// A line of the program with its file relative to the current folder, where it lies below it: "train.py:14".
 std::string short_line(const std::string& line);
 
 }  // namespace metaprof

@@ -1,6 +1,6 @@
 """Every request of memory, with the operator, the module and the line that made it.
 
-Two of torch's own recorders are joined. The allocator's history has each request and return with its bytes as requested, its
+Two of torch's own recorders are joined. The allocator's history has each request and return with the bytes that were asked for, its
 stream and the Python frames; the profiler has the operators, nested, the nodes that backward evaluates, and among them the
 addresses that the allocator gave out and took back. Modules and cuts between phases are ranges that hooks put into the profiler.
 Both are begun together at the initialisation of CUDA and end together; the profiler is not begun again, because it does not

@@ -23,12 +23,12 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
-                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input; "
+                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, run; "
                  "metaprof --help "
                  "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input");
+                 "sweep, plan-input, run");
 }
 
 TEST(Usage, UnknownOptionsAreNamed) {
@@ -37,7 +37,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
   expect_refusal("--colour profile",
                  "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input");
+                 "sweep, plan-input, run");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
