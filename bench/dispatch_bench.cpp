@@ -5,7 +5,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/saved_tensor.h"
 #include "meta/ops/all.h"
-#include "meta/ops/formulas.h"
+#include "meta/ops/rules/formulas.h"
 #include "tests/autograd/hessian_network.h"
 
 namespace metaprof {

@@ -4,5 +4,5 @@
 
 #include "cmake/precompiled.h"
 #include "meta/autograd/backward.h"
-#include "meta/ops/formulas.h"
-#include "meta/ops/iterator.h"
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/iterator.h"

@@ -1,103 +1,48 @@
 #include "meta/ops/all.h"
 
 #include "meta/autograd/state.h"
+#include "meta/ops/attention/family.h"
+#include "meta/ops/convolution/family.h"
+#include "meta/ops/creation/family.h"
+#include "meta/ops/fourier/family.h"
+#include "meta/ops/images/family.h"
+#include "meta/ops/indexing/family.h"
+#include "meta/ops/linear_algebra/family.h"
+#include "meta/ops/losses/family.h"
+#include "meta/ops/normalization/family.h"
+#include "meta/ops/optimizers/family.h"
+#include "meta/ops/ordering/family.h"
+#include "meta/ops/pointwise/family.h"
+#include "meta/ops/pooling/family.h"
+#include "meta/ops/products/family.h"
+#include "meta/ops/random/family.h"
+#include "meta/ops/recurrent/family.h"
+#include "meta/ops/reductions/family.h"
+#include "meta/ops/scans/family.h"
+#include "meta/ops/sparse/family.h"
+#include "meta/ops/views/family.h"
 
 namespace metaprof {
+namespace {
+
+constexpr std::span<Tables (*const)()> kFamilies[] = {
+    kAttentionFamily, kConvolutionFamily,   kCreationFamily, kFourierFamily,       kImagesFamily,
+    kIndexingFamily,  kLinearAlgebraFamily, kLossesFamily,   kNormalizationFamily, kOptimizersFamily,
+    kOrderingFamily,  kPointwiseFamily,     kPoolingFamily,  kProductsFamily,      kRandomFamily,
+    kRecurrentFamily, kReductionsFamily,    kScansFamily,    kSparseFamily,        kViewsFamily};
+
+std::vector<Records> all_records() {
+  std::vector<Records> all;
+  for (auto family : kFamilies)
+    for (auto* tables : family)
+      for (Records records : tables()) all.push_back(records);
+  return all;
+}
+
+}  // namespace
 
 const Registry& standard_registry() {
-  static const Registry registry = [] {
-    std::vector<Records> all;
-    // clang-format off
-    for (auto family : {
-             view_operators,
-             view_part_operators,
-             view_composite_operators,
-             view_copy_operators,
-             creation_operators,
-             resizing_operators,
-             sparse_operators,
-             unary_operators,
-             binary_operators,
-             alias_operators,
-             whole_tensor_operators,
-             linear_solver_operators,
-             linear_system_operators,
-             decomposition_operators,
-             factored_system_operators,
-             sequence_loss_operators,
-             matrix_norm_operators,
-             tensor_equation_operators,
-             singular_value_operators,
-             choice_operators,
-             comparison_operators,
-             activation_operators,
-             gated_activation_operators,
-             power_operators,
-             special_operators,
-             angle_operators,
-             padding_operators,
-             repeating_operators,
-             factory_operators,
-             assignment_operators,
-             gradient_operators,
-             sum_operators,
-             extremum_operators,
-             selection_operators,
-             statistics_operators,
-             covariance_operators,
-             quantile_operators,
-             norm_operators,
-             scan_operators,
-             joining_operators,
-             matmul_operators,
-             vector_product_operators,
-             contraction_operators,
-             einsum_operators,
-             matrix_chain_operators,
-             vector_geometry_operators,
-             recurrent_operators,
-             cudnn_recurrent_operators,
-             recurrent_cell_operators,
-             fourier_operators,
-             fourier_composite_operators,
-             spectrogram_operators,
-             foreach_operators,
-             fused_optimizer_operators,
-             attention_operators,
-             efficient_attention_operators,
-             flash_attention_operators,
-             cudnn_attention_operators,
-             softmax_operators,
-             class_loss_operators,
-             loss_operators,
-             margin_loss_operators,
-             embedding_operators,
-             embedding_bag_operators,
-             dropout_operators,
-             indexing_operators,
-             scatter_operators,
-             scatter_reduce_operators,
-             sorting_operators,
-             searching_operators,
-             random_operators,
-             convolution_operators,
-             batch_norm_operators,
-             batch_norm_variants,
-             layer_norm_operators,
-             pooling_operators,
-             adaptive_pooling_operators,
-             unpooling_operators,
-             upsampling_operators,
-             group_norm_operators,
-             rms_norm_operators,
-             weight_norm_operators,
-             grid_sampling_operators,
-             image_layout_operators,
-         })
-      for (Records records : family()) all.push_back(records);
-    // clang-format on
-    return Registry(all);
-  }();
+  static const Registry registry(all_records());
   return registry;
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "meta/ops/recurrent.h"
+#include "meta/ops/recurrent/recurrent.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "meta/autograd/accumulate_grad.h"
 
-#include "meta/ops/sparse.h"
+#include "meta/ops/sparse/sparse.h"
 #include "tests/autograd/graph.h"
 
 namespace metaprof {

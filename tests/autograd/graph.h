@@ -7,7 +7,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/node.h"
 #include "meta/ops/all.h"
-#include "meta/ops/formulas.h"
+#include "meta/ops/rules/formulas.h"
 #include "tests/autograd/live_bytes.h"
 
 namespace metaprof {

@@ -9,7 +9,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"
-#include "meta/ops/formulas.h"
+#include "meta/ops/rules/formulas.h"
 
 namespace metaprof {
 

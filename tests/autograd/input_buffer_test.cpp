@@ -3,7 +3,7 @@
 #include "meta/autograd/input_buffer.h"
 
 #include "allocator/caching_allocator.h"
-#include "meta/ops/sparse.h"
+#include "meta/ops/sparse/sparse.h"
 #include "profiler/phases.h"
 #include "tests/autograd/graph.h"
 

@@ -1,6 +1,6 @@
 #include "tests/numbers/domains.h"
 
-#include "meta/ops/formulas.h"
+#include "meta/ops/rules/formulas.h"
 
 namespace metaprof {
 namespace {

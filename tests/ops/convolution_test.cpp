@@ -1,4 +1,4 @@
-#include "meta/ops/convolution.h"
+#include "meta/ops/convolution/convolution.h"
 
 #include "core/error.h"
 #include "meta/autograd/engine.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meta/ops/all.h"
-#include "meta/ops/formulas.h"
+#include "meta/ops/rules/formulas.h"
 
 namespace metaprof {
 

@@ -1,0 +1,209 @@
+// Memory-efficient attention (CUTLASS): aten/src/ATen/native/transformers/cuda/attention.cu,
+// attention_backward.cu and mem_eff_attention/kernel_backward.h, PyTorch 2.11.
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/attention/attention.h"
+#include "meta/ops/attention/family.h"
+#include "meta/ops/rules/formulas.h"
+
+namespace metaprof {
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t align_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+
+// [B,M,H,K] row-major, seen as [B,H,M,K]: the layout of what this implementation makes.
+void by_position(Call& c, const Tensor& like, int64_t head_size) {
+  const int64_t batch = like.size(0), heads = like.size(1), length = like.size(2);
+  const Sizes sizes{batch, heads, length, head_size};
+  c.output(sizes, Sizes{length * heads * head_size, head_size, heads * head_size, 1}, like.dtype());
+}
+
+void host_scalar(Call& c) { c.output({}, {}, DType::i64, Device{DeviceType::cpu, 0}); }
+
+void forward_meta(Call& c) {
+  const Tensor& query = c.tensor("query");
+  by_position(c, query, c.tensor("value").size(3));
+  // One number per row, rows rounded up to 32; none if no gradient is needed.
+  const int64_t rows = c.boolean("compute_log_sumexp") ? align_up(query.size(2), 32) : 0;
+  c.output(Sizes{query.size(0), query.size(1), rows}, DType::f32);
+  host_scalar(c);  // philox seed and offset are on the device only while a CUDA graph is captured
+  host_scalar(c);
+}
+
+// 16-bit heads beyond 128 do not fit into registers: the output is accumulated in memory (kernel_forward.h,
+// kNeedsOutputAccumulatorBuffer).
+constexpr int64_t kLargestHeadInRegisters = 128;
+
+void forward_cuda(Call& c) {
+  const Tensor& query = c.tensor("query");
+  const int64_t head_size = c.tensor("value").size(3);
+  c.allocate(2);
+  c.allocate(3);
+  c.allocate(0);
+  c.allocate(1);
+  Tensor accumulated;
+  if (is_reduced_floating(query.dtype()) && head_size > kLargestHeadInRegisters)
+    accumulated = c.temporary(Sizes{query.size(0), query.size(2), query.size(1), head_size}, DType::f32);
+}
+
+/// A compiled backward kernel: its tile of queries × keys, the largest head that it takes, the shared memory
+/// that it needs in bytes (sizeof its SharedStorage, CUTLASS 3.9).
+struct BackwardKernel {
+  int queries, keys;
+  int64_t largest_head;
+  bool dropout;
+  int64_t shared_memory;
+  bool small_devices_only = false;  ///< compute capability 8.6 and 8.9
+
+  bool outputs_in_registers(bool half) const { return half && largest_head <= queries; }
+};
+
+constexpr int64_t kAnyHead = 65536;
+
+// In the order in which they are tried (mem_eff_attention/kernels/cutlassB.h). Variants for aligned sizes
+// have the tiles of their neighbours and are left out.
+constexpr BackwardKernel kHalf80[] = {
+    {64, 64, 32, false, 40192},       {64, 64, 64, false, 44288},  {128, 64, 96, false, 91648, true},
+    {128, 128, 128, false, 154112},   {64, 64, 128, false, 34048}, {128, 64, kAnyHead, false, 60928},
+    {64, 64, kAnyHead, false, 34048}, {64, 64, 32, true, 40192},   {64, 64, 64, true, 52480},
+    {128, 128, 128, true, 162304},    {64, 64, 128, true, 34048},  {128, 64, kAnyHead, true, 60928},
+    {64, 64, kAnyHead, true, 34048},
+};
+constexpr BackwardKernel kFloat80[] = {
+    {64, 64, 32, false, 53504},  {64, 64, 64, false, 53504},         {128, 64, 128, false, 121344},
+    {64, 64, 128, false, 67840}, {128, 64, kAnyHead, false, 121344}, {64, 64, kAnyHead, false, 67840},
+    {64, 64, 32, true, 53504},   {64, 64, 64, true, 53504},          {128, 64, 128, true, 121344},
+    {64, 64, 128, true, 67840},  {128, 64, kAnyHead, true, 121344},  {64, 64, kAnyHead, true, 67840},
+};
+constexpr BackwardKernel kHalf75[] = {
+    {64, 64, 32, false, 27904},  {64, 64, 64, false, 27904},        {128, 64, 128, false, 54784},
+    {64, 64, 128, false, 27904}, {128, 64, kAnyHead, false, 54784}, {64, 64, kAnyHead, false, 27904},
+    {64, 64, 32, true, 27904},   {64, 64, 64, true, 27904},         {128, 64, 128, true, 54784},
+    {64, 64, 128, true, 27904},  {128, 64, kAnyHead, true, 54784},  {64, 64, kAnyHead, true, 27904},
+};
+constexpr BackwardKernel kFloat75[] = {
+    {64, 64, 32, false, 37120},       {64, 64, 64, false, 37120},      {64, 64, 128, false, 37120},
+    {64, 64, kAnyHead, false, 37120}, {64, 64, 32, true, 37120},       {64, 64, 64, true, 37120},
+    {64, 64, 128, true, 37120},       {64, 64, kAnyHead, true, 37120},
+};
+
+std::span<const BackwardKernel> kernels_of(int sm, bool half) {
+  if (sm >= 80) return half ? std::span<const BackwardKernel>(kHalf80) : kFloat80;
+  return half ? std::span<const BackwardKernel>(kHalf75) : kFloat75;
+}
+
+const BackwardKernel& backward_kernel(const Call& c, int64_t head, bool half, bool dropout) {
+  const int sm = c.profile().sm;
+  for (const BackwardKernel& kernel : kernels_of(sm, half)) {
+    if (kernel.largest_head < head || (dropout && !kernel.dropout)) continue;
+    if (kernel.small_devices_only && sm != 86 && sm != 89) continue;
+    if (kernel.shared_memory > c.profile().shared_memory_per_block) continue;
+    return kernel;
+  }
+  c.error("no kernel takes heads of this size on this device");
+}
+
+// What the kernel accumulates in memory: dQ always (with a lock and a counter per tile, padded to 16 bytes),
+// dK and dV where they neither fit into registers nor can be added up in the result.
+int64_t workspace_bytes(const Call& c, const BackwardKernel& kernel) {
+  const Tensor &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
+  const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2), head = query.size(3);
+  const bool half = is_reduced_floating(query.dtype());
+  const int64_t tile = 16 + int64_t{kernel.queries} * kernel.keys * 4;
+  const int64_t dq = divide_up(length, kernel.queries) * divide_up(head, kernel.keys) * tile / 4;
+  int64_t dkv = 0;
+  if (half && !kernel.outputs_in_registers(half)) {
+    const int64_t splits =
+        std::max<int64_t>(1, std::min(divide_up(key.size(2), kernel.keys), 200 / (batch * heads)));
+    dkv = splits * kernel.keys * (align_up(head, kernel.queries) + align_up(value.size(3), kernel.queries));
+  }
+  return batch * heads * align_up(dkv + dq, 4) * 4;
+}
+
+void backward_meta(Call& c) {
+  const Tensor &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
+  by_position(c, query, query.size(3));
+  by_position(c, key, key.size(3));
+  by_position(c, value, value.size(3));
+  const Tensor& bias = c.tensor("attn_bias");
+  if (!bias.defined() || !c["grad_input_mask"].booleans()[3]) return c.no_output();
+  // Rows of the bias gradient are padded to 16 elements.
+  Sizes padded = bias.sizes();
+  padded.back() = align_up(padded.back(), 16);
+  c.output(bias.sizes(), contiguous_strides(padded), bias.dtype());
+}
+
+// Σ grad · output over a head, [B,H,M]: the 16-bit kernels compute it themselves.
+Tensor row_sums(Call& c, const Tensor& grad, bool half) {
+  const Tensor& query = c.tensor("query");
+  if (half) return c.temporary(Sizes{query.size(0), query.size(1), query.size(2)}, DType::f32);
+  const Tensor product = mul(grad, transpose(c.tensor("out"), 1, 2));
+  const Tensor sums = sum(product, Sizes{-1}, false);
+  return contiguous(transpose(sums, -2, -1));
+}
+
+void backward_cuda(Call& c) {
+  const Tensor& query = c.tensor("query");
+  const bool half = is_reduced_floating(query.dtype());
+  const Tensor grad = c.contiguous(transpose(c.tensor("grad_out_"), 1, 2));
+  for (size_t i = 0; i < 3; ++i) c.allocate(i);
+  if (c.results[3].is_tensor()) {
+    const Tensor& bias = c.results[3].tensor();
+    const Sizes padded{bias.size(0), bias.size(1), bias.size(2), bias.strides()[2]};
+    c.allocate(3, numel(padded) * element_size(bias.dtype()));
+  }
+  const int64_t head = std::max(query.size(3), c.tensor("value").size(3));
+  const BackwardKernel& kernel = backward_kernel(c, head, half, c.real("dropout_p") > 0);
+  Ref<Storage> workspace;
+  const Tensor delta = row_sums(c, grad, half);
+  workspace = c.temporary_bytes(workspace_bytes(c, kernel), Category::workspace);
+}
+
+Gradients gradients(Backward& b) {
+  Value::Booleans mask{b.wants("query"), b.wants("key"), b.wants("value"), b.wants("attn_bias")};
+  Results all = call_all<"_scaled_dot_product_efficient_attention_backward">(
+      b.session, b.grad(), b("query"), b("key"), b("value"), b("attn_bias"), b("output"), b("log_sumexp"),
+      b("philox_seed"), b("philox_offset"), b["dropout_p"], std::move(mask), b["is_causal"], b["scale"]);
+  Gradients out;
+  for (Value& value : all.list()) out.push_back(value.take_tensor());
+  return out;
+}
+
+constexpr Op kEfficientAttention[] = {
+    {.schema = "_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+               "attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? "
+               "scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)",
+     .summary = "softmax(scale · query · keyᵀ + bias) · value, tile by tile",
+     .meta = forward_meta,
+     .kernels = {{DeviceType::cuda, forward_cuda}},
+     .derivatives = {{{"query", "key", "value", "attn_bias"},
+                      {"query", "key", "value", "attn_bias", "output", "log_sumexp", "philox_seed",
+                       "philox_offset"},
+                      gradients}},
+     .flops = attention_flops,
+     .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None True"},
+     .facts = {.random = true, .no_gradient_for = 0b1110}},
+    {.schema =
+         "_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, "
+         "Tensor "
+         "value, Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, "
+         "float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> "
+         "(Tensor, "
+         "Tensor, Tensor, Tensor)",
+     .summary = "gradients of query, key, value and bias",
+     .meta = backward_meta,
+     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .derivatives = not_differentiable,
+     .flops = attention_backward_flops,
+     .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "
+                  "i64[] 0.0 (True True True False)"}}};
+
+}  // namespace
+
+Tables efficient_attention_operators() {
+  static constexpr Records tables[] = {kEfficientAttention};
+  return tables;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,202 @@
+// FlashAttention 2 (aten/src/ATen/native/transformers/cuda/attention.cu and flash_attn/flash_api.cpp,
+// PyTorch 2.11), on the GPU and, under the same name, the CPU's own.
+
+#include <cmath>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/attention/attention.h"
+#include "meta/ops/attention/family.h"
+#include "meta/ops/rules/elementwise.h"
+#include "meta/ops/rules/formulas.h"
+
+namespace metaprof {
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t align_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+
+int64_t rounded_head(int64_t head) { return head <= 192 ? align_up(head, 32) : 256; }
+
+// Into how many parts the keys are split so that few rows of queries fill the device
+// (flash_api.cpp, num_splits_heuristic).
+int64_t key_splits(const DeviceProfile& device, int64_t rows, int64_t blocks) {
+  const int64_t slots = 2 * device.multiprocessors;  // a thread block has 128 threads
+  if (double(rows) >= 0.8 * double(slots)) return 1;
+  const int64_t most = std::min({int64_t{128}, slots, blocks});
+  auto is_eligible = [&](int64_t n) { return n == 1 || divide_up(blocks, n) != divide_up(blocks, n - 1); };
+  auto efficiency = [&](int64_t n) {
+    const float waves = float(rows * n) / float(slots);
+    return waves / std::ceil(waves);
+  };
+  float best = 0;
+  for (int64_t n = 1; n <= most; ++n)
+    if (is_eligible(n)) best = std::max(best, efficiency(n));
+  for (int64_t n = 1; n <= most; ++n)
+    if (is_eligible(n) && efficiency(n) >= 0.85f * best) return n;
+  return 1;
+}
+
+void forward_meta(Call& c) {
+  const Tensor& query = c.tensor("query");
+  // empty_like of the transposed query: its order of dimensions.
+  c.output_like(query);
+  c.output(Sizes{query.size(0), query.size(1), query.size(2)}, DType::f32);
+  c.no_output();
+  c.no_output();
+  c.result(query.size(2));
+  c.result(c.tensor("key").size(2));
+  c.output(Sizes{2}, DType::u64);
+  c.output({}, DType::u64);
+  c.output(Sizes{0}, query.dtype());
+}
+
+void forward_cuda(Call& c) {
+  const Tensor& query = c.tensor("query");
+  const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2), head = query.size(3);
+  const int64_t keys = c.tensor("key").size(2);
+  c.allocate(0);
+  c.allocate(1);
+  const bool dropout = c.real("dropout_p") > 0;
+  Tensor sums, outputs;
+  if (!dropout) {
+    const int64_t block = head <= 64 ? 256 : head <= 128 ? 128 : 64;
+    const int64_t splits =
+        key_splits(c.profile(), batch * heads * divide_up(length, 64), divide_up(keys, block));
+    if (splits > 1) {
+      sums = c.temporary(Sizes{splits, batch, heads, length}, DType::f32);
+      outputs = c.temporary(Sizes{splits, batch, heads, length, rounded_head(head)}, DType::f32);
+    }
+  }
+  // With dropout the random state is made anew once the numbers are drawn.
+  Tensor first_state;
+  if (dropout) {
+    first_state = c.temporary(Sizes{2}, DType::u64);
+  } else {
+    c.allocate(6);
+  }
+  c.allocate(7);
+  c.allocate_all();
+  first_state.reset();
+  sums.reset();
+}
+
+void backward_meta(Call& c) {
+  for (Name name : {Name("query"), Name("key"), Name("value")}) c.output_like(c.tensor(name));
+}
+
+void backward_cuda(Call& c) {
+  const Tensor &query = c.tensor("query"), &key = c.tensor("key");
+  const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2), head = query.size(3);
+  const Tensor grad = c.contiguous(transpose(c.tensor("grad_out"), 1, 2));
+  const Tensor out = c.contiguous(transpose(c.tensor("out"), 1, 2));
+  c.allocate_all();
+  const int64_t rows = align_up(length, 128);
+  const Tensor sums = c.temporary(Sizes{batch, heads, rows}, DType::f32);
+  const Tensor dq = c.temporary(Sizes{batch, rows, heads, rounded_head(head)}, DType::f32);
+  if (key.size(1) == heads) return;
+  // Fewer heads of keys: their gradients are made for all heads of queries, then summed.
+  const Sizes expanded{batch, key.size(2), heads, head};
+  const Tensor dk = c.temporary(expanded, query.dtype()), dv = c.temporary(expanded, query.dtype());
+}
+
+Gradients gradients(Backward& b) {
+  const int64_t none = 0;
+  Results all = call_all<"_scaled_dot_product_flash_attention_backward">(
+      b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), Value(), Value(),
+      none, none, b["dropout_p"], b["is_causal"], b("rng_state"), b("unused"), b["scale"]);
+  return {all[0], all[1], all[2]};
+}
+
+// --- the CPU's
+
+void cpu_meta(Call& c) {
+  const Tensor& query = c.tensor("query");
+  const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2);
+  c.output(query.sizes(), dense_strides_like(query.sizes(), query.strides()), query.dtype());
+  // Made by position, seen by head.
+  c.output(Sizes{batch, heads, length}, Sizes{heads * length, 1, heads}, accumulate_type(query.dtype()));
+}
+
+void cpu_backward_meta(Call& c) {
+  for (Name name : {Name("query"), Name("key"), Name("value")}) {
+    const Tensor& of = c.tensor(name);
+    const int64_t heads = of.size(1), length = of.size(2), head = of.size(3);
+    c.output(of.sizes(), Sizes{heads * length * head, head, heads * head, 1}, of.dtype());
+  }
+}
+
+Gradients cpu_gradients(Backward& b) {
+  Results all = call_all<"_scaled_dot_product_flash_attention_for_cpu_backward">(
+      b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), b["dropout_p"],
+      b["is_causal"], b("attn_mask"), b["scale"]);
+  return {all[0], all[1], all[2]};
+}
+
+// The framework's counter knows the GPU's operators only.
+template <FlopCount (*count)(const Call&)>
+FlopCount uncounted(const Call& c) {
+  return {.own = count(c).counted};
+}
+
+constexpr Op kFlashAttention[] = {
+    {.schema = "_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
+               "dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> "
+               "(Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
+               "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
+     .summary = "softmax(scale · query · keyᵀ) · value, tile by tile, 16-bit",
+     .meta = forward_meta,
+     .kernels = {{DeviceType::cuda, forward_cuda}},
+     .derivatives = {{{"query", "key", "value"},
+                      {"query", "key", "value", "output", "logsumexp", "rng_state", "unused", "cum_seq_q",
+                       "cum_seq_k"},
+                      gradients}},
+     .flops = attention_flops,
+     .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
+     .facts = {.random = true, .autocast = Autocast::lower_precision, .no_gradient_for = 0b111111110}},
+    {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
+               "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
+               "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, "
+               "Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
+               "Tensor grad_value)",
+     .summary = "gradients of query, key and value",
+     .meta = backward_meta,
+     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .derivatives = not_differentiable,
+     .flops = attention_backward_flops,
+     .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
+                  "None None 4 5 0.0 False u64[2] u64[]"}},
+    {.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
+               "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
+               "scale=None) -> (Tensor output, Tensor logsumexp)",
+     .summary = "softmax(scale · query · keyᵀ + mask) · value, tile by tile, on the CPU",
+     .meta = cpu_meta,
+     .kernels = {},
+     .derivatives = {{{"query", "key", "value"},
+                      {"query", "key", "value", "output", "logsumexp", "attn_mask"},
+                      cpu_gradients}},
+     .flops = uncounted<attention_flops>,
+     .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
+     .facts = {.no_gradient_for = 0b10}},
+    {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
+               "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
+               "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
+               "Tensor grad_key, Tensor grad_value)",
+     .summary = "gradients of query, key and value",
+     .meta = cpu_backward_meta,
+     .kernels = {},
+     .derivatives = {{{"grad_out"}, {}, not_implemented},
+                     {{"query"}, {}, not_implemented},
+                     {{"key"}, {}, not_implemented},
+                     {{"value"}, {}, not_implemented}},
+     .flops = uncounted<attention_backward_flops>,
+     .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
+                  "False"}}};
+
+}  // namespace
+
+Tables flash_attention_operators() {
+  static constexpr Records tables[] = {kFlashAttention};
+  return tables;
+}
+
+}  // namespace metaprof

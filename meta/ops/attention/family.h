@@ -1,0 +1,16 @@
+#pragma once
+// Scaled dot product attention, by file.
+
+#include "meta/op/record.h"
+
+namespace metaprof {
+
+Tables attention_operators();            // attention.cpp
+Tables cudnn_attention_operators();      // attention_cudnn.cpp
+Tables efficient_attention_operators();  // attention_efficient.cpp
+Tables flash_attention_operators();      // attention_flash.cpp
+
+inline constexpr Tables (*kAttentionFamily[])() = {attention_operators, cudnn_attention_operators,
+                                                   efficient_attention_operators, flash_attention_operators};
+
+}  // namespace metaprof

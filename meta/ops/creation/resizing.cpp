@@ -1,0 +1,101 @@
+// Tensors that change their size, and numbers that come back from the device.
+
+#include "meta/autograd/engine.h"
+#include "meta/autograd/views.h"
+#include "meta/ops/creation/family.h"
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/views/views.h"
+
+namespace metaprof {
+namespace {
+
+// Another block for a storage: the old one is returned after the new one was taken.
+void grow(Session& session, Storage& storage, int64_t bytes) {
+  const Ref<Storage> bigger =
+      session.allocate(storage.device, bytes, session.trace.storages[storage.id].category);
+  // The blocks change owners; the old one dies with the temporary.
+  std::swap(storage.id, bigger->id);
+  std::swap(storage.bytes, bigger->bytes);
+}
+
+// native/Resize.cpp: the storage grows if it must, into a new block, and never shrinks.
+void resize(Call& c, const Tensor& self, const Sizes& sizes, MemoryFormat format) {
+  if (self.requires_grad()) c.error("a tensor that requires grad cannot be resized: " + describe(self));
+  const Sizes strides = strides_in(format, sizes);
+  if (self.sizes() != sizes || format != MemoryFormat::contiguous)
+    change_geometry(self, sizes, strides, self->offset);
+  const int64_t needed =
+      multiply(self->offset + span_of(self.sizes(), self.strides()), element_size(self.dtype()));
+  if (needed > self->storage->bytes) grow(c.session, *self->storage, needed);
+  c.result(self);
+}
+
+MemoryFormat format_of(const Call& c) {
+  return c.given("memory_format") ? static_cast<MemoryFormat>(c.integer("memory_format"))
+                                  : MemoryFormat::contiguous;
+}
+
+void resize_meta(Call& c) { resize(c, c.tensor("self"), c.ints("size"), format_of(c)); }
+
+void resize_as_meta(Call& c) {
+  const Tensor& like = c.tensor("the_template");
+  MemoryFormat format = format_of(c);
+  if (format == MemoryFormat::preserve) {
+    format = MemoryFormat::contiguous;
+    if (suggests_channels_last(like.sizes(), like.strides()))
+      format = like.dim() == 5 ? MemoryFormat::channels_last_3d : MemoryFormat::channels_last;
+  }
+  resize(c, c.tensor("self"), like.sizes(), format);
+}
+
+void sum_to_size_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (broadcast(c.ints("size"), self.sizes()) != self.sizes())
+    c.error(describe(self) + " cannot be summed to " + to_string(SizesView(c.ints("size"))));
+  c.result(sum_to(c.session, self, c.ints("size")));
+}
+
+// Only the data knows the number.
+void unknown_number(Call& c) {
+  if (c.tensor("self").numel() != 1)
+    c.error("a tensor of one element can become a number, got " + describe(c.tensor("self")));
+  c.result(Value());
+}
+
+constexpr Op plain(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                   std::string_view example, Facts facts = {}) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = meta,
+          .kernels = {},
+          .derivatives = not_differentiable,
+          .flops = free_of_flops,
+          .examples = {example},
+          .facts = facts};
+}
+
+constexpr Op number_in(std::string_view schema) {
+  return plain(schema, "the number itself, which only the data knows", unknown_number, "f32[]",
+               {.reads_data = true});
+}
+
+constexpr Op kResizing[] = {
+    plain("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+          "self with other sizes; new elements are as they come", resize_meta, "f32[2] (2 3)"),
+    plain("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
+          "Tensor(a!)",
+          "self with another tensor's sizes", resize_as_meta, "f32[2] f32[2,3]"),
+    composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor", "summed to what broadcasts to self",
+                 sum_to_size_body, {"f32[2,3] (3)"}),
+    number_in("item(Tensor self) -> Scalar"),
+    number_in("_local_scalar_dense(Tensor self) -> Scalar"),
+    number_in("is_nonzero(Tensor self) -> bool")};
+
+}  // namespace
+
+Tables resizing_operators() {
+  static constexpr Records tables[] = {kResizing};
+  return tables;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,15 @@
+#pragma once
+// Sorting, selecting and searching, by file.
+
+#include "meta/op/record.h"
+
+namespace metaprof {
+
+Tables searching_operators();  // searching.cpp
+Tables selection_operators();  // selection.cpp
+Tables sorting_operators();    // sorting.cpp
+
+inline constexpr Tables (*kOrderingFamily[])() = {searching_operators, selection_operators,
+                                                  sorting_operators};
+
+}  // namespace metaprof

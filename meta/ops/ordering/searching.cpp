@@ -1,0 +1,313 @@
+// Operators whose result depends on values: where elements are not 0, which are unique, how often they occur.
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/ordering/family.h"
+#include "meta/ops/rules/cub.h"
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/iterator.h"
+
+namespace metaprof {
+namespace {
+
+constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};
+
+// --- nonzero: [how many, dimensions], written transposed
+
+void nonzero_meta(Call& c) {
+  const int64_t dims = c.tensor("self").dim();
+  c.output(Sizes{0, dims}, Sizes{1, 1}, DType::i64);
+}
+
+// aten/src/ATen/native/cuda/Nonzero.cu: a count per chunk, then the places.
+void nonzero_cuda(Call& c) {
+  const Tensor self = c.contiguous(c.tensor("self"));
+  constexpr int64_t chunk = int64_t{INT32_MAX} / 1024 * 1024 + 1024;
+  const int64_t chunks = (self.numel() + chunk - 1) / chunk;
+  auto counts = c.temporary_bytes(4 * chunks);
+  for (int64_t begin = 0; begin < self.numel(); begin += chunk)
+    c.temporary_bytes(cub_sum_bytes(c.profile(), std::min(chunk, self.numel() - begin)));
+  c.allocate(0);
+  if (self.dim() == 0) return;
+  for (int64_t begin = 0; begin < self.numel(); begin += chunk)
+    c.temporary_bytes(cub_flagged_bytes(c.profile(), std::min(chunk, self.numel() - begin)));
+}
+
+void nonzero_numpy_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Tensor input = self.dim() == 0 ? unsqueeze(self, 0) : self;
+  const Tensor places = call<"nonzero">(c.session, input);
+  c.result(call_all<"unbind.int">(c.session, places, 1).value());
+}
+
+// Sums of thread blocks, then their cumulative sums (aten/src/ATen/native/cuda/Nonzero.cu).
+void nonzero_static_cuda(Call& c) {
+  constexpr int64_t kBlockElements = int64_t{512} * 16;
+  const Tensor self = c.contiguous(c.tensor("self"));
+  c.allocate(0);
+  if (c.result_tensor().numel() == 0 || self.numel() == 0) return;
+  auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
+  const int64_t wanted = c.profile().multiprocessors * (element_size(self.dtype()) == 1 ? 2 : 1);
+  const int64_t rounds = parts(parts(self.numel(), kBlockElements), wanted);
+  const int64_t blocks = parts(self.numel(), rounds * kBlockElements);
+  const auto sums = c.temporary_bytes(4 * blocks);
+  const auto cumulative = c.temporary_bytes(8 * blocks);
+}
+
+void argwhere_body(Call& c) { c.result(call<"nonzero">(c.session, c["self"])); }
+
+constexpr Op kNonzero[] = {
+    {.schema = "nonzero(Tensor self) -> Tensor",
+     .summary = "places of the elements that are not 0",
+     .meta = nonzero_meta,
+     .kernels = {{DeviceType::cuda, nonzero_cuda}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[2,3]"},
+     .facts = kReadsData},
+    {.schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+     .summary = "places of the first elements that are not 0",
+     .meta =
+         [](Call& c) {
+           const int64_t rows = c.integer("size"), dims = c.tensor("self").dim();
+           // The GPU writes dimension by dimension.
+           c.output(Sizes{rows, dims}, c.on_cuda() ? Sizes{1, rows} : Sizes{dims, 1}, DType::i64);
+         },
+     .kernels = {{DeviceType::cuda, nonzero_static_cuda}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[2,3] 4"}},
+    composite_of("nonzero_numpy(Tensor self) -> Tensor[]", "places of what is not 0, by dimension",
+                 nonzero_numpy_body, {"f32[2,3]"}, kReadsData),
+    composite_of("argwhere(Tensor self) -> Tensor", "places of the elements that are not 0", argwhere_body,
+                 {"f32[2,3]"}, kReadsData),
+    composite_of(
+        "where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
+        [](Call& c) { c.result(call_all<"nonzero_numpy">(c.session, c["condition"]).value()); }, {"b8[2,3]"},
+        kReadsData)};
+
+// --- unique (aten/src/ATen/native/cuda/UniqueCub.cu)
+
+// How many there are is data; they count as none.
+void unique_outputs(Call& c, bool inverse) {
+  const Tensor& self = c.tensor("self");
+  c.output(Sizes{0}, self.dtype());
+  if (inverse) {
+    c.output(self.sizes(), DType::i64);
+  } else {
+    c.output(Sizes{0}, DType::i64);
+  }
+  c.output(Sizes{0}, DType::i64);
+}
+
+// Every result has room for as many as there are elements.
+void unique_memory(Call& c, bool consecutive, bool inverse, bool counts) {
+  const Tensor self = c.contiguous(c.tensor("self"));
+  const int64_t count = self.numel(), element = element_size(self.dtype());
+  if (!inverse) c.allocate(1);  // no elements, no block
+  if (!counts && c.results.size() > 2) c.allocate(2);
+  if (count == 0) return c.allocate_all();
+  Tensor sorted, places;
+  if (!consecutive) {
+    sorted = c.temporary(Sizes{count}, self.dtype());
+    if (inverse) {
+      const Tensor range = c.temporary(Sizes{count}, DType::i64);
+      places = c.temporary(Sizes{count}, DType::i64);
+      c.temporary_bytes(cub_sort_bytes(c.profile(), count, element, 8, 8 * element));
+    } else {
+      c.temporary_bytes(cub_sort_bytes(c.profile(), count, element, 0, 8 * element));
+    }
+  }
+  if (inverse) {
+    c.allocate(1);
+    const Tensor starts = c.temporary(Sizes{count}, DType::i64);
+    c.temporary_bytes(cub_scan_bytes(count, 4));
+  }
+  c.allocate(0, count * element);
+  const Tensor length = c.temporary(Sizes{1}, DType::i64);
+  if (counts) {
+    c.allocate(2, count * 8);
+    c.temporary_bytes(cub_run_length_bytes(count));
+  } else {
+    c.temporary_bytes(cub_unique_bytes(c.profile(), count, element));
+  }
+}
+
+template <bool consecutive>
+void unique_meta(Call& c) {
+  unique_outputs(c, c.boolean("return_inverse"));
+}
+
+template <bool consecutive>
+void unique_cuda(Call& c) {
+  unique_memory(c, consecutive, c.boolean("return_inverse"), c.boolean("return_counts"));
+}
+
+constexpr Op unique(std::string_view schema, std::string_view summary, void (*meta)(Call&),
+                    void (*kernel)(Call&), std::string_view example) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = meta,
+          .kernels = {{DeviceType::cuda, kernel}},
+          .derivatives = not_differentiable,
+          .flops = input_flops,
+          .examples = {example},
+          .facts = kReadsData};
+}
+
+void unique_consecutive_meta(Call& c) {
+  if (c.given("dim")) c.error("unique slices along a dimension are not modelled");
+  unique_meta<true>(c);
+}
+
+constexpr Op kUnique[] = {
+    unique("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
+           "return_counts=False) -> (Tensor, Tensor, Tensor)",
+           "each value once, where it was, how often", unique_meta<false>, unique_cuda<false>, "f32[2,3]"),
+    unique("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
+           "int? dim=None) -> (Tensor, Tensor, Tensor)",
+           "each run of a value once, where it was, how long", unique_consecutive_meta, unique_cuda<true>,
+           "f32[2,3]"),
+    {.schema = "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, "
+               "Tensor)",
+     .summary = "each value once, and where it was",
+     .meta =
+         [](Call& c) {
+           const Tensor& self = c.tensor("self");
+           c.output(Sizes{0}, self.dtype());
+           c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
+         },
+     .kernels = {{DeviceType::cuda,
+                  [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"i64[4]"},
+     .facts = kReadsData}};
+
+// --- histc, bincount, one_hot
+
+void histc_kernel(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.allocate(0);
+  if (c.real("min") != c.real("max") || self.numel() == 0) return;
+  { const Tensor smallest = call<"min">(c.session, self); }
+  const Tensor largest = call<"max">(c.session, self);
+}
+
+void bincount_kernel(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (self.numel() == 0) return c.allocate(0);
+  { const Tensor smallest = call<"min">(c.session, self); }
+  { const Tensor largest = call<"max">(c.session, self); }
+  c.allocate(0);
+}
+
+void bincount_meta(Call& c) {
+  const Tensor& weights = c.tensor("weights");
+  DType dtype = DType::i64;
+  if (weights.defined()) dtype = weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
+  // The largest value is data; it counts as 0.
+  const int64_t bins = std::max<int64_t>(c.integer("minlength"), c.tensor("self").numel() > 0 ? 1 : 0);
+  c.output(Sizes{bins}, dtype);
+}
+
+// Without a number of classes the largest value decides; it counts as 0.
+void one_hot_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  int64_t classes = c.integer("num_classes");
+  if (classes == -1) {
+    const Tensor largest = call<"max">(c.session, self);
+    classes = 1;
+  }
+  Sizes sizes = self.sizes();
+  sizes.push_back(classes);
+  const Tensor out = zeros_of(self, sizes);
+  const Tensor places = unsqueeze(self, -1);
+  c.result(call<"scatter_.value">(c.session, out, -1, places, 1));
+}
+
+constexpr Op kCounts[] = {
+    {.schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+     .summary = "how many elements fall into each of equal bins",
+     .meta = [](Call& c) { c.output(Sizes{c.integer("bins")}, c.tensor("self").dtype()); },
+     .kernels = {{DeviceType::cuda, histc_kernel}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[6] 3 0 1"},
+     .facts = kReadsData},
+    {.schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+     .summary = "how often each number occurs",
+     .meta = bincount_meta,
+     .kernels = {{DeviceType::cuda, bincount_kernel}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"i64[4] None 3"},
+     .facts = kReadsData},
+    composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
+                 "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"})};
+
+// --- searchsorted, bucketize (aten/src/ATen/native/cuda/Bucketization.cu)
+
+// Operands are made contiguous and of one dtype after the result has memory.
+void search(Call& c, const Tensor& boundaries, const Tensor& self, const Tensor& sorter) {
+  if (sorter.defined() && sorter.numel() > 0) {
+    Results extremes = call_all<"aminmax">(c.session, sorter);
+  }
+  c.allocate(0);
+  if (self.numel() == 0 || boundaries.numel() == 0) return;
+  Tensor input = c.contiguous(self), sequence = c.contiguous(boundaries), order;
+  if (sorter.defined()) order = c.contiguous(sorter);
+  if (sequence.dtype() != input.dtype()) {
+    const DType common = result_type({&sequence, &input});
+    input = to(input, common);
+    sequence = to(sequence, common);
+  }
+}
+
+DType place_dtype(const Call& c) { return c.boolean("out_int32") ? DType::i32 : DType::i64; }
+
+constexpr Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&), std::string_view example) {
+  return {.schema = schema,
+          .summary = "places at which elements keep the boundaries sorted",
+          .meta = meta,
+          .kernels = {{DeviceType::cuda, kernel}},
+          .derivatives = not_differentiable,
+          .flops = elementwise_flops<1>,
+          .examples = {example}};
+}
+
+constexpr Op kSearches[] = {
+    searching(
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+        "str? "
+        "side=None, Tensor? sorter=None) -> Tensor",
+        [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
+        [](Call& c) { search(c, c.tensor("sorted_sequence"), c.tensor("self"), c.tensor("sorter")); },
+        "f32[4] f32[2,3]"),
+    searching(
+        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+        "str? "
+        "side=None, Tensor? sorter=None) -> Tensor",
+        [](Call& c) { c.output({}, place_dtype(c)); },
+        [](Call& c) {
+          const Tensor& boundaries = c.tensor("sorted_sequence");
+          const Tensor number = c.temporary({}, is_floating(boundaries.dtype()) ? DType::f64 : DType::i64);
+          number->wrapped_number = true;
+          search(c, boundaries, number, c.tensor("sorter"));
+        },
+        "f32[4] 0.5"),
+    searching(
+        "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+        "Tensor",
+        [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
+        [](Call& c) { search(c, c.tensor("boundaries"), c.tensor("self"), Tensor()); }, "f32[2,3] f32[4]")};
+
+}  // namespace
+
+Tables searching_operators() {
+  static constexpr Records tables[] = {kNonzero, kUnique, kCounts, kSearches};
+  return tables;
+}
+
+}  // namespace metaprof

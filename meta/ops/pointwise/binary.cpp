@@ -1,0 +1,217 @@
+// Arithmetic on two tensors, or on a tensor and a number.
+
+#include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/elementwise.h"
+#include "meta/ops/sparse/sparse.h"
+
+namespace metaprof {
+namespace {
+
+// FunctionsManual.cpp, mul_tensor_backward and div_tensor_self_backward: of a real factor the real part.
+Tensor times(Backward& b, Name factor, Name of) { return real_if(b.grad() * b(factor), b.dtype(of)); }
+
+constexpr Derivative plus(Name of) { return {{of}, {}, gradient_itself}; }
+
+void sum_meta(Call& c) {
+  if (!sum_of_sparse(c)) promoted_meta(c);
+}
+
+constexpr Derivative self_itself = {
+    {"self"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("self")); }};
+constexpr Op kSums[] = {
+    function_of_two(
+        "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "self + alpha·other", sum_meta,
+        {{{"other"}, {}, [](Backward& b) { return real_if(scaled(b.grad(), b["alpha"]), b.dtype("other")); }},
+         self_itself},
+        {"f32[2,3] f32[3]", "f32[2,3] 2", "i64[2] f32[]"}),
+    function_of_two(
+        "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "self − alpha·other",
+        promoted_meta,
+        {{{"other"},
+          {},
+          [](Backward& b) { return real_if(scaled(neg(b.grad()), b["alpha"]), b.dtype("other")); }},
+         self_itself}),
+    only_functional(function_of_two(
+        "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "other − alpha·self",
+        promoted_meta,
+        {{{"other"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("other")); }},
+         {{"self"},
+          {},
+          [](Backward& b) { return real_if(scaled(neg(b.grad()), b["alpha"]), b.dtype("self")); }}})),
+    node_named("AddBackward1",
+               function_of_two("add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                               "self + alpha·other", promoted_with_numbers_meta, {self_itself},
+                               {"f32[2,3] 2", "i64[2] 0.5"})),
+    node_named(
+        "SubBackward1",
+        function_of_two("sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        "self − alpha·other", promoted_with_numbers_meta, {self_itself}, {"f32[2,3] 2"})),
+    node_named(
+        "RsubBackward1",
+        only_functional(function_of_two(
+            "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", "other − alpha·self",
+            promoted_with_numbers_meta,
+            {{{"self"},
+              {},
+              [](Backward& b) { return real_if(scaled(neg(b.grad()), b["alpha"]), b.dtype("self")); }}},
+            {"f32[2,3] 2"})))};
+
+constexpr Op kProducts[] = {
+    function_of_two("mul.Tensor(Tensor self, Tensor other) -> Tensor", "self · other", promoted_meta,
+                    {{{"other"}, {"self"}, [](Backward& b) { return times(b, "self", "other"); }},
+                     {{"self"}, {"other"}, [](Backward& b) { return times(b, "other", "self"); }}},
+                    {"f32[2,3] f32[3]", "f32[2,3] 0.5"}),
+    node_named(
+        "MulBackward1",
+        function_of_two(
+            "mul.Scalar(Tensor self, Scalar other) -> Tensor", "self · other", promoted_with_numbers_meta,
+            {{{"self"}, {}, [](Backward& b) { return real_if(b.grad() * b["other"], b.dtype("self")); }}},
+            {"f32[2,3] 2"}))};
+
+// A step function of the quotient is flat (FunctionsManual.cpp, div_tensor_self_backward).
+Tensor flat_in(Backward& b, Name argument) {
+  return call<"zeros_like">(b.session, b.grad(), b.dtype(argument));
+}
+
+// −grad · ((self / other) / other): recorded in this order (binary/f32/div).
+Tensor divisor_gradient(Backward& b) {
+  const Tensor first = b("self") / b("other");
+  const Tensor second = first / b("other");
+  return real_if(neg(b.grad()) * second, b.dtype("other"));
+}
+
+void division_mode_meta(Call& c) {
+  if (c.given("rounding_mode")) return promoted_with_numbers_meta(c);
+  promoted_floating_meta(c);
+}
+
+constexpr Op kQuotients[] = {
+    function_of_two(
+        "div.Tensor(Tensor self, Tensor other) -> Tensor", "self / other", promoted_floating_meta,
+        {{{"other"}, {"self", "other"}, [](Backward& b) { return divisor_gradient(b); }},
+         {{"self"}, {"other"}, [](Backward& b) { return real_if(b.grad() / b("other"), b.dtype("self")); }}},
+        {"f32[2,3] f32[3]", "i64[2] i64[2]", "f32[2] 3"}),
+    node_named(
+        "DivBackward1",
+        function_of_two(
+            "div.Scalar(Tensor self, Scalar other) -> Tensor", "self / other", promoted_floating_meta,
+            {{{"self"}, {}, [](Backward& b) { return real_if(b.grad() / b["other"], b.dtype("self")); }}},
+            {"f32[2,3] 2", "i64[2] 2"})),
+    node_named("DivBackward2",
+               function_of_two("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+                               "self / other, rounded (\"trunc\", \"floor\") or not", division_mode_meta,
+                               {{{"other"},
+                                 {"self", "other"},
+                                 [](Backward& b) {
+                                   return b.given("rounding_mode") ? flat_in(b, "other")
+                                                                   : divisor_gradient(b);
+                                 }},
+                                {{"self"},
+                                 {"other"},
+                                 [](Backward& b) {
+                                   return b.given("rounding_mode")
+                                              ? flat_in(b, "self")
+                                              : real_if(b.grad() / b("other"), b.dtype("self"));
+                                 }}},
+                               {"f32[2,3] f32[3] \"floor\"", "i64[2] i64[2] None"})),
+    node_named("DivBackward3",
+               function_of_two("div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+                               "self / other, rounded (\"trunc\", \"floor\") or not", division_mode_meta,
+                               {{{"self"},
+                                 {},
+                                 [](Backward& b) {
+                                   return b.given("rounding_mode")
+                                              ? flat_in(b, "self")
+                                              : real_if(b.grad() / b["other"], b.dtype("self"));
+                                 }}},
+                               {"f32[2,3] 2 \"trunc\""})),
+    function_of_two("floor_divide(Tensor self, Tensor other) -> Tensor", "⌊self / other⌋", promoted_meta,
+                    not_differentiable)};
+
+// fmod and remainder: other's gradient is −grad · (self / other, rounded).
+template <int mode>
+Tensor modulus_gradient(Backward& b) {
+  const Tensor quotient = call<"div.Tensor_mode">(b.session, b("self"), b("other"), mode ? "floor" : "trunc");
+  return neg(b.grad()) * quotient;
+}
+
+constexpr Op kRemainders[] = {
+    node_named(
+        "FmodBackward1",
+        function_of_two("fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+                        "self − other · trunc(self / other)", promoted_meta,
+                        {{{"other"}, {"self", "other"}, [](Backward& b) { return modulus_gradient<0>(b); }},
+                         plus("self")})),
+    function_of_two("fmod.Scalar(Tensor self, Scalar other) -> Tensor", "self − other · trunc(self / other)",
+                    promoted_with_numbers_meta, {plus("self")}, {"f32[2,3] 2"}),
+    node_named(
+        "RemainderBackward1",
+        function_of_two("remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+                        "self − other · ⌊self / other⌋", promoted_meta,
+                        {{{"other"}, {"self", "other"}, [](Backward& b) { return modulus_gradient<1>(b); }},
+                         plus("self")})),
+    function_of_two("remainder.Scalar(Tensor self, Scalar other) -> Tensor", "self − other · ⌊self / other⌋",
+                    promoted_with_numbers_meta, {plus("self")}, {"f32[2,3] 2"})};
+
+// The larger of two takes the gradient, equal ones half of it each (recorded: binary/f32/maximum).
+Tensor larger_gradient(Backward& b, Tensor (*loses)(const Tensor&, Value)) {
+  const Tensor half = b.grad() / 2;
+  const Tensor equal = eq(b("self"), b("other"));
+  const Tensor gradient = where(equal, half, b.grad());
+  const Tensor lost = loses(b("self"), b("other"));
+  return call<"masked_fill_.Scalar">(b.session, gradient, lost, 0);
+}
+
+// fmax and fmin ignore NaN: self wins where it compares so, or where other is NaN.
+template <auto compare, bool of_self>
+Tensor nan_ignoring_gradient(Backward& b) {
+  const Tensor better = compare(b("self"), b("other"));
+  const Tensor missing = isnan(b("other"));
+  const Tensor self_wins = call<"logical_or_">(b.session, better, missing);
+  if (of_self) return masked_fill(b.grad(), call<"logical_not_">(b.session, self_wins), 0);
+  return masked_fill(b.grad(), self_wins, 0);
+}
+
+constexpr Names both = {"self", "other"};
+
+constexpr Op kExtrema[] = {
+    only_functional(function_of_two("maximum(Tensor self, Tensor other) -> Tensor", "max(self, other)",
+                                    promoted_meta,
+                                    {{{"other"}, both, [](Backward& b) { return larger_gradient(b, gt); }},
+                                     {{"self"}, both, [](Backward& b) { return larger_gradient(b, lt); }}})),
+    only_functional(function_of_two("minimum(Tensor self, Tensor other) -> Tensor", "min(self, other)",
+                                    promoted_meta,
+                                    {{{"other"}, both, [](Backward& b) { return larger_gradient(b, lt); }},
+                                     {{"self"}, both, [](Backward& b) { return larger_gradient(b, gt); }}})),
+    only_functional(function_of_two(
+        "fmax(Tensor self, Tensor other) -> Tensor", "max(self, other), NaN ignored", promoted_meta,
+        {{{"other"}, both, [](Backward& b) { return nan_ignoring_gradient<ge, false>(b); }},
+         {{"self"}, both, [](Backward& b) { return nan_ignoring_gradient<ge, true>(b); }}})),
+    only_functional(function_of_two(
+        "fmin(Tensor self, Tensor other) -> Tensor", "min(self, other), NaN ignored", promoted_meta,
+        {{{"other"}, both, [](Backward& b) { return nan_ignoring_gradient<le, false>(b); }},
+         {{"self"}, both, [](Backward& b) { return nan_ignoring_gradient<le, true>(b); }}})),
+    composite_of("max.other(Tensor self, Tensor other) -> Tensor", "max(self, other)",
+                 [](Call& c) { c.result(call<"maximum">(c.session, c.tensor("self"), c.tensor("other"))); },
+                 {"f32[2] f32[2]"}),
+    composite_of("min.other(Tensor self, Tensor other) -> Tensor", "min(self, other)",
+                 [](Call& c) { c.result(call<"minimum">(c.session, c.tensor("self"), c.tensor("other"))); },
+                 {"f32[2] f32[2]"})};
+
+constexpr Op kBinary[] = {
+    {.schema = "maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+     .summary = "out := the larger of self and other",
+     .meta = [](Call& c) { c.result(c.tensor("out")); },
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = elementwise_flops<1>,
+     .examples = {"f32[2,3] f32[2,3] f32[2,3]"}}};
+
+}  // namespace
+
+Tables binary_operators() {
+  static constexpr Records tables[] = {kSums, kProducts, kQuotients, kRemainders, kExtrema, kBinary};
+  return tables;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,146 @@
+// Pooling over random windows, and putting pooled values back to their places.
+
+#include <fmt/format.h>
+
+#include "meta/ops/pooling/family.h"
+#include "meta/ops/pooling/pooling.h"
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/iterator.h"
+
+namespace metaprof {
+namespace {
+
+template <size_t dims>
+void fractional_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Sizes kernel = spread_over(c, "kernel_size", dims), wanted = spread_over(c, "output_size", dims);
+  const size_t all = self.sizes().size();
+  if (all != dims + 1 && all != dims + 2)
+    c.error(fmt::format("expects {} or {} dimensions, got {}", dims + 1, dims + 2, describe(self)));
+  Sizes sizes = self.sizes();
+  for (size_t d = 0; d < dims; ++d) {
+    if (wanted[d] < 1 || wanted[d] + kernel[d] - 1 > sizes[all - dims + d])
+      c.error(fmt::format("{} windows of {} do not fit into dimension {} of {}", wanted[d], kernel[d],
+                          all - dims + d, describe(self)));
+    sizes[all - dims + d] = wanted[d];
+  }
+  c.output(sizes, self.dtype());
+  c.output(sizes, DType::i64);
+}
+
+// The input is made row-major after the results have memory.
+void fractional_cuda(Call& c) {
+  c.allocate_all();
+  const Tensor input = c.contiguous(c.tensor("self"));
+}
+
+void fractional_gradient_cuda(Call& c) {
+  c.allocate(0);
+  const Tensor grad = c.contiguous(c.tensor("grad_output"));
+}
+
+template <FixedString backward>
+Gradients fractional_gradient(Backward& b) {
+  return {Tensor(
+      call<backward>(b.session, b.grad(), b("self"), b["kernel_size"], b["output_size"], b("result1")))};
+}
+
+template <size_t dims>
+Gradients gathered(Backward& b) {
+  return {gather_at(b.grad(), b("indices"), dims)};
+}
+
+Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
+
+template <size_t dims>
+constexpr Op fractional(std::string_view schema, std::string_view example, std::string_view node,
+                        Formula gradient) {
+  return {.schema = schema,
+          .summary = "maxima of windows at random places",
+          .meta = fractional_meta<dims>,
+          .kernels = {{DeviceType::cuda, fractional_cuda}},
+          .derivatives = {{{"self"}, {"self", "result1"}, gradient}},
+          .flops = [](const Call& c) -> FlopCount {
+            return {.own = multiply(c.result_tensor().numel(), numel(spread_over(c, "kernel_size", dims)))};
+          },
+          .examples = {example},
+          .facts = {.node = node, .no_gradient_for = 2}};
+}
+
+template <size_t dims>
+constexpr Op fractional_backward(std::string_view schema, std::string_view example, std::string_view node) {
+  return {.schema = schema,
+          .summary = "the gradient at the maxima, else 0",
+          .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
+          .kernels = {{DeviceType::cuda, fractional_gradient_cuda}},
+          .derivatives = {{{"grad_output"}, {"indices"}, gathered<dims>}, {{"self"}, {}, zeros_for_self}},
+          .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
+          .examples = {example},
+          .facts = {.node = node}};
+}
+
+template <size_t dims>
+void unpool_meta(Call& c) {
+  const Tensor &self = c.tensor("self"), &indices = c.tensor("indices");
+  const size_t all = self.sizes().size();
+  if (all != dims + 1 && all != dims + 2)
+    c.error(fmt::format("expects {} or {} dimensions, got {}", dims + 1, dims + 2, describe(self)));
+  if (indices.dtype() != DType::i64 || indices.sizes() != self.sizes())
+    c.error(
+        fmt::format("every element needs an i64 index; got {} and {}", describe(self), describe(indices)));
+  const Sizes wanted = spread_over(c, "output_size", dims);
+  Sizes sizes = self.sizes();
+  std::copy(wanted.begin(), wanted.end(), sizes.end() - int64_t(dims));
+  // In two dimensions the host keeps channels_last (MaxUnpooling.cpp).
+  const bool kept = dims == 2 && !self.is_cuda();
+  c.output(sizes, kept ? pooled_strides(self, sizes) : contiguous_strides(sizes), self.dtype());
+}
+
+void unpool_cuda(Call& c) {
+  const Tensor self = c.contiguous(c.tensor("self")), indices = c.contiguous(c.tensor("indices"));
+  c.allocate(0);
+}
+
+template <size_t dims>
+constexpr Op unpool(std::string_view schema, std::string_view example, std::string_view node) {
+  return {.schema = schema,
+          .summary = "zeros with self's elements at their indices",
+          .meta = unpool_meta<dims>,
+          .kernels = {{DeviceType::cuda, unpool_cuda}},
+          .derivatives = {{{"self"}, {"indices"}, gathered<dims>}},
+          .flops = free_of_flops,
+          .examples = {example},
+          .facts = {.node = node}};
+}
+
+constexpr Op kUnpooling[] = {
+    fractional<2>("fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
+                  "random_samples) -> (Tensor, Tensor)",
+                  "f32[2,3,8,8] 2 3 f32[2,3,2]", "FractionalMaxPool2DBackward0",
+                  fractional_gradient<"fractional_max_pool2d_backward">),
+    fractional<3>("fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor "
+                  "random_samples) -> (Tensor, Tensor)",
+                  "f32[1,2,4,4,4] 2 2 f32[1,2,3]", "FractionalMaxPool3DBackward0",
+                  fractional_gradient<"fractional_max_pool3d_backward">),
+    fractional_backward<2>("fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] "
+                           "kernel_size, int[2] output_size, Tensor indices) -> Tensor",
+                           "f32[2,3,3,3] f32[2,3,8,8] 2 3 i64[2,3,3,3]",
+                           "FractionalMaxPool2DBackwardBackward0"),
+    fractional_backward<3>("fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] "
+                           "kernel_size, int[3] output_size, Tensor indices) -> Tensor",
+                           "f32[1,2,2,2,2] f32[1,2,4,4,4] 2 2 i64[1,2,2,2,2]",
+                           "FractionalMaxPool3DBackwardBackward0"),
+    unpool<2>("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+              "f32[2,3,4,4] i64[2,3,4,4] 8", "MaxUnpool2DBackward0"),
+    unpool<3>("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] "
+              "padding) -> Tensor",
+              "f32[1,2,2,2,2] i64[1,2,2,2,2] 4 2 0", "MaxUnpool3DBackward0")};
+
+}  // namespace
+
+Tables unpooling_operators() {
+  static constexpr Records tables[] = {kUnpooling};
+  return tables;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,221 @@
+// Reductions that select: largest, smallest, where they are, whether any or all.
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/ordering/selection.h"
+#include "meta/ops/reductions/family.h"
+#include "meta/ops/rules/elementwise.h"
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/reduction.h"
+
+namespace metaprof {
+namespace {
+
+// Partial results of the plain ones have the input's size; a value with its place takes 16 bytes.
+constexpr int64_t kValueWithPlace = 16;
+
+void reduce(Call& c, size_t result, const Value& dims, int64_t accumulator) {
+  const Tensor& self = c.tensor("self");
+  c.allocate_all();
+  reduction_buffers(c, self, reduced_dims(c, dims, self.dim()), c.result_tensor(result),
+                    {.accumulator = accumulator});
+}
+
+void reduce_everything(Call& c, const Tensor& input, int64_t accumulator) {
+  reduction_buffers(c, input, reduced_dims(c, Value(), input.dim()), c.result_tensor(),
+                    {.accumulator = accumulator});
+}
+
+int64_t self_element(const Call& c) { return element_size(c.tensor("self").dtype()); }
+
+// --- amax, amin, aminmax
+
+void extremum_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  reduced_output(c, self, c["dim"], c.boolean("keepdim"), self.dtype());
+}
+
+// scale_grad_by_count: elements that are equally extreme share the gradient. Along a dimension of a tensor
+// without dimensions the gradient has one.
+Gradients extremum_backward(Backward& b) {
+  const Value& dims = b["dim"];
+  const auto count = int64_t(std::max(b.sizes("self").size(), dims.integers().size()));
+  const bool keepdim = b.boolean("keepdim");
+  const Tensor mask = eq(keepdim ? b("result") : restore_dims(b("result"), dims, count), b("self"));
+  const Tensor grad = keepdim ? b.grad() : restore_dims(b.grad(), dims, count);
+  const Tensor sharing = call<"sum.dim_IntList">(b.session, mask, dims, true);
+  const Tensor share = div(grad, sharing);
+  return {mul(share, mask)};
+}
+
+constexpr Op extremum(std::string_view schema, std::string_view summary) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = extremum_meta,
+          .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], self_element(c)); }}},
+          .derivatives = {{{"self"}, {"self", "result"}, extremum_backward}},
+          .flops = input_flops,
+          .examples = {"f32[2,3] (1)", "f32[2,3] () True"}};
+}
+
+void aminmax_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  for (int i = 0; i < 2; ++i) reduced_output(c, self, c["dim"], c.boolean("keepdim"), self.dtype());
+}
+
+// native/ReduceOps.cpp, aminmax: without a dimension over a contiguous copy.
+void aminmax_cuda(Call& c) {
+  if (c.given("dim")) return reduce(c, 0, c["dim"], 2 * self_element(c));
+  c.allocate_all();
+  reduce_everything(c, c.contiguous(c.tensor("self")), 2 * self_element(c));
+}
+
+// --- max and min of everything
+
+Gradients whole_extremum_backward(Backward& b) {
+  const Tensor shared = evenly_distributed(b.grad(), b("self"), b("result"));
+  return {shared};
+}
+
+// native/ReduceAllOps.cpp, max: over a contiguous copy.
+void whole_extremum_cuda(Call& c) {
+  c.allocate(0);
+  reduce_everything(c, c.contiguous(c.tensor("self")), self_element(c));
+}
+
+constexpr Op whole_extremum(std::string_view schema, std::string_view summary, std::string_view node) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = [](Call& c) { c.output({}, c.tensor("self").dtype()); },
+          .kernels = {{DeviceType::cuda, whole_extremum_cuda}},
+          .derivatives = {{{"self"}, {"self", "result"}, whole_extremum_backward}},
+          .flops = input_flops,
+          .examples = {"f32[2,3]"},
+          .facts = {.node = node}};
+}
+
+// --- max and min along a dimension, with places
+
+constexpr Op extremum_with_place(std::string_view schema, std::string_view summary) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = value_and_index_meta,
+          .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], kValueWithPlace); }}},
+          .derivatives = {{{"self"}, {"indices"}, selected_backward}},
+          .flops = input_flops,
+          .examples = {"f32[2,3] 1", "f32[2,3] 0 True"},
+          .facts = {.no_gradient_for = 2}};
+}
+
+// --- argmax, argmin
+
+void place_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (c.given("dim")) return reduced_output(c, self, c["dim"], c.boolean("keepdim"), DType::i64);
+  c.output(c.boolean("keepdim") ? Sizes(size_t(self.dim()), 1) : Sizes{}, DType::i64);
+}
+
+// native/ReduceOps.cpp, argmax_argmin_impl: without a dimension over self as a vector.
+void place_cuda(Call& c) {
+  if (c.given("dim")) return reduce(c, 0, c["dim"], kValueWithPlace);
+  c.allocate(0);
+  reduce_everything(c, reshape(c.tensor("self"), Sizes{-1}), kValueWithPlace);
+}
+
+constexpr Op place(std::string_view schema, std::string_view summary) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = place_meta,
+          .kernels = {{DeviceType::cuda, place_cuda}},
+          .derivatives = not_differentiable,
+          .flops = input_flops,
+          .examples = {"f32[2,3]", "f32[2,3] 1 True"}};
+}
+
+// --- any, all
+
+DType truth_dtype(const Tensor& self) { return self.dtype() == DType::u8 ? DType::u8 : DType::b8; }
+
+template <bool has_dims>
+void truth_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if constexpr (!has_dims) {
+    c.output({}, truth_dtype(self));
+  } else {
+    const Value& dims = c["dim"];
+    // No dimension at all reduces nothing, unlike None.
+    if (dims.kind() == Value::Kind::integers && dims.integers().empty()) {
+      c.output(self.sizes(), truth_dtype(self));
+    } else {
+      reduced_output(c, self, dims, c.boolean("keepdim"), truth_dtype(self));
+    }
+  }
+}
+
+template <bool has_dims>
+void truth_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  const Value dims = has_dims ? c["dim"] : Value();
+  c.allocate(0);
+  // A number, or no dimension to reduce: a cast.
+  const bool nothing = dims.kind() == Value::Kind::integers && dims.integers().empty();
+  if (self.dim() == 0 || self.numel() == 1 || nothing) {
+    const Tensor cast = to(self, c.result_tensor().dtype());
+    return;
+  }
+  reduction_buffers(c, self, reduced_dims(c, dims, self.dim()), c.result_tensor(),
+                    {.accumulator = self_element(c)});
+}
+
+template <bool has_dims>
+constexpr Op truth(std::string_view schema, std::string_view summary, std::string_view example) {
+  return {.schema = schema,
+          .summary = summary,
+          .meta = truth_meta<has_dims>,
+          .kernels = {{DeviceType::cuda, truth_cuda<has_dims>}},
+          .derivatives = not_differentiable,
+          .flops = input_flops,
+          .examples = {example}};
+}
+
+constexpr Op kExtremum[] = {
+    extremum("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "largest along dimensions"),
+    extremum("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "smallest along dimensions"),
+    {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
+               "max)",
+     .summary = "smallest and largest",
+     .meta = aminmax_meta,
+     .kernels = {{DeviceType::cuda, aminmax_cuda}},
+     .derivatives = {{{"self"}, {}, not_implemented}},
+     .flops = input_flops,
+     .examples = {"f32[2,3]", "f32[2,3] 1 True"},
+     .facts = {.node = "NotImplemented"}},
+    whole_extremum("max(Tensor self) -> Tensor", "largest of all", "MaxBackward1"),
+    whole_extremum("min(Tensor self) -> Tensor", "smallest of all", "MinBackward1"),
+    extremum_with_place(
+        "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "largest along a dimension, and where it is"),
+    extremum_with_place(
+        "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "smallest along a dimension, and where it is"),
+    place("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the largest is"),
+    place("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the smallest is"),
+    truth<false>("any(Tensor self) -> Tensor", "some element is not 0", "b8[2,3]"),
+    truth<true>("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                "some element is not 0, along a dimension", "f32[2,3] 1"),
+    truth<true>("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                "some element is not 0, along dimensions", "f32[2,3] (0 1)"),
+    truth<false>("all(Tensor self) -> Tensor", "no element is 0", "b8[2,3]"),
+    truth<true>("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                "no element is 0, along a dimension", "f32[2,3] 1"),
+    truth<true>("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                "no element is 0, along dimensions", "f32[2,3] (0 1)")};
+
+}  // namespace
+
+Tables extremum_operators() {
+  static constexpr Records tables[] = {kExtremum};
+  return tables;
+}
+
+}  // namespace metaprof

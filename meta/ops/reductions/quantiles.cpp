@@ -1,0 +1,136 @@
+// Quantiles by sorting (aten/src/ATen/native/Sorting.cpp, PyTorch 2.11).
+
+#include <fmt/format.h>
+
+#include "meta/ops/reductions/family.h"
+#include "meta/ops/rules/formulas.h"
+
+namespace metaprof {
+namespace {
+
+Sizes result_sizes(const Call& c, const Tensor& self, const Tensor& q) {
+  const bool keepdim = c.boolean("keepdim");
+  Sizes sizes;
+  if (q.dim() > 0) sizes.push_back(q.numel());
+  if (!c.given("dim") || self.dim() == 0) {
+    for (int64_t d = 0; keepdim && d < self.dim(); ++d) sizes.push_back(1);
+    return sizes;
+  }
+  const int64_t dim = wrap_dim(c.integer("dim"), self.dim());
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (d != dim || keepdim) sizes.push_back(d == dim ? 1 : self.size(d));
+  return sizes;
+}
+
+// Sorted along the last dimension, which is the one asked for.
+Tensor sorted_values(Call& c, const Tensor& self) {
+  Tensor input = self;
+  if (!c.given("dim")) {
+    input = call<"flatten.using_ints">(c.session, self);
+  } else if (const int64_t dim = wrap_dim(c.integer("dim"), self.dim()); dim != self.dim() - 1) {
+    input = transpose(unsqueeze(self, -1), dim, -1);
+  }
+  return call_all<"sort">(c.session, input)[0];
+}
+
+// Between 0 and the last element that is a number.
+Tensor ranks_of_numbers(Call& c, const Tensor& sorted, const Tensor& q) {
+  Tensor ranks;
+  {
+    const Tensor numbers = isnan(sorted);
+    call<"logical_not_">(c.session, numbers);
+    const Tensor count = sum(numbers, Sizes{-1}, true), last = count - 1;
+    ranks = q * last;
+  }
+  const Tensor negative = lt(ranks, 0);
+  return masked_fill_(ranks, negative, 0);
+}
+
+// Between 0 and the last element, which is a NaN if there is one.
+Tensor ranks_of_all(Call& c, const Tensor& sorted, const Tensor& q) {
+  const int64_t last = sorted.size(-1) - 1;
+  Value::Tensors both;
+  {
+    const Tensor rank = q * last, undefined = isnan(sorted);
+    const Tensor any = call<"any.dim">(c.session, undefined, -1, true);
+    both = call_all<"broadcast_tensors">(c.session, Value::Tensors{rank, any}).tensors();
+  }
+  return masked_fill(both[0], both[1], last);
+}
+
+// In place: the values at the ranks below become those between.
+void interpolate(Call& c, const Tensor& below, const Tensor& sorted, const Tensor& ranks, Tensor weights) {
+  call<"ceil_">(c.session, ranks);
+  const Tensor places = to(ranks, DType::i64), above = gather(sorted, -1, places);
+  call<"lerp_.Tensor">(c.session, below, above, weights);
+}
+
+Tensor values_at(Call& c, const Tensor& sorted, const Tensor& ranks) {
+  const std::string& mode = c["interpolation"].string();
+  if (mode == "lower") call<"floor_">(c.session, ranks);
+  if (mode == "higher") call<"ceil_">(c.session, ranks);
+  if (mode == "nearest") call<"round_">(c.session, ranks);
+  const Tensor places = to(ranks, DType::i64), values = gather(sorted, -1, places);
+  if (mode == "linear") interpolate(c, values, sorted, ranks, ranks - places);
+  if (mode == "midpoint") interpolate(c, values, sorted, ranks, call<"full_like">(c.session, ranks, 0.5));
+  return values;
+}
+
+template <bool skips_nan>
+void quantile(Call& c, const Tensor& q) {
+  const Tensor& self = c.tensor("self");
+  if (q.dim() > 1) c.error(fmt::format("q must be a number or a vector, got {}", describe(q)));
+  if (self.numel() == 0) c.error("expects at least one element");
+  const Sizes sizes = result_sizes(c, self, q);
+  Sizes rows(sizes.begin() + (q.dim() > 0 ? 1 : 0), sizes.end());
+  const Tensor sorted_flat = sorted_values(c, self);
+  rows.push_back(sorted_flat.size(-1));
+  const Tensor sorted = view(sorted_flat, rows);
+  const Tensor ranks = skips_nan ? ranks_of_numbers(c, sorted, q) : ranks_of_all(c, sorted, q);
+  const Tensor values = values_at(c, sorted, ranks);
+  if (q.dim() > 0) {
+    call<"unsqueeze_">(c.session, values, 0);
+    call<"transpose_">(c.session, values, 0, -1);
+  }
+  call<"squeeze_.dim">(c.session, values, -1);
+  c.result(values);
+}
+
+template <bool skips_nan>
+void quantile_body(Call& c) {
+  quantile<skips_nan>(c, c.tensor("q"));
+}
+
+template <bool skips_nan>
+void quantile_number_body(Call& c) {
+  if (c.real("q") < 0 || c.real("q") > 1) c.error(fmt::format("q must be in [0, 1], got {}", c.real("q")));
+  const Tensor q = scalar_like(c.tensor("self"), c["q"]);
+  quantile<skips_nan>(c, q);
+}
+
+constexpr Op kQuantile[] = {
+    composite_of("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+                 "interpolation=\"linear\") -> Tensor",
+                 "below these values lie shares q of all", quantile_body<false>,
+                 {"f32[3,5] f32[2]", "f32[3,5] f32[2] 0 True \"lower\""}),
+    composite_of("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
+                 "str interpolation=\"linear\") -> Tensor",
+                 "below this value lies a share q of all", quantile_number_body<false>,
+                 {"f32[3,5] 0.5", "f32[3,5] 0.5 1 False \"nearest\""}),
+    composite_of("nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+                 "interpolation=\"linear\") -> Tensor",
+                 "below these values lie shares q of all numbers", quantile_body<true>,
+                 {"f32[3,5] f32[2] 0"}),
+    composite_of("nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
+                 "str interpolation=\"linear\") -> Tensor",
+                 "below this value lies a share q of all numbers", quantile_number_body<true>,
+                 {"f32[3,5] 0.5 1", "f32[3,5] 0.5 1 True \"midpoint\""})};
+
+}  // namespace
+
+Tables quantile_operators() {
+  static constexpr Records tables[] = {kQuantile};
+  return tables;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,141 @@
+#include "meta/ops/sparse/sparse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/sparse/family.h"
+
+namespace metaprof {
+namespace {
+
+Tensor part(const Tensor& sparse, size_t i) { return Tensor(sparse->extra->parts[i]); }
+
+Tensor joined(Session& session, const Tensor& a, const Tensor& b, size_t which, int64_t dim) {
+  return call<"cat">(session, Value::Tensors{part(a, which), part(b, which)}, dim);
+}
+
+void make_meta(Call& c) {
+  const Tensor &indices = c.tensor("indices"), &values = c.tensor("values");
+  if (indices.dim() != 2 || values.dim() == 0 || indices.size(1) != values.size(0))
+    c.error(fmt::format("expects indices [dimensions, n] and n values, got {} and {}", describe(indices),
+                        describe(values)));
+  c.result(make_sparse(c.session, indices, values, c.ints("size")));
+}
+
+}  // namespace
+
+Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values, SizesView sizes) {
+  Tensor sparse(new TensorImpl(sizes, contiguous_strides(sizes), values.dtype(), values.device()));
+  sparse->layout = Layout::sparse;
+  sparse->storage = session.allocate(values.device(), 0);
+  for (const Tensor* data : {&indices, &values}) sparse->ensure_extra().parts.push_back(alias(*data));
+  return sparse;
+}
+
+Tensor make_sparse_csr(Session& session, const Tensor& compressed, const Tensor& plain, const Tensor& values,
+                       SizesView sizes) {
+  Tensor sparse(new TensorImpl(sizes, contiguous_strides(sizes), values.dtype(), values.device()));
+  sparse->layout = Layout::sparse_csr;
+  sparse->storage = session.allocate(values.device(), 0);
+  for (const Tensor* data : {&compressed, &plain, &values})
+    sparse->ensure_extra().parts.push_back(alias(*data));
+  return sparse;
+}
+
+namespace {
+
+// ATen/SparseTensorUtils.cpp, flatten_indices: one number per element out of several.
+Tensor flat_indices(Session& session, const Tensor& indices) {
+  if (indices.size(0) == 1) return squeeze(indices, 0);
+  const Tensor factors = session.empty(Sizes{indices.size(0), 1}, DType::i64, indices.device());
+  return sum(indices * factors, Sizes{0}, false);
+}
+
+// native/sparse/cuda/SparseCUDATensorMath.cu, add_out_dense_sparse_cuda: rows of values are added to the
+// dense tensor seen as a matrix. Elements of a CSR matrix are added by one kernel without scratch memory.
+void add_to_dense(Session& session, const Tensor& dense, const Tensor& sparse) {
+  if (sparse->layout == Layout::sparse_csr) return;
+  const Tensor indices = flat_indices(session, part(sparse, 0)), values = part(sparse, 1);
+  int64_t rows = 1;
+  for (int64_t d = 0; d < part(sparse, 0).size(0); ++d) rows *= dense.size(d);
+  const int64_t columns = dense.numel() / std::max<int64_t>(rows, 1);
+  call<"index_add_">(session, view(dense, Sizes{rows, columns}), 0, indices,
+                     view(values, Sizes{values.size(0), columns}));
+}
+
+void sum_with_dense(Call& c, const Tensor& dense, const Tensor& sparse) {
+  if (c.op.in_place) {
+    if (c.arguments[0].tensor().is_sparse())
+      c.error("a dense tensor cannot be added to a sparse one in place");
+    add_to_dense(c.session, dense, sparse);
+    return c.result(dense);
+  }
+  const Tensor sum = c.output_like(dense);
+  c.allocate(0);
+  call<"copy_">(c.session, sum, dense);
+  add_to_dense(c.session, sum, sparse);
+}
+
+void sum_of_coordinates(Call& c, const Tensor& self, const Tensor& other) {
+  // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_sparse_cuda.
+  const Tensor indices = joined(c.session, self, other, 0, 1), values = joined(c.session, self, other, 1, 0);
+  if (!c.op.in_place) return c.result(make_sparse(c.session, indices, values, self.sizes()));
+  self->extra->parts = {indices, values};
+  c.result(self);
+}
+
+// cuSPARSE's own scratch memory is not known.
+void sum_of_compressed_rows(Call& c, const Tensor& self, const Tensor& other) {
+  const int64_t count = part(self, 2).size(0) + part(other, 2).size(0);
+  const Tensor compressed = empty_like(part(self, 0));
+  const Tensor plain = c.session.empty(Sizes{count}, part(self, 1).dtype(), self.device());
+  const Tensor values = c.session.empty(Sizes{count}, self.dtype(), self.device());
+  if (!c.op.in_place) return c.result(make_sparse_csr(c.session, compressed, plain, values, self.sizes()));
+  self->extra->parts = {compressed, plain, values};
+  c.result(self);
+}
+
+}  // namespace
+
+bool sum_of_sparse(Call& c) {
+  const Tensor &self = c.arguments[0].tensor(), &other = c.arguments[1].tensor();
+  if (!self.is_sparse() && !other.is_sparse()) return false;
+  if (self.sizes() != other.sizes())
+    c.error(fmt::format("a sparse tensor must be of the other one's sizes, got {} and {}", describe(self),
+                        describe(other)));
+  const BelowAutograd below(c.session);
+  if (!self.is_sparse() || !other.is_sparse()) {
+    sum_with_dense(c, self.is_sparse() ? other : self, self.is_sparse() ? self : other);
+  } else if (self->layout != other->layout) {
+    c.error("the sum of a COO and a CSR tensor: both must be of one kind");
+  } else if (self->layout == Layout::sparse) {
+    sum_of_coordinates(c, self, other);
+  } else {
+    sum_of_compressed_rows(c, self, other);
+  }
+  return true;
+}
+
+namespace {
+
+constexpr Op kSparse[] = {
+    {.schema = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
+               "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
+               "is_coalesced=None) -> Tensor",
+     .summary = "a sparse tensor over indices and values",
+     .meta = make_meta,
+     .kernels = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"i64[1,4] f32[4,3] (10 3)"}}};
+
+}  // namespace
+
+Tables sparse_operators() {
+  static constexpr Records tables[] = {kSparse};
+  return tables;
+}
+
+}  // namespace metaprof
