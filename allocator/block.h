@@ -23,6 +23,7 @@ inline constexpr ExpandableIndex kNoExpandable = ~ExpandableIndex{0};
 struct Block {
   std::uint64_t address = 0;
   std::uint64_t size = 0;
+  std::uint64_t place = 0;                 // among free blocks of its stream and size (FreeBlockOrder)
   std::uint64_t requested = 0;             // bytes that the program asked for
   std::uint64_t lookups_at_insertion = 0;  // of its pool, when the block became free; its age follows from it
   BlockNumber previous = kNoBlock;

@@ -87,7 +87,8 @@ void CachingAllocator::note_failure(const Request& request) {
                      .device_index = options_.device_index};
 }
 
-// Best fit: the smallest free block of the stream that is large enough, of equal ones the lowest address.
+// Best fit: the smallest free block of the stream that is large enough, of equal ones the first by
+// FreeBlockOrder.
 bool CachingAllocator::find_free_block(Request& request) {
   BlockPool& pool = pools_[request.pool];
   if (garbage_collection()) ++pool.lookups;
@@ -172,10 +173,12 @@ BlockNumber CachingAllocator::hand_out(const Request& request, std::uint64_t byt
 
 // Cuts `size` bytes off the front of a block that is in no free list; what remains goes into one.
 BlockNumber CachingAllocator::split_front(BlockNumber rest, std::uint64_t size) {
-  const BlockNumber front = make_block(blocks_[rest].stream, blocks_[rest].pool, blocks_[rest].address, size);
+  const Range range{blocks_[rest].address, size};
+  const BlockNumber front =
+      make_block(blocks_[rest].stream, blocks_[rest].pool, range, place_within(blocks_[rest], range.address));
   blocks_[front].expandable = blocks_[rest].expandable;
   link_between(front, blocks_[rest].previous, rest);
-  blocks_[rest].address += size;
+  move_begin(blocks_[rest], range.address + size);
   blocks_[rest].size -= size;
   insert_free(rest);
   return front;
@@ -237,7 +240,7 @@ std::uint64_t CachingAllocator::merge(BlockNumber into, BlockNumber other) {
     pools_[block.pool].unmapped.erase({neighbour.stream, neighbour.address});
   }
   if (block.previous == other) {
-    block.address = neighbour.address;
+    move_begin(block, neighbour.address);
     block.previous = neighbour.previous;
     if (block.previous != kNoBlock) blocks_[block.previous].next = into;
   } else {
@@ -252,14 +255,35 @@ std::uint64_t CachingAllocator::merge(BlockNumber into, BlockNumber other) {
 
 // ---- blocks and free lists
 
-BlockNumber CachingAllocator::make_block(StreamId stream, PoolIndex pool, std::uint64_t address,
-                                         std::uint64_t size) {
+// Segments lie one behind the other in the order in which they came, wherever the device has put them.
+std::uint64_t CachingAllocator::place_of_segment(Range range) {
+  switch (options_.order) {
+    case FreeBlockOrder::address: return range.address;
+    case FreeBlockOrder::block_record: return next_place_++;
+    case FreeBlockOrder::segment: return std::exchange(next_place_, next_place_ + range.size);
+  }
+  return 0;
+}
+
+// Of a new block that is cut out of another one.
+std::uint64_t CachingAllocator::place_within(const Block& block, std::uint64_t address) {
+  if (options_.order == FreeBlockOrder::block_record) return next_place_++;
+  return block.place + (address - block.address);
+}
+
+void CachingAllocator::move_begin(Block& block, std::uint64_t address) const {
+  if (options_.order != FreeBlockOrder::block_record) block.place += address - block.address;
+  block.address = address;
+}
+
+BlockNumber CachingAllocator::make_block(StreamId stream, PoolIndex pool, Range range, std::uint64_t place) {
   const BlockNumber id = blocks_.make();
   Block& block = blocks_[id];
   block.stream = stream;
   block.pool = pool;
-  block.address = address;
-  block.size = size;
+  block.address = range.address;
+  block.size = range.size;
+  block.place = place;
   return id;
 }
 
@@ -274,12 +298,12 @@ void CachingAllocator::insert_free(BlockNumber id) {
   Block& block = blocks_[id];
   BlockPool& pool = pools_[block.pool];
   block.lookups_at_insertion = pool.lookups;
-  pool.free.insert(block.stream, block.size, block.address, id);
+  pool.free.insert(block.stream, block.size, block.place, id);
 }
 
 void CachingAllocator::erase_free(BlockNumber id) {
   const Block& block = blocks_[id];
-  pools_[block.pool].free.erase(block.stream, block.size, block.address);
+  pools_[block.pool].free.erase(block.stream, block.size, block.place);
 }
 
 }  // namespace metaprof

@@ -15,6 +15,7 @@
 #include "allocator/device_allocator.h"
 #include "allocator/device_memory.h"
 #include "allocator/failed_request.h"
+#include "allocator/free_block_order.h"
 #include "allocator/free_blocks.h"
 #include "allocator/snapshot.h"
 #include "allocator/statistics.h"
@@ -24,6 +25,7 @@ namespace metaprof {
 struct CachingAllocatorOptions {
   AllocConf conf = {};
   DeviceMemoryOptions device = {};
+  FreeBlockOrder order = FreeBlockOrder::address;
   int device_index = 0;  // appears in out-of-memory messages only
   // true: uses on other streams are over by the time of the next request (what an idle device would show);
   // false: they last until complete_events or finish_waiting says so.
@@ -150,7 +152,10 @@ class CachingAllocator final : public DeviceAllocator {
   std::uint64_t merge(BlockNumber into, BlockNumber other);
   void insert_free(BlockNumber block);
   void erase_free(BlockNumber block);
-  BlockNumber make_block(StreamId stream, PoolIndex pool, std::uint64_t address, std::uint64_t size);
+  BlockNumber make_block(StreamId stream, PoolIndex pool, Range range, std::uint64_t place);
+  std::uint64_t place_of_segment(Range range);
+  std::uint64_t place_within(const Block& block, std::uint64_t address);
+  void move_begin(Block& block, std::uint64_t address) const;
   void link_between(BlockNumber block, BlockNumber before, BlockNumber after);
   FreeBlocks::Position best_expandable(const FreeBlocks& free, FreeBlocks::Position best) const;
 
@@ -206,6 +211,7 @@ class CachingAllocator final : public DeviceAllocator {
       0;  // of the framework's table of them; a power of two, at least twice as many
   std::vector<Capture> captures_;
   std::vector<ExpandableSegment> expandable_;
+  std::uint64_t next_place_ = 0;          // of a segment, or the number of the next record
   std::uint64_t reserved_ = 0;            // bytes of the device
   std::optional<std::uint64_t> allowed_;  // set iff the memory fraction is below 1
   std::vector<SegmentEvent> segment_events_;

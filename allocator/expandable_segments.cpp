@@ -64,7 +64,8 @@ BlockNumber CachingAllocator::make_expandable_segment(const Request& request) {
   expandable_[index].address = device_.reserve_addresses(segment.size);
   if (PrivatePool* owner = owner_of(request.pool)) ++owner->segments;
 
-  const BlockNumber id = make_block(request.stream, request.pool, expandable_[index].address, segment.size);
+  const Range range{expandable_[index].address, segment.size};
+  const BlockNumber id = make_block(request.stream, request.pool, range, place_of_segment(range));
   blocks_[id].mapped = false;
   blocks_[id].expandable = index;
   pools_[request.pool].unmapped[{request.stream, expandable_[index].address}] = id;
@@ -84,7 +85,8 @@ bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
   if (mapped.size < blocks_[id].size) {
     const std::uint64_t rest_address = mapped.address + mapped.size;
     const BlockNumber rest =
-        make_block(blocks_[id].stream, pool, rest_address, blocks_[id].size - mapped.size);
+        make_block(blocks_[id].stream, pool, {rest_address, blocks_[id].size - mapped.size},
+                   place_within(blocks_[id], rest_address));
     blocks_[rest].mapped = false;
     blocks_[rest].expandable = blocks_[id].expandable;
     link_between(rest, id, blocks_[id].next);
@@ -112,7 +114,8 @@ void CachingAllocator::unmap_block(BlockNumber id) {
 
   erase_free(id);
   const auto keep = [&](std::uint64_t address, std::uint64_t size) {
-    const BlockNumber part = make_block(blocks_[id].stream, blocks_[id].pool, address, size);
+    const BlockNumber part =
+        make_block(blocks_[id].stream, blocks_[id].pool, {address, size}, place_within(blocks_[id], address));
     blocks_[part].expandable = blocks_[id].expandable;
     return part;
   };
@@ -126,7 +129,7 @@ void CachingAllocator::unmap_block(BlockNumber id) {
     link_between(after, id, blocks_[id].next);
     insert_free(after);
   }
-  blocks_[id].address = unmapped.address;
+  move_begin(blocks_[id], unmapped.address);
   blocks_[id].size = unmapped.size;
   blocks_[id].mapped = false;
   merge(id, blocks_[id].previous);

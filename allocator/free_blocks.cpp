@@ -32,14 +32,13 @@ FreeBlocks::Position FreeBlocks::find(const Key& key) const {
   return {run, count_below(entries.size(), [&](std::size_t i) { return entries[i].key < key; })};
 }
 
-FreeBlocks::Position FreeBlocks::lower_bound(StreamId stream, std::uint64_t size,
-                                             std::uint64_t address) const {
-  return find(key_of(stream, size, address));
+FreeBlocks::Position FreeBlocks::lower_bound(StreamId stream, std::uint64_t size, std::uint64_t place) const {
+  return find(key_of(stream, size, place));
 }
 
-void FreeBlocks::insert(StreamId stream, std::uint64_t size, std::uint64_t address, BlockNumber block) {
+void FreeBlocks::insert(StreamId stream, std::uint64_t size, std::uint64_t place, BlockNumber block) {
   ++count_;
-  const Key key = key_of(stream, size, address);
+  const Key key = key_of(stream, size, place);
   Position at = find(key);
   if (at == end()) {
     if (runs_.empty()) {
@@ -67,8 +66,8 @@ void FreeBlocks::split(std::size_t index) {
   runs_.insert(runs_.begin() + after, std::move(second));
 }
 
-void FreeBlocks::erase(StreamId stream, std::uint64_t size, std::uint64_t address) {
-  const Key key = key_of(stream, size, address);
+void FreeBlocks::erase(StreamId stream, std::uint64_t size, std::uint64_t place) {
+  const Key key = key_of(stream, size, place);
   const Position at = find(key);
   assert(at != end() && runs_[at.run][at.index].key == key);
   erase(at);

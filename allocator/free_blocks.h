@@ -8,7 +8,7 @@
 
 namespace metaprof {
 
-// The free blocks of a pool in the order stream, size, address, so that the best fit is the first one not
+// The free blocks of a pool in the order stream, size, place (Block::place), so that the best fit is the first one not
 // below (stream, size). A sorted sequence in short runs: an insertion moves at most one run and the ends of
 // the runs, a search looks at the ends and then within one run. Blocks are smaller than 2^48 bytes
 // (DeviceMemory::kMostMemory).
@@ -21,13 +21,13 @@ class FreeBlocks {
     bool operator==(const Position&) const = default;
   };
 
-  void insert(StreamId stream, std::uint64_t size, std::uint64_t address, BlockNumber block);
-  // A block of that stream, size and address must be there.
-  void erase(StreamId stream, std::uint64_t size, std::uint64_t address);
+  void insert(StreamId stream, std::uint64_t size, std::uint64_t place, BlockNumber block);
+  // A block of that stream, size and place must be there.
+  void erase(StreamId stream, std::uint64_t size, std::uint64_t place);
   void erase(Position at);
 
   // First block that is not below; end() if there is none. Positions are valid until the next change.
-  Position lower_bound(StreamId stream, std::uint64_t size, std::uint64_t address = 0) const;
+  Position lower_bound(StreamId stream, std::uint64_t size, std::uint64_t place = 0) const;
   Position begin() const { return {0, 0}; }
   Position end() const { return {runs_.size(), 0}; }
   Position next(Position at) const {
@@ -51,11 +51,11 @@ class FreeBlocks {
  private:
   struct Key {
     std::uint64_t major;  // stream and size
-    std::uint64_t address;
+    std::uint64_t place;
 
     bool operator==(const Key&) const = default;
     bool operator<(const Key& other) const {
-      return major != other.major ? major < other.major : address < other.address;
+      return major != other.major ? major < other.major : place < other.place;
     }
   };
   struct Entry {
@@ -64,9 +64,9 @@ class FreeBlocks {
   };
   using Run = std::vector<Entry>;
 
-  static Key key_of(StreamId stream, std::uint64_t size, std::uint64_t address) {
+  static Key key_of(StreamId stream, std::uint64_t size, std::uint64_t place) {
     constexpr std::uint64_t largest = (std::uint64_t{1} << 48) - 1;
-    return {std::uint64_t{stream} << 48 | (size < largest ? size : largest), address};
+    return {std::uint64_t{stream} << 48 | (size < largest ? size : largest), place};
   }
   Position find(const Key& key) const;
   void split(std::size_t run);

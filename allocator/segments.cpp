@@ -41,12 +41,13 @@ bool CachingAllocator::allocate_segment(Request& request, bool retry) {
 bool CachingAllocator::allocate_ordinary_segment(Request& request) {
   const std::optional<std::uint64_t> address = device_.allocate(request.segment);
   if (!address) return false;
-  request.block = make_block(request.stream, request.pool, *address, request.segment);
+  const Range range{*address, request.segment};
+  request.block = make_block(request.stream, request.pool, range, place_of_segment(range));
   if (PrivatePool* owner = owner_of(request.pool)) ++owner->segments;
   statistics_.segment.increase(pools_[request.pool].small, 1);
   reserve(request.pool, request.segment);
   if (request.segment >= options_.conf.max_split_size) statistics_.oversize_segments.increase(1);
-  note_segment(SegmentEvent::Kind::allocate, blocks_[request.block], {*address, request.segment});
+  note_segment(SegmentEvent::Kind::allocate, blocks_[request.block], range);
   return true;
 }
 
