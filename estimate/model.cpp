@@ -12,7 +12,7 @@
 #include "formats/file.h"
 #include "frontend/program/program_file.h"
 #include "frontend/pt2/pt2.h"
-#include "meta/platform/device_file.h"
+#include "meta/platform/files/device_file.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 
 #include "meta/platform/cudnn/cudnn_planner.h"
 #include "meta/platform/cudnn/device_description.h"
-#include "meta/platform/workspace_table.h"
+#include "meta/platform/files/workspace_table.h"
 
 namespace metaprof {
 

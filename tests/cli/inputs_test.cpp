@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "estimate/sizes.h"
-#include "meta/platform/device_file.h"
+#include "meta/platform/files/device_file.h"
 
 namespace metaprof {
 namespace {

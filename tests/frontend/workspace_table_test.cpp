@@ -1,4 +1,4 @@
-#include "meta/platform/workspace_table.h"
+#include "meta/platform/files/workspace_table.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

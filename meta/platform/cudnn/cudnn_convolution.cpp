@@ -1,79 +1,39 @@
 #include "meta/platform/cudnn/cudnn_convolution.h"
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 
-#include "core/error.h"
+#include "meta/platform/workspace_question.h"
 
 namespace metaprof::cudnn {
 namespace {
 
-using Integers = std::vector<int64_t>;
+using Integers = ConvolutionQuestion::Integers;
 
+// cudnnDataType_t
 enum DataType : int { f32 = 0, f64 = 1, f16 = 2, bf16 = 9 };
 
-struct Question {
-  std::string_view op;
-  DataType dtype;
-  Integers x, w, stride, padding, dilation, x_strides, w_strides, y_strides;
-};
-
-std::string_view take(std::string_view& text, char separator) {
-  const size_t at = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return part;
-}
-
-Integers integers(std::string_view text) {
-  Integers out;
-  while (!text.empty()) {
-    const std::string_view word = take(text, ',');
-    int64_t value = 0;
-    if (std::from_chars(word.data(), word.data() + word.size(), value).ec != std::errc())
-      fail("'{}' is no number", word);
-    out.push_back(value);
+DataType data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return f64;
+    case DType::f16: return f16;
+    case DType::bf16: return bf16;
+    default: return f32;
   }
-  return out;
 }
 
-DataType dtype_named(std::string_view name) {
-  if (name == "fp32") return f32;
-  if (name == "fp64") return f64;
-  if (name == "fp16") return f16;
-  if (name == "bf16") return bf16;
-  fail("cuDNN convolutions of {} are not asked for", name);
-}
-
-Question parse(std::string_view text) {
-  Question q;
-  q.op = take(text, '|');
-  q.dtype = dtype_named(take(text, '|'));
-  for (Integers* list :
-       {&q.x, &q.w, &q.stride, &q.padding, &q.dilation, &q.x_strides, &q.w_strides, &q.y_strides})
-    *list = integers(take(text, '|'));
-  const size_t dims = q.x.size();
-  if (dims < 4 || q.w.size() != dims || q.stride.size() != dims - 2 || q.padding.size() != dims - 2 ||
-      q.dilation.size() != dims - 2 || q.x_strides.size() != dims || q.w_strides.size() != dims ||
-      q.y_strides.size() != dims)
-    fail("the question's lists do not fit each other");
-  return q;
-}
-
-Integers output_sizes(const Question& q) {
+Integers output_sizes(const ConvolutionQuestion& q) {
   Integers y{q.x[0], q.w[0]};
   for (size_t d = 0; d < q.stride.size(); ++d)
     y.push_back((q.x[d + 2] + 2 * q.padding[d] - q.dilation[d] * (q.w[d + 2] - 1) - 1) / q.stride[d] + 1);
   return y;
 }
 
-Descriptor tensor(Descriptors& made, DataType dtype, const Integers& sizes, const Integers& strides,
+Descriptor tensor(Descriptors& made, DType dtype, const Integers& sizes, const Integers& strides,
                   int64_t id) {
   constexpr int64_t alignment =
       32;  // PyTorch says the pointer's, 32 at most; blocks of its allocator have 512
   const Descriptor t = made.make(Kind::tensor);
-  made.set_number(t, 901, Type::data_type, dtype);
+  made.set_number(t, 901, Type::data_type, data_type(dtype));
   made.set(t, 902, sizes);
   made.set(t, 903, strides);
   made.set(t, 906, Integers{id});
@@ -82,10 +42,11 @@ Descriptor tensor(Descriptors& made, DataType dtype, const Integers& sizes, cons
   return t;
 }
 
-Descriptor geometry(Descriptors& made, const Question& q) {
+Descriptor geometry(Descriptors& made, const ConvolutionQuestion& q) {
   constexpr int cross_correlation = 1;
   const Descriptor convolution = made.make(Kind::convolution);
-  made.set_number(convolution, 100, Type::data_type, q.dtype == f64 ? f64 : f32);  // what it computes in
+  made.set_number(convolution, 100, Type::data_type,
+                  q.dtype == DType::f64 ? f64 : f32);  // what it computes in
   made.set_number(convolution, 101, Type::convolution_mode, cross_correlation);
   made.set(convolution, 106, Integers{static_cast<int64_t>(q.stride.size())});
   made.set(convolution, 102, q.dilation);
@@ -98,26 +59,25 @@ Descriptor geometry(Descriptors& made, const Question& q) {
 
 // Attributes of the three operations: geometry, x, w, y, and the factors of result and of what was there.
 struct Attributes {
-  std::string_view op;
+  PlannedOp op;
   Kind kind;
   int geometry, x, w, y, alpha, beta;
 };
 constexpr Attributes kOperations[] = {
-    {"conv_fwd", Kind::forward, 702, 704, 703, 705, 700, 701},
-    {"conv_dgrad", Kind::data_gradient, 708, 710, 709, 711, 706, 707},
-    {"conv_wgrad", Kind::weight_gradient, 714, 716, 715, 717, 712, 713},
+    {PlannedOp::conv_fwd, Kind::forward, 702, 704, 703, 705, 700, 701},
+    {PlannedOp::conv_dgrad, Kind::data_gradient, 708, 710, 709, 711, 706, 707},
+    {PlannedOp::conv_wgrad, Kind::weight_gradient, 714, 716, 715, 717, 712, 713},
 };
 
-Descriptor operation_graph(Descriptors& made, const Question& q) {
+Descriptor operation_graph(Descriptors& made, const ConvolutionQuestion& q) {
   const auto* attributes = std::find_if(std::begin(kOperations), std::end(kOperations),
                                         [&](const Attributes& a) { return a.op == q.op; });
-  if (attributes == std::end(kOperations)) fail("cuDNN is not asked about '{}'", q.op);
   const Descriptor operation = made.make(attributes->kind);
   made.set(operation, attributes->geometry, geometry(made, q));
   made.set(operation, attributes->x, tensor(made, q.dtype, q.x, q.x_strides, 'x'));
   made.set(operation, attributes->w, tensor(made, q.dtype, q.w, q.w_strides, 'w'));
   made.set(operation, attributes->y, tensor(made, q.dtype, output_sizes(q), q.y_strides, 'y'));
-  if (q.dtype == f64) {
+  if (q.dtype == DType::f64) {
     const double one = 1, zero = 0;
     made.set(operation, attributes->alpha, Type::real64, 1, &one);
     made.set(operation, attributes->beta, Type::real64, 1, &zero);
@@ -133,13 +93,13 @@ Descriptor operation_graph(Descriptors& made, const Question& q) {
   return graph;
 }
 
-// What PyTorch leaves out (aten/src/ATen/native/cudnn/Conv_v8.cpp, 2.11).
-bool is_left_out(Descriptors& made, Descriptor configuration, const Question& q) {
+// What PyTorch leaves out (aten/src/ATen/native/cudnn/Conv_v8.cpp).
+bool is_left_out(Descriptors& made, Descriptor configuration, const ConvolutionQuestion& q) {
   constexpr int down_converts_inputs = 1, kinds_of_notes = 10;
   const Descriptor engine = made.held(configuration, 300, Kind::engine).at(0);
-  if (q.op == "conv_dgrad" && q.x.size() == 5 && made.integer(engine, 1301) == 23) return true;
+  if (q.op == PlannedOp::conv_dgrad && q.x.size() == 5 && made.integer(engine, 1301) == 23) return true;
   const std::vector<int> notes = made.numbers(engine, 1303, Type::numerical_note, kinds_of_notes);
-  return q.dtype == f32 && std::find(notes.begin(), notes.end(), down_converts_inputs) != notes.end();
+  return q.dtype == DType::f32 && std::find(notes.begin(), notes.end(), down_converts_inputs) != notes.end();
 }
 
 }  // namespace
@@ -147,7 +107,7 @@ bool is_left_out(Descriptors& made, Descriptor configuration, const Question& q)
 std::optional<int64_t> convolution_workspace(const Library& library, const std::string& question,
                                              const std::string& device) {
   constexpr int instant = 0, fallback = 2;  // heuristic modes, in PyTorch's order
-  const Question q = parse(question);
+  const ConvolutionQuestion q = parse_convolution(question);
   Descriptors made(library);
   const Descriptor graph = operation_graph(made, q), described = made.make(Kind::device);
   made.set(described, 2702, Type::character, static_cast<int64_t>(device.size()), device.data());

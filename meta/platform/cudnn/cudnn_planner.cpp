@@ -8,7 +8,7 @@
 
 #include "meta/platform/cudnn/device_description.h"
 #include "meta/platform/cudnn/helper_process.h"
-#include "meta/platform/workspace_table.h"
+#include "meta/platform/workspace_question.h"
 
 namespace metaprof {
 namespace {
@@ -90,7 +90,7 @@ void CudnnPlanner::start(const DeviceProfile& device) {
 std::optional<int64_t> CudnnPlanner::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
   if (!started_) start(device);
   if (!helper_) return {};
-  const std::string question = key_of(plan);
+  const std::string question = to_text(plan);
   const auto known = known_.find(question);
   if (known != known_.end()) return known->second;
   std::optional<int64_t> bytes;

@@ -1,8 +1,7 @@
 #pragma once
 // Asks cuDNN itself, without a GPU: the library runs in a helper process, so that whatever it does (it is
 // closed and large) cannot hurt this one. The helper is the program metaprof-cudnn-plans, which stands beside
-// this program or in
-// ../planner of its folder.
+// this program or in ../meta/platform/cudnn of its folder.
 
 #include <memory>
 #include <string>

@@ -2,10 +2,9 @@
 // CUDNN is the library's file or name, DRIVER the stand-in driver's file.
 //
 // stdin:  first a line with the device's description (device_description.h), then a question a line
-//         (key_of in meta/platform/workspace_table.h)
-// stdout: first "ready VERSION" or "error MESSAGE", then a line for each question: bytes, "none" (no plan),
-// or
-//         "error MESSAGE"
+//         (meta/platform/workspace_question.h)
+// stdout: first "ready VERSION" or "error MESSAGE", then a line for each question: bytes, "none" (no plan), or "error
+//         MESSAGE"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "meta/platform/device_file.h"
+#include "meta/platform/files/device_file.h"
 
 #include <fmt/format.h>
 
