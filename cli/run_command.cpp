@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "estimate/sizes.h"
 #include "launch/run.h"
-#include "meta/platform/device_file.h"
+#include "meta/platform/files/device_file.h"
 #include "reports/run_report.h"
 
 namespace metaprof {
