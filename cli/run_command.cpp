@@ -33,7 +33,7 @@ constexpr const char* kDescription =
 
 struct RunCommandOptions {
   RunOptions run;
-  std::string device = "h200", memory, json, workspaces = "auto";
+  std::string device = "h200", memory, json;
   TextOptions text;
 };
 
@@ -72,7 +72,7 @@ void check(const CLI::App& command, const RunCommandOptions& options) {
   if (run.program.empty())
     fail("which program? It stands at the end: metaprof run [options] -- python train.py");
   if (run.real)
-    for (const char* option : {"--device", "--memory", "--gpus", "--workspaces"})
+    for (const char* option : {"--device", "--memory", "--gpus"})
       if (command.count(option) > 0)
         fail("{} has no effect with --real: the device is the machine's own", option);
   if (command.count("--rank") > 0 && run.world_size == 0) fail("--rank needs --world-size");
@@ -95,7 +95,6 @@ void tell_end(const RunReport& report, double timeout) {
 int run(const CLI::App& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
-  options.run.plan_cudnn = options.workspaces == "auto";
   ProgressLine line;
   std::function<void(const Progress&)> progress;
   if (isatty(STDERR_FILENO) != 0) progress = [&](const Progress& now) { line.show(now); };
@@ -105,7 +104,7 @@ int run(const CLI::App& command, RunCommandOptions& options) {
   if (!options.json.empty()) write_result(options.json, run_json(report));
   if (!report.problem.empty()) {
     message(fmt::format("{}: nothing was recorded", report.problem));
-    return report.end.status != 0 ? report.end.status : kBadInput;
+    return report.end.status != 0 && !report.end.timed_out ? report.end.status : kBadInput;
   }
   options.text.colour = colour_on_stdout();
   if (options.json != "-") std::cout << '\n' << run_text(report, options.text);
@@ -141,12 +140,6 @@ void add_options(CLI::App& command, RunCommandOptions& options) {
   command.add_option("--env", run.environment, "NAME=VALUE for the program")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);
-  command
-      .add_option("--workspaces", options.workspaces,
-                  "of convolutions: auto asks cuDNN where it is installed, none takes them for 0")
-      ->option_text("none|auto")
-      ->check(CLI::IsMember({"none", "auto"}))
-      ->capture_default_str();
   command.add_flag("--real", run.real, "on this machine's GPU in place of an emulated one");
   command.add_option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
       ->option_text("FILE");

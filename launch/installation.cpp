@@ -1,7 +1,6 @@
 #include "launch/installation.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdlib>
 
@@ -63,7 +62,6 @@ std::map<std::string, std::string> environment_of(const RunOptions& options, con
   environment["METAPROF_RECORD"] = record.string();
   environment["METAPROF_RECORD_STEPS"] = options.steps > 0 ? fmt::format("{}", options.steps) : "";
   environment["METAPROF_RECORD_DETAIL"] = fmt::format("{}", options.detail_steps);
-  environment["METAPROF_RECORD_ASSUME"] = fmt::format("{}", fmt::join(options.assume, "\n"));
   if (!options.real) emulate(options, environment, record);
   if (!options.alloc_conf.empty())  // up to 2.9 the name had CUDA in it
     environment["PYTORCH_ALLOC_CONF"] = environment["PYTORCH_CUDA_ALLOC_CONF"] = options.alloc_conf;

@@ -24,8 +24,6 @@ struct RunOptions {
   double timeout = 0;                    ///< seconds; 0: none
   std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
   std::vector<std::string> environment;  ///< NAME=VALUE
-  std::vector<std::string> assume;       ///< answers for data that is read from the device
-  bool plan_cudnn = true;                ///< ask cuDNN what it plans, where it is installed
 };
 
 /// One device as one process used it, with what follows from its requests.
