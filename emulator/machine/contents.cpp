@@ -61,6 +61,16 @@ void remember_written(void* to, const void* from, size_t bytes) {
     state().put(uintptr_t(to), std::string(static_cast<const char*>(from), bytes), false);
 }
 
+void copy_contents(void* to, const void* from, size_t bytes) {
+  const std::lock_guard lock(machine_mutex());
+  std::optional<std::string> result = state().find(uintptr_t(from), bytes, true);
+  std::optional<std::string> written = state().find(uintptr_t(from), bytes, false);
+  if (written)
+    state().put(uintptr_t(to), std::move(*written), result.has_value());
+  else
+    state().forget(uintptr_t(to), bytes);
+}
+
 void forget_contents(void* at, size_t bytes) {
   const std::lock_guard lock(machine_mutex());
   state().forget(uintptr_t(at), bytes);

@@ -15,6 +15,8 @@ namespace metaprof::emulator {
 
 /// The host wrote these bytes; more than 64 KiB are not kept.
 void remember_written(void* to, const void* from, size_t bytes);
+/// What stands elsewhere on a device, or nothing, stands there now.
+void copy_contents(void* to, const void* from, size_t bytes);
 /// Something else stands there now.
 void forget_contents(void* at, size_t bytes);
 /// What a copy to the host reads: the result of a collective, or nothing.

@@ -22,7 +22,7 @@ Error copy_bytes(void* to, const void* from, size_t bytes) {
   const bool to_device = is_device_address(to), from_device = is_device_address(from);
   if ((to_device && !is_held(to, bytes)) || (from_device && !is_held(from, bytes))) return invalid_value;
   if (to_device) {
-    if (from_device) return forget_contents(to, bytes), success;
+    if (from_device) return copy_contents(to, from, bytes), success;
     count(Counter::writes);
     count(Counter::written_bytes, bytes);
     remember_written(to, from, bytes);

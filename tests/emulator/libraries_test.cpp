@@ -163,6 +163,10 @@ TEST(Nccl, OtherRanksHaveWhatThisOneHas) {
     EXPECT_EQ(nccl("ncclAllGather", from, to, size_t(1), i64, communicator, stream), 0);
     EXPECT_EQ(read(to, 3), 5);
     EXPECT_EQ(read(to, 4), 0);  // there are 4 ranks
+    // A framework may copy it on.
+    void* const copy = static_cast<char*>(from) + 256;
+    EXPECT_EQ(runtime("cudaMemcpy", copy, static_cast<const void*>(to), size_t(8), 3), 0);
+    EXPECT_EQ(read(copy, 0), 5);
     EXPECT_EQ(nccl("ncclAllReduce", from, to, size_t(1), i64, add, communicator, stream), 0);
     EXPECT_EQ(read(to, 0), 20);
     EXPECT_EQ(nccl("ncclAllReduce", from, to, size_t(1), i64, greatest, communicator, stream), 0);
