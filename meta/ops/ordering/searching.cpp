@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "meta/autograd/backward.h"
 #include "meta/ops/ordering/family.h"
 #include "meta/ops/rules/cub.h"
@@ -247,6 +249,36 @@ constexpr Op kCounts[] = {
     composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
                  "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"})};
 
+// --- isin
+
+// Few things to look for are compared one by one, many are sorted with all the rest
+// (aten/src/ATen/native/TensorCompare.cpp, isin_Tensor_Tensor_out).
+void isin_meta(Call& c) { c.output(c.tensor("elements").sizes(), DType::b8); }
+
+void isin_cuda(Call& c) {
+  const Tensor &elements = c.tensor("elements"), &tests = c.tensor("test_elements");
+  Session& s = c.session;
+  c.allocate(0);
+  if (elements.numel() == 0) return;
+  if (double(tests.numel()) < 10.0 * std::pow(double(elements.numel()), 0.145)) {
+    const Tensor wide = unsqueeze(elements, -1), flat = view(tests, Sizes{1, -1});
+    const Tensor alike = c.boolean("invert") ? ne(wide, flat) : eq(wide, flat);
+    const Tensor found = c.boolean("invert") ? call<"all.dim">(s, alike, -1) : call<"any.dim">(s, alike, -1);
+    return;
+  }
+  if (c.boolean("assume_unique")) c.error("large sets that are assumed to be unique are not modelled");
+  c.error("large sets depend on how many values are unique: not modelled");
+}
+
+constexpr Op kMembership[] = {{.schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
+                                         "assume_unique=False, bool invert=False) -> Tensor",
+                               .summary = "which elements are among the others",
+                               .meta = isin_meta,
+                               .kernels = {{DeviceType::cuda, isin_cuda}},
+                               .derivatives = not_differentiable,
+                               .flops = input_flops,
+                               .examples = {"f32[20] f32[5]"}}};
+
 // --- searchsorted, bucketize (aten/src/ATen/native/cuda/Bucketization.cu)
 
 // Operands are made contiguous and of one dtype after the result has memory.
@@ -306,7 +338,7 @@ constexpr Op kSearches[] = {
 }  // namespace
 
 Tables searching_operators() {
-  static constexpr Records tables[] = {kNonzero, kUnique, kCounts, kSearches};
+  static constexpr Records tables[] = {kNonzero, kUnique, kCounts, kSearches, kMembership};
   return tables;
 }
 
