@@ -9,6 +9,7 @@
 
 #include "core/append.h"
 #include "core/error.h"
+#include "profiler/two_pieces.h"
 #include "reports/node_json.h"
 
 namespace metaprof {

@@ -12,7 +12,6 @@
 namespace metaprof {
 namespace {
 
-
 // No device has more memory, and no step more FLOPs: what is compared and added up stays in range.
 constexpr int64_t kMostBytes = int64_t{1} << 50, kMostFlops = int64_t{1} << 60;
 

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "evidence/allocator/rerun_allocations.h"
 #include "tests/allocator/expect_error.h"
+#include "tests/evidence_folder.h"
 #include "tests/read_file.h"
 
 namespace metaprof {
@@ -323,22 +323,19 @@ TEST_F(Recordings, ADamagedLogDoesNoHarm) {
   EXPECT_GT(differing, 15);
 }
 
-fs::path shared_folder() {
-  const char* given = std::getenv("METAPROF_SHARED");
-  return given != nullptr ? fs::path(given) : fs::path("..") / "shared";
-}
-
-TEST(SharedRecordings, AllAreEqual) {
-  const fs::path folder = shared_folder() / "recordings";
-  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not there";
+// All of them, or the part that is in the checkout.
+TEST(AllRecordings, AreEqual) {
+  const EvidenceFolder evidence = evidence_folder();
+  std::vector<fs::path> folders{evidence.steps};
+  if (evidence.whole) folders.push_back(evidence.planned);
   std::vector<std::string> logs;
-  for (const char* part : {"models", "planned"}) {
-    for (const auto& entry : fs::directory_iterator(folder / part)) {
+  for (const fs::path& folder : folders) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().string().ends_with(".log.gz")) logs.push_back(entry.path().string());
     }
   }
   const RerunResult result = rerun_allocations(logs);
-  EXPECT_GT(result.recordings, 200u);
+  EXPECT_GT(result.recordings, evidence.whole ? 200u : 60u);
   EXPECT_EQ(result.equal, result.recordings);
   for (const RerunDifference& d : result.differences) {
     ADD_FAILURE() << d.file << ":" << d.line << " " << d.what << ": " << d.expected << " / " << d.got;

@@ -10,6 +10,7 @@
 #include "meta/platform/profile.h"
 #include "meta/step/step.h"
 #include "tests/cases/identities.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -67,9 +68,8 @@ TEST(NodeIdentities, HoldWithoutBackward) {
 }
 
 TEST(NodeIdentities, HoldForAllExportedModels) {
-  const char* shared = std::getenv("METAPROF_SHARED");
-  const std::vector<std::string> models = models_in(std::string(shared ? shared : "../shared") + "/models");
-  if (models.empty()) GTEST_SKIP() << "there is no ../shared/models";
+  const std::vector<std::string> models = models_in(evidence_folder().models.string());
+  EXPECT_GT(models.size(), 50u);
   for (const std::string& model : models)
     for (const Precision precision : {Precision::fp32, Precision::amp_bf16})
       expect_identities_of(model, one_step(precision));

@@ -12,6 +12,7 @@
 #include "meta/platform/profile.h"
 #include "profiler/nodes.h"
 #include "tests/cases/case_file.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -41,10 +42,7 @@ int64_t kept_besides_inputs(const TextCase& one) {
 }
 
 TEST(RecordedCases, SaveAsManyBytesAsTextCasesKeep) {
-  const char* given = std::getenv("METAPROF_SHARED");
-  const std::string folder = std::string(given ? given : "../shared") + "/recordings/ops/";
-  if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "there is no " << folder;
-
+  const std::filesystem::path folder = evidence_folder().cases;
   std::map<std::string, std::map<std::string, TextCase>>
       wanted;  // by file, then by name of the recorded case
   for (const auto& entry : std::filesystem::directory_iterator("tests/cases")) {
@@ -52,7 +50,8 @@ TEST(RecordedCases, SaveAsManyBytesAsTextCasesKeep) {
     for (TextCase& one : read_cases(entry.path().string())) {
       if (one.recorded.empty()) continue;
       const std::string source = one.recorded.substr(0, one.recorded.find('/'));
-      wanted[folder + source + "." + one.device + ".log.gz"].emplace(one.recorded, std::move(one));
+      wanted[(folder / (source + "." + one.device + ".log.gz")).string()].emplace(one.recorded,
+                                                                                  std::move(one));
     }
   }
   size_t compared = 0;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -24,15 +25,14 @@ int64_t added_by_forward(const Json& report, const char* field) {
 class ForwardMemory : public testing::TestWithParam<std::string> {};
 
 TEST_P(ForwardMemory, IsThatOfTheRecording) {
-  const char* given = std::getenv("METAPROF_SHARED");
-  const std::string shared = given ? given : "../shared", model = GetParam();
+  const EvidenceFolder evidence = part_of_the_evidence();
+  const std::string model = GetParam();
   std::string recorded = model;
   std::replace(recorded.begin(), recorded.end(), '_', '-');
-  const std::string recording_file = shared + "/recordings/models/" + recorded + ".json";
-  if (!std::filesystem::exists(recording_file)) GTEST_SKIP() << "there is no " << recording_file;
+  const std::string recording_file = (evidence.steps / (recorded + ".json")).string();
 
   const Outcome outcome =
-      run_program("profile " + shared + "/models/" + model + ".pt2 --workspaces none --json -");
+      run_program("profile " + (evidence.models / (model + ".pt2")).string() + " --workspaces none --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json estimate = Json::parse(outcome.out), recording = Json::parse(read_file(recording_file));
   for (const char* field : {"allocated_bytes", "requested_bytes"}) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -14,16 +15,11 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-fs::path shared_folder() {
-  const char* given = std::getenv("METAPROF_SHARED");
-  return given ? given : "../shared";
-}
-
 std::string model_of(const json& config) {
   std::string name = config["model"];
   for (auto [key, letter] : {std::pair{"batch", "b"}, {"seq", "s"}, {"image", "i"}})
     if (!config[key].is_null()) name += "." + std::string(letter) + std::to_string(config[key].get<int>());
-  return (shared_folder() / "models" / (name + ".pt2")).string();
+  return (evidence_folder().models / (name + ".pt2")).string();
 }
 
 json profiled(const json& config, const std::string& workspaces) {
@@ -39,10 +35,6 @@ json profiled(const json& config, const std::string& workspaces) {
 
 class PlannedRecordings : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = shared_folder() / "recordings/planned";
-    if (!fs::exists(folder_)) GTEST_SKIP() << folder_ << " is not there";
-  }
   // Requested bytes of every phase, at its end and at most.
   template <class Compare>
   void for_each_phase(const std::string& workspaces, const Compare& compare) {
@@ -61,7 +53,7 @@ class PlannedRecordings : public testing::Test {
     }
     EXPECT_GT(recordings, 0);
   }
-  fs::path folder_;
+  const fs::path folder_ = evidence_folder().planned;
 };
 
 TEST_F(PlannedRecordings, AreReproducedWithTheirTable) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "formats/gzip_lines.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/step/step.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -197,16 +197,14 @@ bool runs_out_of_memory(const fs::path& head) {
   return !nlohmann::json::parse(file)["config"]["memory_mib"].is_null();
 }
 
+// All of them, or the part that is in the checkout.
 TEST(RecordedBackward, OfAllRecordings) {
-  const char* given = std::getenv("METAPROF_SHARED");
-  const fs::path shared = given ? fs::path(given) : fs::path("..") / "shared";
-  const fs::path folder = shared / "recordings" / "models";
-  if (!fs::exists(folder)) GTEST_SKIP() << shared.string() << " is not there: set METAPROF_SHARED";
+  const EvidenceFolder evidence = evidence_folder();
   int equal = 0;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(evidence.steps)) {
     if (entry.path().extension() != ".json" || runs_out_of_memory(entry.path())) continue;
     const std::string name = entry.path().stem().string();
-    const std::string found = difference((folder / name).string(), shared / "models");
+    const std::string found = difference((evidence.steps / name).string(), evidence.models);
     if (const char* why = why_it_differs(name)) {
       EXPECT_NE(found, "") << name << " is equal by now: take it out of the exceptions (" << why << ")";
     } else {

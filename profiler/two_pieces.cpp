@@ -1,9 +1,10 @@
+#include "profiler/two_pieces.h"
+
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
-
-#include "reports/plan_records.h"
 
 namespace metaprof {
 namespace {
