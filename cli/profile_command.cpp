@@ -10,6 +10,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/report_forms.h"
+#include "meta/program/text.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {
@@ -25,8 +26,10 @@ constexpr const char* kDescription =
     "  metaprof profile model.pt2 --html page.html --chrome-trace step.json --snapshot step.pickle\n"
     "  metaprof profile model.pt2 --per-node --top 20 --sort fwd_mem_out\n"
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
+    "  metaprof profile model.pt2 --write-program model.mp; metaprof profile model.mp --precision bf16\n"
     "\n"
-    "MODEL is a .pt2 that torch.export.save wrote, or the text of a trace (*.trace).\n"
+    "MODEL is a .pt2 that torch.export.save wrote, the text of a program (*.mp) or that of a trace "
+    "(*.trace).\n"
     "Exit status: 0 it fits, 1 it does not fit, 2 bad usage or input.\n";
 
 struct ProfileOptions {
@@ -34,7 +37,7 @@ struct ProfileOptions {
   RunOptions run;
   std::vector<std::string> files;  // of report_forms(), in its order; empty: not asked for
   bool per_node = false, markdown = false;
-  std::string granularity = "module", write_trace;
+  std::string granularity = "module", write_trace, write_program;
   TextOptions text;
 };
 
@@ -65,7 +68,10 @@ int profile(const CLI::App& command, const ProfileOptions& options) {
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
     if (was_given(command, "--workspaces"))
       fail("--workspaces has no effect on a trace: it has its workspaces");
+    if (!options.write_program.empty()) fail("--write-program: a trace has no program");
   }
+  if (!options.write_program.empty())
+    write_result(options.write_program, to_text(with_inputs(model, options.run)));
   Estimate result = estimate(model, options.run);
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
@@ -102,6 +108,8 @@ void add_report_options(CLI::App& command, ProfileOptions& options) {
       ->check(CLI::IsMember({"module", "function", "operator"}))
       ->capture_default_str();
   add("--write-trace", "FILE", options.write_trace, "write the run's events as text to FILE");
+  add("--write-program", "FILE", options.write_program,
+      "write the model's calls as text to FILE (docs/program.md)");
   add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all")
       ->capture_default_str();
   add("--sort", "COLUMN", options.text.sort,
@@ -118,7 +126,8 @@ void add_report_options(CLI::App& command, ProfileOptions& options) {
 void add_profile_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("profile", kDescription);
   auto options = std::make_shared<ProfileOptions>();
-  add_model(*command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
+  add_model(*command, options->model,
+            "a .pt2, the name of one (METAPROF_MODELS lists folders), a program or a trace");
   add_run_options(*command, options->run);
   add_report_options(*command, *options);
   command->callback([command, options, &exit_code] { exit_code = profile(*command, *options); });

@@ -110,6 +110,19 @@ TEST(Profile, ARunCanBeKeptAsATrace) {
     EXPECT_EQ(expected[key], got[key]) << key;
 }
 
+TEST(Profile, AModelCanBeKeptAsText) {
+  const std::string text = temporary("kept.mp");
+  const Outcome run = run_program("profile " + kBase + " --precision bf16 --json - --write-program " + text);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Outcome again = run_program("profile " + text + " --precision bf16 --json -");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const Json expected = Json::parse(run.out), got = Json::parse(again.out);
+  for (const char* key :
+       {"parameters", "buffers", "flops", "flops_all", "saved", "phases", "peak", "modules"})
+    EXPECT_EQ(expected[key], got[key]) << key;
+  expect_refusal("profile " + kTrace + " --write-program " + text, "--write-program: a trace has no program");
+}
+
 TEST(Profile, OptionsOfTheStepHaveNoEffectOnATrace) {
   expect_refusal("profile " + kTrace + " --steps 2",
                  "--steps has no effect on a trace: its steps are those that were run");
