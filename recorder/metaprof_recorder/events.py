@@ -201,7 +201,7 @@ def write(recorder, found, device):
     items, entries = found
     path = recorder.output.path(f"events-{device}", ".trace")
     lines = trace.Writer(items, entries, matched(items, entries, device), recorder.rows,
-                         [tag for tag in recorder.tags.found if tag[2] == device], recorder.sources, recorder.waits)
+                         [tag for tag in recorder.tags.found if tag[2] == device], recorder.sources)
     with open(path, "w", encoding="utf-8") as file:
         file.write(lines.text())
     with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:

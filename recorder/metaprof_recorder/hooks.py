@@ -6,7 +6,6 @@
     zero_grad         of Optimizer and of Module, called through
     operators         a profiler of this thread (and of the threads that its backward uses), CPU activities only
     requests          the allocator's own history
-    waiting           torch's callbacks for each time that the host waits for a stream
     out of memory     the allocator's observer
 """
 import functools
@@ -52,7 +51,6 @@ class Recorder:
         self.local = threading.local()
         self.ending_lock = threading.Lock()
         self.out_of_memory = []
-        self.waits = []          # (nanoseconds, line) of each time that the host waited for the device
 
     def install(self):
         torch = self.torch
@@ -107,20 +105,6 @@ class Recorder:
             self.output.write("device", device=device, name=properties.name, memory=properties.total_memory, capability=[properties.major, properties.minor])
         torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
         self.history.begin()
-        self._watch_waits()
-
-    def _watch_waits(self):
-        """Where the program reads data of the device it waits for it, in the line that reads."""
-        try:
-            from torch.cuda import _gpu_trace
-            _gpu_trace.register_callback_for_stream_synchronization(self._waited)
-            self.torch._C._activate_gpu_trace()
-        except (ImportError, AttributeError):
-            self.output.write("note", text="the lines in which data are read are not known: this PyTorch has no callbacks for waiting")
-
-    def _waited(self, stream):
-        if self.history.running and os.getpid() == self.pid:
-            self.waits.append((time.time_ns(), self.sources.of_stack(self.thread)[0]))
 
     def used_devices(self):
         if not self.ready or os.getpid() != self.pid:

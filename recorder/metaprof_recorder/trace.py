@@ -3,8 +3,6 @@
 Storages are numbered in the order of their birth. First the events are gone through to learn what each storage is for (tags,
 when it is freed and by whom), then they are written.
 """
-import bisect
-
 from metaprof_recorder.items import End, Memory
 from metaprof_recorder.names import dtype_word, quoted
 
@@ -35,10 +33,9 @@ class Frame:
 
 
 class Writer:
-    """`rows`: (phase, step, first cut, last cut) of the phases; `tags`: see tags.py; `matches`: see events.matched; `waits`: (time, line)
-    of each time that the host waited for the device."""
+    """`rows`: (phase, step, first cut, last cut) of the phases; `tags`: see tags.py; `matches`: see events.matched."""
 
-    def __init__(self, items, entries, matches, rows, tags, sources, waits=()):
+    def __init__(self, items, entries, matches, rows, tags, sources):
         self.items, self.entries, self.matches, self.sources = items, entries, matches, sources
         self.phase_of = {}
         steps = {}
@@ -59,8 +56,6 @@ class Writer:
         self.node_numbers = {}
         self.node_modules = {}
         self.node_lines = {}
-        self.waits = waits
-        self.wait_times = [time for time, _ in waits]
         self.reads = {}
         self.lines = {}
         self.streams = {}
@@ -151,9 +146,12 @@ class Writer:
                 if word:
                     storage.word = f"{word}[{','.join(str(size) for size in sizes)}]"
         if self._reads(item) and not any(self._reads(outer) for outer in stack[:-1] if outer.kind == "operator"):
-            at = bisect.bisect_left(self.wait_times, item.time)  # the data are there when the host has waited for them
-            line = self.waits[at][1] if at < len(self.waits) else ""
+            line = self._line_of_read(item)
             self.reads[item.name, line] = self.reads.get((item.name, line), 0) + 1
+
+    def _line_of_read(self, item):
+        """Of what the operator allocates, if it does: nothing else tells where it was called."""
+        return self.node_lines.get(item.sequence, ("", ""))[0] if item.sequence >= 0 else ""
 
     @staticmethod
     def _reads(item):
