@@ -37,7 +37,7 @@ Tensor chain(Tensor value, int length) {
 
 // tanh: one result, one node, one saved tensor; gradient recorded, trace written.
 void dispatched_op(benchmark::State& state) {
-  auto session = make_session(*find_device("h200"));
+  auto session = make_session(platform_named("h200"));
   const Tensor input = leaf(*session);
   for (auto _ : state) {
     Tensor end = chain(input, kChain);
@@ -52,7 +52,7 @@ void dispatched_op(benchmark::State& state) {
 BENCHMARK(dispatched_op);
 
 void dispatched_op_without_gradient(benchmark::State& state) {
-  auto session = make_session(*find_device("h200"));
+  auto session = make_session(platform_named("h200"));
   const Tensor input = leaf(*session);
   session->modes.grad = false;
   for (auto _ : state) {
@@ -69,7 +69,7 @@ BENCHMARK(dispatched_op_without_gradient);
 
 // tanh backward: one node, one unpacked tensor, one dispatched operator.
 void backward_node(benchmark::State& state) {
-  auto session = make_session(*find_device("h200"));
+  auto session = make_session(platform_named("h200"));
   const Tensor input = leaf(*session);
   for (auto _ : state) {
     state.PauseTiming();
@@ -90,7 +90,7 @@ BENCHMARK(backward_node);
 
 // A tensor that a node keeps: saved, unpacked and let go of.
 void saved_tensor(benchmark::State& state) {
-  auto session = make_session(*find_device("h200"));
+  auto session = make_session(platform_named("h200"));
   const Tensor input = leaf(*session);
   struct Keeper final : Node {
     explicit Keeper(Session& session) : Node(session, "Keeper", 0) {}
@@ -108,7 +108,7 @@ BENCHMARK(saved_tensor);
 
 // The whole life of a chain: forward, backward, destruction.
 void chain_forward_and_backward(benchmark::State& state) {
-  auto session = make_session(*find_device("h200"));
+  auto session = make_session(platform_named("h200"));
   const Tensor input = leaf(*session);
   for (auto _ : state) {
     clear_trace(*session);

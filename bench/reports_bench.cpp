@@ -4,7 +4,7 @@
 
 #include "allocator/exact_allocator.h"
 #include "frontend/pt2/pt2.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "meta/step/step.h"
 #include "profiler/allocator_history.h"
 #include "profiler/plan_input.h"
@@ -21,7 +21,7 @@ const Rates kRates{.bytes_per_second = 1e12, .flops_f64 = 1e13, .flops_f32 = 1e1
 
 const Trace& gpt2() {
   static const Trace trace =
-      run_steps(read_pt2("tests/data/models/gpt2.pt2"), *find_device("h200"), StepOptions());
+      run_steps(read_pt2("tests/data/models/gpt2.pt2"), platform_named("h200"), StepOptions());
   return trace;
 }
 
@@ -29,9 +29,9 @@ const ProfileReport& report() {
   static const ProfileReport report = [] {
     ProfileReport made;
     ExactAllocator allocator;
-    made.memory = profile_memory(gpt2(), DeviceType::cuda, allocator);
+    made.memory = profile_memory(gpt2(), kFirstGpu, allocator);
     made.counts = count(gpt2(), kRates);
-    made.nodes = profile_nodes(gpt2(), DeviceType::cuda, Granularity::module, kRates);
+    made.nodes = profile_nodes(gpt2(), kFirstGpu, Granularity::module, kRates);
     return made;
   }();
   return report;
@@ -40,7 +40,7 @@ const ProfileReport& report() {
 // Argument: the granularity.
 void per_node_pass(benchmark::State& state) {
   const auto granularity = static_cast<Granularity>(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(profile_nodes(gpt2(), DeviceType::cuda, granularity, kRates));
+  for (auto _ : state) benchmark::DoNotOptimize(profile_nodes(gpt2(), kFirstGpu, granularity, kRates));
 }
 BENCHMARK(per_node_pass)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
 
@@ -50,20 +50,19 @@ void json_report(benchmark::State& state) {
 BENCHMARK(json_report)->Unit(benchmark::kMillisecond);
 
 void html_report(benchmark::State& state) {
-  const auto alive = peak_moment(gpt2(), DeviceType::cuda, SIZE_MAX).largest;
+  const auto alive = peak_moment(gpt2(), kFirstGpu, SIZE_MAX).largest;
   for (auto _ : state)
-    benchmark::DoNotOptimize(html_page(report(), schedule(gpt2(), DeviceType::cuda, kRates), alive));
+    benchmark::DoNotOptimize(html_page(report(), schedule(gpt2(), kFirstGpu, kRates), alive));
 }
 BENCHMARK(html_report)->Unit(benchmark::kMillisecond);
 
 void chrome_trace_report(benchmark::State& state) {
-  for (auto _ : state)
-    benchmark::DoNotOptimize(chrome_trace(schedule(gpt2(), DeviceType::cuda, kRates), "gpt2"));
+  for (auto _ : state) benchmark::DoNotOptimize(chrome_trace(schedule(gpt2(), kFirstGpu, kRates), "gpt2"));
 }
 BENCHMARK(chrome_trace_report)->Unit(benchmark::kMillisecond);
 
 void snapshot_report(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(memory_snapshot(allocator_history(gpt2(), {})));
+  for (auto _ : state) benchmark::DoNotOptimize(memory_snapshot(allocator_history(gpt2(), kFirstGpu, {})));
 }
 BENCHMARK(snapshot_report)->Unit(benchmark::kMillisecond);
 
@@ -75,7 +74,7 @@ BENCHMARK(drawing)->Unit(benchmark::kMillisecond);
 void planner_records(benchmark::State& state) {
   PlanReport plan;
   for (auto _ : state) {
-    plan.input = plan_input(gpt2(), DeviceType::cuda, kRates);
+    plan.input = plan_input(gpt2(), kFirstGpu, kRates);
     for (const std::string& format : plan_formats()) benchmark::DoNotOptimize(plan_record(plan, format));
   }
 }

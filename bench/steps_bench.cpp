@@ -22,7 +22,7 @@ std::filesystem::path folder() {
 }
 
 void estimate(benchmark::State& state, const std::string& path, int steps) {
-  const DeviceProfile& device = *find_device("h200");
+  const Platform device = platform_named("h200");
   StepOptions options;
   options.steps = steps;
   int64_t peak = 0;
@@ -30,8 +30,8 @@ void estimate(benchmark::State& state, const std::string& path, int steps) {
   for (auto _ : state) {
     const Program program = read_pt2(path);
     const Trace trace = run_steps(program, device, options);
-    CachingAllocator allocator({.conf = {}, .device = {.capacity = uint64_t(device.memory.count)}});
-    peak = replay(trace, device.type, allocator).peak.allocated_bytes.peak;
+    CachingAllocator allocator({.conf = {}, .device = {.capacity = uint64_t(device.hardware.memory.count)}});
+    peak = replay(trace, device.device(), allocator).peak.allocated_bytes.peak;
     events = trace.events.size();
   }
   benchmark::DoNotOptimize(peak);

@@ -59,9 +59,9 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-DeviceProfile device_of(const RunCommandOptions& options) {
-  const DeviceProfile* known = find_device(options.device);
-  DeviceProfile device = known ? *known : read_device_file(options.device);
+Hardware device_of(const RunCommandOptions& options) {
+  const Hardware* known = find_hardware(options.device);
+  Hardware device = known ? *known : read_device_file(options.device).hardware;
   if (device.type != DeviceType::cuda) fail("--device {}: a program is run on a CUDA device", options.device);
   if (!options.memory.empty()) device.memory = parse_size(options.memory);
   return device;

@@ -18,6 +18,9 @@ struct Device {
   bool is_cpu() const { return type == DeviceType::cpu; }
 };
 
+inline constexpr Device kHost{DeviceType::cpu, 0};
+inline constexpr Device kFirstGpu{DeviceType::cuda, 0};
+
 inline std::string to_string(Device device) {
   return device.is_cpu() ? "cpu" : "cuda:" + std::to_string(int{device.index});
 }

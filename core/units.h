@@ -1,5 +1,6 @@
 #pragma once
-// Quantities that must not be mixed up: bytes are bytes, FLOPs count 2 per multiply-add, times are seconds.
+// Quantities that must not be mixed up: bytes are bytes, FLOPs count 2 per multiply-add. (Times are
+// `double`, in seconds.)
 // Sums that leave 64 bits are an error, never a wrapped number.
 
 #include <compare>
@@ -34,10 +35,5 @@ struct FlopsUnit {
 };
 using Bytes = Quantity<BytesUnit>;
 using Flops = Quantity<FlopsUnit>;
-
-struct Seconds {
-  double count = 0;
-  friend auto operator<=>(Seconds, Seconds) = default;
-};
 
 }  // namespace metaprof

@@ -34,13 +34,13 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
   run.workspaces = options.workspaces_given         ? options.run.workspaces
                    : measurement.planned_workspaces ? "auto"
                                                     : "none";
-  DeviceProfile device = device_of(run);
-  device.memory = measurement.head.device_memory;
+  Platform platform = device_of(run);
+  platform.hardware.memory = measurement.head.device_memory;
   WorkspaceSources workspaces;
-  const Trace trace = run_model(model.program, run, device, planners, workspaces);
-  CheckResult result = compare(measurement, replay_trace(trace, run, device, device.memory));
+  const Trace trace = run_model(model.program, run, platform, planners, workspaces);
+  CheckResult result = compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory));
   if (const auto log = measurement.log())
-    result.first_difference = first_difference(*log, trace, device.type);
+    result.first_difference = first_difference(*log, trace, platform.device());
   return result;
 }
 
@@ -50,11 +50,11 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
   const RunOptions& run = options.run;
   if (!parse_alloc_conf(run.alloc_conf).cuts_blocks_by_default_rules())
     snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
-  const DeviceProfile device = device_of(run);
+  const Platform platform = device_of(run);
   WorkspaceSources workspaces;
   const Trace trace =
-      run_model(with_inputs(read_model(options.model), run), run, device, planners, workspaces);
-  return compare(snapshot, replay_trace(trace, run, device, device.memory));
+      run_model(with_inputs(read_model(options.model), run), run, platform, planners, workspaces);
+  return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 
 BaselineResult check_baseline(const std::string& path, const CheckOptions& options,

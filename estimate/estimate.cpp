@@ -8,17 +8,17 @@
 namespace metaprof {
 namespace {
 
-AllocConf conf_of(const RunOptions& options, const DeviceProfile& device) {
-  if (device.type == DeviceType::cpu && !options.alloc_conf.empty())
-    fail("--alloc-conf has no effect on {}: the host's memory is not cached", device.name);
+AllocConf conf_of(const RunOptions& options, const Platform& platform) {
+  if (platform.hardware.is_cpu() && !options.alloc_conf.empty())
+    fail("--alloc-conf has no effect on {}: the host's memory is not cached", platform.hardware.name);
   return parse_alloc_conf(options.alloc_conf);
 }
 
 // The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
-std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const DeviceProfile& device,
+std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const Platform& platform,
                                                 Bytes memory) {
-  const AllocConf conf = conf_of(options, device);
-  if (device.type == DeviceType::cpu) return std::make_unique<ExactAllocator>();
+  const AllocConf conf = conf_of(options, platform);
+  if (platform.hardware.is_cpu()) return std::make_unique<ExactAllocator>();
   return std::make_unique<CachingAllocator>(
       CachingAllocatorOptions{.conf = conf, .device = {.capacity = static_cast<uint64_t>(memory.count)}});
 }
@@ -37,21 +37,22 @@ WorkspaceSources sources_of(const PlannedWorkspaces& planned, const CudnnState& 
           .failure = cudnn.failure};
 }
 
-void read_memory(const Trace& trace, const RunOptions& options, const DeviceProfile& device,
+void read_memory(const Trace& trace, const RunOptions& options, const Platform& platform,
                  ProfileReport& report) {
-  report.memory = profile_memory(trace, device.type, *make_allocator(options, device, device.memory));
+  report.memory =
+      profile_memory(trace, platform.device(), *make_allocator(options, platform, platform.hardware.memory));
   if (!report.memory.phases.out_of_memory) return;
-  const Phases phases = replay_trace(trace, options, device, unlimited_memory());
+  const Phases phases = replay_trace(trace, options, platform, unlimited_memory());
   if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
 }
 
 }  // namespace
 
-Rates rates_of(const DeviceProfile& profile) {
-  return {.bytes_per_second = profile.bandwidth,
-          .flops_f64 = profile.flops_per_second(DType::f64),
-          .flops_f32 = profile.flops_per_second(DType::f32),
-          .flops_f16 = profile.flops_per_second(DType::f16)};
+Rates rates_of(const Hardware& hardware) {
+  return {.bytes_per_second = hardware.bandwidth,
+          .flops_f64 = hardware.flops_f64,
+          .flops_f32 = hardware.flops_f32,
+          .flops_f16 = hardware.flops_f16};
 }
 
 Bytes unlimited_memory() { return {DeviceMemory::kMostMemory}; }
@@ -63,43 +64,42 @@ std::vector<std::pair<std::string, OptionValue>> option_values(const RunOptions&
   return values;
 }
 
-Trace run_model(const Program& program, const RunOptions& options, const DeviceProfile& device,
+Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
                 WorkspacePlanners& planners, WorkspaceSources& workspaces) {
-  const auto planned = planners.for_run(options.workspaces, device);
+  const auto planned = planners.for_run(options.workspaces, platform);
   StepOptions step = options.step;
   step.workspaces = planned.get();
-  Trace trace = run_steps(program, device, step);
+  Trace trace = run_steps(program, platform, step);
   if (planned) {
     const bool asked =
         planned->answers(WorkspaceSource::rule).count + planned->answers(WorkspaceSource::planned).count > 0;
-    workspaces = sources_of(*planned, asked ? planners.cudnn(device) : CudnnState());
+    workspaces = sources_of(*planned, asked ? planners.cudnn(platform) : CudnnState());
   }
   return trace;
 }
 
-Phases replay_trace(const Trace& trace, const RunOptions& options, const DeviceProfile& device,
-                    Bytes memory) {
-  return replay(trace, device.type, *make_allocator(options, device, memory));
+Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory) {
+  return replay(trace, platform.device(), *make_allocator(options, platform, memory));
 }
 
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners) {
-  Estimate result{.device = device_of(options), .options = options, .trace = {}, .report = {}};
-  const DeviceProfile& device = result.device;
+  Estimate result{.platform = device_of(options), .options = options, .trace = {}, .report = {}};
+  const Platform& platform = result.platform;
   ProfileReport& report = result.report;
   report.model = model.name;
-  report.device = device.name;
-  report.device_title = device.title;
-  report.device_memory = device.memory;
+  report.device = platform.hardware.name;
+  report.device_title = platform.hardware.title;
+  report.device_memory = platform.hardware.memory;
   if (model.is_trace()) {
     result.trace = *model.trace;
   } else {
     const Program program = with_inputs(model, options);
     report.module_types = program.module_types;
     report.options = option_values(options);
-    result.trace = run_model(program, options, device, planners, report.workspaces);
+    result.trace = run_model(program, options, platform, planners, report.workspaces);
   }
-  read_memory(result.trace, options, device, report);
-  report.counts = count(result.trace, rates_of(device));
+  read_memory(result.trace, options, platform, report);
+  report.counts = count(result.trace, rates_of(platform.hardware));
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table - report.workspaces.planned;
   return result;
 }

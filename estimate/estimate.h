@@ -15,7 +15,7 @@
 namespace metaprof {
 
 struct Estimate {
-  DeviceProfile device;
+  Platform platform;
   RunOptions options;
   Trace trace;           ///< everything that the run did
   ProfileReport report;  ///< and what it cost
@@ -26,17 +26,17 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
 Estimate estimate(const Model& model, const RunOptions& options);
 
 /// The steps alone: for who asks one thing of many runs. `workspaces` gets what libraries planned.
-Trace run_model(const Program& program, const RunOptions& options, const DeviceProfile& device,
+Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
                 WorkspacePlanners& planners, WorkspaceSources& workspaces);
 
 /// The allocator's statistics alone. `memory`: the device's, or another limit.
-Phases replay_trace(const Trace& trace, const RunOptions& options, const DeviceProfile& device, Bytes memory);
+Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory);
 
 /// No device has more memory than this.
 Bytes unlimited_memory();
 
 /// What the device can do at best.
-Rates rates_of(const DeviceProfile& profile);
+Rates rates_of(const Hardware& hardware);
 
 /// All options with the values that were used. Without the device, which reports name apart.
 std::vector<std::pair<std::string, OptionValue>> option_values(const RunOptions& options);

@@ -14,14 +14,15 @@ constexpr int kLargest = 1 << 20;
 class Search {
  public:
   Search(const Model& model, const RunOptions& run, const FitOptions& options, WorkspacePlanners& planners)
-      : model_(model), run_(run), options_(options), planners_(planners), device_(device_of(run)) {
-    row_.memory = {static_cast<int64_t>(static_cast<double>(device_.memory.count) * (1 - options.margin))};
+      : model_(model), run_(run), options_(options), planners_(planners), platform_(device_of(run)) {
+    row_.memory = {
+        static_cast<int64_t>(static_cast<double>(platform_.hardware.memory.count) * (1 - options.margin))};
   }
 
   FitRow find() {
     row_.options = shown_options(run_);
     if (!fits(1)) {
-      const Phases needed = replay_trace(trace_, run_, device_, unlimited_memory());
+      const Phases needed = replay_trace(trace_, run_, platform_, unlimited_memory());
       row_.allocated = {needed.peak.allocated_bytes.peak};
       row_.reserved = {needed.peak.reserved_bytes.peak};
       return row_;
@@ -42,8 +43,8 @@ class Search {
   bool fits(int size) {
     (options_.dimension == "batch" ? run_.batch : run_.sequence) = size;
     ++row_.runs;
-    trace_ = run_model(with_inputs(model_, run_), run_, device_, planners_, workspaces_);
-    const Phases phases = replay_trace(trace_, run_, device_, row_.memory);
+    trace_ = run_model(with_inputs(model_, run_), run_, platform_, planners_, workspaces_);
+    const Phases phases = replay_trace(trace_, run_, platform_, row_.memory);
     if (phases.out_of_memory || phases.peak.reserved_bytes.peak > row_.memory.count) return false;
     row_.allocated = {phases.peak.allocated_bytes.peak};
     row_.reserved = {phases.peak.reserved_bytes.peak};
@@ -54,7 +55,7 @@ class Search {
   RunOptions run_;
   const FitOptions& options_;
   WorkspacePlanners& planners_;
-  const DeviceProfile device_;
+  const Platform platform_;
   Trace trace_;
   WorkspaceSources workspaces_;
   FitRow row_;

@@ -47,11 +47,11 @@ Program read_program(const std::string& path) {
   return is_program_file(path) ? read_program_file(path) : read_pt2(path);
 }
 
-DeviceProfile load_device(const std::string& device) {
+Platform load_device(const std::string& device) {
   if (device.ends_with(".json")) return read_device_file(device);
-  if (const DeviceProfile* profile = find_device(device)) return *profile;
+  if (find_hardware(device)) return platform_named(device);
   std::string names;
-  for (const DeviceProfile& known : device_profiles()) names += known.name + ", ";
+  for (const Hardware& known : known_hardware()) names += known.name + ", ";
   fail("--device: there is no device '{}'; there are {}and files FILE.json", device, names);
 }
 
@@ -82,10 +82,10 @@ std::vector<std::string> warnings_of(const Model& model) {
   return warnings;
 }
 
-DeviceProfile device_of(const RunOptions& options) {
-  DeviceProfile device = load_device(options.device);
-  if (!options.memory.empty()) device.memory = parse_size(options.memory);
-  return device;
+Platform device_of(const RunOptions& options) {
+  Platform platform = load_device(options.device);
+  if (!options.memory.empty()) platform.hardware.memory = parse_size(options.memory);
+  return platform;
 }
 
 std::string read_text_file(const std::string& path) { return read_file(path, kMostTextBytes, "a text file"); }

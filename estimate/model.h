@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "meta/program/program.h"
 #include "meta/step/options.h"
 #include "meta/trace/trace.h"
@@ -32,7 +32,7 @@ Program with_inputs(const Model& model, const RunOptions& options);
 std::vector<std::string> warnings_of(const Model& model);
 
 /// The device that --device and --memory describe. Errors: no such device; --memory is no size.
-DeviceProfile device_of(const RunOptions& options);
+Platform device_of(const RunOptions& options);
 
 /// The whole of a text file. Errors: no such file, too large.
 std::string read_text_file(const std::string& path);

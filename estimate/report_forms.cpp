@@ -42,7 +42,8 @@ std::string option_of(const ReportForm& form) {
 
 const Schedule& Results::schedule() {
   if (!schedule_)
-    schedule_ = metaprof::schedule(estimate_.trace, estimate_.device.type, rates_of(estimate_.device));
+    schedule_ = metaprof::schedule(estimate_.trace, estimate_.platform.device(),
+                                   rates_of(estimate_.platform.hardware));
   return *schedule_;
 }
 
@@ -50,7 +51,7 @@ const std::vector<LargeStorage>& Results::at_peak() {
   if (!at_peak_) {
     const auto& failed = report().memory.phases.out_of_memory;
     at_peak_ =
-        peak_moment(estimate_.trace, estimate_.device.type, SIZE_MAX, failed ? failed->event : SIZE_MAX)
+        peak_moment(estimate_.trace, estimate_.platform.device(), SIZE_MAX, failed ? failed->event : SIZE_MAX)
             .largest;
   }
   return *at_peak_;
@@ -58,18 +59,20 @@ const std::vector<LargeStorage>& Results::at_peak() {
 
 const ProfileReport& Results::with_nodes(std::string_view granularity) {
   if (!report().nodes)
-    estimate_.report.nodes = profile_nodes(estimate_.trace, estimate_.device.type,
-                                           *granularity_named(granularity), rates_of(estimate_.device));
+    estimate_.report.nodes =
+        profile_nodes(estimate_.trace, estimate_.platform.device(), *granularity_named(granularity),
+                      rates_of(estimate_.platform.hardware));
   return report();
 }
 
 AllocatorHistory Results::history() const {
-  if (estimate_.device.type != DeviceType::cuda)
-    fail("--snapshot: {} has no caching allocator whose history could be shown", estimate_.device.name);
+  if (estimate_.platform.hardware.is_cpu())
+    fail("--snapshot: {} has no caching allocator whose history could be shown",
+         estimate_.platform.hardware.name);
   CachingAllocatorOptions options;
   options.conf = parse_alloc_conf(estimate_.options.alloc_conf);
-  options.device.capacity = static_cast<uint64_t>(estimate_.device.memory.count);
-  return allocator_history(estimate_.trace, options);
+  options.device.capacity = static_cast<uint64_t>(estimate_.platform.hardware.memory.count);
+  return allocator_history(estimate_.trace, estimate_.platform.device(), options);
 }
 
 void check_columns(const TextOptions& text, bool per_node) {

@@ -23,11 +23,11 @@ template <class Shared>
 class ToTable final : public WorkspacePlanner {
  public:
   explicit ToTable(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
-  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override {
-    return shared_->table.convolution(plan, device);
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform& platform) override {
+    return shared_->table.convolution(plan, platform);
   }
-  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override {
-    return shared_->table.attention(plan, device);
+  std::optional<int64_t> attention(const AttentionPlan& plan, const Platform& platform) override {
+    return shared_->table.attention(plan, platform);
   }
 
  private:
@@ -38,13 +38,13 @@ template <class Shared>
 class ToLibrary final : public WorkspacePlanner {
  public:
   explicit ToLibrary(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
-  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override {
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform& platform) override {
     const std::lock_guard lock(shared_->mutex);
-    return shared_->planner.convolution(plan, device);
+    return shared_->planner.convolution(plan, platform);
   }
-  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override {
+  std::optional<int64_t> attention(const AttentionPlan& plan, const Platform& platform) override {
     const std::lock_guard lock(shared_->mutex);
-    return shared_->planner.attention(plan, device);
+    return shared_->planner.attention(plan, platform);
   }
 
  private:
@@ -57,34 +57,34 @@ WorkspacePlanners::WorkspacePlanners() = default;
 WorkspacePlanners::~WorkspacePlanners() = default;
 
 std::shared_ptr<WorkspacePlanners::Table> WorkspacePlanners::table(const std::string& file,
-                                                                   const DeviceProfile& device) {
+                                                                   const Platform& platform) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Table>& table = tables_[file + "\n" + device.name];
-  if (!table) table = std::make_shared<Table>(WorkspaceTable(file, device.name));
+  std::shared_ptr<Table>& table = tables_[file + "\n" + platform.hardware.name];
+  if (!table) table = std::make_shared<Table>(WorkspaceTable(file, platform.hardware.name));
   return table;
 }
 
-std::shared_ptr<WorkspacePlanners::Library> WorkspacePlanners::library(const DeviceProfile& device) {
+std::shared_ptr<WorkspacePlanners::Library> WorkspacePlanners::library(const Platform& platform) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Library>& library = libraries_[cudnn_description(device)];
+  std::shared_ptr<Library>& library = libraries_[cudnn_description(platform)];
   if (!library) library = std::make_shared<Library>();
   return library;
 }
 
 std::unique_ptr<PlannedWorkspaces> WorkspacePlanners::for_run(const std::string& workspaces,
-                                                              const DeviceProfile& device) {
-  if (device.type == DeviceType::cpu) return nullptr;
+                                                              const Platform& platform) {
+  if (platform.hardware.is_cpu()) return nullptr;
   auto planned = std::make_unique<PlannedWorkspaces>();
   if (workspaces == "none") return planned;
   if (workspaces != "auto")
-    planned->add(WorkspaceSource::table, std::make_unique<ToTable<Table>>(table(workspaces, device)));
-  planned->add(WorkspaceSource::planned, std::make_unique<ToLibrary<Library>>(library(device)));
+    planned->add(WorkspaceSource::table, std::make_unique<ToTable<Table>>(table(workspaces, platform)));
+  planned->add(WorkspaceSource::planned, std::make_unique<ToLibrary<Library>>(library(platform)));
   planned->add(WorkspaceSource::rule, std::make_unique<WorkspaceRules>());
   return planned;
 }
 
-CudnnState WorkspacePlanners::cudnn(const DeviceProfile& device) {
-  const std::shared_ptr<Library> asked = library(device);
+CudnnState WorkspacePlanners::cudnn(const Platform& platform) {
+  const std::shared_ptr<Library> asked = library(platform);
   const std::lock_guard lock(asked->mutex);
   return {.version = asked->planner.version(), .failure = asked->planner.failure()};
 }

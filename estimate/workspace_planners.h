@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "meta/platform/planned_workspaces.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 
@@ -27,15 +27,15 @@ class WorkspacePlanners {
   /// For one run, as --workspaces says. "none": nobody is asked, and plans count as 0 bytes. A FILE: that
   /// table, then as "auto". "auto": cuDNN itself, then a rule. Null where the device has no such library.
   /// Errors: the table cannot be read, or has nothing for this device.
-  std::unique_ptr<PlannedWorkspaces> for_run(const std::string& workspaces, const DeviceProfile& device);
+  std::unique_ptr<PlannedWorkspaces> for_run(const std::string& workspaces, const Platform& platform);
 
-  CudnnState cudnn(const DeviceProfile& device);
+  CudnnState cudnn(const Platform& platform);
 
  private:
   struct Table;
   struct Library;
-  std::shared_ptr<Table> table(const std::string& file, const DeviceProfile& device);
-  std::shared_ptr<Library> library(const DeviceProfile& device);
+  std::shared_ptr<Table> table(const std::string& file, const Platform& platform);
+  std::shared_ptr<Library> library(const Platform& platform);
 
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<Table>> tables_;       // by file and device

@@ -82,7 +82,7 @@ std::map<std::string, std::string> environment_of(const RunOptions& options, con
   return environment;
 }
 
-std::string description_of(const DeviceProfile& device) {
+std::string description_of(const Hardware& device) {
   return fmt::format(
       "name={};title={};sm={};multiprocessors={};threads_per_multiprocessor={};shared_memory_per_block={};"
       "memory={}",

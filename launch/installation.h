@@ -18,6 +18,6 @@ std::map<std::string, std::string> environment_of(const RunOptions& options,
                                                   const std::filesystem::path& record);
 
 /// The device as the emulated libraries read it: "name=h200;title=…".
-std::string description_of(const DeviceProfile& device);
+std::string description_of(const Hardware& device);
 
 }  // namespace metaprof

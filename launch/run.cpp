@@ -80,7 +80,7 @@ RankRun rank_run(const RunOptions& options, const RecordedProcess& process, Reco
   if (recorded.trace) {
     CachingAllocator allocator({.conf = parse_alloc_conf(options.alloc_conf),
                                 .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)}});
-    run.memory = profile_memory(*recorded.trace, DeviceType::cuda, allocator);
+    run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);
     run.replay_equal = equal_peaks(run.memory.phases, phases_of(recorded));
   }
   run.memory.phases = phases_of(recorded);

@@ -8,14 +8,14 @@
 
 #include "launch/process.h"
 #include "launch/recording.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/hardware.h"
 #include "profiler/profile.h"
 
 namespace metaprof {
 
 struct RunOptions {
   std::vector<std::string> program;      ///< and its arguments
-  DeviceProfile device;                  ///< that is emulated
+  Hardware device;                       ///< that is emulated
   bool real = false;                     ///< on the machine's own GPU in place of an emulated one
   int gpus = 1;                          ///< of the emulated machine
   int world_size = 0, rank = 0;          ///< of a job of which one rank is run; 0: the program's own

@@ -11,7 +11,8 @@ namespace {
 
 class Recorder {
  public:
-  Recorder(const Trace& trace, CachingAllocatorOptions options) : trace_(trace), cursor_(trace) {
+  Recorder(const Trace& trace, Device device, CachingAllocatorOptions options)
+      : trace_(trace), device_(device), cursor_(trace) {
     options.record_segment_events = true;
     allocator_ = CachingAllocator(options);
   }
@@ -33,14 +34,9 @@ class Recorder {
 
  private:
   bool feed(const Event& event) {
-    const bool born = event.kind == Event::Kind::alloc || event.kind == Event::Kind::resize;
-    if (born) {
-      if (trace_.storages[event.id].device.type != DeviceType::cuda) return true;
-      const auto old = blocks_.extract(event.id);
-      const bool done = event.value == 0 || allocate(event);
-      if (old) release(old.mapped());
-      return done;
-    }
+    if (event.kind == Event::Kind::alloc)
+      return trace_.storages[event.id].device != device_ || trace_.bytes(event.id).count == 0 ||
+             allocate(event);
     const auto found = blocks_.find(event.id);
     if (found == blocks_.end()) return true;
     if (event.kind == Event::Kind::free) {
@@ -54,10 +50,11 @@ class Recorder {
 
   bool allocate(const Event& event) {
     const uint32_t site = site_now();
-    const auto block = allocator_.allocate(event.value, event.stream);
+    const int64_t bytes = trace_.bytes(event.id).count;
+    const auto block = allocator_.allocate(bytes, event.stream);
     add_segments(site);
     if (!block) {
-      add(HistoryEvent::Kind::out_of_memory, 0, static_cast<uint64_t>(event.value), event.stream, site);
+      add(HistoryEvent::Kind::out_of_memory, 0, static_cast<uint64_t>(bytes), event.stream, site);
       return false;
     }
     blocks_[event.id] = *block;
@@ -102,6 +99,7 @@ class Recorder {
   }
 
   const Trace& trace_;
+  const Device device_;
   Cursor cursor_;
   CachingAllocator allocator_;
   AllocatorHistory history_;
@@ -113,8 +111,8 @@ class Recorder {
 
 }  // namespace
 
-AllocatorHistory allocator_history(const Trace& trace, CachingAllocatorOptions options) {
-  return Recorder(trace, options).run();
+AllocatorHistory allocator_history(const Trace& trace, Device device, CachingAllocatorOptions options) {
+  return Recorder(trace, device, options).run();
 }
 
 }  // namespace metaprof

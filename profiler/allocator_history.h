@@ -48,7 +48,7 @@ struct AllocatorHistory {
   int64_t free_at_failure = 0;                             ///< what the device has left at the end
 };
 
-/// `options.record_segment_events` need not be set.
-AllocatorHistory allocator_history(const Trace& trace, CachingAllocatorOptions options);
+/// The storages of one device. `options.record_segment_events` need not be set.
+AllocatorHistory allocator_history(const Trace& trace, Device device, CachingAllocatorOptions options);
 
 }  // namespace metaprof

@@ -2,7 +2,7 @@
 
 namespace metaprof {
 
-LiveStorages::LiveStorages(const Trace& trace, DeviceType device)
+LiveStorages::LiveStorages(const Trace& trace, Device device)
     : trace_(trace), device_(device), states_(trace.storages.size()) {
   for (size_t i = 0; i < states_.size(); ++i) states_[i].category = trace.storages[i].category;
   for (const Event& event : trace.events)
@@ -30,8 +30,7 @@ bool LiveStorages::pass(const Event& event) {
   switch (event.kind) {
     case Event::Kind::alloc:
     case Event::Kind::free:
-    case Event::Kind::category:
-    case Event::Kind::resize: break;
+    case Event::Kind::category: break;
     default: return false;
   }
   if (!on_device(event.id)) return false;
@@ -40,12 +39,11 @@ bool LiveStorages::pass(const Event& event) {
   switch (event.kind) {
     case Event::Kind::alloc:
       state.alive = true;
-      state.bytes = {event.value};
+      state.bytes = trace_.bytes(event.id);
       state.category = static_cast<Category>(event.detail);
       break;
     case Event::Kind::free: state.alive = false; break;
-    case Event::Kind::category: state.category = static_cast<Category>(event.detail); break;
-    default: state.alive = event.value > 0; state.bytes = {event.value};
+    default: state.category = static_cast<Category>(event.detail);
   }
   if (state.alive) add(state, true);
   return true;

@@ -16,12 +16,12 @@ using BytesByCategory = std::array<Bytes, kCategories>;
 
 class LiveStorages {
  public:
-  LiveStorages(const Trace& trace, DeviceType device);
+  LiveStorages(const Trace& trace, Device device);
 
   /// Takes note of an event; true if it changed anything here.
   bool pass(const Event& event);
 
-  bool on_device(uint32_t storage) const { return trace_.storages[storage].device.type == device_; }
+  bool on_device(uint32_t storage) const { return trace_.storages[storage].device == device_; }
   bool alive(uint32_t storage) const { return states_[storage].alive; }
   Bytes bytes(uint32_t storage) const { return states_[storage].bytes; }
   Category category(uint32_t storage) const;
@@ -40,7 +40,7 @@ class LiveStorages {
   static Category shown_category(const State& state);
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   std::vector<State> states_;
   Bytes total_;
   BytesByCategory by_category_;

@@ -8,9 +8,9 @@
 namespace metaprof {
 namespace {
 
-bool counts(const Trace& trace, DeviceType device, const Event& event) {
+bool counts(const Trace& trace, Device device, const Event& event) {
   return (event.kind == Event::Kind::alloc || event.kind == Event::Kind::free) &&
-         trace.storages[event.id].device.type == device;
+         trace.storages[event.id].device == device;
 }
 
 // A module's forward that is going on.
@@ -23,7 +23,7 @@ struct OpenForward {
 
 class ForwardWalk {
  public:
-  ForwardWalk(const Trace& trace, DeviceType device) : trace_(trace), device_(device) {}
+  ForwardWalk(const Trace& trace, Device device) : trace_(trace), device_(device) {}
 
   MemoryByModule walk() {
     const std::span<const Event> events = first_part(trace_, Phase::forward);
@@ -114,7 +114,7 @@ class ForwardWalk {
   }
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   std::unordered_map<uint32_t, size_t> last_read_;  // storage → index of the last call that reads it
   std::vector<std::pair<bool, uint32_t>> frames_;   // is a node, index
   std::vector<OpenForward> open_;
@@ -125,7 +125,7 @@ class ForwardWalk {
 
 class BackwardWalk {
  public:
-  BackwardWalk(const Trace& trace, DeviceType device) : trace_(trace), device_(device) {}
+  BackwardWalk(const Trace& trace, Device device) : trace_(trace), device_(device) {}
 
   MemoryByModule walk() {
     Cursor cursor(trace_);
@@ -186,7 +186,7 @@ class BackwardWalk {
   }
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   std::unordered_map<std::string_view, Module> modules_;
   std::unordered_map<uint32_t, std::vector<Module*>> around_;  // by text of the path
   std::unordered_map<uint32_t, uint32_t> born_within_;         // storage → text of the module
@@ -194,11 +194,9 @@ class BackwardWalk {
 
 }  // namespace
 
-MemoryByModule forward_memory(const Trace& trace, DeviceType device) {
-  return ForwardWalk(trace, device).walk();
-}
+MemoryByModule forward_memory(const Trace& trace, Device device) { return ForwardWalk(trace, device).walk(); }
 
-MemoryByModule backward_memory(const Trace& trace, DeviceType device) {
+MemoryByModule backward_memory(const Trace& trace, Device device) {
   return BackwardWalk(trace, device).walk();
 }
 

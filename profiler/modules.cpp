@@ -78,7 +78,7 @@ void add_up_lists(std::vector<ModuleRow>& rows, const MemoryByModule& forward) {
 
 }  // namespace
 
-std::vector<ModuleRow> module_rows(const Trace& trace, DeviceType device, const Saved& saved) {
+std::vector<ModuleRow> module_rows(const Trace& trace, Device device, const Saved& saved) {
   Tree tree;
   tree.add("");
   for (const Event& event : trace.events)

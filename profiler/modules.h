@@ -40,6 +40,6 @@ struct ModuleRow {
 
 /// The tree of modules, each followed by those inside it in the order of their first forward; then those that
 /// have parameters and are never called.
-std::vector<ModuleRow> module_rows(const Trace& trace, DeviceType device, const Saved& saved);
+std::vector<ModuleRow> module_rows(const Trace& trace, Device device, const Saved& saved);
 
 }  // namespace metaprof

@@ -20,7 +20,7 @@ EventRange range_of(const Trace& trace, Phase phase) {
 
 class Builder {
  public:
-  Builder(const Trace& trace, DeviceType device, Granularity granularity)
+  Builder(const Trace& trace, Device device, Granularity granularity)
       : trace_(trace), device_(device), granularity_(granularity) {
     graph_.forward = range_of(trace, Phase::forward);
     graph_.backward = range_of(trace, Phase::backward);
@@ -57,8 +57,7 @@ class Builder {
     }
     for (uint32_t id = 1; id < trace_.storages.size(); ++id) {
       const StorageRecord& storage = trace_.storages[id];
-      if (storage.category != Category::input || storage.device.type != device_ || !read.contains(id))
-        continue;
+      if (storage.category != Category::input || storage.device != device_ || !read.contains(id)) continue;
       graph_.nodes.push_back({.kind = ModelNode::Kind::input, .storage = id});
     }
   }
@@ -205,7 +204,7 @@ class Builder {
   }
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   const Granularity granularity_;
   NodeGraph graph_;
   std::set<uint32_t> outer_;  // texts of paths of modules that call modules
@@ -236,7 +235,7 @@ std::optional<Granularity> granularity_named(std::string_view word) {
   return std::nullopt;
 }
 
-NodeGraph node_graph(const Trace& trace, DeviceType device, Granularity granularity) {
+NodeGraph node_graph(const Trace& trace, Device device, Granularity granularity) {
   return Builder(trace, device, granularity).build();
 }
 

@@ -56,7 +56,7 @@ struct NodeGraph {
 };
 
 /// Inputs are those on `device` that the forward reads.
-NodeGraph node_graph(const Trace& trace, DeviceType device, Granularity granularity);
+NodeGraph node_graph(const Trace& trace, Device device, Granularity granularity);
 
 /// "model.conv1", "model: aten::add.Tensor", "input x"; a repeated one ends with "#2".
 std::string node_name(const Trace& trace, const ModelNode& node);

@@ -26,7 +26,7 @@ struct Life {
 
 class Pass {
  public:
-  Pass(const Trace& trace, DeviceType device, const NodeGraph& graph, const std::vector<int32_t>& group_of,
+  Pass(const Trace& trace, Device device, const NodeGraph& graph, const std::vector<int32_t>& group_of,
        int32_t groups, const Rates& rates)
       : trace_(trace),
         device_(device),
@@ -62,7 +62,7 @@ class Pass {
   }
 
  private:
-  bool on_device(uint32_t storage) const { return trace_.storages[storage].device.type == device_; }
+  bool on_device(uint32_t storage) const { return trace_.storages[storage].device == device_; }
   Bytes bytes(uint32_t storage) const { return trace_.storages[storage].bytes; }
   int32_t group(size_t event) const {
     const int32_t node = graph_.owner[event];
@@ -364,7 +364,7 @@ class Pass {
   };
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   const NodeGraph& graph_;
   const std::vector<int32_t>& group_of_;
   const Rates& rates_;
@@ -385,13 +385,12 @@ bool NodeRow::is_alias() const {
   return std::all_of(fwd_out.begin(), fwd_out.end(), [](const NodeTensor& tensor) { return tensor.alias; });
 }
 
-NodeProfile profile_groups(const Trace& trace, DeviceType device, const NodeGraph& graph,
+NodeProfile profile_groups(const Trace& trace, Device device, const NodeGraph& graph,
                            const std::vector<int32_t>& group_of, int32_t groups, const Rates& rates) {
   return Pass(trace, device, graph, group_of, groups, rates).run();
 }
 
-NodeProfile profile_nodes(const Trace& trace, DeviceType device, Granularity granularity,
-                          const Rates& rates) {
+NodeProfile profile_nodes(const Trace& trace, Device device, Granularity granularity, const Rates& rates) {
   const NodeGraph graph = node_graph(trace, device, granularity);
   std::vector<int32_t> itself(graph.nodes.size());
   for (size_t i = 0; i < itself.size(); ++i) itself[i] = static_cast<int32_t>(i);

@@ -94,11 +94,11 @@ struct NodeProfile {
   std::vector<NodeVisit> visits;  ///< in order
 };
 
-NodeProfile profile_nodes(const Trace& trace, DeviceType device, Granularity granularity, const Rates& rates);
+NodeProfile profile_nodes(const Trace& trace, Device device, Granularity granularity, const Rates& rates);
 
 /// The same figures of groups of nodes: `group_of` has a group for each node of `graph`, or kNoNode. A
 /// group's ModelNode and name are those of its first node.
-NodeProfile profile_groups(const Trace& trace, DeviceType device, const NodeGraph& graph,
+NodeProfile profile_groups(const Trace& trace, Device device, const NodeGraph& graph,
                            const std::vector<int32_t>& group_of, int32_t groups, const Rates& rates);
 
 }  // namespace metaprof

@@ -19,7 +19,7 @@ AllocatorNumber AllocatorNumbers::*const kNumbers[] = {&AllocatorNumbers::alloca
 
 class Replay {
  public:
-  Replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator)
+  Replay(const Trace& trace, Device device, DeviceAllocator& allocator)
       : trace_(trace), device_(device), allocator_(allocator), cursor_(trace) {}
 
   Phases run() {
@@ -34,7 +34,7 @@ class Replay {
                                  .part = cursor_.part(),
                                  .op = std::string(cursor_.op()),
                                  .module = std::string(cursor_.module()),
-                                 .requested = {event.value}};
+                                 .requested = trace_.bytes(event.id)};
         unwind(i);
         break;
       }
@@ -72,7 +72,6 @@ class Replay {
   // False: out of memory.
   bool feed(const Event& event) {
     if (event.kind == Event::Kind::alloc) return !on_device(event.id) || allocate(event);
-    if (event.kind == Event::Kind::resize) return !on_device(event.id) || resize(event);
     const auto found = blocks_.find(event.id);
     if (found == blocks_.end()) return true;
     if (event.kind == Event::Kind::free) {
@@ -114,25 +113,18 @@ class Replay {
     }
   }
 
-  bool on_device(uint32_t storage) const { return trace_.storages[storage].device.type == device_; }
+  bool on_device(uint32_t storage) const { return trace_.storages[storage].device == device_; }
 
   bool allocate(const Event& event) {
-    if (event.value == 0) return true;
-    const auto block = allocator_.allocate(event.value, event.stream);
+    const Bytes bytes = trace_.bytes(event.id);
+    if (bytes.count == 0) return true;
+    const auto block = allocator_.allocate(bytes.count, event.stream);
     if (block) blocks_[event.id] = *block;
     return block.has_value();
   }
 
-  // The framework allocates the new memory, copies, and lets the old go.
-  bool resize(const Event& event) {
-    const auto old = blocks_.extract(event.id);
-    if (!allocate(event)) return false;
-    if (old) allocator_.free(old.mapped());
-    return true;
-  }
-
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   DeviceAllocator& allocator_;
   Cursor cursor_;
   size_t part_begin_ = 0;                             // index of the event that began the part
@@ -149,7 +141,7 @@ bool fits(const Phases& phases, Bytes device_memory) {
   return !phases.out_of_memory && phases.peak.reserved_bytes.peak <= device_memory.count;
 }
 
-Phases replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator) {
+Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator) {
   return Replay(trace, device, allocator).run();
 }
 

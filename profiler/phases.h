@@ -31,7 +31,7 @@ struct Phases {
 };
 
 /// Feeds the storages of one device to an allocator.
-Phases replay(const Trace& trace, DeviceType device, DeviceAllocator& allocator);
+Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator);
 
 /// Whether a device with this memory can run it. Without a limit of its own an allocator never fails, so its
 /// largest reservation decides.

@@ -40,7 +40,7 @@ std::map<uint32_t, Span> spans_of(const Trace& trace, const NodeGraph& graph) {
 
 class ChainBuilder {
  public:
-  ChainBuilder(const Trace& trace, DeviceType device, const Rates& rates, const NodeGraph& graph)
+  ChainBuilder(const Trace& trace, Device device, const Rates& rates, const NodeGraph& graph)
       : trace_(trace), device_(device), rates_(rates), graph_(graph) {}
 
   Chain build() {
@@ -110,7 +110,7 @@ class ChainBuilder {
   }
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   const Rates& rates_;
   const NodeGraph& graph_;
   Chain chain_;
@@ -131,7 +131,7 @@ std::string_view first_segments(std::string_view path, int depth) {
 
 class ModulePlanner {
  public:
-  ModulePlanner(const Trace& trace, DeviceType device, const Rates& rates, const NodeGraph& graph,
+  ModulePlanner(const Trace& trace, Device device, const Rates& rates, const NodeGraph& graph,
                 const NodeProfile& nodes)
       : trace_(trace), device_(device), rates_(rates), graph_(graph), nodes_(nodes) {}
 
@@ -227,7 +227,7 @@ class ModulePlanner {
 
   void count_parameters() {
     for (const ParameterRecord& parameter : trace_.parameters) {
-      if (parameter.buffer || trace_.storages[parameter.storage].device.type != device_) continue;
+      if (parameter.buffer || trace_.storages[parameter.storage].device != device_) continue;
       std::set<std::string, std::less<>> around;
       for (const std::string& name : parameter.names)
         for (const std::string_view path : enclosing_modules(parent_path(name))) around.emplace(path);
@@ -271,7 +271,7 @@ class ModulePlanner {
   }
 
   const Trace& trace_;
-  const DeviceType device_;
+  const Device device_;
   const Rates& rates_;
   const NodeGraph& graph_;
   const NodeProfile& nodes_;
@@ -280,27 +280,25 @@ class ModulePlanner {
   int deepest_ = 0;
 };
 
-std::vector<StorageLife> lives_of(const Trace& trace, DeviceType device, const NodeGraph& graph) {
+std::vector<StorageLife> lives_of(const Trace& trace, Device device, const NodeGraph& graph) {
   std::vector<StorageLife> lives;
   std::unordered_map<uint32_t, size_t> alive;
   for (size_t i = 0; i < trace.events.size(); ++i) {
     const Event& event = trace.events[i];
-    const bool birth = event.kind == Event::Kind::alloc || event.kind == Event::Kind::resize;
+    const bool birth = event.kind == Event::Kind::alloc;
     if (event.kind == Event::Kind::category && alive.contains(event.id))
       lives[alive[event.id]].category = static_cast<Category>(event.detail);
-    if ((!birth && event.kind != Event::Kind::free) || trace.storages[event.id].device.type != device)
-      continue;
+    if ((!birth && event.kind != Event::Kind::free) || trace.storages[event.id].device != device) continue;
     if (const auto found = alive.find(event.id); found != alive.end()) {
       lives[found->second].end = i;
       alive.erase(found);
     }
-    if (!birth || event.value == 0) continue;
+    if (!birth || trace.bytes(event.id).count == 0) continue;
     alive[event.id] = lives.size();
     StorageLife& life = lives.emplace_back();
     life.storage = event.id;
-    life.bytes = {event.value};
-    life.category = event.kind == Event::Kind::alloc ? static_cast<Category>(event.detail)
-                                                     : trace.storages[event.id].category;
+    life.bytes = trace.bytes(event.id);
+    life.category = static_cast<Category>(event.detail);
     life.begin = i;
     life.end = trace.events.size();
     life.born_in = graph.owner[i];
@@ -310,7 +308,7 @@ std::vector<StorageLife> lives_of(const Trace& trace, DeviceType device, const N
 
 }  // namespace
 
-PlanInput plan_input(const Trace& trace, DeviceType device, const Rates& rates) {
+PlanInput plan_input(const Trace& trace, Device device, const Rates& rates) {
   PlanInput plan;
   plan.nodes = profile_nodes(trace, device, Granularity::function, rates);
   const NodeGraph functions = node_graph(trace, device, Granularity::function);

@@ -66,6 +66,6 @@ struct PlanInput {
   Bytes parameters, trainable;
 };
 
-PlanInput plan_input(const Trace& trace, DeviceType device, const Rates& rates);
+PlanInput plan_input(const Trace& trace, Device device, const Rates& rates);
 
 }  // namespace metaprof

@@ -2,8 +2,7 @@
 
 namespace metaprof {
 
-MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAllocator& allocator,
-                             size_t largest) {
+MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator& allocator, size_t largest) {
   MemoryProfile profile;
   profile.parameters = parameters_of(trace);
   profile.saved = saved_by_first_forward(trace, device);
@@ -13,7 +12,7 @@ MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAlloca
   profile.modules = module_rows(trace, device, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
   for (const StorageRecord& storage : trace.storages)
-    if (storage.category == Category::workspace && storage.device.type == device)
+    if (storage.category == Category::workspace && storage.device == device)
       profile.workspaces += storage.bytes.count;
   return profile;
 }

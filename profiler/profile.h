@@ -21,7 +21,7 @@ struct MemoryProfile {
 };
 
 /// `allocator` must be fresh. `largest`: how many of the storages alive at the peak to list.
-MemoryProfile profile_memory(const Trace& trace, DeviceType device, DeviceAllocator& allocator,
+MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator& allocator,
                              size_t largest = 10);
 
 }  // namespace metaprof

@@ -29,7 +29,7 @@ std::unordered_map<uint32_t, std::vector<uint32_t>> held_after_first_forward(con
 
 }  // namespace
 
-std::vector<SavedStorage> held_by_first_forward(const Trace& trace, DeviceType device) {
+std::vector<SavedStorage> held_by_first_forward(const Trace& trace, Device device) {
   std::vector<SavedStorage> all;
   if (trace.losses.empty() || trace.losses[0] == 0) return all;
   const auto held = held_after_first_forward(trace);
@@ -46,7 +46,7 @@ std::vector<SavedStorage> held_by_first_forward(const Trace& trace, DeviceType d
     if (const auto kept = held.find(number - 1); kept != held.end()) {
       for (const uint32_t storage : kept->second) {
         const StorageRecord& record = trace.storages[storage];
-        if (record.device.type == device && record.bytes.count > 0 && !state.contains(storage))
+        if (record.device == device && record.bytes.count > 0 && !state.contains(storage))
           all.push_back({storage, number - 1, record.bytes});
       }
     }
@@ -55,7 +55,7 @@ std::vector<SavedStorage> held_by_first_forward(const Trace& trace, DeviceType d
   return all;
 }
 
-Saved saved_by_first_forward(const Trace& trace, DeviceType device) {
+Saved saved_by_first_forward(const Trace& trace, Device device) {
   Saved saved;
   std::unordered_set<uint32_t> seen;
   std::map<std::string, SavedByNode> by_node;

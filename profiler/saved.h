@@ -33,9 +33,9 @@ struct Saved {
 };
 
 /// Every storage of every node that the walk meets, so that one which several nodes keep comes several times.
-std::vector<SavedStorage> held_by_first_forward(const Trace& trace, DeviceType device);
+std::vector<SavedStorage> held_by_first_forward(const Trace& trace, Device device);
 
 /// Nothing if the first forward has no loss with a node (no-grad, inference).
-Saved saved_by_first_forward(const Trace& trace, DeviceType device);
+Saved saved_by_first_forward(const Trace& trace, Device device);
 
 }  // namespace metaprof

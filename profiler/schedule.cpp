@@ -10,7 +10,7 @@ namespace {
 
 class Clock {
  public:
-  Clock(const Trace& trace, DeviceType device, const Rates& rates)
+  Clock(const Trace& trace, Device device, const Rates& rates)
       : trace_(trace), costs_(call_costs(trace, rates)), live_(trace, device), cursor_(trace) {
     schedule_.names.emplace_back();
     index_.emplace("", 0);
@@ -108,7 +108,7 @@ class Clock {
 
 }  // namespace
 
-Schedule schedule(const Trace& trace, DeviceType device, const Rates& rates) {
+Schedule schedule(const Trace& trace, Device device, const Rates& rates) {
   return Clock(trace, device, rates).run();
 }
 

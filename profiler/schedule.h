@@ -47,6 +47,6 @@ struct Schedule {
   int64_t end = 0;  ///< nanoseconds
 };
 
-Schedule schedule(const Trace& trace, DeviceType device, const Rates& rates);
+Schedule schedule(const Trace& trace, Device device, const Rates& rates);
 
 }  // namespace metaprof

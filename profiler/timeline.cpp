@@ -50,7 +50,7 @@ std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& 
 
 }  // namespace
 
-std::vector<Sample> timeline(const Trace& trace, DeviceType device) {
+std::vector<Sample> timeline(const Trace& trace, Device device) {
   LiveStorages live(trace, device);
   std::vector<Sample> samples;
   for (uint32_t i = 0; i < trace.events.size(); ++i)
@@ -58,7 +58,7 @@ std::vector<Sample> timeline(const Trace& trace, DeviceType device) {
   return samples;
 }
 
-PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages, size_t end) {
+PeakMoment peak_moment(const Trace& trace, Device device, size_t most_storages, size_t end) {
   PeakMoment peak;
   LiveStorages first(trace, device);
   for (uint32_t i = 0; i < std::min(end, trace.events.size()); ++i) {

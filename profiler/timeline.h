@@ -16,7 +16,7 @@ struct Sample {
   uint32_t event = 0;
   BytesByCategory by_category;
 };
-std::vector<Sample> timeline(const Trace& trace, DeviceType device);
+std::vector<Sample> timeline(const Trace& trace, Device device);
 
 struct LargeStorage {
   uint32_t storage = 0;  ///< its number in the trace
@@ -38,6 +38,6 @@ struct PeakMoment {
   std::vector<LargeStorage> largest;  ///< alive then, the largest first
 };
 /// Events from `end` on do not count: there memory ran out.
-PeakMoment peak_moment(const Trace& trace, DeviceType device, size_t most_storages, size_t end = SIZE_MAX);
+PeakMoment peak_moment(const Trace& trace, Device device, size_t most_storages, size_t end = SIZE_MAX);
 
 }  // namespace metaprof

@@ -41,7 +41,7 @@ void CaseTensors::note_span(const RecordedTensor& recorded) {
 }
 
 Ref<Storage> CaseTensors::storage_for(const RecordedTensor& recorded) {
-  const Device device = recorded.on_host ? Device{} : session_.profile.device();
+  const Device device = recorded.on_host ? kHost : session_.device;
   if (recorded.storage == 0) return session_.allocate(device, 0);
   Ref<Storage>& storage = made_[recorded.storage];
   if (!storage) {
@@ -54,7 +54,7 @@ Ref<Storage> CaseTensors::storage_for(const RecordedTensor& recorded) {
 }
 
 Tensor CaseTensors::make(const RecordedTensor& recorded) {
-  const Device device = recorded.on_host ? Device{} : session_.profile.device();
+  const Device device = recorded.on_host ? kHost : session_.device;
   Tensor tensor(new TensorImpl(recorded.sizes, recorded.strides, recorded.dtype, device));
   tensor->offset = recorded.offset;
   tensor->requires_grad = recorded.requires_grad;
@@ -265,7 +265,7 @@ Value CaseTensors::convert(const Argument& argument, const RecordedValue& value)
     case Kind::complex: return Value::complex(value.real, value.imaginary);
     case Kind::text: return Value(value.text);
     case Kind::list: return convert_list(argument, value);
-    case Kind::device: return Value(value.text == "cpu" ? Device{} : session_.profile.device());
+    case Kind::device: return Value(value.text == "cpu" ? kHost : session_.device);
     case Kind::generator: return Value::generator();
     case Kind::other: break;
   }

@@ -7,7 +7,7 @@ namespace metaprof {
 namespace {
 
 Tensor make_tensor(Session& session, const RecordedTensor& recorded, bool gradients) {
-  const Device device = recorded.on_host ? Device{DeviceType::cpu, 0} : session.profile.device();
+  const Device device = recorded.on_host ? kHost : session.device;
   Tensor tensor = session.empty_strided(recorded.sizes, recorded.strides, recorded.dtype, device);
   tensor->requires_grad = gradients && is_differentiable(recorded.dtype);
   return tensor;
@@ -23,8 +23,7 @@ Value convert(Session& session, const RecordedValue& value, bool gradients) {
     case RecordedValue::Kind::complex: return Value::complex(value.real, value.imaginary);
     case RecordedValue::Kind::text: return Value(value.text);
     case RecordedValue::Kind::generator: return Value::generator();
-    case RecordedValue::Kind::device:
-      return Value(value.text.starts_with("cpu") ? Device{DeviceType::cpu, 0} : session.profile.device());
+    case RecordedValue::Kind::device: return Value(value.text.starts_with("cpu") ? kHost : session.device);
     case RecordedValue::Kind::list:
     case RecordedValue::Kind::other: break;
   }

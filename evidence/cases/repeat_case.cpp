@@ -96,7 +96,7 @@ class Repetition {
         result_(result),
         steps_(recorded_steps(recorded.forward)),
         readable_(recorded.forward.size()),
-        session_(make_session(*find_device(recorded.device))),
+        session_(make_session(platform_named(recorded.device))),
         tensors_(recorded, *session_, choice) {
     allow_attention();
     if (recorded.reads_device_memory) readable_ = first_reading_line(recorded.forward);
@@ -137,7 +137,7 @@ class Repetition {
 
   // The recorder made the libraries take their workspaces, on the calling and on the engine's thread.
   void warm_up() {
-    if (session_->profile.type != DeviceType::cuda) return;
+    if (!session_->device.is_cuda()) return;
     const Tensor x = session_->empty(Sizes{16, 16}, DType::f32),
                  bias = session_->empty(Sizes{16}, DType::f32);
     for (bool backward_thread : {false, true}) {
@@ -194,7 +194,7 @@ class Repetition {
   }
 
   void compare_forward(StorageMap& events) {
-    if (!result_.forward_error.empty() || session_->profile.type != DeviceType::cuda) return;
+    if (!result_.forward_error.empty() || !session_->device.is_cuda()) return;
     const std::span<const LogLine> lines = std::span(case_.forward).first(readable_);
     compare_memory(What::forward_events, lines, forward_from_, session_->trace.events.size(), events,
                    reads_in_forward());
@@ -203,7 +203,7 @@ class Repetition {
   void compare_memory(What what, std::span<const LogLine> lines, size_t from, size_t to, StorageMap& known,
                       bool prefix) {
     const auto expected = recorded_events(lines);
-    const auto got = traced_events(session_->trace, from, to, DeviceType::cuda, tensors_.hidden());
+    const auto got = traced_events(session_->trace, from, to, session_->device, tensors_.hidden());
     if (auto difference = compare_events(expected, got, known, prefix))
       differ(what, show_recorded(expected, difference->recorded, lines),
              show_traced(got, difference->ours, session_->trace, from, known),
@@ -247,7 +247,7 @@ class Repetition {
       if (!prefix) result_.backward_error = error.what();
       return;
     }
-    if (session_->profile.type == DeviceType::cuda)
+    if (session_->device.is_cuda())
       compare_memory(What::backward_events, std::span(case_.backward).first(readable), from,
                      session_->trace.events.size(), events, prefix);
     if (!prefix) compare_gradients(events);
@@ -307,7 +307,7 @@ CaseResult repeat_case(const RecordedCase& recorded) {
   result.name = recorded.name;
   result.device = recorded.device;
   result.op = operator_part(recorded.name);
-  if (!find_device(recorded.device))
+  if (!find_hardware(recorded.device))
     fail("{}:{}: there is no device profile '{}'", recorded.file, recorded.line, recorded.device);
   for (const NamedTensor& gradient : recorded.gradients)
     if (std::ranges::none_of(recorded.inputs, [&](const NamedTensor& i) { return i.name == gradient.name; }))

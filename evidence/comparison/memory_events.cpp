@@ -34,7 +34,7 @@ std::unordered_set<uint32_t> set_of(std::span<const MemoryEvent> returns, Number
 
 }  // namespace
 
-std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t to, DeviceType device,
+std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t to, Device device,
                                        const std::unordered_set<uint32_t>& hidden) {
   std::vector<MemoryEvent> events;
   for (size_t i = from; i < to; ++i) {
@@ -43,7 +43,7 @@ std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t t
       events.push_back({.kind = Kind::phase, .source = i});
     if (event.kind != Event::Kind::alloc && event.kind != Event::Kind::free) continue;
     const StorageRecord& storage = trace.storages[event.id];
-    if (storage.device.type != device || storage.bytes.count == 0) continue;
+    if (storage.device != device || storage.bytes.count == 0) continue;
     const bool born = event.kind == Event::Kind::alloc;
     if (born && hidden.contains(event.id)) continue;
     events.push_back({born ? Kind::request : Kind::give_back, event.id, storage.bytes.count, i});

@@ -23,7 +23,7 @@ struct MemoryEvent {
 
 /// Events [from, to) of the trace that concern memory of this device, and the beginnings of phases; births of
 /// `hidden` storages are left out, and storages without bytes.
-std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t to, DeviceType device,
+std::vector<MemoryEvent> traced_events(const Trace& trace, size_t from, size_t to, Device device,
                                        const std::unordered_set<uint32_t>& hidden = {});
 
 /// Sum of all requests.

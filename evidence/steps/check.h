@@ -19,6 +19,6 @@ CheckResult compare(const Measurement& measurement, const Phases& phases);
 
 /// Errors: as read_recording.
 std::optional<EventMismatch> first_difference(const std::filesystem::path& log, const Trace& trace,
-                                              DeviceType device);
+                                              Device device);
 
 }  // namespace metaprof

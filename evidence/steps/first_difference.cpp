@@ -37,7 +37,7 @@ std::string show(const MemoryEvent& event, const AtWork& at_work) {
 }  // namespace
 
 std::optional<EventMismatch> first_difference(const std::filesystem::path& log, const Trace& trace,
-                                              DeviceType device) {
+                                              Device device) {
   const Recording recording = read_recording(log);
   const std::vector<MemoryEvent> recorded = recorded_events(recording),
                                  ours = traced_events(trace, 0, trace.events.size(), device);

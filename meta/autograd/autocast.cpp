@@ -8,7 +8,7 @@ namespace {
 AutocastState& state_of(Session& session) { return *static_cast<AutocastState*>(session.autocast.get()); }
 
 bool is_eligible(const Tensor& tensor, const Session& session) {
-  return tensor.defined() && tensor.device().type == session.profile.type && is_floating(tensor.dtype()) &&
+  return tensor.defined() && tensor.device().type == session.device.type && is_floating(tensor.dtype()) &&
          tensor.dtype() != DType::f64;
 }
 

@@ -403,7 +403,7 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
 
   Scoped<bool> grad_mode(session.modes.grad, options.create_graph);
   Scoped<Category> born_as(session.category, Category::temporary);
-  Scoped<bool> thread(session.backward_thread, session.profile.type == DeviceType::cuda);
+  Scoped<bool> thread(session.backward_thread, session.device.is_cuda());
   Scoped<GraphTask*> running(state.task, &task);
   Scoped<uint32_t> number(state.running, task.serial);
   Scoped<uint32_t> deeper(state.reentrant_depth, state.reentrant_depth + 1);

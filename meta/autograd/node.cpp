@@ -11,7 +11,7 @@ Node::Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64
       record(static_cast<uint32_t>(session.trace.nodes.size())),
       maker(maker),
       stream(session.stream),
-      device(session.profile.device()),
+      device(session.device),
       session(session) {
   NodeRecord& written = session.trace.nodes.emplace_back();
   written.name = name;

@@ -27,8 +27,6 @@ SavedTensorHooksDisabled::~SavedTensorHooksDisabled() {
 
 namespace {
 
-constexpr Device kHost{DeviceType::cpu, 0};
-
 // A tensor in host memory that remembers where it was.
 struct OnHost final : Counted {
   OnHost(Tensor copy, Device from) : copy(std::move(copy)), from(from) {}

@@ -20,7 +20,7 @@ DType Call::dtype(Name name, DType otherwise) const {
 }
 
 Device Call::device() const {
-  Device found = session.profile.device();
+  Device found = session.device;
   bool any = false;
   auto look = [&](const Tensor& tensor) {
     if (!tensor.defined()) return false;

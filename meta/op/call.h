@@ -39,7 +39,8 @@ struct Call {
   /// The device of the first tensor argument; of the session if there is none.
   Device device() const;
   bool on_cuda() const { return device().is_cuda(); }
-  const DeviceProfile& profile() const { return session.profile; }
+  const Platform& platform() const { return session.platform; }
+  const Hardware& hardware() const { return session.platform.hardware; }
 
   // --- For `meta`: results, in order. Their memory comes later, from the kernel.
   Tensor& output(SizesView sizes, SizesView strides, DType dtype) {

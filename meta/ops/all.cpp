@@ -46,8 +46,8 @@ const Registry& standard_registry() {
   return registry;
 }
 
-std::unique_ptr<Session> make_session(const DeviceProfile& profile) {
-  auto session = std::make_unique<Session>(profile, standard_registry());
+std::unique_ptr<Session> make_session(const Platform& platform) {
+  auto session = std::make_unique<Session>(platform, standard_registry());
   install_autograd(*session);
   return session;
 }

@@ -10,6 +10,6 @@ namespace metaprof {
 const Registry& standard_registry();
 
 /// A session that knows all operators and has its layers.
-std::unique_ptr<Session> make_session(const DeviceProfile& profile);
+std::unique_ptr<Session> make_session(const Platform& platform);
 
 }  // namespace metaprof

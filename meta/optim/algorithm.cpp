@@ -42,7 +42,7 @@ void Algorithm::fused_step(std::vector<Group>&) { fail("this optimizer has no fu
 Tensor Algorithm::counter(bool on_device) {
   Scoped<Category> born_as(session.category, Category::optimizer_state);
   if (on_device) return session.empty({}, DType::f32);
-  return session.empty({}, DType::f32, Device{DeviceType::cpu, 0});
+  return session.empty({}, DType::f32, kHost);
 }
 
 Tensor Algorithm::kept_zeros(const Tensor& like) {
@@ -52,7 +52,7 @@ Tensor Algorithm::kept_zeros(const Tensor& like) {
 
 void Algorithm::count(const Group& group) {
   if (group.steps[0].is_cuda()) return in_place<"_foreach_add_.Scalar">(session, group.steps, 1);
-  const Tensor one = session.empty({}, DType::f32, Device{DeviceType::cpu, 0});
+  const Tensor one = session.empty({}, DType::f32, kHost);
   in_place<"_foreach_add_.Tensor">(session, group.steps, one, 1.0);
 }
 

@@ -7,12 +7,12 @@ namespace metaprof {
 namespace {
 
 Tensor full_scalar(Session& session, double value, DType dtype) {
-  return call<"full">(session, Sizes{}, value, dtype, Value(), session.profile.device());
+  return call<"full">(session, Sizes{}, value, dtype, Value(), session.device);
 }
 
 // Tensor.to(device, copy=True) on the same device.
 Tensor copy_of(Session& session, const Tensor& tensor) {
-  return call<"_to_copy">(session, tensor, Value(), Value(), session.profile.device());
+  return call<"_to_copy">(session, tensor, Value(), Value(), session.device);
 }
 
 }  // namespace

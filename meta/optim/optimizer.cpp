@@ -72,7 +72,7 @@ const Known& find(std::string_view name) {
 constexpr std::string_view kImplementations[] = {"default", "foreach", "for-loop", "fused"};
 
 Implementation choose(const Known& known, OptimizerImpl wanted, const Session& session) {
-  const bool cuda = session.profile.type == DeviceType::cuda;
+  const bool cuda = session.device.is_cuda();
   switch (wanted) {
     case OptimizerImpl::standard:
       return cuda && !known.loops_by_default ? Implementation::foreach : Implementation::for_loop;
@@ -85,7 +85,7 @@ Implementation choose(const Known& known, OptimizerImpl wanted, const Session& s
       break;
   }
   fail("optimizer '{}' has no implementation '{}' on {}", known.name, to_string(wanted),
-       session.profile.name);
+       session.platform.hardware.name);
 }
 
 }  // namespace

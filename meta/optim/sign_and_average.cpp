@@ -110,8 +110,8 @@ class Asgd final : public Algorithm {
 
   // torch.as_tensor(number, device=…): made on the host, copied.
   Tensor on_device(double) {
-    const Tensor host = session.empty({}, DType::f32, Device{DeviceType::cpu, 0});
-    return call<"_to_copy">(session, host, DType::f32, Value(), session.profile.device());
+    const Tensor host = session.empty({}, DType::f32, kHost);
+    return call<"_to_copy">(session, host, DType::f32, Value(), session.device);
   }
 
   void foreach_step(std::vector<Group>& groups) override {
@@ -160,8 +160,7 @@ class Asgd final : public Algorithm {
       } else {
         call<"copy_">(session, average, parameter);
       }
-      for (size_t k : {1, 2})
-        call<"copy_">(session, state.tensors[k], session.empty({}, DType::f32, Device{DeviceType::cpu, 0}));
+      for (size_t k : {1, 2}) call<"copy_">(session, state.tensors[k], session.empty({}, DType::f32, kHost));
     }
   }
 };

@@ -10,7 +10,7 @@ int64_t product(std::span<const int64_t> sizes) {
 }
 
 // Channels vary fastest: N(D)HWC. Sizes of 1 have any stride.
-bool is_channels_last(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+bool channels_are_adjacent(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   return sizes[1] == 1 || strides[1] == 1;
 }
 
@@ -35,20 +35,21 @@ std::optional<int64_t> PlannedWorkspaces::first_answer(const Ask& ask) {
   return std::nullopt;
 }
 
-int64_t PlannedWorkspaces::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
-  return first_answer([&](WorkspacePlanner& planner) { return planner.convolution(plan, device); })
+int64_t PlannedWorkspaces::convolution(const ConvolutionPlan& plan, const Platform& platform) {
+  return first_answer([&](WorkspacePlanner& planner) { return planner.convolution(plan, platform); })
       .value_or(0);
 }
 
-int64_t PlannedWorkspaces::attention(const AttentionPlan& plan, const DeviceProfile& device) {
-  return first_answer([&](WorkspacePlanner& planner) { return planner.attention(plan, device); })
+int64_t PlannedWorkspaces::attention(const AttentionPlan& plan, const Platform& platform) {
+  return first_answer([&](WorkspacePlanner& planner) { return planner.attention(plan, platform); })
       .value_or(attention_frontend_bytes(plan));
 }
 
-std::optional<int64_t> WorkspaceRules::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
+std::optional<int64_t> WorkspaceRules::convolution(const ConvolutionPlan& plan, const Platform& platform) {
   // Without tensor cores of its type, and with one channel per group, nothing is copied.
-  if (plan.dtype == DType::f64 || (plan.dtype == DType::f32 && device.sm < 80) || plan.w[1] == 1) return 0;
-  if (is_channels_last(plan.x, plan.x_strides)) return 0;
+  if (plan.dtype == DType::f64 || (plan.dtype == DType::f32 && platform.hardware.sm < 80) || plan.w[1] == 1)
+    return 0;
+  if (channels_are_adjacent(plan.x, plan.x_strides)) return 0;
   int64_t y = plan.x[0] * plan.w[0];
   for (size_t d = 2; d < plan.x.size(); ++d)
     y *= (plan.x[d] + 2 * plan.padding[d - 2] - plan.dilation[d - 2] * (plan.w[d] - 1) - 1) /
@@ -57,10 +58,11 @@ std::optional<int64_t> WorkspaceRules::convolution(const ConvolutionPlan& plan, 
   return (product(plan.x) + product(plan.w) + y) * element_size(plan.dtype);
 }
 
-std::optional<int64_t> WorkspaceRules::attention(const AttentionPlan& plan, const DeviceProfile& device) {
-  if (!plan.backward) return device.sm >= 90 ? 256 : 0;
-  int64_t bytes = attention_frontend_bytes(plan) + (device.sm >= 90 ? 256 : 128);
-  if (device.sm < 90) bytes += 4 * plan.batch * plan.heads * ((plan.query_length + 7) / 8 * 8) * plan.width;
+std::optional<int64_t> WorkspaceRules::attention(const AttentionPlan& plan, const Platform& platform) {
+  if (!plan.backward) return platform.hardware.sm >= 90 ? 256 : 0;
+  int64_t bytes = attention_frontend_bytes(plan) + (platform.hardware.sm >= 90 ? 256 : 128);
+  if (platform.hardware.sm < 90)
+    bytes += 4 * plan.batch * plan.heads * ((plan.query_length + 7) / 8 * 8) * plan.width;
   if (plan.key_heads != plan.heads)
     bytes += plan.batch * plan.heads * plan.key_length * (plan.width + plan.value_width) *
              element_size(plan.dtype);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 
@@ -44,9 +44,9 @@ int64_t attention_frontend_bytes(const AttentionPlan& plan);
 class WorkspacePlanner {
  public:
   virtual ~WorkspacePlanner() = default;
-  virtual std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) = 0;
+  virtual std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform& platform) = 0;
   /// The frontend's part included.
-  virtual std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) = 0;
+  virtual std::optional<int64_t> attention(const AttentionPlan& plan, const Platform& platform) = 0;
 };
 
 /// `table`: read from a file of measured or planned sizes; `planned`: the library was asked; `rule`: ours.
@@ -64,8 +64,8 @@ class PlannedWorkspaces {
   void add(WorkspaceSource source, std::unique_ptr<WorkspacePlanner> planner) {
     planners_.emplace_back(source, std::move(planner));
   }
-  int64_t convolution(const ConvolutionPlan& plan, const DeviceProfile& device);
-  int64_t attention(const AttentionPlan& plan, const DeviceProfile& device);
+  int64_t convolution(const ConvolutionPlan& plan, const Platform& platform);
+  int64_t attention(const AttentionPlan& plan, const Platform& platform);
   /// Of a source so far.
   const Answers& answers(WorkspaceSource source) const { return answers_[static_cast<size_t>(source)]; }
   /// Calls for which no source knew anything: they count as 0 bytes.
@@ -91,8 +91,8 @@ class PlannedWorkspaces {
 /// fp32 dQ of its own, with rows in eights; with fewer key than query heads dK and dV per query head.
 class WorkspaceRules final : public WorkspacePlanner {
  public:
-  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override;
-  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override;
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform& platform) override;
+  std::optional<int64_t> attention(const AttentionPlan& plan, const Platform& platform) override;
 };
 
 }  // namespace metaprof

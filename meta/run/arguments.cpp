@@ -12,7 +12,7 @@ Value Interpreter::evaluate(const Operand& operand, const Values& values) const 
   switch (operand.kind) {
     case Operand::Kind::constant:
       if (operand.constant.kind() == Value::Kind::device && operand.constant.device() == kModelDevice)
-        return Value(session_.profile.device());
+        return Value(session_.device);
       return operand.constant;
     case Operand::Kind::value: return values[size_t(operand.value)];
     case Operand::Kind::values: {

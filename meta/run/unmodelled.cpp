@@ -77,8 +77,8 @@ ResultList call_unmodelled(Session& session, std::string_view op, const std::vec
   Ref<Node> node;
   if (requires_grad && session.modes.grad) node = make<UnmodelledBackward>(session, op, inputs, index + 1);
   for (const TensorFacts& fact : facts) {
-    Tensor tensor = session.empty_strided(fact.sizes, fact.strides, fact.dtype,
-                                          fact.device.value_or(session.profile.device()));
+    Tensor tensor =
+        session.empty_strided(fact.sizes, fact.strides, fact.dtype, fact.device.value_or(session.device));
     if (node && is_differentiable(fact.dtype)) set_gradient_edge(tensor, {node, node->add_output(tensor)});
     add_tensor(trace, tensor);
     results.push_back(Value(std::move(tensor)));

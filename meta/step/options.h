@@ -54,7 +54,7 @@ struct StepOptions {
 /// A step, where it is run, and on which inputs: what decides the result, apart from the model.
 struct RunOptions {
   StepOptions step;
-  std::string device = "h200";         ///< of device_profiles(), or a file *.json
+  std::string device = "h200";         ///< of known_hardware(), or a file *.json
   std::string memory;                  ///< of the device, as 24GiB; empty: all that it has
   std::string alloc_conf;              ///< as PYTORCH_ALLOC_CONF
   std::string workspaces = "auto";     ///< of cuDNN's plans: none, auto, or a file of measured ones

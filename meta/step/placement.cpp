@@ -90,7 +90,7 @@ class Placement {
     const bool last = options_.channels_last && facts.sizes.size() == 4;
     const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;
     Tensor tensor = session_.empty_strided(facts.sizes, strides, in_precision(facts, program_.inputs[i]),
-                                           facts.device.value_or(session_.profile.device()));
+                                           facts.device.value_or(session_.device));
     session_.trace.storages[tensor->storage->id].name = session_.trace.intern(name);
     return tensor;
   }
@@ -115,7 +115,7 @@ class Placement {
   // A recurrent module on a CUDA device moves its weights into one buffer (torch.nn.RNNBase._apply), for the
   // dtypes that torch.backends.cudnn.is_acceptable takes.
   void flatten_recurrent(const std::string& path) {
-    if (session_.profile.type != DeviceType::cuda) return;
+    if (!session_.device.is_cuda()) return;
     for (const GraphNode& node : program_.graph.nodes) {
       const Operand* weights = node.operand_named("params");
       if (!weights || weights->values.empty() || !node.operand_named("num_layers")) continue;

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
@@ -18,47 +17,12 @@
 namespace metaprof {
 namespace {
 
-// CUBLAS_WORKSPACE_CONFIG: ":KiB:count" pairs, summed (CublasHandlePool.cpp, 2.11).
-int64_t blas_workspace_of(const std::string& text) {
-  int64_t bytes = 0;
-  size_t at = 0;
-  while (at < text.size()) {
-    int64_t size = 0, count = 0;
-    int used = 0;
-    if (std::sscanf(text.c_str() + at, ":%ld:%ld%n", &size, &count, &used) < 2 || size < 0 || count < 0)
-      fail("CUBLAS_WORKSPACE_CONFIG: '{}' is no list of :KiB:count", text);
-    bytes += multiply(multiply(size, 1024), count);
-    at += size_t(used);
-  }
-  return bytes;
-}
-
-// Environment variables that change how much memory libraries take.
-DeviceProfile with_environment(DeviceProfile profile, const std::map<std::string, std::string>& environment) {
-  for (const auto& [name, value] : environment) {
-    if (name == "CUBLAS_WORKSPACE_CONFIG") {
-      profile.cublas_workspace = blas_workspace_of(value);
-    } else if (name == "CUBLASLT_WORKSPACE_SIZE") {
-      int64_t kibibytes = 0;
-      if (std::sscanf(value.c_str(), "%ld", &kibibytes) != 1 || kibibytes < 0)
-        fail("CUBLASLT_WORKSPACE_SIZE: '{}' is no number of KiB", value);
-      profile.cublas_lt_workspace = kibibytes * 1024;
-    } else {
-      fail(
-          "the environment variable {} is not modelled; known: CUBLAS_WORKSPACE_CONFIG, "
-          "CUBLASLT_WORKSPACE_SIZE",
-          name);
-    }
-  }
-  return profile;
-}
-
 class StepPlan {
  public:
-  StepPlan(const Program& program, const DeviceProfile& profile, const StepOptions& options)
+  StepPlan(const Program& program, const Platform& platform, const StepOptions& options)
       : program_(program),
         options_(options),
-        session_(make_session(with_environment(profile, options.environment))) {
+        session_(make_session(with_environment(platform, options.environment))) {
     session_->planned_workspaces = options.workspaces;
     for (size_t i = 0; i < program.outputs.size(); ++i)
       if (program.outputs[i].operand.kind == Operand::Kind::value &&
@@ -175,11 +139,11 @@ class StepPlan {
 
 }  // namespace
 
-Trace run_steps(const Program& program, const DeviceProfile& profile, const StepOptions& options) {
+Trace run_steps(const Program& program, const Platform& platform, const StepOptions& options) {
   const std::vector<std::string> optimizers = optimizer_names();
   if (std::ranges::find(optimizers, options.optimizer) == optimizers.end())
     fail("--optimizer: '{}' is not one of: {}", options.optimizer, fmt::join(optimizers, ", "));
-  return StepPlan(program, profile, options).run();
+  return StepPlan(program, platform, options).run();
 }
 
 }  // namespace metaprof

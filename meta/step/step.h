@@ -1,7 +1,7 @@
 #pragma once
 // A training step of a Program on a described device: what is run, and the Trace that comes of it.
 
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "meta/program/program.h"
 #include "meta/step/options.h"
 #include "meta/trace/trace.h"
@@ -10,6 +10,6 @@ namespace metaprof {
 
 /// Runs the step plan. Errors: an optimizer that is not known; an operator's arguments do not fit (names operator and
 /// module); no loss in a mode that needs one.
-Trace run_steps(const Program& program, const DeviceProfile& profile, const StepOptions& options);
+Trace run_steps(const Program& program, const Platform& platform, const StepOptions& options);
 
 }  // namespace metaprof

@@ -2,8 +2,8 @@
 
 namespace metaprof {
 
-Session::Session(const DeviceProfile& profile, const Registry& registry)
-    : profile(profile), registry(registry) {}
+Session::Session(const Platform& platform, const Registry& registry)
+    : platform(platform), registry(registry), device(platform.device()) {}
 
 Session::~Session() = default;
 
@@ -16,11 +16,8 @@ Ref<Storage> Session::allocate(Device device, int64_t bytes, Category born_as) {
   trace.storages.push_back(
       {.bytes = {bytes}, .device = device, .call = call, .module = module, .category = born_as});
   if (bytes > 0)
-    trace.add({.kind = Event::Kind::alloc,
-               .detail = static_cast<uint8_t>(born_as),
-               .stream = stream,
-               .id = id,
-               .value = bytes});
+    trace.add(
+        {.kind = Event::Kind::alloc, .detail = static_cast<uint8_t>(born_as), .stream = stream, .id = id});
   return make<Storage>(*this, id, device, bytes);
 }
 
@@ -50,7 +47,7 @@ Tensor Session::wrapped_number(const Value& number) {
   if (number.kind() == Value::Kind::real) dtype = DType::f64;
   if (number.kind() == Value::Kind::boolean) dtype = DType::b8;
   if (number.kind() == Value::Kind::complex) dtype = DType::c128;
-  Tensor tensor = empty({}, dtype, Device{DeviceType::cpu, 0});
+  Tensor tensor = empty({}, dtype, kHost);
   tensor->wrapped_number = true;
   if (numbers) numbers->wrapped(tensor, number);
   return tensor;

@@ -1,12 +1,12 @@
 #pragma once
-// A Session owns what a process of the framework owns: the device, modes, the trace being written, library
+// A Session owns what a process of the framework owns: devices, modes, the trace being written, library
 // workspaces, autograd's state. There are no globals: two sessions can run on two threads.
 
 #include <functional>
 #include <map>
 #include <memory>
 
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "meta/tensor/value.h"
 
 namespace metaprof {
@@ -63,18 +63,19 @@ struct LibraryWorkspace {
 class Session {
  public:
   /// `registry` must outlive the session.
-  Session(const DeviceProfile& profile, const Registry& registry);
+  Session(const Platform& platform, const Registry& registry);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  const DeviceProfile profile;
+  const Platform platform;
   const Registry& registry;
   Trace trace;
   Modes modes;
   LayerFunction layers[kLayers] = {};
 
   // Where we are: stamped on calls and storages.
+  Device device;  ///< where the program puts its tensors
   Phase phase = Phase::setup;
   Category category = Category::activation;  ///< what a storage is born as
   uint32_t module = 0;                       ///< text
@@ -91,7 +92,7 @@ class Session {
   /// A new tensor with memory for it.
   Tensor empty_strided(SizesView sizes, SizesView strides, DType dtype, Device device);
   Tensor empty(SizesView sizes, DType dtype, Device device);
-  Tensor empty(SizesView sizes, DType dtype) { return empty(sizes, dtype, profile.device()); }
+  Tensor empty(SizesView sizes, DType dtype) { return empty(sizes, dtype, device); }
   /// A Python number as the framework wraps it: a 0-dimensional host tensor of f64, i64, b8 or c128.
   Tensor wrapped_number(const Value& number);
   /// The storage becomes something else from here on.

@@ -17,7 +17,6 @@
 //   category 6 gradient                              from here on the storage is something else
 //   wait 1 0                                         stream 1 waits for stream 0
 //   record_stream 6 1                                storage 6 is also used on stream 1
-//   resize 6 8192                                    storage 6 has 8192 bytes now
 //   # leave model.fc
 //   loss MseLossBackward0#9                          per forward phase; `loss 0`: it has no node
 //   // a comment

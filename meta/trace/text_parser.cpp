@@ -54,12 +54,11 @@ class Parser {
     if (first == "category") return parse_category();
     if (first == "wait") return parse_wait();
     if (first == "record_stream") return parse_record_stream();
-    if (first == "resize") return parse_resize();
     if (first == "loss") return parse_loss();
     line_.expected(
         "parameter, buffer, '# phase', '# enter', '# leave', +, -, storage, >, <, node, save, release, "
         "category, "
-        "wait, record_stream, resize or loss",
+        "wait, record_stream or loss",
         0);
   }
 
@@ -223,7 +222,7 @@ class Parser {
           "cached_copy",
           3);
     record.category = *category;
-    record.device = {DeviceType::cuda, 0};
+    record.device = kFirstGpu;
     record.call = context_.call();
     record.module = context_.module();
     uint16_t on_stream = 0;
@@ -262,7 +261,7 @@ class Parser {
   }
 
   Device device(std::string_view value, size_t at) {
-    if (value == "cpu") return {DeviceType::cpu, 0};
+    if (value == "cpu") return kHost;
     if (!value.starts_with("cuda:")) line_.expected("device=cpu or device=cuda:N", at);
     value.remove_prefix(5);
     return {DeviceType::cuda,
@@ -444,13 +443,6 @@ class Parser {
     const uint16_t on = stream(2);
     line_.end(3);
     trace_.add({.kind = Event::Kind::record_stream, .stream = on, .id = id});
-  }
-
-  void parse_resize() {
-    const uint32_t id = storage(1);
-    const int64_t size = bytes(2);
-    line_.end(3);
-    trace_.add({.kind = Event::Kind::resize, .id = id, .value = size});
   }
 
   void parse_loss() {

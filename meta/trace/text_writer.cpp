@@ -76,7 +76,7 @@ class Writer {
   void write_storage(std::string_view word, uint32_t id, std::string_view stream) {
     const StorageRecord& storage = trace_.storages[id];
     std::string more;
-    if (storage.device != Device{DeviceType::cuda, 0}) more += " device=" + to_string(storage.device);
+    if (storage.device != kFirstGpu) more += " device=" + to_string(storage.device);
     if (storage.call != context_.call()) more += fmt::format(" call={}", storage.call);
     if (storage.module != context_.module()) more += " module=" + text(storage.module);
     if (storage.name != 0) more += " name=" + text(storage.name);
@@ -189,7 +189,6 @@ class Writer {
       case Event::Kind::leave: write_module("leave", event.id); return context_.pop_module();
       case Event::Kind::wait: return line("wait {} {}", event.stream, event.id);
       case Event::Kind::record_stream: return line("record_stream {} {}", event.id, event.stream);
-      case Event::Kind::resize: return line("resize {} {}", event.id, event.value);
     }
   }
 

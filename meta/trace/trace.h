@@ -45,7 +45,7 @@ struct Event {
     call,           ///< an operator begins; id: index into `calls`
     end,            ///< the last begun operator or node ends; id: as at its beginning
     node,           ///< the engine begins to evaluate a node; id: index into `nodes`
-    alloc,          ///< a storage is born; id: storage, detail: Category, stream, value: bytes requested
+    alloc,          ///< a storage is born; id: storage, detail: Category, stream
     free,           ///< its last owner let go; id: storage
     save,           ///< a node keeps a storage for backward; id: storage, value: index into `nodes`
     release,        ///< it no longer does; as `save`
@@ -57,7 +57,6 @@ struct Event {
     wait,           ///< stream `stream` waits for stream `id`
     record_stream,  ///< storage `id` is also used on stream `stream`: its block is reusable only after that
                     ///< work
-    resize,         ///< storage `id` grows or shrinks in place of a new one; value: bytes
   };
   Kind kind;
   uint8_t detail = 0;
@@ -142,6 +141,9 @@ class Trace {
   std::string_view text(uint32_t index) const { return texts_[index]; }
   /// The index of this text; the same text has the same index.
   uint32_t intern(std::string_view text);
+
+  /// What was asked for.
+  Bytes bytes(uint32_t storage) const { return storages[storage].bytes; }
 
   SizesView shape(const TensorRecord& t) const { return {numbers.data() + t.shape, t.dims}; }
 

@@ -20,7 +20,7 @@ class Accumulation : public Graph {
     return calls_since(begin);
   }
   Tensor with_strides(const Sizes& sizes, const Sizes& strides) {
-    return session_->empty_strided(sizes, strides, DType::f32, session_->profile.device());
+    return session_->empty_strided(sizes, strides, DType::f32, session_->device);
   }
   /// Rows of a table [10,4].
   Tensor rows(int64_t count) {

@@ -256,7 +256,7 @@ class Program {
     return found->second;
   }
 
-  std::unique_ptr<Session> session_ = make_session(*find_device("h200"));
+  std::unique_ptr<Session> session_ = make_session(platform_named("h200"));
   std::map<std::string, Value, std::less<>> variables_;
   std::string_view text_;
 };

@@ -40,7 +40,7 @@ class Checkpoints : public Graph {
 TEST_F(Checkpoints, KeepTheInputAndNothingElse) {
   for (const bool reentrant : {false, true}) {
     SCOPED_TRACE(reentrant);
-    session_ = make_session(*find_device("h200"));
+    session_ = make_session(platform_named("h200"));
     runs_ = 0;
     const Tensor x = leaf({256});
     const Tensor y = region(exponentials(3), x, {.reentrant = reentrant});
@@ -65,7 +65,7 @@ TEST_F(Checkpoints, StopEarly) {
     run_backward(region(body, x));
     EXPECT_EQ(computed_again(), CallNames{"exp"});
   }
-  session_ = make_session(*find_device("h200"));
+  session_ = make_session(platform_named("h200"));
   const Tensor again = leaf({256});
   run_backward(region(body, again, {.early_stop = false}));
   EXPECT_EQ(computed_again(), (CallNames{"exp", "neg", "neg"}));

@@ -24,7 +24,7 @@ TEST_F(Engine, TheNodeMadeLastRunsFirstAndAccumulationAtOnce) {
 // run both nodes of the host, which were made later, before the first one of the device.
 TEST_F(Engine, DevicesTakeTurns) {
   const Tensor on_device = leaf({4});
-  const Tensor on_host = session_->empty(Sizes{4}, DType::f32, Device{DeviceType::cpu});
+  const Tensor on_host = session_->empty(Sizes{4}, DType::f32, kHost);
   on_host->requires_grad = true;
   const Tensor device = neg(exp(on_device));
   const Tensor host = call<"cos">(*session_, call<"sin">(*session_, on_host));

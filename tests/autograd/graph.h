@@ -63,7 +63,7 @@ class Graph : public ::testing::Test {
   int64_t live() const { return live_bytes(*session_); }
   int64_t saved() const { return saved_bytes(*session_); }
 
-  std::unique_ptr<Session> session_ = make_session(*find_device("h200"));
+  std::unique_ptr<Session> session_ = make_session(platform_named("h200"));
 };
 
 using CallNames = std::vector<std::string>;

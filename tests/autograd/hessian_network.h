@@ -26,7 +26,7 @@ struct HessianNetwork {
 
 /// Runs it; `trim`: rows of derivative tables that nobody needs are left out.
 inline HessianCost run_hessian(const HessianNetwork& net, bool trim, bool final_backward) {
-  const auto session = make_session(*find_device("h200"));
+  const auto session = make_session(platform_named("h200"));
   autograd_state(*session).trim_rows = trim;
   auto leaf = [&](const Sizes& sizes) {
     Tensor made = session->empty(sizes, DType::f32);

@@ -186,7 +186,7 @@ TEST_F(Hooks, AHookAfterTheAccumulatorCostsNoCopy) {
 // is made.
 TEST_F(Hooks, FreeingAGradientInItsHookLowersThePeak) {
   auto peak_of_backward = [&](bool free_at_once) {
-    session_ = make_session(*find_device("h200"));
+    session_ = make_session(platform_named("h200"));
     const Tensor a = leaf({256}), b = leaf({256});
     if (free_at_once)
       for (const Tensor& one : {a, b})

@@ -78,7 +78,7 @@ TEST_F(InPlace, PiecesOfAnUnsafeSplitHaveVersionsOfTheirOwn) {
 
 // On the host a cell writes the activations of its gates over pieces of one product.
 TEST_F(InPlace, GatesOfARecurrentCellKeepTheirResults) {
-  session_ = make_session(*find_device("cpu"));
+  session_ = make_session(platform_named("cpu"));
   const Tensor x = leaf({2, 4}), h = leaf({2, 5}), input = leaf({15, 4}), hidden = leaf({15, 5});
   const Tensor y = call<"gru_cell">(*session_, x, h, input, hidden);
   const Tensor first = run_grad(y, {hidden}, {.create_graph = true})[0];

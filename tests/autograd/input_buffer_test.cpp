@@ -10,7 +10,6 @@
 namespace metaprof {
 namespace {
 
-constexpr Device kHost{DeviceType::cpu, 0};
 constexpr Device kFirst{DeviceType::cuda, 0}, kSecond{DeviceType::cuda, 1}, kThird{DeviceType::cuda, 2};
 
 enum class Kind { dense, coo, csr };
@@ -90,7 +89,7 @@ TEST_F(Buffers, AccumulateOnTheRightStreamAfterTheRightWait) {
   for (const Kind kind : {Kind::dense, Kind::coo, Kind::csr}) {
     for (const StreamCase& one : kStreamCases) {
       SCOPED_TRACE(std::string(one.rule) + ", " + name_of(kind));
-      session_ = make_session(*find_device("h200"));
+      session_ = make_session(platform_named("h200"));
       session_->stream = 7;  // what is current meanwhile does not matter
       const Tensor first = gradient(kind, one.gradient), second = gradient(kind, one.gradient);
       CallNames expected;
@@ -216,7 +215,7 @@ TEST_F(Buffers, RecordStreamDelaysTheReuseOfABlock) {
   EXPECT_EQ(words[0], "stream 3 waits for 0");
 
   CachingAllocator allocator({.events_complete_at_once = false});
-  replay(session_->trace, DeviceType::cuda, allocator);
+  replay(session_->trace, kFirstGpu, allocator);
   const int64_t used = allocator.statistics().allocated_bytes.all.current;
   // What backward's neg made is given back, but stays active until stream 3 is through.
   EXPECT_EQ(allocator.statistics().active_bytes.all.current, used + 4096);

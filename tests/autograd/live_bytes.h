@@ -11,7 +11,7 @@ namespace metaprof {
 inline int64_t live_change(const Session& session, const Event& event) {
   if (event.kind != Event::Kind::alloc && event.kind != Event::Kind::free) return 0;
   const StorageRecord& storage = session.trace.storages[event.id];
-  if (storage.device.type != session.profile.type) return 0;
+  if (storage.device.type != session.device.type) return 0;
   return event.kind == Event::Kind::alloc ? storage.bytes.count : -storage.bytes.count;
 }
 
@@ -41,7 +41,7 @@ inline int64_t saved_bytes(const Session& session) {
   }
   int64_t bytes = 0;
   for (auto [storage, count] : saved)
-    if (count > 0 && session.trace.storages[storage].device.type == session.profile.type)
+    if (count > 0 && session.trace.storages[storage].device.type == session.device.type)
       bytes += session.trace.storages[storage].bytes.count;
   return bytes;
 }

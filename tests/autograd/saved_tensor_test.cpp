@@ -221,7 +221,7 @@ TEST_F(SavedTensors, HooksCanBeDisabledWithAReason) {
 // its node alone.
 TEST_F(SavedTensors, CanWaitOnTheHost) {
   for (const bool pinned : {false, true}) {
-    session_ = make_session(*find_device("h200"));
+    session_ = make_session(platform_named("h200"));
     const Tensor x = leaf({256});
     Tensor z;
     {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "tests/cases/case_file.h"
 #include "tests/cases/identities.h"
 
@@ -59,10 +59,10 @@ class TextCases : public testing::TestWithParam<TextCase> {};
 
 TEST_P(TextCases, HaveTheirFigures) {
   const TextCase& one = GetParam();
-  const DeviceProfile& device = *find_device(one.device);
+  const Platform device = platform_named(one.device);
   const Trace trace = run_steps(one.program, device, one.options);
   const Rates rates{.bytes_per_second = 1e12, .flops_f64 = 1e12, .flops_f32 = 1e12, .flops_f16 = 1e12};
-  const NodeProfile nodes = profile_nodes(trace, device.type, *granularity_named(one.granularity), rates);
+  const NodeProfile nodes = profile_nodes(trace, device.device(), *granularity_named(one.granularity), rates);
   const std::map<std::string, int64_t> totals{
       {"saved", nodes.saved.count},
       {"held", nodes.held.count},
@@ -81,7 +81,7 @@ TEST_P(TextCases, HaveTheirFigures) {
           << shown(nodes);
     }
   }
-  expect_identities(trace, device.type);
+  expect_identities(trace, device.device());
 }
 
 INSTANTIATE_TEST_SUITE_P(, TextCases, testing::ValuesIn(all_cases()),

@@ -29,7 +29,7 @@ inline LiveBytes live_bytes(const std::vector<Sample>& samples, EventRange range
   return live;
 }
 
-inline void expect_identities(const Trace& trace, DeviceType device, Granularity granularity) {
+inline void expect_identities(const Trace& trace, Device device, Granularity granularity) {
   SCOPED_TRACE(std::string(to_string(granularity)));
   const Rates rates{.bytes_per_second = 1e12, .flops_f64 = 1e12, .flops_f32 = 1e12, .flops_f16 = 1e12};
   const NodeProfile nodes = profile_nodes(trace, device, granularity, rates);
@@ -80,7 +80,7 @@ inline void expect_identities(const Trace& trace, DeviceType device, Granularity
   EXPECT_NEAR(seconds, counts.roofline.total() - counts.roofline.optimizer, 1e-9 * seconds);
 }
 
-inline void expect_identities(const Trace& trace, DeviceType device) {
+inline void expect_identities(const Trace& trace, Device device) {
   for (const Granularity granularity : {Granularity::module, Granularity::function, Granularity::op})
     expect_identities(trace, device, granularity);
 }

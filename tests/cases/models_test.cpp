@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "frontend/pt2/pt2.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "meta/step/step.h"
 #include "tests/cases/identities.h"
 #include "tests/evidence_folder.h"
@@ -28,8 +28,8 @@ void expect_identities_of(const std::string& model, const StepOptions& options,
                           const std::string& device = "h200") {
   SCOPED_TRACE(model + " " + std::string(to_string(options.precision)) + " " + options.checkpoint + " " +
                device);
-  const DeviceProfile& profile = *find_device(device);
-  expect_identities(run_steps(read_pt2(model), profile, options), profile.type);
+  const Platform profile = platform_named(device);
+  expect_identities(run_steps(read_pt2(model), profile, options), profile.device());
 }
 
 StepOptions one_step(Precision precision = Precision::fp32) {

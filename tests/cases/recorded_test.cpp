@@ -9,7 +9,7 @@
 #include <set>
 
 #include "evidence/recordings/case_log.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "profiler/nodes.h"
 #include "tests/cases/case_file.h"
 #include "tests/evidence_folder.h"
@@ -32,9 +32,9 @@ int64_t saved_besides_inputs(const RecordedCase& recorded) {
 }
 
 int64_t kept_besides_inputs(const TextCase& one) {
-  const DeviceProfile& device = *find_device(one.device);
+  const Platform device = platform_named(one.device);
   const NodeProfile nodes =
-      profile_nodes(run_steps(one.program, device, one.options), device.type, Granularity::function, {});
+      profile_nodes(run_steps(one.program, device, one.options), device.device(), Granularity::function, {});
   Bytes kept = nodes.saved;
   for (const NodeRow& row : nodes.rows)
     if (row.node.kind == ModelNode::Kind::input) kept -= row.fwd_mem_out;

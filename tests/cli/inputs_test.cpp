@@ -48,18 +48,22 @@ class DeviceFile : public testing::Test {
 };
 
 TEST_F(DeviceFile, TakesWhatItLeavesOutFromAnotherDevice) {
-  const DeviceProfile profile = read_device_file("tests/data/devices/half_h100.json");
-  const DeviceProfile& h100 = *find_device("h100");
+  const Hardware profile = read_device_file("tests/data/devices/half_h100.json").hardware;
+  const Hardware& h100 = *find_hardware("h100");
   EXPECT_EQ(profile.name, "half_h100");
   EXPECT_EQ(profile.title, "half of an H100");
   EXPECT_EQ(profile.memory.count, h100.memory.count / 2);
   EXPECT_EQ(profile.sm, h100.sm);
   EXPECT_EQ(profile.bandwidth, h100.bandwidth);
+  EXPECT_EQ(profile.memory_clock_khz, 2619000) << "the H100's; an H200's memory is faster";
 }
 
 TEST_F(DeviceFile, DescribesADeviceOfItsOwn) {
-  const DeviceProfile profile = read_device_file(write(
-      R"({"name": "x", "type": "cuda", "sm": 120, "multiprocessors": 10, "memory": 1000, "bandwidth": 1e12})"));
+  const Platform platform = read_device_file(write(
+      R"({"name": "x", "type": "cuda", "sm": 120, "multiprocessors": 10, "memory": 1000, "bandwidth": 1e12,
+          "cudnn": 90100})"));
+  const Hardware& profile = platform.hardware;
+  EXPECT_EQ(platform.libraries.cudnn, 90100);
   EXPECT_EQ(profile.name, "x");
   EXPECT_EQ(profile.type, DeviceType::cuda);
   EXPECT_EQ(profile.sm, 120);

@@ -11,7 +11,7 @@ namespace metaprof {
 namespace {
 
 TEST(DeviceDescription, IsWhatCudnnReads) {
-  const auto json = nlohmann::json::parse(cudnn_description(*find_device("h200")));
+  const auto json = nlohmann::json::parse(cudnn_description(platform_named("h200")));
   EXPECT_EQ(json["deviceVer"], 900);  // 100 · compute capability
   EXPECT_EQ(json["multiProcessorCount"], 132);
   EXPECT_EQ(json["deviceName"], "NVIDIA H200");
@@ -20,12 +20,22 @@ TEST(DeviceDescription, IsWhatCudnnReads) {
 }
 
 TEST(DeviceDescription, NamesCannotEndTheText) {
-  DeviceProfile device = *find_device("a100");
-  device.name = "mine";
-  device.title = "a \"card\"\n\\";
+  Platform device = platform_named("a100");
+  device.hardware.name = "mine";
+  device.hardware.title = "a \"card\"\n\\";
   const auto json = nlohmann::json::parse(cudnn_description(device));
   EXPECT_EQ(json["deviceName"], "a card");
-  EXPECT_EQ(json["smClockRateKHz"], 1410000) << "those of the nearest compute capability";
+  EXPECT_EQ(json["smClockRateKHz"], 1410000);
+}
+
+TEST(DeviceDescription, WhatIsNotSaidIsThatOfTheNearestComputeCapability) {
+  Platform device = platform_named("a100");
+  device.hardware.sm = 86;
+  device.hardware.clock_khz = 0;
+  device.hardware.l2_cache = {1000};
+  const auto json = nlohmann::json::parse(cudnn_description(device));
+  EXPECT_EQ(json["smClockRateKHz"], 2520000) << "8.9 is nearer to 8.6 than 8.0 is";
+  EXPECT_EQ(json["l2CacheSize"], 1000);
 }
 
 // x [32,64,56,56], w [64,64,3,3], stride and padding 1, fp32, row-major.
@@ -47,14 +57,14 @@ ConvolutionPlan plan(PlannedOp op) {
 TEST(CudnnPlanner, WithoutALibraryItKnowsNothing) {
   CudnnPlanner planner({"/nowhere/libcudnn.so.9"});
   EXPECT_EQ(planner.failure(), "") << "nothing was asked yet";
-  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_fwd), *find_device("h200")), std::nullopt);
+  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_fwd), platform_named("h200")), std::nullopt);
   EXPECT_EQ(planner.version(), 0);
   EXPECT_NE(planner.failure().find("/nowhere/libcudnn.so.9"), std::string::npos) << planner.failure();
 }
 
 TEST(CudnnPlanner, WhatIsNoCudnnIsRefused) {
   CudnnPlanner planner({"libc.so.6"});
-  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_fwd), *find_device("h200")), std::nullopt);
+  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_fwd), platform_named("h200")), std::nullopt);
   EXPECT_EQ(planner.failure(), "libc.so.6 has no function cudnnGetVersion");
 }
 
@@ -75,15 +85,16 @@ TEST(CudnnPlanner, TheEnvironmentNamesTheLibrary) {
 // Figures of cuDNN 9.19.0.
 TEST(CudnnPlanner, PlansForADescribedDevice) {
   CudnnPlanner planner;
-  const std::optional<int64_t> forward = planner.convolution(plan(PlannedOp::conv_fwd), *find_device("h200"));
+  const std::optional<int64_t> forward =
+      planner.convolution(plan(PlannedOp::conv_fwd), platform_named("h200"));
   if (!planner.failure().empty()) GTEST_SKIP() << planner.failure();
   if (planner.version() != 91900) GTEST_SKIP() << "cuDNN " << planner.version() << " plans otherwise";
   EXPECT_EQ(forward, 25837584);
-  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_dgrad), *find_device("h200")), 51527696);
-  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_wgrad), *find_device("h200")), 51822803);
-  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_fwd), *find_device("h200")), forward) << "again";
+  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_dgrad), platform_named("h200")), 51527696);
+  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_wgrad), platform_named("h200")), 51822803);
+  EXPECT_EQ(planner.convolution(plan(PlannedOp::conv_fwd), platform_named("h200")), forward) << "again";
   CudnnPlanner other;
-  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_wgrad), *find_device("a100")), 54641215);
+  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_wgrad), platform_named("a100")), 54641215);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ AttentionPlan attention(bool backward, int64_t batch, int64_t heads, int64_t key
 
 TEST(WorkspaceRules, AttentionIsThatOfKnownPlans) {
   WorkspaceRules rules;
-  const DeviceProfile &h200 = *find_device("h200"), &a100 = *find_device("a100");
+  const Platform h200 = platform_named("h200"), a100 = platform_named("a100");
   const AttentionPlan plain = attention(true, 8, 12, 12, 1024, 64);
   EXPECT_EQ(rules.attention(attention(false, 8, 12, 12, 1024, 64), h200), 256);
   EXPECT_EQ(rules.attention(attention(false, 8, 12, 12, 1024, 64), a100), 0);
@@ -47,7 +47,7 @@ TEST(WorkspaceRules, AttentionIsThatOfKnownPlans) {
 // Nobody is asked: the plan's own memory counts as 0, what the frontend adds to it is still known.
 TEST(PlannedWorkspaces, WithoutAnswersTheFrontendsPartRemains) {
   PlannedWorkspaces nobody;
-  const DeviceProfile& h200 = *find_device("h200");
+  const Platform h200 = platform_named("h200");
   EXPECT_EQ(nobody.attention(attention(true, 4, 12, 12, 512, 64), h200), 6389760);  // 4·4·12·512·(64 + 1)
   EXPECT_EQ(nobody.attention(attention(false, 4, 12, 12, 512, 64), h200), 0);
   EXPECT_EQ(nobody.unanswered(), 2);
@@ -71,7 +71,7 @@ TEST(WorkspaceRules, RowMajorOperandsAreCopied) {
   static constexpr int64_t rows[] = {800, 100, 10, 1}, last[] = {800, 1, 80, 8}, w[] = {4, 8, 3, 3},
                            depthwise[] = {8, 1, 3, 3};
   WorkspaceRules rules;
-  const DeviceProfile &h200 = *find_device("h200"), &t4 = *find_device("t4");
+  const Platform h200 = platform_named("h200"), t4 = platform_named("t4");
   // x 2·8·100 + w 4·8·9 + y 2·4·100 elements.
   EXPECT_EQ(rules.convolution(convolution(rows, w, DType::f32), h200), (1600 + 288 + 800) * 4);
   EXPECT_EQ(rules.convolution(convolution(rows, w, DType::bf16), h200), (1600 + 288 + 800) * 2);
@@ -83,9 +83,9 @@ TEST(WorkspaceRules, RowMajorOperandsAreCopied) {
 TEST(PlannedWorkspaces, SourcesAreAskedInOrder) {
   static constexpr int64_t last[] = {800, 1, 80, 8}, w[] = {4, 8, 3, 3};
   PlannedWorkspaces workspaces;
-  EXPECT_EQ(workspaces.convolution(convolution(last, w, DType::f32), *find_device("h200")), 0);
+  EXPECT_EQ(workspaces.convolution(convolution(last, w, DType::f32), platform_named("h200")), 0);
   workspaces.add(WorkspaceSource::rule, std::make_unique<WorkspaceRules>());
-  EXPECT_EQ(workspaces.attention(attention(false, 1, 1, 1, 8, 8), *find_device("h200")), 256);
+  EXPECT_EQ(workspaces.attention(attention(false, 1, 1, 1, 8, 8), platform_named("h200")), 256);
   EXPECT_EQ(workspaces.answers(WorkspaceSource::rule).bytes, 256);
   EXPECT_EQ(workspaces.answers(WorkspaceSource::rule).count, 1)
       << "the first question was before there was one";

@@ -255,9 +255,8 @@ TEST(Pt2, ConstantTensorsAreInputs) {
 TEST(Pt2, TensorsAreOnTheModelsDeviceUnlessTheFileInsists) {
   const Program program = read("checkpoint_nonstrict");
   EXPECT_FALSE(facts(program.graph, "linear").tensor->device) << "meta, as the parameters";
-  EXPECT_EQ(facts(program.graph, "empty").tensor->device, (Device{DeviceType::cpu, 0}));
-  EXPECT_EQ(constant_of(node_of(program.graph, "aten::empty.memory_format"), "device").device(),
-            (Device{DeviceType::cpu, 0}));
+  EXPECT_EQ(facts(program.graph, "empty").tensor->device, kHost);
+  EXPECT_EQ(constant_of(node_of(program.graph, "aten::empty.memory_format"), "device").device(), kHost);
   EXPECT_FALSE(facts(read("cond").graph, "linear").tensor->device) << "all of the model was on the CPU";
 }
 

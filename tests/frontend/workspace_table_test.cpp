@@ -33,14 +33,14 @@ ConvolutionPlan plan(PlannedOp op, std::span<const int64_t> stride) {
 constexpr int64_t kOnes[] = {1, 1}, kTwos[] = {2, 2};
 
 TEST(WorkspaceTable, AnswersForItsDevice) {
-  const DeviceProfile& device = *find_device("h200");
+  const Platform device = platform_named("h200");
   WorkspaceTable table(kFile, "h200");
   EXPECT_EQ(table.size(), 3u);  // the line about a norm is passed over
   EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kOnes), device), 1024);
   EXPECT_EQ(table.convolution(plan(PlannedOp::conv_wgrad, kOnes), device), 0);
   WorkspaceTable other(kFile, "a100");
-  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_fwd, kOnes), *find_device("a100")), 2048);
-  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_wgrad, kOnes), *find_device("a100")), std::nullopt)
+  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_fwd, kOnes), platform_named("a100")), 2048);
+  EXPECT_EQ(other.convolution(plan(PlannedOp::conv_wgrad, kOnes), platform_named("a100")), std::nullopt)
       << "null: no plan";
 }
 
@@ -67,7 +67,7 @@ AttentionPlan attention(double dropout) {
 }
 
 TEST(WorkspaceTable, KnowsAttention) {
-  const DeviceProfile& device = *find_device("h200");
+  const Platform device = platform_named("h200");
   WorkspaceTable table(kFile, "h200");
   EXPECT_EQ(table.attention(attention(0), device), 256);
   EXPECT_EQ(table.attention(attention(0.1), device), std::nullopt);
@@ -75,7 +75,7 @@ TEST(WorkspaceTable, KnowsAttention) {
 
 TEST(WorkspaceTable, KnowsNothingOfOtherOperations) {
   WorkspaceTable table(kFile, "h200");
-  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kTwos), *find_device("h200")), std::nullopt);
+  EXPECT_EQ(table.convolution(plan(PlannedOp::conv_fwd, kTwos), platform_named("h200")), std::nullopt);
 }
 
 std::string message_for(const std::string& text, const std::string& device = "h200") {

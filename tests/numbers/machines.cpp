@@ -68,7 +68,7 @@ std::vector<double> elements(const at::Tensor& tensor) {
 // --- ours
 
 OurMachine::OurMachine(bool with_numbers)
-    : session(make_session(*find_device("cpu"))),
+    : session(make_session(platform_named("cpu"))),
       numbers(with_numbers ? std::make_unique<CpuNumbers>(*session) : nullptr) {}
 
 OurMachine::~OurMachine() {
@@ -139,7 +139,7 @@ double OurMachine::sum(int tensor) {
 void OurMachine::follow_trace() {
   for (; next_event_ < session->trace.events.size(); ++next_event_) {
     const Event& event = session->trace.events[next_event_];
-    if (event.kind == Event::Kind::alloc) live_[event.id] = event.value;
+    if (event.kind == Event::Kind::alloc) live_[event.id] = session->trace.bytes(event.id).count;
     if (event.kind == Event::Kind::free) live_.erase(event.id);
   }
 }

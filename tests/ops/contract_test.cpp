@@ -21,7 +21,7 @@ struct ExampleRun {
 
 // Runs one example; in-place variants write to a copy of self, since a leaf cannot be written.
 ExampleRun run_example(const Operator& op, std::string_view example, const char* device, bool gradients) {
-  ExampleRun run{make_session(*find_device(device)), {}, std::nullopt};
+  ExampleRun run{make_session(platform_named(device)), {}, std::nullopt};
   run.arguments = example_arguments(*run.session, op, example, gradients);
   std::vector<Value> given = run.arguments;
   for (size_t i = 0; i < given.size(); ++i)

@@ -118,12 +118,12 @@ TEST_F(Convolutions, TransposedFlopsGoByTheInputsPositions) {
 class Planner final : public WorkspacePlanner {
  public:
   explicit Planner(std::vector<std::string>& asked) : asked_(asked) {}
-  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile&) override {
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform&) override {
     asked_.push_back(std::string(1, "fdw"[static_cast<int>(plan.op)]) + to_string(plan.x) +
                      to_string(plan.w));
     return 1000 * (1 + static_cast<int64_t>(plan.op));
   }
-  std::optional<int64_t> attention(const AttentionPlan&, const DeviceProfile&) override { return {}; }
+  std::optional<int64_t> attention(const AttentionPlan&, const Platform&) override { return {}; }
 
  private:
   std::vector<std::string>& asked_;

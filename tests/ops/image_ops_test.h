@@ -14,7 +14,7 @@ class ImageOps : public testing::Test {
   Tensor tensor(SizesView sizes, DType dtype = DType::f32) { return session_->empty(sizes, dtype); }
   Tensor channels_last(SizesView sizes, DType dtype = DType::f32) {
     return session_->empty_strided(sizes, strides_in(MemoryFormat::channels_last, sizes), dtype,
-                                   session_->profile.device());
+                                   session_->device);
   }
   static Tensor with_gradient(Tensor tensor) {
     tensor->requires_grad = true;
@@ -27,7 +27,7 @@ class ImageOps : public testing::Test {
     std::vector<int64_t> bytes;
     for (size_t i = first_event_; i < session_->trace.events.size(); ++i) {
       const Event& event = session_->trace.events[i];
-      if (event.kind == Event::Kind::alloc && event.value > 0) bytes.push_back(event.value);
+      if (event.kind == Event::Kind::alloc) bytes.push_back(session_->trace.bytes(event.id).count);
     }
     return bytes;
   }
@@ -39,7 +39,7 @@ class ImageOps : public testing::Test {
     return flops;
   }
 
-  std::unique_ptr<Session> session_ = make_session(*find_device("h200"));
+  std::unique_ptr<Session> session_ = make_session(platform_named("h200"));
 
  private:
   size_t first_event_ = 0;

@@ -10,7 +10,7 @@ namespace metaprof {
 namespace {
 
 std::string refusal(const std::function<void(Session&)>& run) {
-  const auto session = make_session(*find_device("cpu"));
+  const auto session = make_session(platform_named("cpu"));
   try {
     run(*session);
   } catch (const Error& error) {

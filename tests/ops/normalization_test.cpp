@@ -54,11 +54,11 @@ TEST_F(Normalisations, TheFrameworkTakesWhatCudnnDoesNot) {
         Case{"two dimensions", DType::f32, DType::f32, {2, 4}, 1e-5, true},
         Case{"epsilon below cuDNN's least", DType::f32, DType::f32, {2, 4, 5, 5}, 1e-6, true},
         Case{"switched off", DType::f32, DType::f32, {2, 4, 5, 5}, 1e-5, false}}) {
-    session_ = make_session(*find_device("h200"));
+    session_ = make_session(platform_named("h200"));
     batch_norm(tensor(one.sizes, one.input), one.parameters, true, one.epsilon, one.enabled);
     EXPECT_TRUE(called("aten::native_batch_norm")) << one.why;
   }
-  session_ = make_session(*find_device("h200"));
+  session_ = make_session(platform_named("h200"));
   batch_norm(tensor(Sizes{2, 4, 5, 5}, DType::f16), DType::f32, true);
   EXPECT_TRUE(called("aten::cudnn_batch_norm")) << "fp16 with fp32 parameters";
 }
@@ -91,7 +91,7 @@ TEST_F(Normalisations, RmsNormIsOneKernelIfTheWeightHasTheInputsDtype) {
     call<"rms_norm">(*session_, x, Sizes{8}, tensor(Sizes{8}, DType::bf16), 1e-6);
     EXPECT_TRUE(called("aten::_fused_rms_norm"));
   }
-  session_ = make_session(*find_device("h200"));
+  session_ = make_session(platform_named("h200"));
   const Tensor y = tensor(Sizes{4, 8}, DType::bf16);
   call<"rms_norm">(*session_, y, Sizes{8}, tensor(Sizes{8}, DType::f32), 1e-6);
   EXPECT_FALSE(called("aten::_fused_rms_norm"));

@@ -23,7 +23,7 @@ class TwoLayers : public testing::Test {
  protected:
   const Trace trace = parse_trace(read_file("tests/data/traces/two_layers.trace"), "two_layers.trace");
   ExactAllocator allocator;
-  const MemoryProfile profile = profile_memory(trace, DeviceType::cuda, allocator, 4);
+  const MemoryProfile profile = profile_memory(trace, kFirstGpu, allocator, 4);
 
   const ModuleRow& module(std::string_view path) {
     for (const ModuleRow& row : profile.modules)
@@ -35,7 +35,7 @@ class TwoLayers : public testing::Test {
 
 TEST_F(TwoLayers, TheTimelineFollowsEveryChange) {
   std::vector<int64_t> totals;
-  for (const Sample& sample : timeline(trace, DeviceType::cuda)) {
+  for (const Sample& sample : timeline(trace, kFirstGpu)) {
     int64_t total = 0;
     for (const Bytes bytes : sample.by_category) total += bytes.count;
     if (totals.empty() || totals.back() != total) totals.push_back(total);
@@ -46,7 +46,7 @@ TEST_F(TwoLayers, TheTimelineFollowsEveryChange) {
 }
 
 TEST_F(TwoLayers, TheHostHasATimelineOfItsOwn) {
-  const std::vector<Sample> samples = timeline(trace, DeviceType::cpu);
+  const std::vector<Sample> samples = timeline(trace, kHost);
   ASSERT_EQ(samples.size(), 1u);
   EXPECT_EQ(of(samples[0].by_category, Category::input), 64);
 }
@@ -181,7 +181,7 @@ TEST_F(TwoLayers, UnknownOperatorsHaveTheirShare) {
 
 MemoryProfile profile_of(std::string_view text) {
   ExactAllocator allocator;
-  return profile_memory(parse_trace(text), DeviceType::cuda, allocator);
+  return profile_memory(parse_trace(text), kFirstGpu, allocator);
 }
 
 TEST(MemoryProfile, AnEmptyTraceHasNothing) {
@@ -199,12 +199,6 @@ TEST(MemoryProfile, RecomputationBelongsToItsBackward) {
   ASSERT_EQ(profile.phases.rows.size(), 2u);
   EXPECT_EQ(profile.phases.rows[1].numbers.requested_bytes.peak, 24);
   EXPECT_EQ(profile.phases.rows[1].part.micro, 1);
-}
-
-TEST(MemoryProfile, AResizeNeedsBothMemoriesForAMoment) {
-  const MemoryProfile profile = profile_of("# phase setup\n+ 1 100 buffer\nresize 1 300\nresize 1 0\n");
-  EXPECT_EQ(profile.phases.rows[0].numbers.requested_bytes.peak, 400);
-  EXPECT_EQ(profile.phases.rows[0].numbers.requested_bytes.current, 0);
 }
 
 TEST(MemoryProfile, CastsThatAutocastKeepsAreNoResults) {
@@ -277,7 +271,7 @@ TEST(Phases, EndWhereMemoryRunsOut) {
       "aten::mm\n"
       "+ 2 101 activation\n<\n<\n# phase backward step 0\n");
   SmallAllocator allocator;
-  const Phases phases = replay(trace, DeviceType::cuda, allocator);
+  const Phases phases = replay(trace, kFirstGpu, allocator);
   ASSERT_EQ(phases.rows.size(), 2u);
   ASSERT_TRUE(phases.out_of_memory);
   EXPECT_EQ(phases.out_of_memory->part.phase, Phase::forward);
@@ -292,7 +286,7 @@ TEST(Phases, EndWhereMemoryRunsOut) {
 TEST(MemoryProfile, WhatFollowsTheLastRequestIsNotAlive) {
   const Trace trace = parse_trace("# phase setup\n+ 1 64 parameter\n+ 2 101 input\n+ 3 7 input\n");
   SmallAllocator allocator;
-  const MemoryProfile profile = profile_memory(trace, DeviceType::cuda, allocator);
+  const MemoryProfile profile = profile_memory(trace, kFirstGpu, allocator);
   EXPECT_EQ(profile.peak.bytes.count, 64);
   EXPECT_EQ(profile.phases.peak.requested_bytes.peak, 64);
 }
@@ -303,7 +297,7 @@ TEST(Phases, WhatAnOptimizersConstructorMakesIsNotTheSetups) {
       "forward step "
       "0\n");
   ExactAllocator allocator;
-  const Phases phases = replay(trace, DeviceType::cuda, allocator);
+  const Phases phases = replay(trace, kFirstGpu, allocator);
   ASSERT_EQ(phases.rows.size(), 2u);
   EXPECT_EQ(phases.rows[0].numbers.requested_bytes.current, 64);
   EXPECT_EQ(phases.rows[1].numbers.requested_bytes.current, 64 + 32 + 16);
@@ -312,7 +306,7 @@ TEST(Phases, WhatAnOptimizersConstructorMakesIsNotTheSetups) {
 TEST(Phases, UsesOnOtherStreamsReachTheAllocator) {
   const Trace trace = parse_trace("# phase setup\n+ 1 64 parameter\n+ 2 8 input\nrecord_stream 2 3\n");
   SmallAllocator allocator;
-  replay(trace, DeviceType::cuda, allocator);
+  replay(trace, kFirstGpu, allocator);
   ASSERT_EQ(allocator.uses.size(), 1u);
   EXPECT_EQ(allocator.uses[0], (std::pair<BlockNumber, uint16_t>{1, 3}));
 }
@@ -320,7 +314,7 @@ TEST(Phases, UsesOnOtherStreamsReachTheAllocator) {
 TEST(Phases, ADeviceWithLessThanWhatIsReservedDoesNotDo) {
   const Trace trace = parse_trace("# phase setup\n+ 1 64 parameter\n");
   ExactAllocator allocator;
-  const Phases phases = replay(trace, DeviceType::cuda, allocator);
+  const Phases phases = replay(trace, kFirstGpu, allocator);
   EXPECT_TRUE(fits(phases, {64}));
   EXPECT_FALSE(fits(phases, {63}));
 }

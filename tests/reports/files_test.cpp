@@ -39,10 +39,10 @@ class TwoLayersFiles : public testing::Test {
     report_.options = {{"precision", std::string("fp32")}, {"steps", int64_t{2}}, {"fused", false}};
     report_.module_types = {{"", "demo.TwoLayers"}, {"fc1", "torch.nn.modules.linear.Linear"}};
     ExactAllocator allocator;
-    report_.memory = profile_memory(trace_, DeviceType::cuda, allocator);
+    report_.memory = profile_memory(trace_, kFirstGpu, allocator);
     report_.counts = count(trace_, kRates);
-    report_.nodes = profile_nodes(trace_, DeviceType::cuda, Granularity::module, kRates);
-    at_peak_ = peak_moment(trace_, DeviceType::cuda, SIZE_MAX).largest;
+    report_.nodes = profile_nodes(trace_, kFirstGpu, Granularity::module, kRates);
+    at_peak_ = peak_moment(trace_, kFirstGpu, SIZE_MAX).largest;
   }
 
   static void expect_golden(const std::string& name, const std::string& text) {
@@ -88,7 +88,7 @@ TEST_F(TwoLayersFiles, FoldedStacksSumToThePeak) {
 }
 
 TEST_F(TwoLayersFiles, ChromeTrace) {
-  const std::string text = chrome_trace(schedule(trace_, DeviceType::cuda, kRates), "two_layers");
+  const std::string text = chrome_trace(schedule(trace_, kFirstGpu, kRates), "two_layers");
   expect_golden("chrome.json", text);
   // Slices of a track lie beside or within each other, as viewers demand; counters have the live bytes.
   const Json events = Json::parse(text)["traceEvents"];
@@ -130,7 +130,7 @@ TEST_F(TwoLayersFiles, LargeGraphsAreDrawnAsModules) {
     }
     if (outer != path) text += "# leave " + outer + "\n";
   }
-  report_.nodes = profile_nodes(parse_trace(text), DeviceType::cuda, Granularity::module, kRates);
+  report_.nodes = profile_nodes(parse_trace(text), kFirstGpu, Granularity::module, kRates);
   const auto count_of = [](const std::string& dot, const std::string& word) {
     size_t count = 0;
     for (size_t at = 0; (at = dot.find(word, at)) != std::string::npos; ++at) ++count;
@@ -162,7 +162,7 @@ TEST_F(TwoLayersFiles, GraphvizDrawsTheGraph) {
 }
 
 TEST_F(TwoLayersFiles, PageHasItsDataAndNothingFromElsewhere) {
-  const std::string page = html_page(report_, schedule(trace_, DeviceType::cuda, kRates), at_peak_);
+  const std::string page = html_page(report_, schedule(trace_, kFirstGpu, kRates), at_peak_);
   for (const char* elsewhere : {"http://", "https://", "src=", "@import", "url("})
     EXPECT_EQ(page.find(elsewhere), std::string::npos) << elsewhere;
   const std::string opening = "<script type=\"application/json\" id=\"data\">";
@@ -179,10 +179,10 @@ TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
       "leave \"</script>\\x01;|\\\"\"\n");
   ExactAllocator allocator;
   ProfileReport strange = report_;
-  strange.memory = profile_memory(evil, DeviceType::cuda, allocator);
-  strange.nodes = profile_nodes(evil, DeviceType::cuda, Granularity::function, kRates);
-  const auto alive = peak_moment(evil, DeviceType::cuda, SIZE_MAX).largest;
-  const Schedule laid_out = schedule(evil, DeviceType::cuda, kRates);
+  strange.memory = profile_memory(evil, kFirstGpu, allocator);
+  strange.nodes = profile_nodes(evil, kFirstGpu, Granularity::function, kRates);
+  const auto alive = peak_moment(evil, kFirstGpu, SIZE_MAX).largest;
+  const Schedule laid_out = schedule(evil, kFirstGpu, kRates);
   EXPECT_TRUE(Json::accept(chrome_trace(laid_out, "\xff\"")));
   const std::string page = html_page(strange, laid_out, alive);
   size_t scripts = 0;
@@ -261,7 +261,7 @@ TEST(Pickle, WritesWhatPythonReads) {
 }
 
 TEST_F(TwoLayersFiles, Snapshot) {
-  const std::string pickle = memory_snapshot(allocator_history(trace_, {}));
+  const std::string pickle = memory_snapshot(allocator_history(trace_, kFirstGpu, {}));
   const Json json = unpickled(pickle);
   expect_golden("snapshot.json", json.dump(1) + "\n");
   // Live bytes from the events are those of the segments' blocks.
@@ -282,7 +282,7 @@ TEST_F(TwoLayersFiles, Snapshot) {
 TEST_F(TwoLayersFiles, SnapshotEndsWhereMemoryRunsOut) {
   CachingAllocatorOptions options;
   options.device.capacity = 1;
-  const Json json = unpickled(memory_snapshot(allocator_history(trace_, options)));
+  const Json json = unpickled(memory_snapshot(allocator_history(trace_, kFirstGpu, options)));
   EXPECT_EQ(json["device_traces"][0].back()["action"], "oom");
   EXPECT_EQ(json["device_traces"][0].back()["size"], 256);
   EXPECT_EQ(json["segments"], Json::array());
@@ -293,7 +293,8 @@ TEST_F(TwoLayersFiles, TheFrameworkReadsTheSnapshot) {
   const char* python = std::getenv("METAPROF_TORCH_PYTHON");
   if (!python) GTEST_SKIP() << "METAPROF_TORCH_PYTHON does not name a Python that has PyTorch";
   const std::string base = testing::TempDir() + "metaprof_snapshot" + std::to_string(getpid());
-  std::ofstream(base + ".pickle", std::ios::binary) << memory_snapshot(allocator_history(trace_, {}));
+  std::ofstream(base + ".pickle", std::ios::binary)
+      << memory_snapshot(allocator_history(trace_, kFirstGpu, {}));
   const std::string script =
       "import pickle, sys\n"
       "from torch.cuda import _memory_viz as viz\n"
@@ -334,7 +335,7 @@ std::string rendered(const std::string& page) {
 
 TEST_F(TwoLayersFiles, ABrowserPaintsThePage) {
   if (browser().empty()) GTEST_SKIP() << "there is no chromium";
-  const std::string body = rendered(html_page(report_, schedule(trace_, DeviceType::cuda, kRates), at_peak_));
+  const std::string body = rendered(html_page(report_, schedule(trace_, kFirstGpu, kRates), at_peak_));
   if (body.empty()) GTEST_SKIP() << "chromium does not run here";
   EXPECT_NE(body.find("data-ready=\"yes\""), std::string::npos) << body;
   EXPECT_NE(body.find("data-rows=\"5\""), std::string::npos) << body;
@@ -377,7 +378,7 @@ TEST_F(TwoLayersFiles, ABrowserFollowsTheUser) {
     fire(get('treemap'), 'click', 0.1, 0.5);
     seen.inside = get('crumbs').textContent;
   </script></body>)js";
-  std::string page = html_page(report_, schedule(trace_, DeviceType::cuda, kRates), at_peak_);
+  std::string page = html_page(report_, schedule(trace_, kFirstGpu, kRates), at_peak_);
   page.replace(page.rfind("</body>"), 7, user);
   const std::string body = rendered(page);
   if (body.empty()) GTEST_SKIP() << "chromium does not run here";
@@ -400,7 +401,7 @@ TEST_F(TwoLayersFiles, ABrowserPaintsAHundredThousandEvents) {
               .value = 1000 + i % 77});
     if (i > 1000) many.add({.kind = Event::Kind::free, .id = i - 1000});
   }
-  const Schedule laid_out = schedule(many, DeviceType::cuda, kRates);
+  const Schedule laid_out = schedule(many, kFirstGpu, kRates);
   ASSERT_EQ(laid_out.moments.size(), 99000u);
   const std::string body = rendered(html_page(report_, laid_out, at_peak_));
   if (body.empty()) GTEST_SKIP() << "chromium does not run here";

@@ -27,9 +27,8 @@ class PlanRecords : public testing::Test {
     report.model = "two_layers";
     report.device = "toy";
     report.root_type = "TwoLayers";
-    report.input =
-        plan_input(trace, DeviceType::cuda,
-                   {.bytes_per_second = 1e6, .flops_f64 = 1e6, .flops_f32 = 1e6, .flops_f16 = 1e6});
+    report.input = plan_input(
+        trace, kFirstGpu, {.bytes_per_second = 1e6, .flops_f64 = 1e6, .flops_f32 = 1e6, .flops_f16 = 1e6});
   }
 
   std::string golden(const std::string& format) const {
@@ -126,7 +125,7 @@ TEST_F(PlanRecords, AllocationsSumToTheTimeline) {
     for (int64_t i = lower; i < upper; ++i) live[static_cast<size_t>(i)] += size;
   }
   EXPECT_GT(expected_id, 10);
-  for (const Sample& sample : timeline(trace, DeviceType::cuda)) {
+  for (const Sample& sample : timeline(trace, kFirstGpu)) {
     int64_t total = 0;
     for (const Bytes bytes : sample.by_category) total += bytes.count;
     EXPECT_EQ(live[sample.event], total) << sample.event;
@@ -154,7 +153,7 @@ TEST_F(PlanRecords, AnUnknownFormatIsAnError) {
 TEST_F(PlanRecords, AModelWithoutBackwardHasRecords) {
   for (const char* text :
        {"", "# phase forward step 0\n# enter\n> x::op\n+ 1 8 activation\n< f32[2]@1\n# leave\n"}) {
-    report.input = plan_input(parse_trace(text), DeviceType::cuda, {});
+    report.input = plan_input(parse_trace(text), kFirstGpu, {});
     for (const std::string& format : plan_formats()) {
       const std::string record = plan_record(report, format);
       EXPECT_TRUE(format == "csv" || Json::accept(record)) << format << record;

@@ -29,7 +29,7 @@ ProfileReport report_of(const Trace& trace) {
                     {"clip_norm", std::monostate()}};
   report.module_types = {{"", "demo.TwoLayers"}, {"fc1", "torch.nn.modules.linear.Linear"}, {"act", "ReLU"}};
   ExactAllocator allocator;
-  report.memory = profile_memory(trace, DeviceType::cuda, allocator);
+  report.memory = profile_memory(trace, kFirstGpu, allocator);
   report.counts =
       count(trace, {.bytes_per_second = 1e6, .flops_f64 = 1e6, .flops_f32 = 1e6, .flops_f16 = 1e6});
   report.workspaces.rule = 1;

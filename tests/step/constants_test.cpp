@@ -91,7 +91,7 @@ TEST(Constants, ABufferThatIsANumberHasTheDefaultType) {
   for (ProgramInput& input : model.program.inputs) input.persistent = false;
   StepOptions options;
   options.precision = Precision::bf16;
-  const auto session = make_session(*find_device("h200"));
+  const auto session = make_session(platform_named("h200"));
   const PlacedTensors placed = place_tensors(*session, model.program, options);
   EXPECT_EQ(placed.inputs[0].tensor().dtype(), DType::bf16);
   EXPECT_EQ(placed.inputs[1].tensor().dtype(), DType::f32);
@@ -109,7 +109,7 @@ TEST(Constants, AListMovesBeforeItIndexes) {
   output.value = rows;
   model.program.graph.outputs.push_back(output);
   find_host_constants(model.program, standard_registry());
-  const auto session = make_session(*find_device("h200"));
+  const auto session = make_session(platform_named("h200"));
   PlacedTensors placed = place_tensors(*session, model.program, {});
   placed.inputs[0].tensor()->requires_grad = true;
   const size_t begin = session->trace.events.size();
@@ -119,7 +119,7 @@ TEST(Constants, AListMovesBeforeItIndexes) {
   std::vector<int64_t> born;
   for (size_t i = begin; i < session->trace.events.size(); ++i) {
     const Event& event = session->trace.events[i];
-    if (event.kind == Event::Kind::alloc) born.push_back(event.value);
+    if (event.kind == Event::Kind::alloc) born.push_back(session->trace.bytes(event.id).count);
     if (event.kind == Event::Kind::free) ADD_FAILURE() << "storage " << event.id << " is let go";
   }
   EXPECT_EQ(born, (std::vector<int64_t>{16, 48}));  // indices; two rows of six floats

@@ -129,7 +129,7 @@ class Walk {
 // Storage -> address.
 std::map<uint32_t, uint64_t> addresses_of(const Trace& trace) {
   std::map<uint32_t, uint64_t> addresses;
-  for (const HistoryEvent& event : allocator_history(trace, {}).events)
+  for (const HistoryEvent& event : allocator_history(trace, kFirstGpu, {}).events)
     if (event.kind == HistoryEvent::Kind::alloc) addresses[trace.events[event.event].id] = event.address;
   return addresses;
 }
@@ -175,7 +175,7 @@ json measured(const std::string& model, const std::string& precision) {
 // goes, so that most of the 27 (bf16: 37) are the same few tensors at ever new addresses. The second
 // precision finds the cache of the allocator as the first left it; alone it reads 39.
 TEST(MeasuredWalk, ReadingWhatARegionSavedComputesItAgain) {
-  const std::unique_ptr<Session> session = make_session(*find_device("h200"));
+  const std::unique_ptr<Session> session = make_session(platform_named("h200"));
   for (const std::string precision : {"fp32", "amp-bf16"})
     EXPECT_EQ(measure(*session, "checkpoint_mlp", precision), measured("checkpoint_mlp", precision))
         << precision;
@@ -184,7 +184,7 @@ TEST(MeasuredWalk, ReadingWhatARegionSavedComputesItAgain) {
 // gru_classifier uses no dropout, lstm_lm before it does: the GRU's node saves the state, too, 3,244,032
 // bytes.
 TEST(MeasuredWalk, AnEarlierModelsDropoutStateIsSavedToo) {
-  const std::unique_ptr<Session> session = make_session(*find_device("h200"));
+  const std::unique_ptr<Session> session = make_session(platform_named("h200"));
   for (const std::string model : {"lstm_lm", "gru_classifier"})
     for (const std::string precision : {"fp32", "amp-bf16"})
       EXPECT_EQ(measure(*session, model, precision), measured(model, precision)) << model << " " << precision;

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "frontend/pt2/pt2.h"
 #include "graph/ir/verify.h"
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 #include "meta/program/text.h"
 #include "meta/step/step.h"
 #include "meta/trace/text.h"
@@ -32,7 +32,7 @@ std::string trace_of(const Program& program, Precision precision) {
   options.steps = 1;
   options.precision = precision;
   try {
-    return to_text(run_steps(program, *find_device("h200"), options));
+    return to_text(run_steps(program, platform_named("h200"), options));
   } catch (const Error& error) {
     return error.what();
   }
@@ -75,10 +75,10 @@ int64_t peak_of(const std::string& lines) {
   options.steps = 1;
   options.mode = Mode::no_grad;
   const Program program = parse_program("metaprof program 1\n" + lines, "net.mp");
-  const Trace trace = run_steps(program, *find_device("h200"), options);
+  const Trace trace = run_steps(program, platform_named("h200"), options);
   int64_t live = 0, peak = 0;
   for (const Event& event : trace.events) {
-    if (event.kind == Event::Kind::alloc) live += event.value;
+    if (event.kind == Event::Kind::alloc) live += trace.bytes(event.id).count;
     if (event.kind == Event::Kind::free) live -= trace.storages[event.id].bytes.count;
     peak = std::max(peak, live);
   }
@@ -123,7 +123,7 @@ TEST(ProgramText, AnUnknownOperatorsHostTensorsAreOnTheHost) {
   options.mode = Mode::no_grad;
   const Program program = parse_program(
       "metaprof program 1\ninput n = %n: i64[] on cpu\n%y: f32[4] = mylib::f(%n)\noutput = %y\n", "net.mp");
-  const Trace trace = run_steps(program, *find_device("h200"), options);
+  const Trace trace = run_steps(program, platform_named("h200"), options);
   ASSERT_EQ(trace.calls.size(), 1u);
   EXPECT_TRUE(trace.calls[0].unmodelled);
   EXPECT_TRUE(trace.tensors.at(trace.calls[0].first_tensor).on_host);

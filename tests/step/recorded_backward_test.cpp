@@ -98,7 +98,7 @@ Happenings our_backward(const Trace& trace) {
     if (event.kind != Event::Kind::alloc && event.kind != Event::Kind::free) continue;
     if (!trace.storages[event.id].device.is_cuda()) continue;
     if (event.kind == Event::Kind::alloc) {
-      blocks.born(std::to_string(event.id), event.value);
+      blocks.born(std::to_string(event.id), trace.bytes(event.id).count);
     } else {
       blocks.gone(std::to_string(event.id));
     }
@@ -153,7 +153,7 @@ std::string difference(const std::string& recording, const fs::path& models) {
   const RecordedStep step = read_head(recording + ".json");
   Happenings recorded = recorded_backward(recording + ".log.gz");
   Happenings ours = our_backward(
-      run_steps(read_pt2((models / step.model).string()), *find_device(step.device), step.options));
+      run_steps(read_pt2((models / step.model).string()), platform_named(step.device), step.options));
   sort_frees(recorded);
   sort_frees(ours);
   const auto [ours_at, recorded_at] =

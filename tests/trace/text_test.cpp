@@ -41,7 +41,6 @@ release 1 MmBackward0#2
 category 6 gradient
 wait 1 0
 record_stream 6 2
-resize 6 64
 - 6
 - 4
 loss MmBackward0#2
@@ -71,7 +70,7 @@ TEST(TraceText, ReadsWhatLinesSay) {
   EXPECT_EQ(trace.parameters[1].dtype, DType::i64);
 
   ASSERT_EQ(trace.storages.size(), 7u);
-  EXPECT_EQ(trace.storages[3].device, (Device{DeviceType::cpu, 0}));
+  EXPECT_EQ(trace.storages[3].device, kHost);
   EXPECT_EQ(trace.storages[4].device, (Device{DeviceType::cuda, 0}));
   EXPECT_EQ(trace.storages[4].bytes.count, 96);
   EXPECT_EQ(trace.text(trace.storages[6].name), "cuBLAS workspace");
@@ -131,7 +130,7 @@ TEST(TraceText, ALineThatIsNoEventIsNamed) {
   EXPECT_EQ(
       message_of("+ 1 8 input\nalloc 2 8\n"),
       "t:2: expected parameter, buffer, '# phase', '# enter', '# leave', +, -, storage, >, <, node, save, "
-      "release, category, wait, record_stream, resize or loss, got 'alloc'");
+      "release, category, wait, record_stream or loss, got 'alloc'");
 }
 
 struct Malformed {

@@ -46,23 +46,24 @@ bool mask_fits(const AttentionCall& a) {
 }
 
 bool is_half(const Session& s, DType dtype) {
-  return dtype == DType::f16 || (dtype == DType::bf16 && s.profile.sm >= 80);
+  return dtype == DType::f16 || (dtype == DType::bf16 && s.platform.hardware.sm >= 80);
 }
 
 bool cudnn_takes(const Session& s, const AttentionCall& a) {
-  const DeviceProfile& device = s.profile;
-  if (!s.modes.cudnn_attention || s.modes.deterministic || device.sm < 80 || device.sm > 121) return false;
-  if (a.dropout > 0 && device.cudnn > 91100 && device.cudnn < 91400) return false;
+  const int sm = s.platform.hardware.sm;
+  const Libraries& libraries = s.platform.libraries;
+  if (!s.modes.cudnn_attention || s.modes.deterministic || sm < 80 || sm > 121) return false;
+  if (a.dropout > 0 && !libraries.attention_of_cudnn_has_dropout()) return false;
   if (!has_four_dimensions(a) || !is_half(s, a.query.dtype()) || !mask_fits(a)) return false;
   if (!has_rows(a) || !rows_are_packed(a, true) || !heads_fit(a, true, false)) return false;
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
-  const int64_t largest = device.sm == 90 && device.cudnn >= 91000 ? 256 : 128;
+  const int64_t largest = sm == 90 && libraries.attention_of_cudnn_is_wide() ? 256 : 128;
   if (head > largest || value_head > largest || head % 8 != 0 || value_head % 8 != 0) return false;
   return a.key.size(2) != 1 && !(a.query.size(2) == 1 && a.dropout > 0);
 }
 
 bool flash_takes(const Session& s, const AttentionCall& a) {
-  const int sm = s.profile.sm;
+  const int sm = s.platform.hardware.sm;
   if (!s.modes.flash_attention || sm < 80 || sm > 121 || a.mask.defined()) return false;
   if (!has_four_dimensions(a) || !is_half(s, a.query.dtype())) return false;
   const int64_t head = a.query.size(3);
@@ -77,14 +78,15 @@ bool flash_takes(const Session& s, const AttentionCall& a) {
 // Elements that one access of the kernels' matrix products wants aligned.
 int64_t product_alignment(const Session& s, DType dtype) {
   const bool half = is_reduced_floating(dtype);
-  const bool tensor_cores = s.profile.sm >= 80 || (s.profile.sm >= 70 && half);
-  int64_t elements = s.profile.sm >= 80 ? 4 : 1;
+  const bool tensor_cores = s.platform.hardware.sm >= 80 || (s.platform.hardware.sm >= 70 && half);
+  int64_t elements = s.platform.hardware.sm >= 80 ? 4 : 1;
   if (tensor_cores) elements = std::max<int64_t>(elements, 128 / (half ? 16 : 32));
   return elements;
 }
 
 bool efficient_takes(const Session& s, const AttentionCall& a) {
-  if (!s.modes.efficient_attention || s.profile.sm < 50 || s.profile.sm > 121) return false;
+  if (!s.modes.efficient_attention || s.platform.hardware.sm < 50 || s.platform.hardware.sm > 121)
+    return false;
   if (!has_four_dimensions(a)) return false;
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
   const int64_t alignment = product_alignment(s, a.query.dtype());
@@ -107,8 +109,10 @@ bool cpu_flash_takes(const Session& s, const AttentionCall& a) {
 AttentionBackend choose_attention(const Session& s, const AttentionCall& a) {
   if (a.query.device().is_cpu())
     return cpu_flash_takes(s, a) ? AttentionBackend::flash_for_cpu : AttentionBackend::math;
-  // cuDNN comes first from 9.15.1 on, on Hopper and Blackwell; last otherwise, behind what takes everything.
-  const bool prefers_cudnn = s.profile.cudnn > 91500 && (s.profile.sm / 10 == 9 || s.profile.sm / 10 == 10);
+  // cuDNN comes first on Hopper and Blackwell; last otherwise, behind what takes everything.
+  const int architecture = s.platform.hardware.sm / 10;
+  const bool prefers_cudnn =
+      s.platform.libraries.attention_of_cudnn_is_preferred() && (architecture == 9 || architecture == 10);
   if (prefers_cudnn && cudnn_takes(s, a)) return AttentionBackend::cudnn;
   if (flash_takes(s, a)) return AttentionBackend::flash;
   if (efficient_takes(s, a)) return AttentionBackend::efficient;

@@ -76,7 +76,7 @@ AttentionPlan attention_plan(const Call& c, bool backward) {
 // Working memory of cuDNN's plan, decided inside the closed library, and its frontend's.
 Ref<Storage> attention_workspace(Call& c, const AttentionPlan& plan) {
   PlannedWorkspaces* planned = c.session.planned_workspaces;
-  const int64_t bytes = planned ? planned->attention(plan, c.profile()) : attention_frontend_bytes(plan);
+  const int64_t bytes = planned ? planned->attention(plan, c.platform()) : attention_frontend_bytes(plan);
   return c.temporary_bytes(bytes, Category::workspace);
 }
 

@@ -19,7 +19,7 @@ void by_position(Call& c, const Tensor& like, int64_t head_size) {
   c.output(sizes, Sizes{length * heads * head_size, head_size, heads * head_size, 1}, like.dtype());
 }
 
-void host_scalar(Call& c) { c.output({}, {}, DType::i64, Device{DeviceType::cpu, 0}); }
+void host_scalar(Call& c) { c.output({}, {}, DType::i64, kHost); }
 
 void forward_meta(Call& c) {
   const Tensor& query = c.tensor("query");
@@ -94,11 +94,11 @@ std::span<const BackwardKernel> kernels_of(int sm, bool half) {
 }
 
 const BackwardKernel& backward_kernel(const Call& c, int64_t head, bool half, bool dropout) {
-  const int sm = c.profile().sm;
+  const int sm = c.hardware().sm;
   for (const BackwardKernel& kernel : kernels_of(sm, half)) {
     if (kernel.largest_head < head || (dropout && !kernel.dropout)) continue;
     if (kernel.small_devices_only && sm != 86 && sm != 89) continue;
-    if (kernel.shared_memory > c.profile().shared_memory_per_block) continue;
+    if (kernel.shared_memory > c.hardware().shared_memory_per_block) continue;
     return kernel;
   }
   c.error("no kernel takes heads of this size on this device");

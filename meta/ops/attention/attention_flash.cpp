@@ -19,7 +19,7 @@ int64_t rounded_head(int64_t head) { return head <= 192 ? align_up(head, 32) : 2
 
 // Into how many parts the keys are split so that few rows of queries fill the device
 // (flash_api.cpp, num_splits_heuristic).
-int64_t key_splits(const DeviceProfile& device, int64_t rows, int64_t blocks) {
+int64_t key_splits(const Hardware& device, int64_t rows, int64_t blocks) {
   const int64_t slots = 2 * device.multiprocessors;  // a thread block has 128 threads
   if (double(rows) >= 0.8 * double(slots)) return 1;
   const int64_t most = std::min({int64_t{128}, slots, blocks});
@@ -61,7 +61,7 @@ void forward_cuda(Call& c) {
   if (!dropout) {
     const int64_t block = head <= 64 ? 256 : head <= 128 ? 128 : 64;
     const int64_t splits =
-        key_splits(c.profile(), batch * heads * divide_up(length, 64), divide_up(keys, block));
+        key_splits(c.hardware(), batch * heads * divide_up(length, 64), divide_up(keys, block));
     if (splits > 1) {
       sums = c.temporary(Sizes{splits, batch, heads, length}, DType::f32);
       outputs = c.temporary(Sizes{splits, batch, heads, length, rounded_head(head)}, DType::f32);

@@ -39,7 +39,7 @@ Ref<Storage> convolution_workspace(Call& c, PlannedOp op, const Convolution& v, 
                              .w_strides = w.strides(),
                              .y_strides = y.strides(),
                              .dtype = x.dtype()};
-  const int64_t bytes = c.session.planned_workspaces->convolution(plan, c.profile());
+  const int64_t bytes = c.session.planned_workspaces->convolution(plan, c.platform());
   return bytes > 0 ? c.temporary_bytes(bytes, Category::workspace) : Ref<Storage>();
 }
 

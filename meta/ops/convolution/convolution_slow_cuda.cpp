@@ -58,7 +58,7 @@ void forward_group(Call& c, const Convolution& v, const Sizes& output_part) {
   const Tensor columns = c.temporary(column_sizes(v), dtype);
   const Tensor ones =
       c.given("bias") ? c.temporary(SizesView(output_part.begin() + 2, output_part.end()), dtype) : Tensor();
-  blas_workspace(c);
+  cublas_workspace(c);
 }
 
 }  // namespace
@@ -100,14 +100,14 @@ void slow_transposed_backward(Call& c, const Convolution& v, const Tensor& incom
       const Tensor copy = c.contiguous(grad);
       make(0);
       const Tensor columns = c.temporary(column_sizes(v), dtype);
-      blas_workspace(c);
+      cublas_workspace(c);
     }
     make(1);
     make(2);
     if (!wants[1] && !wants[2]) continue;
     const Tensor copy = c.contiguous(grad);
     const Tensor columns = c.temporary(column_sizes(v), dtype);
-    blas_workspace(c);
+    cublas_workspace(c);
     if (!wants[2]) continue;
     Sizes all_but_channels{0};
     for (int64_t d = 2; d < copy.dim(); ++d) all_but_channels.push_back(d);

@@ -11,7 +11,7 @@ namespace metaprof {
 namespace {
 
 Device device_or_session(const Call& c, Name name = "device") {
-  return c.given(name) ? c[name].device() : c.session.profile.device();
+  return c.given(name) ? c[name].device() : c.session.device;
 }
 
 Sizes strides_for_format(const Call& c, const Tensor& like, MemoryFormat otherwise) {

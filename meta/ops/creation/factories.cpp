@@ -10,9 +10,7 @@
 namespace metaprof {
 namespace {
 
-Device device_of(const Call& c) {
-  return c.given("device") ? c["device"].device() : c.session.profile.device();
-}
+Device device_of(const Call& c) { return c.given("device") ? c["device"].device() : c.session.device; }
 
 void made(Call& c, const Sizes& sizes, DType otherwise) {
   c.output(sizes, contiguous_strides(sizes), c.dtype("dtype", otherwise), device_of(c));

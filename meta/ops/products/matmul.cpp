@@ -83,7 +83,7 @@ void mm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
   const BlasOperands operands(c, c.tensor("self"), c.tensor("mat2"));
-  blas_workspace(c);
+  cublas_workspace(c);
 }
 
 void addmm_meta(Call& c) {
@@ -118,8 +118,7 @@ void addmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
   const BlasOperands operands(c, c.tensor("mat1"), c.tensor("mat2"));
-  blas_workspace(c);
-  if (uses_lt(c)) lt_workspace(c);
+  uses_lt(c) ? cublas_lt_workspace(c) : cublas_workspace(c);
 }
 
 // The gradient of one factor, kept in the layout of that factor: for a transposed one the product is taken
@@ -251,7 +250,7 @@ void bmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
   const BatchedOperands operands(c, c.tensor("self"), c.tensor("mat2"));
-  blas_workspace(c);
+  cublas_workspace(c);
 }
 
 constexpr Op kProducts[] = {

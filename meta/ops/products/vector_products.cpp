@@ -32,7 +32,7 @@ void dot_meta(Call& c) {
 
 void blas_result(Call& c) {
   c.allocate(0);
-  blas_workspace(c);
+  cublas_workspace(c);
 }
 
 FlopCount dot_flops(const Call& c) { return {.own = 2 * c.arguments[0].tensor().numel()}; }
@@ -55,7 +55,7 @@ void matrix_vector_cuda(Call& c, const Tensor& matrix, const Tensor& vector) {
   if (c.result_tensor().numel() == 0 || matrix.numel() == 0) return;
   const Tensor steps = vector.strides()[0] == 0 ? c.contiguous(vector) : vector;
   const Tensor operand = blas_takes(matrix) ? matrix : c.contiguous(matrix);
-  blas_workspace(c);
+  cublas_workspace(c);
 }
 
 void addmv_meta(Call& c) {
@@ -109,7 +109,7 @@ void baddbmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
   const BatchedOperands operands(c, c.tensor("batch1"), c.tensor("batch2"));
-  blas_workspace(c);
+  cublas_workspace(c);
 }
 
 FlopCount baddbmm_flops(const Call& c) {

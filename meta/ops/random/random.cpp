@@ -20,7 +20,7 @@ constexpr Facts kRandom = {.random = true};
 
 void sizes_meta(Call& c) {
   const Sizes& sizes = c.ints("size");
-  const Device device = c.given("device") ? c["device"].device() : c.session.profile.device();
+  const Device device = c.given("device") ? c["device"].device() : c.session.device;
   c.output(sizes, contiguous_strides(sizes), c.dtype("dtype", kDefaultDType), device);
 }
 
@@ -62,7 +62,7 @@ void randperm_cuda(Call& c) {
   const Tensor keys = c.temporary(Sizes{n}, key), sorted = c.temporary(Sizes{n}, key);
   const Tensor range = c.temporary(Sizes{n}, c.result_tensor().dtype());
   c.temporary_bytes(
-      cub_sort_bytes(c.profile(), n, element_size(key), result, std::min<int64_t>(64, int64_t(bits))));
+      cub_sort_bytes(c.hardware(), n, element_size(key), result, std::min<int64_t>(64, int64_t(bits))));
 }
 
 constexpr Op permutation(std::string_view schema, void (*meta)(Call&), std::string_view example) {
@@ -101,7 +101,7 @@ constexpr Op kFactories[] = {
         "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
         "pin_memory=None) -> Tensor",
         [](Call& c) {
-          const Device device = c.given("device") ? c["device"].device() : c.session.profile.device();
+          const Device device = c.given("device") ? c["device"].device() : c.session.device;
           c.output(Sizes{c.integer("n")}, Sizes{1}, c.dtype("dtype", DType::i64), device);
         },
         "5")};

@@ -74,7 +74,7 @@ void embedding_renorm_cuda(Call& c) {
     sorted = both[0];
   }
   const Tensor unique = c.temporary(Sizes{count}, DType::i64), length = c.temporary(Sizes{1}, DType::i64);
-  c.temporary_bytes(cub_unique_bytes(c.profile(), count, 8));
+  c.temporary_bytes(cub_unique_bytes(c.hardware(), count, 8));
 }
 
 constexpr Op kRenorm[] = {

@@ -47,7 +47,7 @@ Tile small_key_tile(int64_t key_bytes, int64_t value_bytes) {
 }
 
 // tuning_radix_sort.cuh, OnesweepPolicy with 64-bit counts.
-Tile one_sweep_tile(const DeviceProfile& device, int64_t key_bytes, int64_t value_bytes) {
+Tile one_sweep_tile(const Hardware& device, int64_t key_bytes, int64_t value_bytes) {
   const int64_t dominant = std::max(key_bytes, value_bytes);
   const bool keys_only = value_bytes == 0;
   if (device.sm < 90) return register_bound(384, key_bytes == 4 && !keys_only ? 17 : 21, dominant);
@@ -62,7 +62,7 @@ Tile one_sweep_tile(const DeviceProfile& device, int64_t key_bytes, int64_t valu
 // Before Hopper short keys are sorted in passes of 7 bits (one-byte keys: 5) with a histogram per block
 // (dispatch_radix_sort.cuh, InvokePasses): a spine of counts for the largest grid and one tile of its scan,
 // then a second buffer. The largest grid is that of the alternate policy's smaller blocks.
-int64_t passes_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes, int64_t value_bytes) {
+int64_t passes_bytes(const Hardware& device, int64_t count, int64_t key_bytes, int64_t value_bytes) {
   const int64_t digits = key_bytes > 1 ? 128 : 32, threads = key_bytes > 1 ? 256 : 128;
   const int64_t grid = device.multiprocessors * (device.threads_per_multiprocessor / threads) * 5;
   const int64_t scan_tile = register_bound(512, 23, 8).size();
@@ -74,7 +74,7 @@ int64_t passes_bytes(const DeviceProfile& device, int64_t count, int64_t key_byt
 
 bool cub_is_primitive(DType dtype) { return !is_reduced_floating(dtype) && !is_complex(dtype); }
 
-int64_t cub_sort_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes, int64_t value_bytes,
+int64_t cub_sort_bytes(const Hardware& device, int64_t count, int64_t key_bytes, int64_t value_bytes,
                        int64_t bits) {
   const int64_t dominant = std::max(key_bytes, value_bytes);
   if (count <= register_bound(256, 19, dominant).size()) return kNothing;  // one block sorts it
@@ -101,7 +101,7 @@ int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive)
   return kSlack + tile_states(divide_up(count, 128 * items), accumulator_bytes, primitive);
 }
 
-int64_t cub_scan_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t value_bytes) {
+int64_t cub_scan_by_key_bytes(const Hardware& device, int64_t count, int64_t value_bytes) {
   // tuning_scan_by_key.cuh. Descriptors of 16 bytes (value, flag, status), and a key per tile.
   int64_t tile = 256 * 9;
   if (device.sm >= 90) {
@@ -113,7 +113,7 @@ int64_t cub_scan_by_key_bytes(const DeviceProfile& device, int64_t count, int64_
   return kSlack + aligned(16 * (tiles + 32)) + aligned(value_bytes * (tiles + 1));
 }
 
-int64_t cub_unique_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes) {
+int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t key_bytes) {
   // tuning_unique_by_key.cuh, values of 4 bytes.
   int64_t tile = 64 * std::clamp<int64_t>(11 * 4 / key_bytes, 1, 11);
   if (device.sm >= 90) {
@@ -124,7 +124,7 @@ int64_t cub_unique_by_key_bytes(const DeviceProfile& device, int64_t count, int6
   return kSlack + tile_states(divide_up(count, tile), 8, true);
 }
 
-int64_t cub_unique_bytes(const DeviceProfile& device, int64_t count, int64_t element_bytes) {
+int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes) {
   // tuning_select_if.cuh, without flags.
   Tile tile = {128, std::clamp<int64_t>(10 * 4 / element_bytes, 1, 10)};
   if (device.sm >= 90) {
@@ -143,7 +143,7 @@ int64_t cub_run_length_bytes(int64_t count) {
   return kSlack + aligned(16 * (divide_up(count, 128 * 6) + 32));
 }
 
-int64_t cub_flagged_bytes(const DeviceProfile& device, int64_t count) {
+int64_t cub_flagged_bytes(const Hardware& device, int64_t count) {
   // tuning_select_if.cuh, flagged, elements of 8 bytes.
   int64_t tile = 128 * 5;
   if (device.sm >= 90) {
@@ -154,7 +154,7 @@ int64_t cub_flagged_bytes(const DeviceProfile& device, int64_t count) {
   return kSlack + tile_states(divide_up(count, tile), 4, true);
 }
 
-int64_t cub_sum_bytes(const DeviceProfile& device, int64_t count) {
+int64_t cub_sum_bytes(const Hardware& device, int64_t count) {
   // tuning_reduce.cuh: 256 threads of 16; dispatch_reduce.cuh: five blocks for each that fits the device.
   if (count <= 256 * 16) return kNothing;
   const int64_t blocks = device.multiprocessors * (device.threads_per_multiprocessor / 256) * 5;

@@ -3,7 +3,7 @@
 // number of elements, their sizes and the tuning for the device (cub/device/dispatch/tuning). All results are
 // bytes.
 
-#include "meta/platform/profile.h"
+#include "meta/platform/hardware.h"
 
 namespace metaprof {
 
@@ -11,23 +11,23 @@ namespace metaprof {
 bool cub_is_primitive(DType dtype);
 
 /// DeviceRadixSort over `bits` bits of the key with 64-bit counts; `value_bytes` 0: keys only.
-int64_t cub_sort_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes, int64_t value_bytes,
+int64_t cub_sort_bytes(const Hardware& device, int64_t count, int64_t key_bytes, int64_t value_bytes,
                        int64_t bits);
 /// DeviceSegmentedRadixSort::SortPairs.
 int64_t cub_segmented_sort_bytes(int64_t count, int64_t key_bytes, int64_t value_bytes);
 /// DeviceScan with a functor of the framework's own over accumulators of this size.
 int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive = true);
 /// DeviceScan::InclusiveSumByKey with keys and values of this size.
-int64_t cub_scan_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t value_bytes);
+int64_t cub_scan_by_key_bytes(const Hardware& device, int64_t count, int64_t value_bytes);
 /// DeviceSelect::UniqueByKey with 4-byte values and 64-bit counts.
-int64_t cub_unique_by_key_bytes(const DeviceProfile& device, int64_t count, int64_t key_bytes);
+int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t key_bytes);
 /// DeviceSelect::Unique with 32-bit counts.
-int64_t cub_unique_bytes(const DeviceProfile& device, int64_t count, int64_t element_bytes);
+int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes);
 /// DeviceRunLengthEncode::Encode.
 int64_t cub_run_length_bytes(int64_t count);
 /// DeviceSelect::Flagged of places (8 bytes) with 32-bit counts.
-int64_t cub_flagged_bytes(const DeviceProfile& device, int64_t count);
+int64_t cub_flagged_bytes(const Hardware& device, int64_t count);
 /// DeviceReduce::Sum of 4-byte integers.
-int64_t cub_sum_bytes(const DeviceProfile& device, int64_t count);
+int64_t cub_sum_bytes(const Hardware& device, int64_t count);
 
 }  // namespace metaprof

@@ -1,15 +1,15 @@
 #pragma once
-// Memory that libraries take from the allocator and keep: one block per (library, handle, stream).
+// Memory that libraries take from the allocator: for one call, or one block per (library, handle, stream) that is
+// kept, as the framework's version has it (Framework::keeps_cublas_workspaces).
 
 #include "meta/op/call.h"
 
 namespace metaprof {
 
-/// cuBLAS's workspace of the current handle and stream; taken at the first product, after its result was
-/// allocated. The engine's device thread has a handle of its own.
-void blas_workspace(Call& call);
-/// cuBLASLt's.
-void lt_workspace(Call& call);
+/// What a product by cuBLAS works in; asked for after its result was allocated.
+void cublas_workspace(Call& call);
+/// What a product by cuBLASLt works in, cuBLAS's included where it takes both.
+void cublas_lt_workspace(Call& call);
 
 /// cuDNN's random state for dropout between recurrent layers; made when first needed, kept for ever, and from
 /// then on handed to every call. Undefined before.

@@ -79,7 +79,7 @@ struct Blocks {
 
 // Reduce.cuh, setReduceConfig: how threads and blocks are laid over outputs and inputs.
 Blocks reduction_blocks(std::span<const IteratorDim> dims, int64_t offset, const ReductionKernel& kernel,
-                        const DeviceProfile& device) {
+                        const Hardware& device) {
   int64_t inputs = 1, outputs = 1;
   size_t reduced = 0;
   for (const IteratorDim& d : dims) {
@@ -148,7 +148,7 @@ void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, in
     halve_and_ask(call, std::move(second), offset, element, kernel);
     return;
   }
-  const Blocks blocks = reduction_blocks(dims, offset, kernel, call.profile());
+  const Blocks blocks = reduction_blocks(dims, offset, kernel, call.hardware());
   if (blocks.buffer == 0) return;
   auto buffer = call.temporary_bytes(blocks.buffer);
   auto semaphores = call.temporary_bytes(blocks.semaphores);

@@ -64,7 +64,7 @@ CudnnPlanner::CudnnPlanner(std::vector<std::string> libraries) : libraries_(std:
 
 CudnnPlanner::~CudnnPlanner() = default;
 
-void CudnnPlanner::start(const DeviceProfile& device) {
+void CudnnPlanner::start(const Platform& platform) {
   started_ = true;
   const fs::path folder = helper_folder();
   if (folder.empty()) {
@@ -74,7 +74,7 @@ void CudnnPlanner::start(const DeviceProfile& device) {
   for (const std::string& library : libraries_) {
     auto helper = std::make_unique<HelperProcess>(std::vector<std::string>{
         (folder / "metaprof-cudnn-plans").string(), library, (folder / "libcuda.so.1").string()});
-    helper->send(cudnn_description(device));
+    helper->send(cudnn_description(platform));
     const std::optional<std::string> greeting = helper->receive(kSecondsToLoad);
     if (greeting && greeting->starts_with("ready ")) {
       version_ = integer(std::string_view(*greeting).substr(6)).value_or(0);
@@ -87,8 +87,8 @@ void CudnnPlanner::start(const DeviceProfile& device) {
   }
 }
 
-std::optional<int64_t> CudnnPlanner::convolution(const ConvolutionPlan& plan, const DeviceProfile& device) {
-  if (!started_) start(device);
+std::optional<int64_t> CudnnPlanner::convolution(const ConvolutionPlan& plan, const Platform& platform) {
+  if (!started_) start(platform);
   if (!helper_) return {};
   const std::string question = to_text(plan);
   const auto known = known_.find(question);
@@ -101,6 +101,6 @@ std::optional<int64_t> CudnnPlanner::convolution(const ConvolutionPlan& plan, co
   return bytes;
 }
 
-std::optional<int64_t> CudnnPlanner::attention(const AttentionPlan&, const DeviceProfile&) { return {}; }
+std::optional<int64_t> CudnnPlanner::attention(const AttentionPlan&, const Platform&) { return {}; }
 
 }  // namespace metaprof

@@ -26,9 +26,9 @@ class CudnnPlanner final : public WorkspacePlanner {
 
   /// Nothing if cuDNN has no plan or there is no cuDNN. A helper that fails or takes longer than ten seconds
   /// is given up: nothing from then on. All questions must be about one device.
-  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override;
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform& platform) override;
   /// Nothing: attention is planned through cuDNN's frontend, which is not part of the library.
-  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override;
+  std::optional<int64_t> attention(const AttentionPlan& plan, const Platform& platform) override;
 
   /// cudnnGetVersion() of the library that answers: 91900 is 9.19.0. 0: none was asked yet, or none is there.
   int64_t version() const { return version_; }
@@ -36,7 +36,7 @@ class CudnnPlanner final : public WorkspacePlanner {
   const std::string& failure() const { return failure_; }
 
  private:
-  void start(const DeviceProfile& device);
+  void start(const Platform& platform);
 
   std::vector<std::string> libraries_;
   bool started_ = false;

@@ -27,72 +27,91 @@ double rate_from(const Json& value) {
   return rate;
 }
 
-DeviceProfile base_of(const Json& root) {
+Platform base_of(const Json& root) {
   const Json like = root.find("like");
   if (!like) return {};
-  if (const DeviceProfile* profile = find_device(like.string())) return *profile;
+  if (const Hardware* known = find_hardware(like.string())) return {.hardware = *known};
   std::string names;
-  for (const DeviceProfile& known : device_profiles()) names += (names.empty() ? "" : ", ") + known.name;
+  for (const Hardware& known : known_hardware()) names += (names.empty() ? "" : ", ") + known.name;
   like.reject(fmt::format("there is no such device; there are {}", names));
 }
 
-void read_member(DeviceProfile& profile, std::string_view key, const Json& value) {
-  constexpr int64_t kMostNumber = 1 << 30, kMostMemory = int64_t{1} << 50;
-  if (key == "like") return;
-  if (key == "name")
-    profile.name = value.string();
-  else if (key == "title")
-    profile.title = value.string();
-  else if (key == "type") {
-    const std::string type = value.string();
-    if (type != "cuda" && type != "cpu") value.reject("expected \"cuda\" or \"cpu\"");
-    profile.type = type == "cpu" ? DeviceType::cpu : DeviceType::cuda;
-  } else if (key == "sm")
-    profile.sm = integer_from<int>(value, 0, 1000);
-  else if (key == "multiprocessors")
-    profile.multiprocessors = integer_from<int>(value, 0, 100000);
-  else if (key == "threads_per_multiprocessor")
-    profile.threads_per_multiprocessor = integer_from<int>(value, 1, 100000);
-  else if (key == "shared_memory_per_block")
-    profile.shared_memory_per_block = integer_from<int64_t>(value, 0, kMostNumber);
-  else if (key == "memory")
-    profile.memory = {integer_from<int64_t>(value, 1, kMostMemory)};
-  else if (key == "cudnn")
-    profile.cudnn = integer_from<int>(value, 0, kMostNumber);
-  else if (key == "cuda")
-    profile.cuda = integer_from<int>(value, 0, kMostNumber);
-  else if (key == "bandwidth")
-    profile.bandwidth = rate_from(value);
-  else if (key == "flops_f32")
-    profile.flops_f32 = rate_from(value);
-  else if (key == "flops_tf32")
-    profile.flops_tf32 = rate_from(value);
-  else if (key == "flops_f16")
-    profile.flops_f16 = rate_from(value);
-  else if (key == "flops_f64")
-    profile.flops_f64 = rate_from(value);
-  else
-    value.reject(
-        "unknown key; there are like, name, title, type, sm, multiprocessors, threads_per_multiprocessor, "
-        "shared_memory_per_block, memory, cudnn, cuda, bandwidth, flops_f32, flops_tf32, flops_f16, "
-        "flops_f64");
+constexpr int64_t kMostNumber = 1 << 30, kMostMemory = int64_t{1} << 50;
+
+DeviceType type_from(const Json& value) {
+  const std::string type = value.string();
+  if (type != "cuda" && type != "cpu") value.reject("expected \"cuda\" or \"cpu\"");
+  return type == "cpu" ? DeviceType::cpu : DeviceType::cuda;
+}
+
+// What a file may say, in the order in which a message lists it.
+struct Key {
+  std::string_view name;
+  void (*read)(Platform&, const Json&);
+};
+constexpr Key kKeys[] = {
+    {"like", [](Platform&, const Json&) {}},
+    {"name", [](Platform& p, const Json& v) { p.hardware.name = v.string(); }},
+    {"title", [](Platform& p, const Json& v) { p.hardware.title = v.string(); }},
+    {"type", [](Platform& p, const Json& v) { p.hardware.type = type_from(v); }},
+    {"sm", [](Platform& p, const Json& v) { p.hardware.sm = integer_from<int>(v, 0, 1000); }},
+    {"multiprocessors",
+     [](Platform& p, const Json& v) { p.hardware.multiprocessors = integer_from<int>(v, 0, 100000); }},
+    {"threads_per_multiprocessor",
+     [](Platform& p, const Json& v) {
+       p.hardware.threads_per_multiprocessor = integer_from<int>(v, 1, 100000);
+     }},
+    {"blocks_per_multiprocessor",
+     [](Platform& p, const Json& v) {
+       p.hardware.blocks_per_multiprocessor = integer_from<int>(v, 1, 100000);
+     }},
+    {"shared_memory_per_block",
+     [](Platform& p, const Json& v) {
+       p.hardware.shared_memory_per_block = integer_from<int64_t>(v, 0, kMostNumber);
+     }},
+    {"memory",
+     [](Platform& p, const Json& v) { p.hardware.memory = {integer_from<int64_t>(v, 1, kMostMemory)}; }},
+    {"l2_cache",
+     [](Platform& p, const Json& v) { p.hardware.l2_cache = {integer_from<int64_t>(v, 1, kMostMemory)}; }},
+    {"clock_khz",
+     [](Platform& p, const Json& v) { p.hardware.clock_khz = integer_from<int64_t>(v, 1, kMostNumber); }},
+    {"memory_clock_khz",
+     [](Platform& p, const Json& v) {
+       p.hardware.memory_clock_khz = integer_from<int64_t>(v, 1, kMostNumber);
+     }},
+    {"cudnn", [](Platform& p, const Json& v) { p.libraries.cudnn = integer_from<int>(v, 0, kMostNumber); }},
+    {"cuda", [](Platform& p, const Json& v) { p.libraries.cuda = integer_from<int>(v, 0, kMostNumber); }},
+    {"bandwidth", [](Platform& p, const Json& v) { p.hardware.bandwidth = rate_from(v); }},
+    {"flops_f32", [](Platform& p, const Json& v) { p.hardware.flops_f32 = rate_from(v); }},
+    {"flops_tf32", [](Platform& p, const Json& v) { p.hardware.flops_tf32 = rate_from(v); }},
+    {"flops_f16", [](Platform& p, const Json& v) { p.hardware.flops_f16 = rate_from(v); }},
+    {"flops_f64", [](Platform& p, const Json& v) { p.hardware.flops_f64 = rate_from(v); }},
+};
+
+void read_member(Platform& platform, std::string_view name, const Json& value) {
+  for (const Key& key : kKeys)
+    if (key.name == name) return key.read(platform, value);
+  std::string names;
+  for (const Key& key : kKeys) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+  value.reject("unknown key; there are " + names);
 }
 
 }  // namespace
 
-DeviceProfile read_device_file(const std::string& path) {
+Platform read_device_file(const std::string& path) {
   const std::string text = read_file(path, kMostBytes, "a device profile");
   const JsonDocument document(text, path);
   const Json root = document.root();
-  DeviceProfile profile = base_of(root);
+  Platform platform = base_of(root);
+  Hardware& hardware = platform.hardware;
   if (!root.find("like")) {
     root.at("type");
     root.at("memory");
   }
-  if (!root.find("name")) profile.name = std::filesystem::path(path).stem().string();
-  root.for_each_member([&](std::string_view key, Json value) { read_member(profile, key, value); });
-  if (profile.title.empty()) profile.title = profile.name;
-  return profile;
+  if (!root.find("name")) hardware.name = std::filesystem::path(path).stem().string();
+  root.for_each_member([&](std::string_view key, Json value) { read_member(platform, key, value); });
+  if (hardware.title.empty()) hardware.title = hardware.name;
+  return platform;
 }
 
 }  // namespace metaprof

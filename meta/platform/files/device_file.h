@@ -3,16 +3,17 @@
 //
 //   {"like": "h100", "name": "h100-40", "title": "half of an H100", "memory": 42949672960}
 //
-// `like` names a built-in profile that says what the file leaves out; without it `type` ("cuda" or "cpu") and
-// `memory` must be there. Keys are the fields of DeviceProfile, with their units; any other key is an error.
+// `like` names a built-in device that says what the file leaves out; without it `type` ("cuda" or "cpu") and
+// `memory` must be there. Keys are the fields of Hardware and the versions in Libraries, with their units; any
+// other key is an error.
 
 #include <string>
 
-#include "meta/platform/profile.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 
 /// Errors: no such file, not JSON, an unknown key, a value of the wrong type or out of its range.
-DeviceProfile read_device_file(const std::string& path);
+Platform read_device_file(const std::string& path);
 
 }  // namespace metaprof

@@ -119,11 +119,11 @@ std::optional<int64_t> WorkspaceTable::find(const std::string& question) const {
   return row->second;
 }
 
-std::optional<int64_t> WorkspaceTable::convolution(const ConvolutionPlan& plan, const DeviceProfile&) {
+std::optional<int64_t> WorkspaceTable::convolution(const ConvolutionPlan& plan, const Platform&) {
   return find(to_text(plan));
 }
 
-std::optional<int64_t> WorkspaceTable::attention(const AttentionPlan& plan, const DeviceProfile&) {
+std::optional<int64_t> WorkspaceTable::attention(const AttentionPlan& plan, const Platform&) {
   return find(to_text(plan));
 }
 

@@ -26,8 +26,8 @@ class WorkspaceTable final : public WorkspacePlanner {
   WorkspaceTable(const std::string& path, const std::string& device);
 
   /// Nothing if no line describes the operation.
-  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const DeviceProfile& device) override;
-  std::optional<int64_t> attention(const AttentionPlan& plan, const DeviceProfile& device) override;
+  std::optional<int64_t> convolution(const ConvolutionPlan& plan, const Platform& platform) override;
+  std::optional<int64_t> attention(const AttentionPlan& plan, const Platform& platform) override;
 
   size_t size() const { return bytes_.size(); }
 

@@ -1,0 +1,57 @@
+#include "meta/platform/framework.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+constexpr FrameworkVersion kOldest = {.major = 2, .minor = 6, .patch = 0};
+
+// The number at the beginning, and the dot behind it if there is one. False if there is none.
+bool take_number(std::string_view& text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+bool take_dot(std::string_view& text) {
+  if (!text.starts_with('.')) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool ends_a_version(std::string_view rest) {
+  return rest.empty() || rest.starts_with('+') || rest.starts_with('a') || rest.starts_with('b') ||
+         rest.starts_with("rc") || rest.starts_with(".dev") || rest.starts_with(".post");
+}
+
+}  // namespace
+
+FrameworkVersion parse_framework_version(std::string_view text) {
+  FrameworkVersion version{.major = 0, .minor = 0, .patch = 0};
+  std::string_view rest = text;
+  bool is_version = take_number(rest, version.major) && take_dot(rest) && take_number(rest, version.minor);
+  if (is_version && !ends_a_version(rest)) is_version = take_dot(rest) && take_number(rest, version.patch);
+  if (!is_version || !ends_a_version(rest))
+    fail("'{}' is no version of PyTorch; expected one such as {}", text, to_string(kNewestFramework));
+  if (version < kOldest)
+    fail("PyTorch {} is not known; the oldest version that is known is {}", text, to_string(kOldest));
+  return version;
+}
+
+std::string to_string(FrameworkVersion version) {
+  return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+Framework framework_of(FrameworkVersion version) {
+  Framework framework;
+  framework.version = version;
+  return framework;
+}
+
+}  // namespace metaprof
