@@ -8,6 +8,7 @@
 namespace metaprof {
 
 enum class DeviceType : int8_t { cpu = 0, cuda = 1 };
+inline constexpr int kDeviceTypes = 2;
 
 struct Device {
   DeviceType type = DeviceType::cpu;

@@ -12,8 +12,6 @@
 namespace metaprof {
 namespace {
 
-constexpr int kKernelLayer = static_cast<int>(Layer::kernel);
-
 at::ScalarType scalar_type(DType dtype) {
   if (dtype > DType::bf16) throw NoNumbers("libtorch has no elements of " + std::string(long_name(dtype)));
   return static_cast<at::ScalarType>(dtype);
@@ -44,16 +42,11 @@ void visit_tensors(const c10::IValue& value, const std::function<void(const at::
 }  // namespace
 
 CpuNumbers::CpuNumbers(Session& session)
-    : session_(session),
-      kernel_layer_(std::exchange(session.layers[kKernelLayer], layer)),
-      next_event_(session.trace.events.size()) {
-  session.numbers = this;
+    : session_(session), before_(session.backends), next_event_(session.trace.events.size()) {
+  session.backends.fill(this);
 }
 
-CpuNumbers::~CpuNumbers() {
-  session_.layers[kKernelLayer] = kernel_layer_;
-  session_.numbers = nullptr;
-}
+CpuNumbers::~CpuNumbers() { session_.backends = before_; }
 
 // `bytes`: how far tensors look into it. A tensor of zeros may have no memory of its own.
 c10::Storage& CpuNumbers::buffer_of(const Storage& storage, int64_t bytes) {
@@ -113,8 +106,6 @@ void CpuNumbers::seed(uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-void CpuNumbers::layer(Call& call) { static_cast<CpuNumbers*>(call.session.numbers)->run(call); }
-
 std::vector<c10::IValue> CpuNumbers::as_arguments(const Operator& op, std::span<const Value> arguments) {
   std::vector<c10::IValue> converted;
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -128,7 +119,7 @@ std::vector<c10::IValue> CpuNumbers::libtorch_results(const Operator& op, std::s
 }
 
 void CpuNumbers::run(Call& call) {
-  if (depth_ > 0 || call.op.record.meta.composite) return kernel_layer_(call);
+  if (depth_ > 0) return run_record(call);
   follow_trace();
   // Before our kernel: some operators change the geometry of an argument.
   const std::vector<c10::IValue> arguments = as_arguments(call.op, call.arguments);
@@ -137,7 +128,7 @@ void CpuNumbers::run(Call& call) {
     blocks.push_back(value.is_tensor() && value.tensor()->storage ? value.tensor()->storage->id : 0);
   {
     Scoped<int> inside(depth_, depth_ + 1);
-    kernel_layer_(call);
+    run_record(call);
   }
   // An argument that grew has another block now, and its numbers move there.
   for (size_t i = 0; i < blocks.size(); ++i) {

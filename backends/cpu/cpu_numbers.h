@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 
@@ -24,7 +24,7 @@ class NoNumbers : public Error {
 
 /// Gives a session numbers for as long as this lives. A call that libtorch refuses is a NoNumbers; one where
 /// it says that an argument is wrong, too.
-class CpuNumbers final : public Numbers {
+class CpuNumbers final : public Backend {
  public:
   explicit CpuNumbers(Session& session);
   ~CpuNumbers() override;
@@ -44,13 +44,12 @@ class CpuNumbers final : public Numbers {
   /// Bytes of all buffers that hold numbers.
   int64_t live_bytes();
 
+  void run(Call& call) override;
   void wrapped(const Tensor& tensor, const Value& number) override;
   /// What random operators draw from here on.
   static void seed(uint64_t seed);
 
  private:
-  static void layer(Call& call);
-  void run(Call& call);
   c10::Storage& buffer_of(const Storage& storage, int64_t bytes);
   void follow_trace();
   std::vector<c10::IValue> as_arguments(const Operator& op, std::span<const Value> arguments);
@@ -59,7 +58,7 @@ class CpuNumbers final : public Numbers {
   Value taken(Call& call, size_t index, const Value& ours, const c10::IValue& theirs);
 
   Session& session_;
-  LayerFunction kernel_layer_;
+  std::array<Backend*, kDeviceTypes> before_;
   int depth_ = 0;          // > 0: inside a kernel, whose inner calls need no numbers
   size_t next_event_ = 0;  // of the trace, not seen yet
   std::unordered_map<uint32_t, c10::Storage> buffers_;  // by storage id

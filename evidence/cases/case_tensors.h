@@ -6,7 +6,7 @@
 
 #include "evidence/cases/tensor_comparison.h"
 #include "evidence/recordings/case_log.h"
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -2,7 +2,7 @@
 // Example calls as records write them: "f32[2,3] f32[3]/1 (1 2) None". A list of tensors is "(f32[2]
 // f32[3])".
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -5,7 +5,7 @@
 namespace metaprof {
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable)
-    : Node(variable->storage->session(), "AccumulateGrad", 0, kFirst), variable(variable) {
+    : Node(session_of(variable), "AccumulateGrad", 0, kFirst), variable(variable) {
   add_output(variable);
 }
 

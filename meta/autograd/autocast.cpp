@@ -5,7 +5,7 @@
 namespace metaprof {
 namespace {
 
-AutocastState& state_of(Session& session) { return *static_cast<AutocastState*>(session.autocast.get()); }
+AutocastState& state_of(Session& session) { return static_cast<AutocastState&>(*session.autocast); }
 
 bool is_eligible(const Tensor& tensor, const Session& session) {
   return tensor.defined() && tensor.device().type == session.device.type && is_floating(tensor.dtype()) &&

@@ -4,11 +4,11 @@
 
 #include <unordered_map>
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 
-struct AutocastState {
+struct AutocastState final : LayerState {
   struct Cached {
     Tensor original, cast;  // the original is held, so that its address stays its own
   };

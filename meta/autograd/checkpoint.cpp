@@ -101,7 +101,7 @@ class Frame final : public Counted {
   Tensor unpack(Placeholder& placeholder) {
     // Outside of a backward nobody says which reads belong together: each computes the region again.
     AutogradState& state = autograd_state(session_);
-    const uint32_t task = state.running ? state.running : ++state.tasks;
+    const uint32_t task = state.running_number ? state.running_number : ++state.task_count;
     if (!computed_[task]) {
       compute_again(task);
       computed_[task] = true;

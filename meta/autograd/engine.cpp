@@ -122,7 +122,7 @@ void validate(Session& session, Gradients& outgoing, const Node& node) {
     const Edge& edge = node.next[i];
     Tensor& gradient = outgoing[i];
     if (!edge.valid() || !gradient.defined()) continue;
-    const Geometry& wanted = edge.node->metadata[edge.input_nr];
+    const Geometry& wanted = edge.node->outputs[edge.input_nr];
     if (!wanted.defined() || gradient.is_sparse()) continue;
     if (gradient.sizes() != wanted->sizes) {
       if (!expands_to(wanted->sizes, gradient.sizes()))
@@ -157,7 +157,7 @@ void fetch_ahead(const Node& node) {
   for (size_t i = 0; i < std::min(node.next.size(), kMostEdges); ++i) {
     if (!node.next[i].valid()) continue;
     const Node& target = *node.next[i].node;
-    if (!target.metadata.empty()) fetch(target.metadata[0].get(), sizeof(TensorImpl));
+    if (!target.outputs.empty()) fetch(target.outputs[0].get(), sizeof(TensorImpl));
     for (size_t j = 0; j < std::min(target.next.size(), kMostEdges); ++j)
       if (target.next[j].valid()) fetch(target.next[j].node.get(), sizeof(OpNode));
   }
@@ -395,8 +395,8 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
   }
   GraphTask task{.session = session,
                  .keep_graph = options.retain_graph || options.create_graph,
-                 .serial = ++state.tasks,
-                 .nested = state.task != nullptr};
+                 .serial = ++state.task_count,
+                 .nested = state.running_task != nullptr};
   task.captured.resize(options.accumulate ? 0 : inputs.size());
   count_dependencies(task, root_edges);
   if (!inputs.empty()) plan_execution(task, root_edges, input_edges, options.accumulate);
@@ -404,8 +404,8 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
   Scoped<bool> grad_mode(session.modes.grad, options.create_graph);
   Scoped<Category> born_as(session.category, Category::temporary);
   Scoped<bool> thread(session.backward_thread, session.device.is_cuda());
-  Scoped<GraphTask*> running(state.task, &task);
-  Scoped<uint32_t> number(state.running, task.serial);
+  Scoped<GraphTask*> running(state.running_task, &task);
+  Scoped<uint32_t> number(state.running_number, task.serial);
   Scoped<uint32_t> deeper(state.reentrant_depth, state.reentrant_depth + 1);
   Scoped<uint16_t> depth(session.depth, 0);
   const Ref<Node> first = start(task, root_edges, root_gradients);

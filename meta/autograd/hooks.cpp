@@ -28,7 +28,7 @@ GradientHook keeper_of(const Tensor& tensor) {
   return [weak = Geometry(tensor)](const Tensor& gradient) -> Tensor {
     if (weak->use_count() == 0 || !gradient.defined()) return {};
     const Tensor alive(const_cast<TensorImpl*>(weak.get()));
-    Session& session = alive->storage->session();
+    Session& session = session_of(alive);
     Ref<TensorImpl>& grad = alive->ensure_extra().grad;
     grad = grad ? call<"add.Tensor">(session, Tensor(grad), gradient)
                 : call<"clone">(session, gradient, MemoryFormat::contiguous);

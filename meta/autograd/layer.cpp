@@ -99,8 +99,8 @@ void install_autograd(Session& session) {
   session.layers[static_cast<int>(Layer::autograd)] = autograd_layer;
   session.layers[static_cast<int>(Layer::record)] = record_layer;
   session.layers[static_cast<int>(Layer::kernel)] = kernel_layer;
-  session.autograd = {new AutogradState, [](void* state) { delete static_cast<AutogradState*>(state); }};
-  session.autocast = {new AutocastState, [](void* state) { delete static_cast<AutocastState*>(state); }};
+  session.autograd = std::make_unique<AutogradState>();
+  session.autocast = std::make_unique<AutocastState>();
 }
 
 }  // namespace metaprof

@@ -21,15 +21,15 @@ Node::Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64
 }
 
 uint32_t Node::add_output(const Tensor& tensor) {
-  if (metadata.empty() || device.is_cpu()) device = tensor.device();
-  metadata.push_back(Geometry(tensor));
-  return static_cast<uint32_t>(metadata.size() - 1);
+  if (outputs.empty() || device.is_cpu()) device = tensor.device();
+  outputs.push_back(Geometry(tensor));
+  return static_cast<uint32_t>(outputs.size() - 1);
 }
 
 void Node::materialise(Gradients& incoming) {
-  for (size_t i = 0; i < metadata.size(); ++i) {
-    if (incoming[i].defined() || !metadata[i].defined()) continue;
-    const TensorImpl& of = *metadata[i];
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (incoming[i].defined() || !outputs[i].defined()) continue;
+    const TensorImpl& of = *outputs[i];
     incoming[i] = call<"zeros">(session, of.sizes, of.dtype, Value(), of.device);
   }
 }
@@ -69,8 +69,6 @@ void set_gradient_edge(const Tensor& tensor, Edge edge) {
   tensor->grad_fn = Ref<Counted>(std::move(edge.node));
 }
 
-AutogradState& autograd_state(Session& session) {
-  return *static_cast<AutogradState*>(session.autograd.get());
-}
+AutogradState& autograd_state(Session& session) { return static_cast<AutogradState&>(*session.autograd); }
 
 }  // namespace metaprof

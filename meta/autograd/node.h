@@ -2,7 +2,9 @@
 // Nodes and edges of the autograd graph. A node owns the nodes behind it; destroying a chain of a million
 // nodes does not recurse.
 
-#include "meta/op/call.h"
+#include <functional>
+
+#include "meta/session/call.h"
 
 namespace metaprof {
 
@@ -60,12 +62,12 @@ class Node : public Counted {
   Device device;    ///< of its first output that is not on the host
   std::unique_ptr<NodeHooks> hooks;
   SmallVector<Edge, 3> next;  ///< one per gradient that `apply` returns
-  SmallVector<Geometry, 1>
-      metadata;  ///< of the forward's outputs: one per incoming gradient; may be undefined
+  /// Geometries of the forward's outputs: one per incoming gradient; may be undefined.
+  SmallVector<Geometry, 1> outputs;
   Session& session;
 
   std::string_view name() const { return session.trace.text(session.trace.nodes[record].name); }
-  size_t inputs() const { return metadata.size(); }
+  size_t inputs() const { return outputs.size(); }
 
   /// Gradients for `next`, from gradients of the outputs (some undefined).
   virtual Gradients apply(Gradients& incoming) = 0;
@@ -82,7 +84,7 @@ class Node : public Counted {
   void add_next(Edge edge) { next.push_back(std::move(edge)); }
   /// Registers an output: its gradient will be incoming gradient number `result`.
   uint32_t add_output(const Tensor& tensor);
-  void add_undefined_output() { metadata.push_back(Geometry()); }
+  void add_undefined_output() { outputs.push_back(Geometry()); }
   /// Writes the edges into the trace; once, when all are there.
   void record_edges();
   NodeHooks& ensure_hooks() {

@@ -82,7 +82,7 @@ std::pair<size_t, size_t> OpNode::edges_of(size_t argument) const {
 bool OpNode::wanted(size_t edge) const {
   if (!next[edge].valid()) return false;
   const AutogradState& state = autograd_state(session);
-  return !state.trim_rows || task_wants(state.task, *next[edge].node);
+  return !state.trim_rows || task_wants(state.running_task, *next[edge].node);
 }
 
 bool OpNode::guard_allows(const SavedPlan& plan) const {
@@ -228,7 +228,7 @@ const TensorImpl* Backward::shape(Name name) const {
   }
   const int result = node.op.schema.find_return(name.hash);
   if (result < 0) fail("record of {}: a formula asks for the shape of '{}'", node.op.name, name.text);
-  return node.metadata[size_t(result)].get();
+  return node.outputs[size_t(result)].get();
 }
 
 const std::vector<Geometry>& Backward::shapes(Name name) const {

@@ -7,15 +7,13 @@
 namespace metaprof {
 namespace {
 
-// The data-pointer cache: a storage counts when its first saved tensor appears and until its last one goes.
-void note_saved(Storage& storage, uint32_t node) {
-  ++storage.saved_count;
-  storage.session().trace.add({.kind = Event::Kind::save, .id = storage.id, .value = node});
+// One event for every saved tensor; who adds them up counts a storage once.
+void note_saved(const Storage& storage, uint32_t node) {
+  session_of(storage).trace.add({.kind = Event::Kind::save, .id = storage.id, .value = node});
 }
 
-void note_released(Storage& storage, uint32_t node) {
-  --storage.saved_count;
-  storage.session().trace.add({.kind = Event::Kind::release, .id = storage.id, .value = node});
+void note_released(const Storage& storage, uint32_t node) {
+  session_of(storage).trace.add({.kind = Event::Kind::release, .id = storage.id, .value = node});
 }
 
 }  // namespace

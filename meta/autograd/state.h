@@ -14,14 +14,14 @@ struct SavedTensorHooks {
 struct GraphTask;
 struct SelectiveCache;
 
-struct AutogradState {
+struct AutogradState final : LayerState {
   std::vector<Node*> graveyard;  ///< nodes whose last owner is gone, while one of them is being destroyed
   bool destroying = false;
   std::vector<std::shared_ptr<SavedTensorHooks>> saved_tensor_hooks;
   std::string saved_tensor_hooks_disabled;  ///< why; empty: they may be used
-  GraphTask* task = nullptr;                ///< the backward that is running
-  uint32_t running = 0;                     ///< number of the backward that is running
-  uint32_t tasks = 0;                       ///< how many there were
+  GraphTask* running_task = nullptr;        ///< the backward that is running
+  uint32_t running_number = 0;              ///< its number
+  uint32_t task_count = 0;                  ///< how many backwards there were
   uint32_t reentrant_depth = 0;
   bool trim_rows = true;    ///< tests turn it off to see what trimming saves
   uint64_t saved_read = 0;  ///< bit i: a formula has looked at saved tensor i of its node

@@ -49,7 +49,7 @@ void check_in_place(const Call& call, const Tensor& self, bool records) {
 }
 
 CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> write)
-    : Node(base->storage->session(), "CopySlices", 0),
+    : Node(session_of(base), "CopySlices", 0),
       view_sizes_(view.sizes()),
       view_strides_(view.strides()),
       view_offset_(view->offset - base->offset),
@@ -71,7 +71,7 @@ Gradients CopySlices::apply(Gradients& incoming) {
   if (!gradient.defined()) return outgoing;
   // torch/csrc/autograd/functions/tensor.cpp: the base's gradient is copied, the slice of the copy is cloned
   // for the write's formula, and what comes out replaces the slice.
-  const Geometry& base = metadata[0];
+  const Geometry& base = outputs[0];
   Tensor result = call<"new_empty_strided">(session, gradient, base->sizes, base->strides);
   call<"copy_">(session, result, gradient);
   Tensor slice =
@@ -122,7 +122,7 @@ void refresh_view_history(const Tensor& view) {
   if (!view->grad_fn && !base.requires_grad()) return;
   refuse_special_view("a view is used", *view, ", nor what it is a view of");
   view->history_version = view->version();  // a view that was refused is refused again
-  Session& session = view->storage->session();
+  Session& session = session_of(view);
   Scoped<bool> grad_mode(session.modes.grad, true);
   Scoped<bool> autograd(session.modes.below_autograd, false);
   Tensor again = call<"as_strided">(session, base, view.sizes(), view.strides(), view->offset);
@@ -135,7 +135,7 @@ namespace {
 const Edge* edge_to(const Node& node, const TensorImpl* tensor) {
   for (const Edge& edge : node.next)
     if (edge.valid() && edge.input_nr < edge.node->inputs() &&
-        edge.node->metadata[edge.input_nr].get() == tensor)
+        edge.node->outputs[edge.input_nr].get() == tensor)
       return &edge;
   return nullptr;
 }
@@ -146,8 +146,8 @@ void keep_geometry(const Tensor& tensor) {
   const Geometry before(alias(tensor));
   Node* node = grad_fn(tensor);
   uint32_t output = tensor->output_nr;
-  while (node && node->metadata[output].get() == tensor.get()) {
-    node->metadata[output] = before;
+  while (node && node->outputs[output].get() == tensor.get()) {
+    node->outputs[output] = before;
     const Edge* edge = edge_to(*node, tensor.get());
     if (!edge) return;
     node = edge->node.get();

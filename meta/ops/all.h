@@ -2,7 +2,7 @@
 // All operators. Each family is a folder, whose list is its family.h; `all.cpp` is the list of families.
 
 #include "meta/op/registry.h"
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
 
 namespace metaprof {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
 
 namespace metaprof {
 

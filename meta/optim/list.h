@@ -3,7 +3,7 @@
 
 #include <concepts>
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

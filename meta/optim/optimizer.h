@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
 
 namespace metaprof {
 

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "core/error.h"
-#include "meta/op/limits.h"
 #include "meta/program/def_use.h"
 #include "meta/program/visit.h"
+#include "meta/session/limits.h"
 
 namespace metaprof {
 namespace {

@@ -3,8 +3,8 @@
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
-#include "meta/op/limits.h"
 #include "meta/run/unmodelled.h"
+#include "meta/session/limits.h"
 
 namespace metaprof {
 

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "meta/op/call.h"
 #include "meta/run/code.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #include "meta/run/unmodelled.h"
 
 #include "meta/autograd/saved_tensor.h"
-#include "meta/op/call_in_trace.h"
+#include "meta/session/call_in_trace.h"
 
 namespace metaprof {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 // Calls of operators that have no record.
 
-#include "meta/op/call.h"
 #include "meta/program/program.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -3,8 +3,8 @@
 // the inputs allocate, in that order.
 
 #include "meta/program/program.h"
+#include "meta/session/session.h"
 #include "meta/step/step.h"
-#include "meta/tensor/session.h"
 
 namespace metaprof {
 

@@ -1,10 +1,6 @@
 #include "meta/tensor/tensor.h"
 
-#include "meta/tensor/session.h"
-
 namespace metaprof {
-
-Storage::~Storage() { session_.freed(*this); }
 
 TensorImpl::TensorImpl(SizesView sizes, SizesView strides, DType dtype, Device device)
     : sizes(sizes), strides(strides), dtype(dtype), device(device) {
@@ -33,16 +29,6 @@ Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t o
   view->is_parameter = tensor->is_parameter;
   view->inference = tensor->inference;
   view->own_version = tensor->own_version;
-  return view;
-}
-
-Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset) {
-  Tensor view = alias(of, sizes, strides, offset);
-  if (of->inference) return view;
-  view->base = of->base ? of->base : Ref<TensorImpl>(of);
-  view->history_version = of->version();
-  // How a view was made counts for the views of it (torch/csrc/autograd/variable.h, propagate_creation_meta).
-  view->view_origin = of->storage->session().modes.grad ? of->view_origin : ViewOrigin::no_grad;
   return view;
 }
 

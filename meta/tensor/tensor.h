@@ -13,28 +13,37 @@
 
 namespace metaprof {
 
-class Session;
 class Tensor;
 class TensorImpl;
+
+class Storage;
+
+/// Where storages come from: a Session (session_of), which hears of the end of each.
+class StorageSource {
+ public:
+  virtual void freed(const Storage& storage) = 0;
+
+ protected:
+  ~StorageSource() = default;
+};
 
 /// A block of memory that tensors look into. `bytes` is what was requested.
 class Storage final : public Counted, public Pooled<Storage> {
  public:
-  Storage(Session& session, uint32_t id, Device device, int64_t bytes)
-      : session_(session), bytes(bytes), id(id), device(device) {}
-  ~Storage() override;
+  Storage(StorageSource& source, uint32_t id, Device device, int64_t bytes)
+      : source_(source), bytes(bytes), id(id), device(device) {}
+  ~Storage() override { source_.freed(*this); }
 
-  Session& session() const { return session_; }
+  StorageSource& source() const { return source_; }
 
  private:
-  Session& session_;
+  StorageSource& source_;
 
  public:
   int64_t bytes;
   uint32_t id;  ///< the number in the trace
   Device device;
-  uint32_t version = 0;      ///< counts in-place writes; saved tensors compare it
-  uint32_t saved_count = 0;  ///< how many saved tensors look into it: the data-pointer cache counts it once
+  uint32_t version = 0;  ///< counts in-place writes; saved tensors compare it
 };
 
 /// Counts in-place writes, where a tensor does not share its storage's count.
@@ -176,8 +185,6 @@ Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t o
 inline Tensor alias(const Tensor& tensor) {
   return alias(tensor, tensor.sizes(), tensor.strides(), tensor->offset);
 }
-/// A view: as `alias`, and it keeps the tensor that the chain of views began with.
-Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset);
 /// The format that the strides look like (the framework's `suggest_memory_format`).
 inline MemoryFormat suggested_format(const TensorImpl& tensor) {
   return suggested_format(tensor.sizes, tensor.strides);

@@ -174,8 +174,7 @@ TEST_F(Engine, ANodeThatFailsEndsInTheTrace) {
 
 TEST_F(Engine, AFormulaOfWrongSizesIsRefused) {
   struct Wrong final : Node {
-    Wrong(const Tensor& of, Tensor gives)
-        : Node(of->storage->session(), "Wrong", 0), gives(std::move(gives)) {
+    Wrong(const Tensor& of, Tensor gives) : Node(session_of(of), "Wrong", 0), gives(std::move(gives)) {
       add_next(gradient_edge(of));
     }
     Gradients apply(Gradients&) override { return {gives}; }

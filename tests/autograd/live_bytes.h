@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
 
 namespace metaprof {
 
@@ -32,15 +32,20 @@ inline int64_t peak_bytes(const Session& session, size_t begin) {
   return peak;
 }
 
-/// Bytes of the storages that some node keeps for backward, each once.
-inline int64_t saved_bytes(const Session& session) {
+/// How many saved tensors look into each storage.
+inline std::map<uint32_t, int> saved_tensors(const Session& session) {
   std::map<uint32_t, int> saved;
   for (const Event& event : session.trace.events) {
     if (event.kind == Event::Kind::save) ++saved[event.id];
     if (event.kind == Event::Kind::release) --saved[event.id];
   }
+  return saved;
+}
+
+/// Bytes of the storages that some node keeps for backward, each once.
+inline int64_t saved_bytes(const Session& session) {
   int64_t bytes = 0;
-  for (auto [storage, count] : saved)
+  for (auto [storage, count] : saved_tensors(session))
     if (count > 0 && session.trace.storages[storage].device.type == session.device.type)
       bytes += session.trace.storages[storage].bytes.count;
   return bytes;

@@ -2,7 +2,7 @@
 // Arguments that an operator takes only with certain numbers in them, and how to stay among those.
 
 #include "meta/op/registry.h"
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
 
 namespace metaprof {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "backends/cpu/cpu_numbers.h"
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
 #include "tests/numbers/random_program.h"
 
 namespace metaprof {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "meta/op/call.h"
 #include "meta/ops/all.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // Scaled dot product attention: which implementation runs, and what they share.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Convolutions: geometry, and which library computes one (aten/src/ATen/native/Convolution.cpp, 2.11).
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

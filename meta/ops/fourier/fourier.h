@@ -1,7 +1,7 @@
 #pragma once
 // Fourier transforms as plain functions, for what is made of them.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

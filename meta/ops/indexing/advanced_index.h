@@ -2,7 +2,7 @@
 // Indexing with tensors: how index tensors, the tensor that they look into and the result fit together
 // (aten/src/ATen/native/TensorAdvancedIndexing.cpp, 2.11).
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

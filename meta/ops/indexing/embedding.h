@@ -1,7 +1,7 @@
 #pragma once
 // The dense gradient of a table of rows, shared by embedding and embedding_bag.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -2,7 +2,7 @@
 // What losses share.
 
 #include "meta/autograd/backward.h"
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

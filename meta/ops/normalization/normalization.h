@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

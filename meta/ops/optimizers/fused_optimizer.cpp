@@ -1,8 +1,8 @@
 // Fused optimizer steps and loss scaling: one kernel over lists of tensors that writes them in place and asks
 // for no memory (aten/src/ATen/native/cuda/FusedAdamKernel.cu, FusedSgdKernel.cu, AmpKernels.cu).
 
-#include "meta/op/call.h"
 #include "meta/ops/optimizers/family.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 namespace {

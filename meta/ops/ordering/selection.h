@@ -2,7 +2,7 @@
 // Operators that select elements along a dimension and say where they were.
 
 #include "meta/autograd/backward.h"
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Memory of the sorting kernels, shared by operators that sort.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Sums over products of tensors whose dimensions are aligned.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Recurrent networks: geometry of their weights, as cuDNN lays them out in one buffer.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

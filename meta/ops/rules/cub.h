@@ -3,6 +3,7 @@
 // number of elements, their sizes and the tuning for the device (cub/device/dispatch/tuning). All results are
 // bytes.
 
+#include "core/dtype.h"
 #include "meta/platform/hardware.h"
 
 namespace metaprof {

@@ -6,11 +6,9 @@
 // (recorded: binary/f32/div). Where both operands of a formula are calls, the right one is therefore made
 // first, under a name; names die in reverse order, as the framework's temporaries do.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
-
-inline Session& session_of(const Tensor& tensor) { return tensor->storage->session(); }
 
 /// A plain number beside a tensor; a call with it is one of the `.Scalar` overloads.
 struct Number {

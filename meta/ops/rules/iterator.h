@@ -2,7 +2,7 @@
 // The rules of the framework's TensorIterator (aten/src/ATen/TensorIterator.cpp, 2.11): sizes by
 // broadcasting, one dtype by promotion, and strides of the result by the operands' order of dimensions.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

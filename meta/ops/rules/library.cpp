@@ -5,26 +5,26 @@ namespace {
 
 enum class Library : uint32_t { cublas = 0, cublas_lt = 1, cudnn_dropout = 2 };
 
-// Per (handle, stream): the engine's device thread has handles of its own.
-Ref<Storage>& kept_workspace(Session& session, Library library) {
-  const uint32_t key =
-      static_cast<uint32_t>(library) << 24 | uint32_t{session.backward_thread} << 16 | session.stream;
-  return session.workspaces[key].storage;
+// By device, handle and stream: the engine's device thread has handles of its own.
+Ref<Storage>& kept_workspace(Session& session, Library library, Device device) {
+  const auto handle = static_cast<uint32_t>(device.index) << 1 | uint32_t{session.backward_thread};
+  return session.library_workspaces[static_cast<uint32_t>(library) << 24 | handle << 16 | session.stream];
 }
 
-Ref<Storage> new_workspace(Session& session, Bytes bytes, std::string_view name) {
-  Ref<Storage> workspace = session.allocate(session.device, bytes.count, Category::workspace);
+Ref<Storage> new_workspace(Session& session, Device device, Bytes bytes, std::string_view name) {
+  Ref<Storage> workspace = session.allocate(device, bytes.count, Category::workspace);
   session.trace.storages[workspace->id].name = session.trace.intern(name);
   return workspace;
 }
 
 // One that is not kept goes back at once: nothing is allocated while the library works.
-void take_workspace(Session& session, Library library, bool keep, Bytes bytes, std::string_view name) {
-  if (!session.device.is_cuda()) return;
+void take_workspace(Call& call, Library library, bool keep, Bytes bytes, std::string_view name) {
+  const Device device = call.device();
+  if (!device.is_cuda()) return;
   if (!keep) {
-    new_workspace(session, bytes, name);
-  } else if (Ref<Storage>& kept = kept_workspace(session, library); !kept) {
-    kept = new_workspace(session, bytes, name);
+    new_workspace(call.session, device, bytes, name);
+  } else if (Ref<Storage>& kept = kept_workspace(call.session, library, device); !kept) {
+    kept = new_workspace(call.session, device, bytes, name);
   }
 }
 
@@ -32,7 +32,7 @@ void take_workspace(Session& session, Library library, bool keep, Bytes bytes, s
 
 void cublas_workspace(Call& call) {
   const Platform& platform = call.platform();
-  take_workspace(call.session, Library::cublas, platform.framework.keeps_cublas_workspaces,
+  take_workspace(call, Library::cublas, platform.framework.keeps_cublas_workspaces,
                  platform.cublas_workspace(), "cuBLAS workspace");
 }
 
@@ -42,22 +42,24 @@ void cublas_lt_workspace(Call& call) {
   // The handle that cuBLASLt is called with is cuBLAS's, with a workspace of its own where these are kept.
   if (whose != CublasLtWorkspace::per_call) cublas_workspace(call);
   if (whose == CublasLtWorkspace::shared_with_cublas) return;
-  take_workspace(call.session, Library::cublas_lt, whose == CublasLtWorkspace::kept,
-                 platform.cublas_lt_workspace(), "cuBLASLt workspace");
+  take_workspace(call, Library::cublas_lt, whose == CublasLtWorkspace::kept, platform.cublas_lt_workspace(),
+                 "cuBLASLt workspace");
 }
 
 Tensor dropout_state(Call& call, bool needed) {
   // cudnnDropoutGetStatesSize of an H200 (recorded: lstm-lm); the library alone knows it for other devices.
   constexpr int64_t bytes = 3244032;
   Session& session = call.session;
-  const auto key = static_cast<uint32_t>(Library::cudnn_dropout) << 24;
-  Ref<Storage>& state = session.workspaces[key].storage;
+  const Device device = call.device();
+  const uint32_t key =
+      static_cast<uint32_t>(Library::cudnn_dropout) << 24 | static_cast<uint32_t>(device.index) << 17;
+  Ref<Storage>& state = session.library_workspaces[key];
   if (!state && !needed) return {};
   if (!state) {
     call.temporary({}, DType::i64);  // the seed is drawn on the device and read
-    state = new_workspace(session, {bytes}, "cuDNN dropout state");
+    state = new_workspace(session, device, {bytes}, "cuDNN dropout state");
   }
-  Tensor tensor(new TensorImpl(Sizes{bytes}, Sizes{1}, DType::u8, session.device));
+  Tensor tensor(new TensorImpl(Sizes{bytes}, Sizes{1}, DType::u8, device));
   tensor->storage = state;
   return tensor;
 }

@@ -2,7 +2,7 @@
 // Memory that libraries take from the allocator: for one call, or one block per (library, handle, stream) that is
 // kept, as the framework's version has it (Framework::keeps_cublas_workspaces).
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

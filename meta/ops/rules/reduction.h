@@ -1,7 +1,7 @@
 #pragma once
 // Reductions: sizes of results, and the blocks that a CUDA kernel shares between thread blocks.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

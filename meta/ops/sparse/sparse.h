@@ -2,7 +2,7 @@
 // Sparse tensors: coordinates and values (COO), as the gradients of embeddings are, or compressed rows (CSR).
 // Their memory is that of their parts; the sparse tensor itself has none.
 
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 

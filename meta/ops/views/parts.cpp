@@ -175,11 +175,11 @@ Gradients split_gradient(Backward& b) {
   const Sizes& whole = b.sizes("self");
   const int64_t dim = wrap_dim(b.integer("dim"), int64_t(whole.size()));
   std::vector<Tensor> pieces;
-  for (size_t i = 0; i < b.node.metadata.size(); ++i) {
+  for (size_t i = 0; i < b.node.outputs.size(); ++i) {
     if (b.incoming[i].defined()) {
       pieces.push_back(b.incoming[i]);
     } else {
-      pieces.push_back(call<"zeros">(b.session, b.node.metadata[i]->sizes, b.dtype("self"), Value(),
+      pieces.push_back(call<"zeros">(b.session, b.node.outputs[i]->sizes, b.dtype("self"), Value(),
                                      b.shape("self")->device));
     }
   }

@@ -2,18 +2,19 @@
 // A Session owns what a process of the framework owns: devices, modes, the trace being written, library
 // workspaces, autograd's state. There are no globals: two sessions can run on two threads.
 
-#include <functional>
+#include <array>
 #include <map>
 #include <memory>
+#include <utility>
 
+#include "meta/op/registry.h"
+#include "meta/platform/planned_workspaces.h"
 #include "meta/platform/platform.h"
 #include "meta/tensor/value.h"
 
 namespace metaprof {
 
-class PlannedWorkspaces;
-class Registry;
-struct Call;
+class Backend;
 
 /// What decides how operators are dispatched; pushed and popped by guards.
 struct Modes {
@@ -47,20 +48,12 @@ using LayerFunction = void (*)(Call&);
 enum class Layer : uint8_t { autocast, autograd, record, kernel };
 inline constexpr int kLayers = 4;
 
-/// Real numbers beside the run (backends/cpu), which takes the place of the kernel layer.
-class Numbers {
- public:
-  virtual ~Numbers() = default;
-  /// A Python number has become this tensor.
-  virtual void wrapped(const Tensor& tensor, const Value& number) = 0;
+/// What a layer keeps between calls.
+struct LayerState {
+  virtual ~LayerState() = default;
 };
 
-/// Memory that a library keeps for the rest of the process: cuBLAS's per handle and stream …
-struct LibraryWorkspace {
-  Ref<Storage> storage;
-};
-
-class Session {
+class Session final : public StorageSource {
  public:
   /// `registry` must outlive the session.
   Session(const Platform& platform, const Registry& registry);
@@ -73,6 +66,10 @@ class Session {
   Trace trace;
   Modes modes;
   LayerFunction layers[kLayers] = {};
+  /// Who computes the numbers of tensors, by DeviceType; null: they have none. Not owned.
+  std::array<Backend*, kDeviceTypes> backends = {};
+  /// Number of the process among those that train together.
+  int rank = 0;
 
   // Where we are: stamped on calls and storages.
   Device device;  ///< where the program puts its tensors
@@ -86,6 +83,9 @@ class Session {
   bool backward_thread = false;  ///< the engine's device thread has library handles of its own
   uint64_t sequence = 0;         ///< number of the next autograd node
 
+  Backend* backend(Device of) const { return backends[static_cast<size_t>(of.type)]; }
+  bool has_backends() const { return backends[0] || backends[1]; }
+
   /// A new storage on a device. 0 bytes: a storage without an event.
   Ref<Storage> allocate(Device device, int64_t bytes, Category category);
   Ref<Storage> allocate(Device device, int64_t bytes) { return allocate(device, bytes, category); }
@@ -97,28 +97,30 @@ class Session {
   Tensor wrapped_number(const Value& number);
   /// The storage becomes something else from here on.
   void categorise(const Storage& storage, Category category);
-  /// The trace's last word about a storage; called by its destructor.
-  void freed(const Storage& storage);
+  /// The trace's last word about a storage.
+  void freed(const Storage& storage) override;
 
   void begin_phase(Phase phase, uint32_t step, int64_t micro);
   void enter_module(uint32_t path);
   void leave_module(uint32_t path);
 
-  /// Library workspaces, by a key that says which (library, handle, stream). They live as long as the
-  /// session.
-  std::map<uint32_t, LibraryWorkspace> workspaces;
-  /// Who knows what libraries plan for one call (meta/platform/planned_workspaces.h); null: they take nothing.
-  /// Must outlive the session.
+  /// Memory that a library keeps for the rest of the process, by a key that says which (library, device,
+  /// handle, stream).
+  std::map<uint32_t, Ref<Storage>> library_workspaces;
+  /// Who knows what libraries plan for one call; null: they take nothing. Must outlive the session.
   PlannedWorkspaces* planned_workspaces = nullptr;
-  /// Null: tensors have no data. Not owned.
-  Numbers* numbers = nullptr;
-  /// State of autograd (meta/autograd/state.h); owned, opaque here.
-  std::unique_ptr<void, void (*)(void*)> autograd{nullptr, [](void*) {}};
-  /// State of autocast (cached casts); owned, opaque here.
-  std::unique_ptr<void, void (*)(void*)> autocast{nullptr, [](void*) {}};
+  std::unique_ptr<LayerState> autograd;  ///< meta/autograd/state.h
+  std::unique_ptr<LayerState> autocast;  ///< goes before autograd's: the casts that it keeps have histories
   /// Text indices of operator and node names, by operator id.
   std::vector<uint32_t> op_texts, node_texts;
 };
+
+/// The session that a storage comes from: only sessions make storages.
+inline Session& session_of(const Storage& storage) { return static_cast<Session&>(storage.source()); }
+inline Session& session_of(const Tensor& tensor) { return session_of(*tensor->storage); }
+
+/// A view: as `alias`, and it keeps the tensor that the chain of views began with.
+Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset);
 
 /// Bytes of a tensor with these sizes and strides.
 int64_t storage_bytes(SizesView sizes, SizesView strides, DType dtype);

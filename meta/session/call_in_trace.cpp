@@ -1,4 +1,4 @@
-#include "meta/op/call_in_trace.h"
+#include "meta/session/call_in_trace.h"
 
 namespace metaprof {
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "meta/op/call.h"
-#include "meta/op/call_in_trace.h"
-#include "meta/op/limits.h"
+#include "meta/session/call.h"
+#include "meta/session/call_in_trace.h"
+#include "meta/session/limits.h"
 
 namespace metaprof {
 namespace {
@@ -154,10 +154,9 @@ void record_layer(Call& call) {
   }
 }
 
-void kernel_layer(Call& call) {
+void run_record(Call& call) {
   const Operator& op = call.op;
   op.record.meta.run(call);
-  if (op.record.meta.composite) return;
   if (op.in_place) write_to_self(call);
   Scoped<bool> below(call.session.modes.below_autograd, true);
   if (auto kernel = op.kernel[static_cast<int>(call.device().type)]) {
@@ -172,6 +171,14 @@ void kernel_layer(Call& call) {
         for (const Tensor& tensor : call.arguments[i].tensors()) count_write(tensor);
     }
   }
+}
+
+void kernel_layer(Call& call) {
+  if (call.op.record.meta.composite) return call.op.record.meta.run(call);
+  if (call.session.has_backends()) {
+    if (Backend* backend = call.session.backend(call.device())) return backend->run(call);
+  }
+  run_record(call);
 }
 
 Results invoke(Session& session, const Operator& op, std::span<Value> given) {

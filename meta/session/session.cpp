@@ -1,4 +1,6 @@
-#include "meta/tensor/session.h"
+#include "meta/session/session.h"
+
+#include "meta/session/call.h"
 
 namespace metaprof {
 
@@ -49,7 +51,7 @@ Tensor Session::wrapped_number(const Value& number) {
   if (number.kind() == Value::Kind::complex) dtype = DType::c128;
   Tensor tensor = empty({}, dtype, kHost);
   tensor->wrapped_number = true;
-  if (numbers) numbers->wrapped(tensor, number);
+  if (Backend* host = backend(kHost)) host->wrapped(tensor, number);
   return tensor;
 }
 
@@ -64,5 +66,15 @@ void Session::enter_module(uint32_t path) {
 }
 
 void Session::leave_module(uint32_t path) { trace.add({.kind = Event::Kind::leave, .id = path}); }
+
+Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset) {
+  Tensor view = alias(of, sizes, strides, offset);
+  if (of->inference) return view;
+  view->base = of->base ? of->base : Ref<TensorImpl>(of);
+  view->history_version = of->version();
+  // How a view was made counts for the views of it (torch/csrc/autograd/variable.h, propagate_creation_meta).
+  view->view_origin = session_of(of).modes.grad ? of->view_origin : ViewOrigin::no_grad;
+  return view;
+}
 
 }  // namespace metaprof

@@ -1,4 +1,4 @@
-#include "meta/op/call.h"
+#include "meta/session/call.h"
 
 #include <fmt/format.h>
 
