@@ -6,6 +6,7 @@
 #include "meta/autograd/saved_tensor.h"
 #include "meta/ops/all.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/platform/platform.h"
 #include "tests/autograd/hessian_network.h"
 
 namespace metaprof {

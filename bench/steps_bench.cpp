@@ -9,6 +9,7 @@
 
 #include "allocator/caching_allocator.h"
 #include "frontend/pt2/pt2.h"
+#include "meta/platform/platform.h"
 #include "meta/step/step.h"
 #include "profiler/phases.h"
 

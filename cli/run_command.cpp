@@ -13,6 +13,7 @@
 #include "estimate/sizes.h"
 #include "launch/run.h"
 #include "meta/platform/files/device_file.h"
+#include "meta/platform/platform.h"
 #include "reports/run_report.h"
 
 namespace metaprof {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "launch/run.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 

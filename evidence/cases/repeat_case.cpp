@@ -14,6 +14,7 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "meta/optim/algorithm.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

@@ -49,8 +49,28 @@ std::string to_string(FrameworkVersion version) {
 }
 
 Framework framework_of(FrameworkVersion version) {
+  const auto since = [&](int minor) {
+    return version >= FrameworkVersion{.major = 2, .minor = minor, .patch = 0};
+  };
   Framework framework;
   framework.version = version;
+  if (!since(9)) framework.cublas_lt_workspace = CublasLtWorkspace::per_call_around_cublas;
+  framework.limits_cublas_lt_workspace = since(11);
+  if (since(12)) {
+    framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;
+    framework.cudnn_attention_takes_any_dropout = false;
+    framework.free_block_order = FreeBlockOrder::block_record;
+  }
+  if (since(13)) {
+    framework.has_kernel_for_outer_products = true;
+    framework.free_block_order = FreeBlockOrder::segment;
+  }
+  if (since(14)) framework.zeroes_seed_of_efficient_attention = true;
+  if (since(15)) {
+    framework.keeps_cublas_workspaces = false;
+    framework.large_cublas_workspace_on_sm90_only = false;
+    framework.cublas_lt_workspace = CublasLtWorkspace::per_call;
+  }
   return framework;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "allocator/free_block_order.h"
+
 namespace metaprof {
 
 struct FrameworkVersion {
@@ -23,12 +25,14 @@ std::string to_string(FrameworkVersion version);
 
 /// Whose memory cuBLASLt works in (aten/src/ATen/cuda/CUDABlas.cpp, getCUDABlasLtWorkspaceSize and its callers).
 enum class CublasLtWorkspace : uint8_t {
-  kept,                ///< its own, per handle and stream, for the rest of the process
+  per_call_around_cublas,  ///< its own for the call; within it cuBLAS's is taken, too
+  kept,                ///< cuBLAS's, then its own; both per handle and stream, for the rest of the process
   shared_with_cublas,  ///< that of the cuBLAS handle
-  per_call,            ///< its own, given back when the call ends; cuBLAS is not asked for any
+  per_call,            ///< its own for the call; cuBLAS is not asked for any
 };
 
-/// In the order of versions, an own line for each behaviour: what it means, and where it is written.
+/// What it does, as 2.11 does it. The comments say which versions do otherwise, and where that is written; each
+/// difference was seen in recordings of both sides.
 struct Framework {
   FrameworkVersion version;
 
@@ -38,14 +42,29 @@ struct Framework {
   /// cuBLAS's larger workspace is for compute capability 9.0 alone; else for all of 9, 10, 11 and 12
   /// (CublasHandlePool.cpp, parseChosenWorkspaceSize; until 2.14).
   bool large_cublas_workspace_on_sm90_only = true;
-  /// Kept until 2.11, shared from 2.12 on, per call from 2.15 on.
+  /// Per call around cuBLAS's until 2.8, kept from 2.9 on, shared from 2.12 on, per call from 2.15 on
+  /// (CUDABlas.cpp; TORCH_CUBLASLT_UNIFIED_WORKSPACE).
   CublasLtWorkspace cublas_lt_workspace = CublasLtWorkspace::kept;
+  /// cuBLASLt's own memory is not larger than cuBLAS's (CUDABlas.cpp; recorded: gpt2 with
+  /// CUBLAS_WORKSPACE_CONFIG=:16:8; from 2.11 on).
+  bool limits_cublas_lt_workspace = true;
+  /// bmm of columns and rows is a kernel of the framework's own, without a workspace
+  /// (torch/_native/ops/bmm_outer_product; from 2.13 on).
+  bool has_kernel_for_outer_products = false;
+  /// cuDNN's attention is taken with any probability of dropout; else only with sixteenths
+  /// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp; until 2.11).
+  bool cudnn_attention_takes_any_dropout = true;
+  /// Efficient attention without dropout makes its seed and offset on the device, zeroed
+  /// (aten/src/ATen/native/transformers/cuda/attention.cu; from 2.14 on).
+  bool zeroes_seed_of_efficient_attention = false;
+  /// c10/cuda/CUDACachingAllocator.cpp: by address until 2.11, by block record in 2.12, by segment from 2.13 on.
+  FreeBlockOrder free_block_order = FreeBlockOrder::address;
 };
 
 /// How this version behaves. A version that is newer than all that are known behaves as the newest of these.
 Framework framework_of(FrameworkVersion version);
 
 /// The newest version whose behaviours are known.
-inline constexpr FrameworkVersion kNewestFramework = {.major = 2, .minor = 11, .patch = 0};
+inline constexpr FrameworkVersion kNewestFramework = {.major = 2, .minor = 15, .patch = 0};
 
 }  // namespace metaprof

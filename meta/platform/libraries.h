@@ -7,6 +7,8 @@
 
 namespace metaprof {
 
+struct FrameworkVersion;
+
 struct Libraries {
   int cuda = 13000;   ///< 13.0; as cudaRuntimeGetVersion says it
   int cudnn = 91900;  ///< 9.19.0; as cudnnGetVersion says it
@@ -22,5 +24,8 @@ struct Libraries {
   /// It is taken before the framework's own (check_prefer_cudnn_attention).
   bool attention_of_cudnn_is_preferred() const { return cudnn > 91500; }
 };
+
+/// CUDA and cuDNN of the default wheel of this version.
+Libraries libraries_shipped_with(FrameworkVersion version);
 
 }  // namespace metaprof

@@ -44,15 +44,21 @@ Bytes Platform::cublas_workspace() const {
 
 Bytes Platform::cublas_lt_workspace() const {
   const Bytes own = libraries.cublas_lt_workspace.value_or(Bytes{1048576});
-  if (framework.cublas_lt_workspace == CublasLtWorkspace::per_call) return own;
-  // Not more than cuBLAS's (recorded: gpt2 with CUBLAS_WORKSPACE_CONFIG=:16:8).
-  return std::min(own, cublas_workspace());
+  const bool limited =
+      framework.limits_cublas_lt_workspace && framework.cublas_lt_workspace != CublasLtWorkspace::per_call;
+  return limited ? std::min(own, cublas_workspace()) : own;
 }
 
 Platform platform_named(std::string_view hardware) {
   const Hardware* known = find_hardware(hardware);
   if (!known) fail("there is no device '{}'", hardware);
   return {.hardware = *known};
+}
+
+Platform with_framework(Platform platform, FrameworkVersion version) {
+  platform.framework = framework_of(version);
+  platform.libraries = libraries_shipped_with(version);
+  return platform;
 }
 
 Platform with_environment(Platform platform, const std::map<std::string, std::string>& environment) {

@@ -22,8 +22,10 @@ struct Platform {
   Bytes cublas_lt_workspace() const;
 };
 
-/// The built-in hardware of this name. Error: there is none.
+/// The built-in hardware of this name, with 2.11. Error: there is none.
 Platform platform_named(std::string_view hardware);
+/// The platform with this version of the framework and the libraries that come with it.
+Platform with_framework(Platform platform, FrameworkVersion version);
 
 /// The platform with what environment variables say (CUBLAS_WORKSPACE_CONFIG, CUBLASLT_WORKSPACE_SIZE). Errors:
 /// a variable that is not modelled, a value that the framework would not understand.

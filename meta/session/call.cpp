@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 
@@ -18,6 +19,8 @@ DType Call::dtype(Name name, DType otherwise) const {
   if (auto dtype = dtype_numbered(value.integer())) return *dtype;
   error(fmt::format("there is no dtype with the number {}", value.integer()));
 }
+
+const Hardware& Call::hardware() const { return session.platform.hardware; }
 
 Device Call::device() const {
   Device found = session.device;

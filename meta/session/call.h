@@ -15,6 +15,8 @@ using ResultList = SmallVector<Value, 4>;
 /// Python's default dtype.
 inline constexpr DType kDefaultDType = DType::f32;
 
+struct Hardware;  // meta/platform/hardware.h
+
 struct Call {
   Session& session;
   const Operator& op;
@@ -40,7 +42,7 @@ struct Call {
   Device device() const;
   bool on_cuda() const { return device().is_cuda(); }
   const Platform& platform() const { return session.platform; }
-  const Hardware& hardware() const { return session.platform.hardware; }
+  const Hardware& hardware() const;  ///< of the platform
 
   // --- For `meta`: results, in order. Their memory comes later, from the kernel.
   Tensor& output(SizesView sizes, SizesView strides, DType dtype) {

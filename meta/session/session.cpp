@@ -1,11 +1,15 @@
 #include "meta/session/session.h"
 
+#include "meta/platform/platform.h"
 #include "meta/session/call.h"
 
 namespace metaprof {
 
 Session::Session(const Platform& platform, const Registry& registry)
-    : platform(platform), registry(registry), device(platform.device()) {}
+    : platform_(std::make_unique<const Platform>(platform)),
+      platform(*platform_),
+      registry(registry),
+      device(platform.device()) {}
 
 Session::~Session() = default;
 

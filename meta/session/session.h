@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "meta/op/registry.h"
-#include "meta/platform/planned_workspaces.h"
-#include "meta/platform/platform.h"
 #include "meta/tensor/value.h"
 
 namespace metaprof {
 
 class Backend;
+class PlannedWorkspaces;  // meta/platform/planned_workspaces.h
+struct Platform;          // meta/platform/platform.h: only who asks it reads it
 
 /// What decides how operators are dispatched; pushed and popped by guards.
 struct Modes {
@@ -61,7 +61,11 @@ class Session final : public StorageSource {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  const Platform platform;
+ private:
+  const std::unique_ptr<const Platform> platform_;
+
+ public:
+  const Platform& platform;
   const Registry& registry;
   Trace trace;
   Modes modes;

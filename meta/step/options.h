@@ -13,6 +13,7 @@
 #include "core/option_value.h"
 #include "meta/optim/optimizer.h"
 #include "meta/platform/planned_workspaces.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 

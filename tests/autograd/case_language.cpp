@@ -11,6 +11,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/op_node.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 #include "tests/autograd/live_bytes.h"
 
 namespace metaprof {

@@ -8,6 +8,7 @@
 #include "meta/autograd/node.h"
 #include "meta/ops/all.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/platform/platform.h"
 #include "tests/autograd/live_bytes.h"
 
 namespace metaprof {

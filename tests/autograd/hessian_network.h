@@ -10,6 +10,7 @@
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 

@@ -4,6 +4,7 @@
 
 #include "allocator/caching_allocator.h"
 #include "meta/ops/sparse/sparse.h"
+#include "meta/platform/platform.h"
 #include "profiler/phases.h"
 #include "tests/autograd/graph.h"
 

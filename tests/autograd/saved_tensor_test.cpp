@@ -2,6 +2,7 @@
 
 #include "meta/autograd/op_node.h"
 #include "meta/autograd/saved_tensor_hooks.h"
+#include "meta/platform/platform.h"
 #include "tests/autograd/graph.h"
 
 namespace metaprof {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "estimate/sizes.h"
 #include "meta/platform/files/device_file.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

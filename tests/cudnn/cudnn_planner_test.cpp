@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "meta/platform/cudnn/device_description.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meta/platform/planned_workspaces.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "meta/platform/platform.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

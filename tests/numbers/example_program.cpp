@@ -4,6 +4,7 @@
 
 #include "meta/autograd/engine.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

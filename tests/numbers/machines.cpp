@@ -7,6 +7,7 @@
 #include "backends/cpu/libtorch_call.h"
 #include "meta/autograd/engine.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

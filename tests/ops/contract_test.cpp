@@ -9,6 +9,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "meta/ops/all.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 

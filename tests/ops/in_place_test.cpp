@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 #include "meta/session/call.h"
 
 namespace metaprof {

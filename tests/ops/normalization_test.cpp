@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "meta/autograd/engine.h"
+#include "meta/platform/platform.h"
 #include "meta/trace/text.h"
 #include "tests/ops/image_ops_test.h"
 

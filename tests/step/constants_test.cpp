@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 #include "meta/run/interpreter.h"
 #include "meta/source/host_constants.h"
 #include "meta/step/placement.h"

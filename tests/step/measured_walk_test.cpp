@@ -17,6 +17,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/op_node.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 #include "meta/run/interpreter.h"
 #include "meta/step/placement.h"
 #include "profiler/allocator_history.h"

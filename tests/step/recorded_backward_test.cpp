@@ -12,6 +12,7 @@
 
 #include "formats/gzip_lines.h"
 #include "frontend/pt2/pt2.h"
+#include "meta/platform/platform.h"
 #include "meta/step/step.h"
 #include "tests/evidence_folder.h"
 

@@ -2,8 +2,10 @@
 // sdp_utils_cpp.cpp and sdp_utils_cpp.h, PyTorch 2.11).
 
 #include <algorithm>
+#include <cmath>
 
 #include "meta/ops/attention/attention.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -54,6 +56,8 @@ bool cudnn_takes(const Session& s, const AttentionCall& a) {
   const Libraries& libraries = s.platform.libraries;
   if (!s.modes.cudnn_attention || s.modes.deterministic || sm < 80 || sm > 121) return false;
   if (a.dropout > 0 && !libraries.attention_of_cudnn_has_dropout()) return false;
+  const bool sixteenths = std::trunc(a.dropout * 16) == a.dropout * 16;
+  if (!sixteenths && !s.platform.framework.cudnn_attention_takes_any_dropout) return false;
   if (!has_four_dimensions(a) || !is_half(s, a.query.dtype()) || !mask_fits(a)) return false;
   if (!has_rows(a) || !rows_are_packed(a, true) || !heads_fit(a, true, false)) return false;
   const int64_t head = a.query.size(3), value_head = a.value.size(3);

@@ -5,6 +5,7 @@
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -19,7 +20,10 @@ void by_position(Call& c, const Tensor& like, int64_t head_size) {
   c.output(sizes, Sizes{length * heads * head_size, head_size, heads * head_size, 1}, like.dtype());
 }
 
-void host_scalar(Call& c) { c.output({}, {}, DType::i64, kHost); }
+// Philox seed and offset are on the device while a CUDA graph is captured, and where zeros stand for them.
+bool zeroes_seed(const Call& c) {
+  return c.platform().framework.zeroes_seed_of_efficient_attention && c.real("dropout_p") == 0;
+}
 
 void forward_meta(Call& c) {
   const Tensor& query = c.tensor("query");
@@ -27,8 +31,8 @@ void forward_meta(Call& c) {
   // One number per row, rows rounded up to 32; none if no gradient is needed.
   const int64_t rows = c.boolean("compute_log_sumexp") ? align_up(query.size(2), 32) : 0;
   c.output(Sizes{query.size(0), query.size(1), rows}, DType::f32);
-  host_scalar(c);  // philox seed and offset are on the device only while a CUDA graph is captured
-  host_scalar(c);
+  const Device device = zeroes_seed(c) ? query.device() : kHost;
+  for (int scalar = 0; scalar < 2; ++scalar) c.output({}, {}, DType::i64, device);
 }
 
 // 16-bit heads beyond 128 do not fit into registers: the output is accumulated in memory (kernel_forward.h,

@@ -8,6 +8,7 @@
 #include "meta/ops/attention/family.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

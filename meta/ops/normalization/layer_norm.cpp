@@ -8,6 +8,7 @@
 #include "meta/ops/normalization/normalization_gradients.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 

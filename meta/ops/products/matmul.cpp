@@ -9,6 +9,7 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 
@@ -249,7 +250,10 @@ FlopCount bmm_flops(const Call& c) {
 void bmm_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0) return;
-  const BatchedOperands operands(c, c.tensor("self"), c.tensor("mat2"));
+  const Tensor& self = c.tensor("self");
+  const bool outer = self.size(2) == 1 && !is_complex(self.dtype());
+  if (outer && c.platform().framework.has_kernel_for_outer_products) return;
+  const BatchedOperands operands(c, self, c.tensor("mat2"));
   cublas_workspace(c);
 }
 

@@ -1,5 +1,7 @@
 #include "meta/ops/rules/library.h"
 
+#include "meta/platform/platform.h"
+
 namespace metaprof {
 namespace {
 
@@ -17,15 +19,14 @@ Ref<Storage> new_workspace(Session& session, Device device, Bytes bytes, std::st
   return workspace;
 }
 
-// One that is not kept goes back at once: nothing is allocated while the library works.
-void take_workspace(Call& call, Library library, bool keep, Bytes bytes, std::string_view name) {
+// One that is not kept lives as long as its handle.
+Ref<Storage> take_workspace(Call& call, Library library, bool keep, Bytes bytes, std::string_view name) {
   const Device device = call.device();
-  if (!device.is_cuda()) return;
-  if (!keep) {
-    new_workspace(call.session, device, bytes, name);
-  } else if (Ref<Storage>& kept = kept_workspace(call.session, library, device); !kept) {
-    kept = new_workspace(call.session, device, bytes, name);
-  }
+  if (!device.is_cuda()) return {};
+  if (!keep) return new_workspace(call.session, device, bytes, name);
+  Ref<Storage>& kept = kept_workspace(call.session, library, device);
+  if (!kept) kept = new_workspace(call.session, device, bytes, name);
+  return kept;
 }
 
 }  // namespace
@@ -38,12 +39,24 @@ void cublas_workspace(Call& call) {
 
 void cublas_lt_workspace(Call& call) {
   const Platform& platform = call.platform();
-  const CublasLtWorkspace whose = platform.framework.cublas_lt_workspace;
-  // The handle that cuBLASLt is called with is cuBLAS's, with a workspace of its own where these are kept.
-  if (whose != CublasLtWorkspace::per_call) cublas_workspace(call);
-  if (whose == CublasLtWorkspace::shared_with_cublas) return;
-  take_workspace(call, Library::cublas_lt, whose == CublasLtWorkspace::kept, platform.cublas_lt_workspace(),
-                 "cuBLASLt workspace");
+  const auto take_own = [&](bool keep) {
+    return take_workspace(call, Library::cublas_lt, keep, platform.cublas_lt_workspace(),
+                          "cuBLASLt workspace");
+  };
+  // The handle that cuBLASLt is called with is cuBLAS's, and gets its workspace where these are kept.
+  switch (platform.framework.cublas_lt_workspace) {
+    case CublasLtWorkspace::per_call_around_cublas: {
+      const Ref<Storage> own = take_own(false);
+      return cublas_workspace(call);
+    }
+    case CublasLtWorkspace::kept: {
+      cublas_workspace(call);
+      take_own(true);
+      return;
+    }
+    case CublasLtWorkspace::shared_with_cublas: return cublas_workspace(call);
+    case CublasLtWorkspace::per_call: take_own(false);
+  }
 }
 
 Tensor dropout_state(Call& call, bool needed) {
