@@ -13,7 +13,6 @@
 #include "estimate/sizes.h"
 #include "launch/run.h"
 #include "meta/platform/files/device_file.h"
-#include "meta/platform/platform.h"
 #include "reports/run_report.h"
 
 namespace metaprof {

@@ -34,8 +34,7 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
   run.workspaces = options.workspaces_given         ? options.run.workspaces
                    : measurement.planned_workspaces ? "auto"
                                                     : "none";
-  Platform platform = device_of(run);
-  platform.hardware.memory = measurement.head.device_memory;
+  const Platform platform = measured_on(measurement, device_of(run));
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);
   CheckResult result = compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory));

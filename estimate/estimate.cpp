@@ -20,7 +20,9 @@ std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const
   const AllocConf conf = conf_of(options, platform);
   if (platform.hardware.is_cpu()) return std::make_unique<ExactAllocator>();
   return std::make_unique<CachingAllocator>(
-      CachingAllocatorOptions{.conf = conf, .device = {.capacity = static_cast<uint64_t>(memory.count)}});
+      CachingAllocatorOptions{.conf = conf,
+                              .device = {.capacity = static_cast<uint64_t>(memory.count)},
+                              .order = platform.framework.free_block_order});
 }
 
 WorkspaceSources sources_of(const PlannedWorkspaces& planned, const CudnnState& cudnn) {

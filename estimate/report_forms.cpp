@@ -71,6 +71,7 @@ AllocatorHistory Results::history() const {
          estimate_.platform.hardware.name);
   CachingAllocatorOptions options;
   options.conf = parse_alloc_conf(estimate_.options.alloc_conf);
+  options.order = estimate_.platform.framework.free_block_order;
   options.device.capacity = static_cast<uint64_t>(estimate_.platform.hardware.memory.count);
   return allocator_history(estimate_.trace, estimate_.platform.device(), options);
 }

@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {

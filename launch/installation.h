@@ -6,7 +6,6 @@
 #include <string>
 
 #include "launch/run.h"
-#include "meta/platform/platform.h"
 
 namespace metaprof {
 

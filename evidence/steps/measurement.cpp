@@ -45,6 +45,23 @@ bool has_planned_workspaces(const Member& root) {
   return !emulated || !emulated->boolean() || root.find("workspaces").has_value();
 }
 
+std::optional<FrameworkVersion> version_of(const Member& root) {
+  const auto torch = root.find("torch");
+  if (!torch) return {};
+  try {
+    return parse_framework_version(torch->text());
+  } catch (const Error& error) {
+    fail("{}: {}", torch->where(), error.what());
+  }
+}
+
+std::optional<int> cudnn_of(const Member& root) {
+  const auto cudnn = root.find("cudnn");
+  if (!cudnn) return {};
+  if (cudnn->count() > 1'000'000) cudnn->reject("cuDNN's version as it says it: 91900 is 9.19.0");
+  return static_cast<int>(cudnn->count());
+}
+
 }  // namespace
 
 std::string Measurement::export_name() const {
@@ -62,6 +79,13 @@ std::optional<std::filesystem::path> Measurement::log() const {
   return std::filesystem::is_regular_file(log, code) ? std::optional(log) : std::nullopt;
 }
 
+Platform measured_on(const Measurement& measurement, Platform platform) {
+  platform.hardware.memory = measurement.head.device_memory;
+  if (measurement.framework) platform = with_framework(std::move(platform), *measurement.framework);
+  if (measurement.cudnn) platform.libraries.cudnn = *measurement.cudnn;
+  return platform;
+}
+
 Measurement read_measurement(const std::filesystem::path& path) {
   const JsonText json(read_head_text(path), path.string(), kHeadHint);
   const Member root = json.root();
@@ -73,6 +97,8 @@ Measurement read_measurement(const std::filesystem::path& path) {
                           .seq = config.optional_count("seq"),
                           .image = config.optional_count("image"),
                           .options = options_of(config),
+                          .framework = version_of(root),
+                          .cudnn = cudnn_of(root),
                           .planned_workspaces = has_planned_workspaces(root),
                           .parameter_tensors = root.at("parameters").at("tensors").count(),
                           .inputs = {}};

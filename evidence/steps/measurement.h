@@ -10,6 +10,7 @@
 
 #include "core/shape.h"
 #include "evidence/recordings/head.h"
+#include "meta/platform/platform.h"
 #include "meta/step/options.h"
 
 namespace metaprof {
@@ -22,9 +23,11 @@ struct MeasuredInput {
 struct Measurement {
   RecordingHead head;  ///< every phase is a part of training steps
   std::string id;
-  std::string model;                         ///< "gpt2", as the export is named
-  std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
-  RunOptions options;                        ///< those that the measurement says
+  std::string model;                          ///< "gpt2", as the export is named
+  std::optional<int64_t> batch, seq, image;   ///< where they differ from the model's own
+  RunOptions options;                         ///< those that the measurement says
+  std::optional<FrameworkVersion> framework;  ///< that ran it
+  std::optional<int> cudnn;                   ///< 91900 is 9.19.0
   bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
   int64_t parameter_tensors = 0;
   std::vector<MeasuredInput> inputs;
@@ -34,6 +37,9 @@ struct Measurement {
   /// The log of events beside it, if there is one.
   std::optional<std::filesystem::path> log() const;
 };
+
+/// The platform with what the measurement says of it: memory, framework, libraries.
+Platform measured_on(const Measurement& measurement, Platform platform);
 
 /// Errors, with the file, the member and what is expected: no such file, no JSON, a member is missing or of
 /// another type, a negative number of bytes, a peak below the current value (units differ), an option that

@@ -13,7 +13,6 @@
 #include "core/option_value.h"
 #include "meta/optim/optimizer.h"
 #include "meta/platform/planned_workspaces.h"
-#include "meta/platform/platform.h"
 
 namespace metaprof {
 
