@@ -55,6 +55,7 @@ Framework framework_of(FrameworkVersion version) {
   Framework framework;
   framework.version = version;
   if (!since(9)) framework.cublas_lt_workspace = CublasLtWorkspace::per_call_around_cublas;
+  framework.sums_layer_norm_in_parts = since(8);
   framework.limits_cublas_lt_workspace = since(11);
   if (since(12)) {
     framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;
@@ -63,10 +64,16 @@ Framework framework_of(FrameworkVersion version) {
   }
   if (since(13)) {
     framework.has_kernel_for_outer_products = true;
+    framework.sorts_rows_by_needed_bits = true;
+    framework.casts_group_norm_statistics = true;
     framework.free_block_order = FreeBlockOrder::segment;
   }
-  if (since(14)) framework.zeroes_seed_of_efficient_attention = true;
+  if (since(14)) {
+    framework.zeroes_seed_of_efficient_attention = true;
+    framework.efficient_attention_takes_groups = true;
+  }
   if (since(15)) {
+    framework.packs_partial_norms = true;
     framework.keeps_cublas_workspaces = false;
     framework.large_cublas_workspace_on_sm90_only = false;
     framework.cublas_lt_workspace = CublasLtWorkspace::per_call;

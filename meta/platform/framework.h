@@ -57,6 +57,21 @@ struct Framework {
   /// Efficient attention without dropout makes its seed and offset on the device, zeroed
   /// (aten/src/ATen/native/transformers/cuda/attention.cu; from 2.14 on).
   bool zeroes_seed_of_efficient_attention = false;
+  /// Efficient attention takes keys and values of fewer heads as they are; else operator by operator
+  /// (attention.cu, sdp_utils.cpp; from 2.14 on).
+  bool efficient_attention_takes_groups = false;
+  /// A table's gradient sorts indices by as many bits as the number of rows has, not by all
+  /// (aten/src/ATen/native/cuda/Embedding.cu; from 2.13 on).
+  bool sorts_rows_by_needed_bits = false;
+  /// Layer norm's parameter gradients of many rows are summed in two steps
+  /// (aten/src/ATen/native/cuda/layer_norm_kernel.cu; from 2.8 on).
+  bool sums_layer_norm_in_parts = true;
+  /// Group norm of 16-bit inputs has its statistics in fp32 besides
+  /// (aten/src/ATen/native/cuda/group_norm_kernel.cu; from 2.13 on).
+  bool casts_group_norm_statistics = false;
+  /// Norms of a list: partial results lie one behind the other, with a table of where each tensor's begin; else
+  /// every tensor has as many as the longest (aten/src/ATen/native/cuda/ForeachReduceOp.cu; from 2.15 on).
+  bool packs_partial_norms = false;
   /// c10/cuda/CUDACachingAllocator.cpp: by address until 2.11, by block record in 2.12, by segment from 2.13 on.
   FreeBlockOrder free_block_order = FreeBlockOrder::address;
 };

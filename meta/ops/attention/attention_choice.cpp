@@ -96,7 +96,8 @@ bool efficient_takes(const Session& s, const AttentionCall& a) {
   const int64_t alignment = product_alignment(s, a.query.dtype());
   if (head != a.key.size(3) || head == 0 || value_head == 0) return false;
   if (head % alignment != 0 || value_head % alignment != 0) return false;
-  if (!has_rows(a) || !rows_are_packed(a, false) || !heads_fit(a, false, true)) return false;
+  if (!has_rows(a) || !rows_are_packed(a, false)) return false;
+  if (!heads_fit(a, s.platform.framework.efficient_attention_takes_groups, true)) return false;
   const DType dtype = a.query.dtype();
   return dtype == DType::f32 || is_half(s, dtype);
 }

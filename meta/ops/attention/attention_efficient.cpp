@@ -157,6 +157,15 @@ void backward_cuda(Call& c) {
     const Sizes padded{bias.size(0), bias.size(1), bias.size(2), bias.strides()[2]};
     c.allocate(3, numel(padded) * element_size(bias.dtype()));
   }
+  // Gradients of grouped keys and values are made for every head of the queries, then summed.
+  Tensor all_keys, all_values;
+  if (c.tensor("key").size(1) != query.size(1)) {
+    const auto for_all_heads = [&](const Tensor& t) {
+      return c.temporary(Sizes{t.size(0), t.size(2), query.size(1), t.size(3)}, t.dtype());
+    };
+    all_keys = for_all_heads(c.tensor("key"));
+    all_values = for_all_heads(c.tensor("value"));
+  }
   const int64_t head = std::max(query.size(3), c.tensor("value").size(3));
   const BackwardKernel& kernel = backward_kernel(c, head, half, c.real("dropout_p") > 0);
   Ref<Storage> workspace;

@@ -4,11 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "meta/autograd/backward.h"
 #include "meta/ops/indexing/family.h"
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -117,7 +120,10 @@ void sorted_embedding_gradient(Call& c, const Tensor& indices, bool by_frequency
   const Tensor original = c.temporary(indices.sizes(), indices.dtype());
   {
     const Tensor range = c.temporary(Sizes{count}, indices.dtype());
-    c.temporary_bytes(cub_sort_bytes(c.hardware(), count, index, index, 8 * index));
+    const int64_t rows = c.result_tensor().size(0);
+    const bool needed = c.platform().framework.sorts_rows_by_needed_bits;
+    const int64_t bits = needed ? std::bit_width(static_cast<uint64_t>(rows)) : 8 * index;
+    c.temporary_bytes(cub_sort_bytes(c.hardware(), count, index, index, bits));
   }
   Tensor counts;
   if (by_frequency) {

@@ -7,6 +7,7 @@
 #include "meta/ops/normalization/normalization.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -59,6 +60,18 @@ void native_meta(Call& c) {
   c.output(statistics, statistics_type(c, input));
 }
 
+// Statistics in fp32 beside 16-bit ones, [images, groups] each.
+struct WideStatistics {
+  explicit WideStatistics(Call& c) {
+    const bool half = is_reduced_floating(c.tensor("input").dtype());
+    if (!half || !c.platform().framework.casts_group_norm_statistics) return;
+    const Sizes groups{c.integer("N"), c.integer("group")};
+    mean = c.temporary(groups, DType::f32);
+    deviation = c.temporary(groups, DType::f32);
+  }
+  Tensor mean, deviation;
+};
+
 // Scale and shift per image and channel (recorded: `shapes/group_norm`).
 void native_cuda(Call& c) {
   c.allocate_all();
@@ -66,6 +79,7 @@ void native_cuda(Call& c) {
   if (!affine || c.integer("HxW") <= 1 || c.result_tensor().numel() == 0) return;
   const DType accumulated = accumulate_type(c.tensor("input").dtype());
   const Sizes channels{c.integer("N"), c.integer("C")};
+  const WideStatistics wide(c);
   const Tensor scale = c.temporary(channels, accumulated), shift = c.temporary(channels, accumulated);
 }
 

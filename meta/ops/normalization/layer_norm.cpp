@@ -32,6 +32,7 @@ NormalizedRows normalized_rows(const Call& c, const Tensor& input, const Sizes& 
 int64_t partial_gradient_rows(const Call& c, const NormalizedRows& rows) {
   // aten/src/ATen/native/cuda/layer_norm_kernel.cu, ConfigureAndLaunchGammaBetaBackwardKernel, 2.11
   // (recorded: `shapes/layer_norm`).
+  if (!c.platform().framework.sums_layer_norm_in_parts) return 0;
   const int64_t blocks = (rows.width + 31) / 32;
   if (rows.count <= 64 * 1024 || blocks >= c.hardware().multiprocessors / 2) return 0;
   return std::min(32768 / blocks, (rows.count + 31) / 32);

@@ -6,6 +6,7 @@
 
 #include "meta/ops/optimizers/family.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -268,12 +269,19 @@ void norm_meta(Call& c) {
 void norm_cuda(Call& c) {
   constexpr int64_t chunk = 65536;
   const Value::Tensors& tensors = c.tensors("self");
-  Tensor partial;
+  Tensor begins, partial;
   if (on_one_path(tensors)) {
-    int64_t most_chunks = 0;
-    for (const Tensor& t : tensors) most_chunks = std::max(most_chunks, (t.numel() + chunk - 1) / chunk);
+    const bool packed = c.platform().framework.packs_partial_norms;
+    const auto count = static_cast<int64_t>(tensors.size());
+    int64_t most_chunks = 0, all_chunks = 0;
+    for (const Tensor& t : tensors) {
+      const int64_t chunks = (t.numel() + chunk - 1) / chunk;
+      most_chunks = std::max(most_chunks, chunks);
+      all_chunks += chunks;
+    }
+    if (packed) begins = c.temporary(Sizes{count + 1}, DType::i64);
     const DType dtype = c.results[0].tensors()[0].dtype();
-    partial = c.temporary(Sizes{int64_t(tensors.size()) * most_chunks}, accumulate_type(dtype));
+    partial = c.temporary(Sizes{packed ? all_chunks : count * most_chunks}, accumulate_type(dtype));
   }
   c.allocate_all();
 }
