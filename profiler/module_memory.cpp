@@ -55,7 +55,7 @@ class ForwardWalk {
     }
     if (!counts(trace_, device_, event)) return;
     if (event.kind == Event::Kind::alloc)
-      bear(event.id);
+      add_birth(event.id);
     else
       let_go(event.id);
   }
@@ -67,7 +67,7 @@ class ForwardWalk {
     for (OpenForward& open : open_) open.last_call = index + 1;
   }
 
-  void bear(uint32_t storage) {
+  void add_birth(uint32_t storage) {
     birth_[storage] = static_cast<uint32_t>(born_.size());
     born_.push_back(storage);
     for (OpenForward& open : open_) {
@@ -138,7 +138,7 @@ class BackwardWalk {
         cursor.pass(event);
       }
       if (counts(trace_, device_, event))
-        event.kind == Event::Kind::alloc ? bear(event.id, cursor.node()) : let_go(event.id);
+        event.kind == Event::Kind::alloc ? add_birth(event.id, cursor.node()) : let_go(event.id);
     }
     MemoryByModule result;
     for (const auto& [path, module] : modules_)
@@ -161,7 +161,7 @@ class BackwardWalk {
     return found->second;
   }
 
-  void bear(uint32_t storage, uint32_t node) {
+  void add_birth(uint32_t storage, uint32_t node) {
     if (node == 0) return;
     const uint32_t module = trace_.nodes[node - 1].module;
     born_within_[storage] = module;

@@ -129,15 +129,15 @@ std::string_view first_segments(std::string_view path, int depth) {
   return path.substr(0, end);
 }
 
-class ModulePlanner {
+class ModuleMeasurement {
  public:
-  ModulePlanner(const Trace& trace, Device device, const Rates& rates, const NodeGraph& graph,
-                const NodeProfile& nodes)
+  ModuleMeasurement(const Trace& trace, Device device, const Rates& rates, const NodeGraph& graph,
+                    const NodeProfile& nodes)
       : trace_(trace), device_(device), rates_(rates), graph_(graph), nodes_(nodes) {}
 
-  ModulePlans plan() {
+  ModulePlans measure() {
     list_modules();
-    for (int depth = 0; depth <= deepest_; ++depth) measure(depth);
+    for (int depth = 0; depth <= deepest_; ++depth) measure_depth(depth);
     count_parameters();
     order_backward();
     return std::move(plans_);
@@ -167,7 +167,7 @@ class ModulePlanner {
   }
 
   // Modules of one level of the tree are groups of nodes that do not overlap.
-  void measure(int depth) {
+  void measure_depth(int depth) {
     std::vector<size_t> modules;
     std::unordered_map<size_t, int32_t> group_of_module;
     std::vector<int32_t> group(graph_.nodes.size(), kNoNode);
@@ -313,7 +313,7 @@ PlanInput plan_input(const Trace& trace, Device device, const Rates& rates) {
   plan.nodes = profile_nodes(trace, device, Granularity::function, rates);
   const NodeGraph functions = node_graph(trace, device, Granularity::function);
   plan.chain = ChainBuilder(trace, device, rates, functions).build();
-  plan.modules = ModulePlanner(trace, device, rates, functions, plan.nodes).plan();
+  plan.modules = ModuleMeasurement(trace, device, rates, functions, plan.nodes).measure();
   plan.storages = lives_of(trace, device, functions);
   const Parameters parameters = parameters_of(trace);
   plan.parameters = parameters.all.bytes;

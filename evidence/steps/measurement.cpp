@@ -1,7 +1,6 @@
 #include "evidence/steps/measurement.h"
 
 #include "core/error.h"
-#include "meta/platform/platform.h"
 #include "meta/step/options_json.h"
 
 namespace metaprof {

@@ -46,9 +46,9 @@ class Adafactor final : public Algorithm {
         Group& to = g.gradients[i].dim() > 1 ? matrices : vectors;
         to.parameters.push_back(g.parameters[i]);
         to.gradients.push_back(g.gradients[i]);
-        to.steps.push_back(g.of[i]->step);
+        to.steps.push_back(g.owners[i]->step);
         for (size_t k = 0; k < 3; ++k)
-          if (g.of[i]->tensors[k].defined()) to.states[k].push_back(g.of[i]->tensors[k]);
+          if (g.owners[i]->tensors[k].defined()) to.states[k].push_back(g.owners[i]->tensors[k]);
       }
       for (Group* part : {matrix_first ? &matrices : &vectors, matrix_first ? &vectors : &matrices})
         if (!part->parameters.empty()) split.push_back(std::move(*part));
@@ -61,7 +61,8 @@ class Adafactor final : public Algorithm {
     for (Group& g : by_shape(groups)) {
       count(g);
       for (const Tensor& parameter : g.parameters) read_norm(session, parameter);
-      in_place<"_foreach_mul_.Scalar">(session, g.parameters, 1 - set.learning_rate * set.weight_decay);
+      in_place<"_foreach_mul_.Scalar">(session, g.parameters,
+                                       1 - settings.learning_rate * settings.weight_decay);
       updates = g.states[2].empty() ? factored_variances(g) : full_variances(g);
       in_place<"_foreach_clamp_min_.Scalar">(session, updates, kEpsilon * kEpsilon);
       in_place<"_foreach_rsqrt_">(session, updates);
@@ -111,10 +112,10 @@ class Adafactor final : public Algorithm {
     Names names;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const Tensor &parameter = all.parameters[i], &gradient = all.gradients[i];
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       count(state);
       read_norm(session, parameter);
-      call<"mul_.Tensor">(session, parameter, 1 - set.learning_rate * set.weight_decay);
+      call<"mul_.Tensor">(session, parameter, 1 - settings.learning_rate * settings.weight_decay);
       if (gradient.dim() > 1) {
         estimate_factored(names, state, gradient);
       } else {
@@ -127,7 +128,7 @@ class Adafactor final : public Algorithm {
       names.update = names.estimate;
       call<"mul_.Tensor">(session, names.update, gradient);
       read_norm(session, names.update);
-      call<"add_.Tensor">(session, parameter, names.update, -set.learning_rate);
+      call<"add_.Tensor">(session, parameter, names.update, -settings.learning_rate);
     }
   }
 
@@ -174,12 +175,12 @@ class Muon final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor update;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      const Tensor &parameter = all.parameters[i], &buffer = all.of[i]->tensors[0];
-      call<"lerp_.Scalar">(session, buffer, all.gradients[i], 1 - set.momentum);
-      update = call<"lerp.Scalar">(session, all.gradients[i], buffer, set.momentum);
+      const Tensor &parameter = all.parameters[i], &buffer = all.owners[i]->tensors[0];
+      call<"lerp_.Scalar">(session, buffer, all.gradients[i], 1 - settings.momentum);
+      update = call<"lerp.Scalar">(session, all.gradients[i], buffer, settings.momentum);
       update = orthogonal(update);
-      call<"mul_.Tensor">(session, parameter, 1 - set.learning_rate * set.weight_decay);
-      call<"add_.Tensor">(session, parameter, update, -set.learning_rate);
+      call<"mul_.Tensor">(session, parameter, 1 - settings.learning_rate * settings.weight_decay);
+      call<"add_.Tensor">(session, parameter, update, -settings.learning_rate);
     }
   }
 

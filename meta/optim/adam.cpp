@@ -14,10 +14,10 @@ class Adam final : public Algorithm {
   static constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
-    state.step = counter(set.capturable || fused());
+    state.step = counter(settings.capturable || fused());
     state.tensors[0] = kept_zeros(parameter);
     state.tensors[1] = kept_zeros(parameter);
-    if (set.amsgrad) state.tensors[2] = kept_zeros(parameter);
+    if (settings.amsgrad) state.tensors[2] = kept_zeros(parameter);
   }
 
   void foreach_step(std::vector<Group>& groups) override {
@@ -29,10 +29,10 @@ class Adam final : public Algorithm {
         in_place<"_foreach_mul_.Scalar">(session, g.states[1], kBeta2);
         in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], gradients, gradients, 1 - kBeta2);
       }
-      if (set.capturable) device_corrections(g, correction1, correction2);
-      if (set.amsgrad) in_place<"_foreach_maximum_.List">(session, g.states[2], g.states[1]);
-      denominators = fresh<"_foreach_sqrt">(session, g.states[set.amsgrad ? 2 : 1]);
-      if (set.capturable) {
+      if (settings.capturable) device_corrections(g, correction1, correction2);
+      if (settings.amsgrad) in_place<"_foreach_maximum_.List">(session, g.states[2], g.states[1]);
+      denominators = fresh<"_foreach_sqrt">(session, g.states[settings.amsgrad ? 2 : 1]);
+      if (settings.capturable) {
         in_place<"_foreach_div_.List">(session, denominators, correction2);
         in_place<"_foreach_add_.Scalar">(session, denominators, kEpsilon);
         in_place<"_foreach_div_.List">(session, denominators, correction1);
@@ -48,15 +48,16 @@ class Adam final : public Algorithm {
 
   List decayed_gradients(Group& g) {
     List gradients = g.gradients;
-    if (set.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
+    if (settings.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
     count(g);
-    if (set.weight_decay == 0) return gradients;
-    if (set.decoupled) {
-      in_place<"_foreach_mul_.Scalar">(session, g.parameters, 1 - set.learning_rate * set.weight_decay);
-    } else if (set.maximize) {
-      in_place<"_foreach_add_.List">(session, gradients, g.parameters, set.weight_decay);
+    if (settings.weight_decay == 0) return gradients;
+    if (settings.decoupled) {
+      in_place<"_foreach_mul_.Scalar">(session, g.parameters,
+                                       1 - settings.learning_rate * settings.weight_decay);
+    } else if (settings.maximize) {
+      in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
     } else {
-      gradients = fresh<"_foreach_add.List">(session, gradients, g.parameters, set.weight_decay);
+      gradients = fresh<"_foreach_add.List">(session, gradients, g.parameters, settings.weight_decay);
     }
     return gradients;
   }
@@ -68,7 +69,7 @@ class Adam final : public Algorithm {
     in_place<"_foreach_sub_.Scalar">(session, correction1, 1);
     in_place<"_foreach_sub_.Scalar">(session, correction2, 1);
     in_place<"_foreach_neg_">(session, correction2);
-    in_place<"_foreach_div_.Scalar">(session, correction1, set.learning_rate);
+    in_place<"_foreach_div_.Scalar">(session, correction1, settings.learning_rate);
     in_place<"_foreach_reciprocal_">(session, correction1);
     in_place<"_foreach_sqrt_">(session, correction2);
   }
@@ -78,32 +79,32 @@ class Adam final : public Algorithm {
     Corrections corrections;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const Tensor& parameter = all.parameters[i];
-      ParameterState& state = *all.of[i];
-      gradient = set.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
+      ParameterState& state = *all.owners[i];
+      gradient = settings.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
       count(state);
-      if (set.weight_decay != 0) {
-        if (set.decoupled) {
-          call<"mul_.Tensor">(session, parameter, 1 - set.learning_rate * set.weight_decay);
+      if (settings.weight_decay != 0) {
+        if (settings.decoupled) {
+          call<"mul_.Tensor">(session, parameter, 1 - settings.learning_rate * settings.weight_decay);
         } else {
-          gradient = call<"add.Tensor">(session, gradient, parameter, set.weight_decay);
+          gradient = call<"add.Tensor">(session, gradient, parameter, settings.weight_decay);
         }
       }
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
       call<"addcmul_">(session, state.tensors[1], gradient, gradient, 1 - kBeta2);
-      if (set.capturable) {
+      if (settings.capturable) {
         capturable_denominator(state, corrections, denominator);
         call<"addcdiv_">(session, parameter, state.tensors[0], denominator);
       } else {
         host_denominator(state, denominator);
-        call<"addcdiv_">(session, parameter, state.tensors[0], denominator, -set.learning_rate);
+        call<"addcdiv_">(session, parameter, state.tensors[0], denominator, -settings.learning_rate);
       }
     }
   }
 
   void host_denominator(const ParameterState& state, Tensor& denominator) {
-    if (set.amsgrad) call<"maximum.out">(session, state.tensors[2], state.tensors[1], state.tensors[2]);
-    Tensor root = call<"sqrt">(session, state.tensors[set.amsgrad ? 2 : 1]);
+    if (settings.amsgrad) call<"maximum.out">(session, state.tensors[2], state.tensors[1], state.tensors[2]);
+    Tensor root = call<"sqrt">(session, state.tensors[settings.amsgrad ? 2 : 1]);
     Tensor quotient = call<"div.Tensor">(session, root, 1.0);
     root.reset();
     call<"add_.Tensor">(session, quotient, kEpsilon);
@@ -126,15 +127,15 @@ class Adam final : public Algorithm {
     {
       // lr / bias_correction1 is reciprocal() * lr.
       const Tensor reciprocal = call<"reciprocal">(session, c.first);
-      c.step_size = call<"mul.Tensor">(session, reciprocal, set.learning_rate);
+      c.step_size = call<"mul.Tensor">(session, reciprocal, settings.learning_rate);
     }
     c.negative_step_size = call<"neg">(session, c.step_size);
     c.second_root = call<"sqrt">(session, c.second);
-    if (set.amsgrad) {
+    if (settings.amsgrad) {
       const Tensor larger = call<"maximum">(session, state.tensors[2], state.tensors[1]);
       call<"copy_">(session, state.tensors[2], larger);
     }
-    Tensor root = call<"sqrt">(session, state.tensors[set.amsgrad ? 2 : 1]);
+    Tensor root = call<"sqrt">(session, state.tensors[settings.amsgrad ? 2 : 1]);
     Tensor scale = call<"mul.Tensor">(session, c.second_root, c.negative_step_size);
     Tensor quotient = call<"div.Tensor">(session, root, scale);
     root.reset();
@@ -149,7 +150,7 @@ class Adam final : public Algorithm {
   void fused_step(std::vector<Group>& groups) override {
     for (Group& g : groups) {
       count(g);
-      if (set.decoupled) {
+      if (settings.decoupled) {
         run_fused<"_fused_adamw_">(g);
       } else {
         run_fused<"_fused_adam_">(g);
@@ -165,8 +166,8 @@ class Adam final : public Algorithm {
   template <FixedString name>
   void run_fused(const Group& g) {
     in_place<name>(session, g.parameters, g.gradients, g.states[0], g.states[1], g.states[2], g.steps,
-                   set.learning_rate, kBeta1, kBeta2, set.weight_decay, kEpsilon, set.amsgrad, set.maximize,
-                   grad_scale, found_inf);
+                   settings.learning_rate, kBeta1, kBeta2, settings.weight_decay, kEpsilon, settings.amsgrad,
+                   settings.maximize, grad_scale, found_inf);
   }
 };
 

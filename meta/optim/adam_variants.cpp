@@ -41,7 +41,7 @@ class NAdam final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor denominator;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       const Tensor &parameter = all.parameters[i], &gradient = all.gradients[i];
       count(state);
       call<"mul_.Tensor">(session, state.tensors[3], kBeta1);
@@ -53,8 +53,8 @@ class NAdam final : public Algorithm {
       corrected.reset();
       denominator = std::move(root);
       call<"add_.Tensor">(session, denominator, kEpsilon);
-      call<"addcdiv_">(session, parameter, gradient, denominator, -set.learning_rate);
-      call<"addcdiv_">(session, parameter, state.tensors[0], denominator, -set.learning_rate);
+      call<"addcdiv_">(session, parameter, gradient, denominator, -settings.learning_rate);
+      call<"addcdiv_">(session, parameter, state.tensors[0], denominator, -settings.learning_rate);
     }
   }
 };
@@ -95,14 +95,14 @@ class RAdam final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor corrected;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       const Tensor& gradient = all.gradients[i];
       count(state);
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
       call<"addcmul_">(session, state.tensors[1], gradient, gradient, 1 - kBeta2);
       corrected = call<"div.Tensor">(session, state.tensors[0], 1 - kBeta1);
-      Tensor update = call<"mul.Tensor">(session, corrected, set.learning_rate);
+      Tensor update = call<"mul.Tensor">(session, corrected, settings.learning_rate);
       if (is_rectified(state.steps)) update = rectified(update, state);
       call<"add_.Tensor">(session, all.parameters[i], update, -1.0);
     }

@@ -8,20 +8,21 @@ namespace {
 constexpr double kEpsilon = 1e-8;
 
 // What all four begin with: gradients, negated or with decay where asked for.
-List with_decay(Session& session, const Settings& set, const Group& g) {
+List with_decay(Session& session, const Settings& settings, const Group& g) {
   List gradients = g.gradients;
-  if (set.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
-  if (set.weight_decay == 0) return gradients;
-  if (set.maximize) {
-    in_place<"_foreach_add_.List">(session, gradients, g.parameters, set.weight_decay);
+  if (settings.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
+  if (settings.weight_decay == 0) return gradients;
+  if (settings.maximize) {
+    in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
     return gradients;
   }
-  return fresh<"_foreach_add.List">(session, gradients, g.parameters, set.weight_decay);
+  return fresh<"_foreach_add.List">(session, gradients, g.parameters, settings.weight_decay);
 }
 
-Tensor with_decay(Session& session, const Settings& set, const Tensor& gradient, const Tensor& parameter) {
-  Tensor out = set.maximize ? call<"neg">(session, gradient) : gradient;
-  if (set.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, set.weight_decay);
+Tensor with_decay(Session& session, const Settings& settings, const Tensor& gradient,
+                  const Tensor& parameter) {
+  Tensor out = settings.maximize ? call<"neg">(session, gradient) : gradient;
+  if (settings.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, settings.weight_decay);
   return out;
 }
 
@@ -36,18 +37,18 @@ class RmsProp final : public Algorithm {
   void make_state(const Tensor& parameter, ParameterState& state) override {
     state.step = counter(false);
     state.tensors[0] = kept_zeros(parameter);
-    if (set.momentum > 0) state.tensors[1] = kept_zeros(parameter);
-    if (set.centered) state.tensors[2] = kept_zeros(parameter);
+    if (settings.momentum > 0) state.tensors[1] = kept_zeros(parameter);
+    if (settings.centered) state.tensors[2] = kept_zeros(parameter);
   }
 
   void foreach_step(std::vector<Group>& groups) override {
     List average, gradients;
     for (Group& g : groups) {
       count(g);
-      gradients = with_decay(session, set, g);
+      gradients = with_decay(session, settings, g);
       in_place<"_foreach_mul_.Scalar">(session, g.states[0], kAlpha);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1 - kAlpha);
-      if (set.centered) {
+      if (settings.centered) {
         in_place<"_foreach_lerp_.Scalar">(session, g.states[2], gradients, 1 - kAlpha);
         average = fresh<"_foreach_addcmul.Scalar">(session, g.states[0], g.states[2], g.states[2], -1);
         in_place<"_foreach_sqrt_">(session, average);
@@ -55,12 +56,13 @@ class RmsProp final : public Algorithm {
         average = fresh<"_foreach_sqrt">(session, g.states[0]);
       }
       in_place<"_foreach_add_.Scalar">(session, average, kEpsilon);
-      if (set.momentum > 0) {
-        in_place<"_foreach_mul_.Scalar">(session, g.states[1], set.momentum);
+      if (settings.momentum > 0) {
+        in_place<"_foreach_mul_.Scalar">(session, g.states[1], settings.momentum);
         in_place<"_foreach_addcdiv_.Scalar">(session, g.states[1], gradients, average);
-        in_place<"_foreach_add_.List">(session, g.parameters, g.states[1], -set.learning_rate);
+        in_place<"_foreach_add_.List">(session, g.parameters, g.states[1], -settings.learning_rate);
       } else {
-        in_place<"_foreach_addcdiv_.Scalar">(session, g.parameters, gradients, average, -set.learning_rate);
+        in_place<"_foreach_addcdiv_.Scalar">(session, g.parameters, gradients, average,
+                                             -settings.learning_rate);
       }
     }
   }
@@ -68,13 +70,13 @@ class RmsProp final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor average, gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       count(state);
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
-      gradient = with_decay(session, set, gradient, all.parameters[i]);
+      gradient = with_decay(session, settings, gradient, all.parameters[i]);
       call<"mul_.Tensor">(session, state.tensors[0], kAlpha);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kAlpha);
-      if (set.centered) {
+      if (settings.centered) {
         call<"lerp_.Scalar">(session, state.tensors[2], gradient, 1 - kAlpha);
         average = call<"addcmul">(session, state.tensors[0], state.tensors[2], state.tensors[2], -1);
         call<"sqrt_">(session, average);
@@ -82,12 +84,12 @@ class RmsProp final : public Algorithm {
         average = call<"sqrt">(session, state.tensors[0]);
       }
       call<"add_.Tensor">(session, average, kEpsilon);
-      if (set.momentum > 0) {
-        call<"mul_.Tensor">(session, state.tensors[1], set.momentum);
+      if (settings.momentum > 0) {
+        call<"mul_.Tensor">(session, state.tensors[1], settings.momentum);
         call<"addcdiv_">(session, state.tensors[1], gradient, average);
-        call<"add_.Tensor">(session, all.parameters[i], state.tensors[1], -set.learning_rate);
+        call<"add_.Tensor">(session, all.parameters[i], state.tensors[1], -settings.learning_rate);
       } else {
-        call<"addcdiv_">(session, all.parameters[i], gradient, average, -set.learning_rate);
+        call<"addcdiv_">(session, all.parameters[i], gradient, average, -settings.learning_rate);
       }
     }
   }
@@ -114,11 +116,11 @@ class Adagrad final : public Algorithm {
     List numerator, deviation, gradients;
     for (Group& g : groups) {
       count(g);
-      gradients = with_decay(session, set, g);
+      gradients = with_decay(session, settings, g);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1);
       deviation = fresh<"_foreach_sqrt">(session, g.states[0]);
       in_place<"_foreach_add_.Scalar">(session, deviation, kEpsilon);
-      if (set.weight_decay != 0 || set.maximize) {
+      if (settings.weight_decay != 0 || settings.maximize) {
         in_place<"_foreach_mul_.ScalarList">(session, gradients, numbers(gradients));
         numerator = gradients;
       } else {
@@ -131,14 +133,14 @@ class Adagrad final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor deviation, gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       count(state);
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
-      gradient = with_decay(session, set, gradient, all.parameters[i]);
+      gradient = with_decay(session, settings, gradient, all.parameters[i]);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1);
       deviation = call<"sqrt">(session, state.tensors[0]);
       call<"add_.Tensor">(session, deviation, kEpsilon);
-      call<"addcdiv_">(session, all.parameters[i], gradient, deviation, -set.learning_rate);
+      call<"addcdiv_">(session, all.parameters[i], gradient, deviation, -settings.learning_rate);
     }
   }
 };
@@ -161,7 +163,7 @@ class Adadelta final : public Algorithm {
     List updates, deviation, gradients;
     for (Group& g : groups) {
       count(g);
-      gradients = with_decay(session, set, g);
+      gradients = with_decay(session, settings, g);
       in_place<"_foreach_mul_.Scalar">(session, g.states[0], kRho);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1 - kRho);
       deviation = fresh<"_foreach_add.Scalar">(session, g.states[0], kEpsilon);
@@ -172,17 +174,17 @@ class Adadelta final : public Algorithm {
       in_place<"_foreach_mul_.List">(session, updates, gradients);
       in_place<"_foreach_mul_.Scalar">(session, g.states[1], kRho);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], updates, updates, 1 - kRho);
-      in_place<"_foreach_add_.List">(session, g.parameters, updates, -set.learning_rate);
+      in_place<"_foreach_add_.List">(session, g.parameters, updates, -settings.learning_rate);
     }
   }
 
   void for_loop_step(Group& all) override {
     Tensor update, deviation, gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       count(state);
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
-      gradient = with_decay(session, set, gradient, all.parameters[i]);
+      gradient = with_decay(session, settings, gradient, all.parameters[i]);
       call<"mul_.Tensor">(session, state.tensors[0], kRho);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kRho);
       deviation = call<"add.Tensor">(session, state.tensors[0], kEpsilon);
@@ -193,7 +195,7 @@ class Adadelta final : public Algorithm {
       call<"mul_.Tensor">(session, update, gradient);
       call<"mul_.Tensor">(session, state.tensors[1], kRho);
       call<"addcmul_">(session, state.tensors[1], update, update, 1 - kRho);
-      call<"add_.Tensor">(session, all.parameters[i], update, -set.learning_rate);
+      call<"add_.Tensor">(session, all.parameters[i], update, -settings.learning_rate);
     }
   }
 };
@@ -216,10 +218,10 @@ class Adamax final : public Algorithm {
     List gradients;
     for (Group& g : groups) {
       count(g);
-      gradients = with_decay(session, set, g);
+      gradients = with_decay(session, settings, g);
       in_place<"_foreach_lerp_.Scalar">(session, g.states[0], gradients, 1 - kBeta1);
       in_place<"_foreach_mul_.Scalar">(session, g.states[1], kBeta2);
-      if (!set.maximize && set.weight_decay == 0) {
+      if (!settings.maximize && settings.weight_decay == 0) {
         gradients = fresh<"_foreach_abs">(session, gradients);
       } else {
         in_place<"_foreach_abs_">(session, gradients);
@@ -234,9 +236,9 @@ class Adamax final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
-      gradient = with_decay(session, set, gradient, all.parameters[i]);
+      gradient = with_decay(session, settings, gradient, all.parameters[i]);
       count(state);
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
@@ -245,7 +247,8 @@ class Adamax final : public Algorithm {
         call<"add_.Tensor">(session, magnitude, kEpsilon);
         call<"maximum.out">(session, state.tensors[1], magnitude, state.tensors[1]);
       }
-      call<"addcdiv_">(session, all.parameters[i], state.tensors[0], state.tensors[1], -set.learning_rate);
+      call<"addcdiv_">(session, all.parameters[i], state.tensors[0], state.tensors[1],
+                       -settings.learning_rate);
     }
   }
 };

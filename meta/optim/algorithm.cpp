@@ -28,7 +28,7 @@ void Algorithm::step() {
     if (state.step.defined()) group->steps.push_back(state.step);
     for (size_t k = 0; k < state.tensors.size(); ++k)
       if (state.tensors[k].defined()) group->states[k].push_back(state.tensors[k]);
-    group->of.push_back(&state);
+    group->owners.push_back(&state);
   }
   switch (implementation) {
     case Implementation::foreach: return foreach_step(groups);

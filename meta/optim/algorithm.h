@@ -35,14 +35,14 @@ struct ParameterState {
 struct Group {
   List parameters, gradients, steps;
   std::array<List, 4> states;
-  std::vector<ParameterState*> of;
+  std::vector<ParameterState*> owners;  ///< of those lists' elements
 };
 
 class Algorithm {
  public:
   Algorithm(Session& session, const std::vector<Tensor>& parameters, Settings settings,
             Implementation implementation)
-      : session(session), parameters(parameters), set(settings), implementation(implementation) {
+      : session(session), parameters(parameters), settings(settings), implementation(implementation) {
     states.resize(parameters.size());
   }
   virtual ~Algorithm() = default;
@@ -71,7 +71,7 @@ class Algorithm {
 
   Session& session;
   const std::vector<Tensor>& parameters;
-  const Settings set;
+  const Settings settings;
   const Implementation implementation;
   std::vector<ParameterState> states;
 };

@@ -12,7 +12,7 @@ class Sgd final : public Algorithm {
  private:
   void make_state(const Tensor& parameter, ParameterState& state) override {
     // The fused step makes all buffers before it runs; the others make each from a gradient, in the step.
-    if (!fused() || set.momentum == 0) return;
+    if (!fused() || settings.momentum == 0) return;
     Scoped<Category> born_as(session.category, Category::optimizer_state);
     state.tensors[0] = call<"empty_like">(session, parameter.grad());
   }
@@ -26,41 +26,42 @@ class Sgd final : public Algorithm {
     List gradients;
     for (Group& g : groups) {
       gradients = g.gradients;
-      if (set.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
-      if (set.weight_decay != 0) {
-        if (set.maximize) {
-          in_place<"_foreach_add_.List">(session, gradients, g.parameters, set.weight_decay);
+      if (settings.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
+      if (settings.weight_decay != 0) {
+        if (settings.maximize) {
+          in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
         } else {
-          gradients = fresh<"_foreach_add.List">(session, gradients, g.parameters, set.weight_decay);
+          gradients = fresh<"_foreach_add.List">(session, gradients, g.parameters, settings.weight_decay);
         }
       }
-      if (set.momentum != 0) {
+      if (settings.momentum != 0) {
         const List buffers = momentum_buffers(g, gradients);
-        if (set.nesterov) {
-          in_place<"_foreach_add_.List">(session, gradients, buffers, set.momentum);
+        if (settings.nesterov) {
+          in_place<"_foreach_add_.List">(session, gradients, buffers, settings.momentum);
         } else {
           gradients = buffers;
         }
       }
-      in_place<"_foreach_add_.List">(session, g.parameters, gradients, -set.learning_rate);
+      in_place<"_foreach_add_.List">(session, g.parameters, gradients, -settings.learning_rate);
     }
   }
 
   List momentum_buffers(Group& g, const List& gradients) {
     if (g.states[0].size() == g.parameters.size()) {
-      in_place<"_foreach_mul_.Scalar">(session, g.states[0], set.momentum);
+      in_place<"_foreach_mul_.Scalar">(session, g.states[0], settings.momentum);
       in_place<"_foreach_add_.List">(session, g.states[0], gradients, 1);
       return g.states[0];
     }
     List buffers;
-    for (size_t i = 0; i < gradients.size(); ++i) buffers.push_back(updated_buffer(*g.of[i], gradients[i]));
+    for (size_t i = 0; i < gradients.size(); ++i)
+      buffers.push_back(updated_buffer(*g.owners[i], gradients[i]));
     return buffers;
   }
 
   Tensor updated_buffer(ParameterState& state, const Tensor& gradient) {
     Tensor& buffer = state.tensors[0];
     if (buffer.defined()) {
-      call<"mul_.Tensor">(session, buffer, set.momentum);
+      call<"mul_.Tensor">(session, buffer, settings.momentum);
       call<"add_.Tensor">(session, buffer, gradient, 1);
     } else {
       buffer = first_buffer(gradient);
@@ -71,22 +72,24 @@ class Sgd final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      gradient = set.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
-      if (set.weight_decay != 0)
-        gradient = call<"add.Tensor">(session, gradient, all.parameters[i], set.weight_decay);
-      if (set.momentum != 0) {
-        const Tensor buffer = updated_buffer(*all.of[i], gradient);
-        gradient = set.nesterov ? call<"add.Tensor">(session, gradient, buffer, set.momentum) : buffer;
+      gradient = settings.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
+      if (settings.weight_decay != 0)
+        gradient = call<"add.Tensor">(session, gradient, all.parameters[i], settings.weight_decay);
+      if (settings.momentum != 0) {
+        const Tensor buffer = updated_buffer(*all.owners[i], gradient);
+        gradient =
+            settings.nesterov ? call<"add.Tensor">(session, gradient, buffer, settings.momentum) : buffer;
       }
-      call<"add_.Tensor">(session, all.parameters[i], gradient, -set.learning_rate);
+      call<"add_.Tensor">(session, all.parameters[i], gradient, -settings.learning_rate);
     }
   }
 
   void fused_step(std::vector<Group>& groups) override {
     for (Group& g : groups)
-      in_place<"_fused_sgd_">(session, g.parameters, g.gradients, g.states[0], set.weight_decay, set.momentum,
-                              set.learning_rate, 0.0, set.nesterov, set.maximize,
-                              set.momentum != 0 && g.of[0]->steps == 1, grad_scale, found_inf);
+      in_place<"_fused_sgd_">(session, g.parameters, g.gradients, g.states[0], settings.weight_decay,
+                              settings.momentum, settings.learning_rate, 0.0, settings.nesterov,
+                              settings.maximize, settings.momentum != 0 && g.owners[0]->steps == 1,
+                              grad_scale, found_inf);
   }
 };
 

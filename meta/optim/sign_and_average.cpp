@@ -17,7 +17,7 @@ class Rprop final : public Algorithm {
     state.step = counter(false);
     state.tensors[0] = kept_zeros(parameter);
     Scoped<Category> born_as(session.category, Category::optimizer_state);
-    state.tensors[1] = call<"full_like">(session, parameter.grad(), set.learning_rate);
+    state.tensors[1] = call<"full_like">(session, parameter.grad(), settings.learning_rate);
   }
 
   // x[comparison(x)] = number, as Python writes it: the mask lives until the assignment is done.
@@ -63,7 +63,7 @@ class Rprop final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor sign, gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       gradient = all.gradients[i];
       count(state);
       {
@@ -100,7 +100,7 @@ class Asgd final : public Algorithm {
   void make_state(const Tensor& parameter, ParameterState& state) override {
     state.step = counter(true);
     {
-      const Tensor made = on_device(set.learning_rate);
+      const Tensor made = on_device(settings.learning_rate);
       Scoped<Category> born_as(session.category, Category::optimizer_state);
       state.tensors[1] = call<"detach">(session, call<"clone">(session, made));
     }
@@ -138,20 +138,20 @@ class Asgd final : public Algorithm {
 
   // lr / (1 + λ·lr·step)^α with the step counter on the device: a chain of scalars there.
   Tensor new_rate(const Tensor& step) {
-    Tensor value = call<"mul.Tensor">(session, step, kLambda * set.learning_rate);
+    Tensor value = call<"mul.Tensor">(session, step, kLambda * settings.learning_rate);
     value = call<"add.Tensor">(session, value, 1);
     value = call<"pow.Tensor_Scalar">(session, value, 0.75);
     value = call<"reciprocal">(session, value);
-    return call<"mul.Tensor">(session, value, set.learning_rate);
+    return call<"mul.Tensor">(session, value, settings.learning_rate);
   }
 
   void for_loop_step(Group& all) override {
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      ParameterState& state = *all.of[i];
+      ParameterState& state = *all.owners[i];
       const Tensor &parameter = all.parameters[i], &average = state.tensors[0];
       count(state);
-      call<"mul_.Tensor">(session, parameter, 1 - kLambda * set.learning_rate);
-      call<"add_.Tensor">(session, parameter, all.gradients[i], -set.learning_rate);
+      call<"mul_.Tensor">(session, parameter, 1 - kLambda * settings.learning_rate);
+      call<"add_.Tensor">(session, parameter, all.gradients[i], -settings.learning_rate);
       // Averaging begins after kStart steps; until then the weight is 1 and the average is the parameter.
       if (double(state.steps) > kStart) {
         const Tensor distance = call<"sub.Tensor">(session, parameter, average);
