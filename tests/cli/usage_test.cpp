@@ -22,10 +22,11 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal("",
-                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, run; "
-                 "metaprof --help "
-                 "shows examples");
+  expect_refusal(
+      "",
+      "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, run; "
+      "metaprof --help "
+      "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run");
