@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that files include only headers of folders that their library links.
 
-The permission is the link line: `metaprof_library(meta_op LINKS meta_core meta_trace)` in
-meta/op/CMakeLists.txt lets the files of meta/op include "meta/core/...", "meta/trace/..." and their own
+The permission is the link line: `metaprof_library(meta_op LINKS core meta_trace)` in
+meta/op/CMakeLists.txt lets the files of meta/op include "core/...", "meta/trace/..." and their own
 folder, and nothing that those link in turn. tests/ and bench/ may include what they like. emulator/ stands alone:
 its files, which are loaded into other programs, include only each other.
 
