@@ -47,6 +47,19 @@ Json phases_json(const Phases& phases) {
   return rows;
 }
 
+Json module_json(const ModuleRow& row, const std::map<std::string, std::string>& types) {
+  const auto type = types.find(row.path);
+  return {{"path", row.path},
+          {"type", type == types.end() ? "" : type->second},
+          {"depth", row.depth},
+          {"parameters", row.parameters},
+          {"saved_bytes", row.saved.count},
+          {"forward_tmp", row.forward_tmp.count},
+          {"forward_out", row.forward_out.count},
+          {"backward_tmp", row.backward_tmp.count},
+          {"backward_out", row.backward_out.count}};
+}
+
 Json peak_json(const MemoryProfile& memory) {
   const PeakMoment& peak = memory.peak;
   Json json = {{"allocated_bytes", memory.phases.peak.allocated_bytes.peak},

@@ -70,21 +70,13 @@ Json saved_json(const Saved& saved) {
 Json modules_json(const ProfileReport& report) {
   Json rows = Json::array();
   for (const ModuleRow& row : report.memory.modules) {
-    const auto type = report.module_types.find(row.path);
     const auto cost = report.counts.by_module.find(row.path);
     const ByPhase<Flops> flops =
         cost == report.counts.by_module.end() ? ByPhase<Flops>{} : cost->second.counted;
-    rows.push_back({{"path", row.path},
-                    {"type", type == report.module_types.end() ? "" : type->second},
-                    {"depth", row.depth},
-                    {"parameters", row.parameters},
-                    {"saved_bytes", row.saved.count},
-                    {"forward_tmp", row.forward_tmp.count},
-                    {"forward_out", row.forward_out.count},
-                    {"backward_tmp", row.backward_tmp.count},
-                    {"backward_out", row.backward_out.count},
-                    {"flops_forward", flops.forward.count},
-                    {"flops_backward", flops.backward.count}});
+    Json json = module_json(row, report.module_types);
+    json["flops_forward"] = flops.forward.count;
+    json["flops_backward"] = flops.backward.count;
+    rows.push_back(std::move(json));
   }
   return rows;
 }

@@ -33,18 +33,8 @@ Json with_lines(Json peak, const RankRun& rank) {
 
 Json modules_json(const RankRun& rank) {
   Json rows = Json::array();
-  for (const ModuleRow& row : rank.memory.modules) {
-    const auto type = rank.recorded.module_types.find(row.path);
-    rows.push_back({{"path", row.path},
-                    {"type", type == rank.recorded.module_types.end() ? "" : type->second},
-                    {"depth", row.depth},
-                    {"parameters", row.parameters},
-                    {"saved_bytes", row.saved.count},
-                    {"forward_tmp", row.forward_tmp.count},
-                    {"forward_out", row.forward_out.count},
-                    {"backward_tmp", row.backward_tmp.count},
-                    {"backward_out", row.backward_out.count}});
-  }
+  for (const ModuleRow& row : rank.memory.modules)
+    rows.push_back(module_json(row, rank.recorded.module_types));
   return rows;
 }
 
