@@ -6,9 +6,7 @@
 #include "cli/console.h"
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
-#include "core/error.h"
 #include "estimate/fit.h"
-#include "estimate/sizes.h"
 
 namespace metaprof {
 namespace {
@@ -21,19 +19,17 @@ constexpr const char* kDescription =
     "  metaprof fit gpt2.pt2 --device l40s --sequence 256,512,1024\n"
     "  metaprof fit gpt2.pt2 --device l40s --find sequence --batch 1\n"
     "\n"
-    "The margin is for what is not the framework's: the driver's context, other processes.\n"
+    "What the CUDA context takes (--context) is not there for the step; --margin leaves more free.\n"
     "\n"
     "Exit status: 0 something fits in each row, 1 not even 1 does in some, 2 bad usage or input.\n";
 
 struct FitWords {
-  std::string model, margin = "5%", json;
+  std::string model, json;
   FitOptions options;
 };
 
 int fit(const FitWords& words) {
-  FitOptions options = words.options;
-  options.margin = parse_share(words.margin, "--margin");
-  if (options.margin >= 1) fail("--margin: {} leaves nothing", words.margin);
+  const FitOptions& options = words.options;
   check_fit_options(options);
   const Model model = read_model(words.model);
   print_notes(warnings_of(model));
@@ -53,9 +49,6 @@ void add_fit_command(CLI::App& app, int& exit_code) {
   add_grid_options(*command, words->options.grid);
   command->add_option("--find", words->options.dimension, "batch or sequence")
       ->option_text("WORD")
-      ->capture_default_str();
-  command->add_option("--margin", words->margin, "share of the memory to leave free, as 5% or 0.05")
-      ->option_text("SHARE")
       ->capture_default_str();
   add_json(*command, words->json);
   command->callback([words, &exit_code] { exit_code = fit(*words); });

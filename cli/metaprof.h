@@ -24,5 +24,7 @@ void add_diff_command(CLI::App& app, int& exit_code);
 void add_sweep_command(CLI::App& app, int& exit_code);
 void add_plan_input_command(CLI::App& app, int& exit_code);
 void add_run_command(CLI::App& app, int& exit_code);
+void add_advise_command(CLI::App& app, int& exit_code);
+void add_devices_command(CLI::App& app, int& exit_code);
 
 }  // namespace metaprof

@@ -87,7 +87,7 @@ int profile(const CLI::App& command, const ProfileOptions& options) {
     if (!options.per_node) report.nodes.reset();
     std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
   }
-  return fits(report.memory.phases, result.platform.hardware.memory) ? kFine : kFinding;
+  return verdict_of(report).fits ? kFine : kFinding;
 }
 
 void add_report_options(CLI::App& command, ProfileOptions& options) {

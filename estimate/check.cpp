@@ -31,6 +31,7 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
   expect_same_model(measurement, model.program);
   RunOptions run = measurement.options;
   run.alloc_conf = measurement.head.alloc_conf;
+  run.context = "none";  // the measurement's memory is what its allocator could have
   run.workspaces = options.workspaces_given         ? options.run.workspaces
                    : measurement.planned_workspaces ? "auto"
                                                     : "none";

@@ -1,8 +1,14 @@
 #include "estimate/estimate.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
 #include "allocator/caching_allocator.h"
 #include "allocator/exact_allocator.h"
 #include "core/error.h"
+#include "estimate/sizes.h"
 #include "meta/step/step.h"
 
 namespace metaprof {
@@ -39,16 +45,89 @@ WorkspaceSources sources_of(const PlannedWorkspaces& planned, const CudnnState& 
           .failure = cudnn.failure};
 }
 
+// A process that has used PyTorch's CUDA: with lazy loading of kernels (CUDA 11.7 and later) some 300 MB
+// (pytorch#107667), by others 200 to 700 MB (pytorch#28113).
+constexpr Bytes kUsuallyOutside{int64_t{500} << 20};
+constexpr const char* kOutsideSource =
+    "reported by users: 200 to 700 MB (pytorch#28113, #107667); --context SIZE says what yours takes";
+
 void read_memory(const Trace& trace, const RunOptions& options, const Platform& platform,
                  ProfileReport& report) {
-  report.memory =
-      profile_memory(trace, platform.device(), *make_allocator(options, platform, platform.hardware.memory));
+  report.outside = outside_allocator(options, platform);
+  if (options.context.empty() && report.outside.count > 0) report.outside_source = kOutsideSource;
+  report.margin = margin_of(options);
+  const Bytes available = available_memory(options, platform);
+  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available));
   if (!report.memory.phases.out_of_memory) return;
   const Phases phases = replay_trace(trace, options, platform, unlimited_memory());
   if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
 }
 
+// The types of floating parameters, where they are not all f32.
+std::string parameter_types(const Program& program) {
+  std::set<std::string> types;
+  for (const ProgramInput& input : program.inputs) {
+    if (input.kind != ProgramInput::Kind::parameter || input.value == kNoValue) continue;
+    const auto& tensor = program.graph.values[static_cast<size_t>(input.value)].tensor;
+    if (tensor && is_floating(tensor->dtype))
+      types.emplace(tensor->dtype == DType::f16 ? "fp16" : short_name(tensor->dtype));
+  }
+  if (types.empty() || types == std::set<std::string>{"f32"}) return "";
+  std::string text;
+  for (const std::string& type : types)
+    text += (text.empty() ? "" : " and ") + (type == "f32" ? "fp32" : type);
+  return text;
+}
+
+// --set changes one input; others that had the same size may have to change with it.
+std::string hint_of_settings(const Program& exported, const Program& program, const RunOptions& options) {
+  if (options.settings.empty()) return "";
+  const std::vector<InputRow> before = inputs_of(exported), now = inputs_of(program);
+  std::string same;
+  for (size_t i = 0; i < before.size() && i < now.size(); ++i)
+    if (before[i].sizes == now[i].sizes)
+      same +=
+          fmt::format("{}{} {}", same.empty() ? "" : ", ", now[i].name, to_string(SizesView(now[i].sizes)));
+  if (same.empty() || before.size() != now.size()) return "";
+  return fmt::format("; --set left as they were: {} (--batch and --sequence change all inputs)", same);
+}
+
+std::set<std::string> usual_options(const RunOptions& options) {
+  const RunOptions usual;
+  std::set<std::string> names;
+  for (const RunOption& option : run_options())
+    if (option.value(options) == option.value(usual)) names.emplace(option.name);
+  return names;
+}
+
 }  // namespace
+
+std::vector<InputRow> inputs_of(const Program& program) {
+  std::vector<InputRow> rows;
+  for (const ProgramInput& input : program.inputs) {
+    if (input.kind != ProgramInput::Kind::user || input.value == kNoValue) continue;
+    const auto& tensor = program.graph.values[static_cast<size_t>(input.value)].tensor;
+    if (tensor) rows.push_back({input.name, tensor->dtype, tensor->sizes});
+  }
+  return rows;
+}
+
+Bytes outside_allocator(const RunOptions& options, const Platform& platform) {
+  if (platform.device().is_cpu() || options.context == "none") return {};
+  return options.context.empty() ? kUsuallyOutside : parse_size(options.context);
+}
+
+double margin_of(const RunOptions& options) {
+  const double margin = parse_share(options.margin, "--margin");
+  if (margin >= 1) fail("--margin: {} leaves nothing", options.margin);
+  return margin;
+}
+
+Bytes available_memory(const RunOptions& options, const Platform& platform) {
+  const auto usable =
+      static_cast<int64_t>(static_cast<double>(platform.hardware.memory.count) * (1 - margin_of(options)));
+  return {std::max<int64_t>(0, usable - outside_allocator(options, platform).count)};
+}
 
 Rates rates_of(const Hardware& hardware) {
   return {.bytes_per_second = hardware.bandwidth,
@@ -98,7 +177,14 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
     const Program program = with_inputs(model, options);
     report.module_types = program.module_types;
     report.options = option_values(options);
-    result.trace = run_model(program, options, platform, planners, report.workspaces);
+    report.as_usual = usual_options(options);
+    report.inputs = inputs_of(program);
+    report.parameter_types = parameter_types(program);
+    try {
+      result.trace = run_model(program, options, platform, planners, report.workspaces);
+    } catch (const Error& error) {
+      fail("{}{}", error.what(), hint_of_settings(model.program, program, options));
+    }
   }
   read_memory(result.trace, options, platform, report);
   report.counts = count(result.trace, rates_of(platform.hardware));

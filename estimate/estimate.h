@@ -29,11 +29,22 @@ Estimate estimate(const Model& model, const RunOptions& options);
 Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
                 WorkspacePlanners& planners, WorkspaceSources& workspaces);
 
+/// Memory of the device that the allocator cannot have: what --context says, else what is usual.
+Bytes outside_allocator(const RunOptions& options, const Platform& platform);
+/// What is left for the allocator, without the margin. Errors: the margin leaves nothing; neither is a size or
+/// share.
+Bytes available_memory(const RunOptions& options, const Platform& platform);
+/// Of --margin, from 0 to 1.
+double margin_of(const RunOptions& options);
+
 /// The allocator's statistics alone. `memory`: the device's, or another limit.
 Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory);
 
 /// No device has more memory than this.
 Bytes unlimited_memory();
+
+/// The tensors that a model is called with.
+std::vector<InputRow> inputs_of(const Program& program);
 
 /// What the device can do at best.
 Rates rates_of(const Hardware& hardware);

@@ -15,33 +15,66 @@ class Search {
  public:
   Search(const Model& model, const RunOptions& run, const FitOptions& options, WorkspacePlanners& planners)
       : model_(model), run_(run), options_(options), planners_(planners), platform_(device_of(run)) {
-    row_.memory = {
-        static_cast<int64_t>(static_cast<double>(platform_.hardware.memory.count) * (1 - options.margin))};
+    row_.memory = available_memory(run, platform_);
   }
 
   FitRow find() {
     row_.options = shown_options(run_);
-    if (!fits(1)) {
+    const int least = least_size();
+    if (!fits(least)) {
       const Phases needed = replay_trace(trace_, run_, platform_, unlimited_memory());
       row_.allocated = {needed.peak.allocated_bytes.peak};
       row_.reserved = {needed.peak.reserved_bytes.peak};
       return row_;
     }
-    int most = 1;  // fits
-    while (most < kLargest && fits(2 * most)) most *= 2;
-    row_.unbounded = most == kLargest;
+    int most = least;  // fits
+    while (most < kLargest && fits_if_possible(2 * most)) most *= 2;
+    row_.unbounded = most >= kLargest;
     for (int step = most / 2; step > 0 && !row_.unbounded; step /= 2)
-      if (fits(most + step)) most += step;
+      if (fits_if_possible(most + step)) most += step;
     row_.largest = most;
     return row_;
   }
+
+  /// Why larger inputs than the largest cannot be run at all; empty: they can, and do not fit.
+  const std::string& bound() const { return bound_; }
 
   /// Of the last run.
   const WorkspaceSources& workspaces() const { return workspaces_; }
 
  private:
+  // An export with dynamic sizes takes 2 and more, as the framework's exporter decides.
+  int least_size() {
+    try {
+      (void)with_inputs(model_, sized(1));
+    } catch (const Error&) {
+      try {
+        (void)with_inputs(model_, sized(2));
+        return 2;
+      } catch (const Error&) {  // the first one says what is wrong
+      }
+    }
+    return 1;
+  }
+
+  RunOptions sized(int size) const {
+    RunOptions run = run_;
+    (options_.dimension == "batch" ? run.batch : run.sequence) = size;
+    return run;
+  }
+
+  // A size that the export does not take ends the search as one that does not fit.
+  bool fits_if_possible(int size) {
+    try {
+      return fits(size);
+    } catch (const Error& error) {
+      bound_ = error.what();
+      return false;
+    }
+  }
+
   bool fits(int size) {
-    (options_.dimension == "batch" ? run_.batch : run_.sequence) = size;
+    run_ = sized(size);
     ++row_.runs;
     trace_ = run_model(with_inputs(model_, run_), run_, platform_, planners_, workspaces_);
     const Phases phases = replay_trace(trace_, run_, platform_, row_.memory);
@@ -58,6 +91,7 @@ class Search {
   const Platform platform_;
   Trace trace_;
   WorkspaceSources workspaces_;
+  std::string bound_;
   FitRow row_;
 };
 
@@ -77,20 +111,24 @@ FitReport fit(const Model& model, const FitOptions& options) {
   const std::vector<RunOptions> runs = combinations(options.grid);
   FitReport report{.model = model.name,
                    .dimension = options.dimension,
-                   .margin = options.margin,
+                   .margin = margin_of(options.grid.common),
+                   .trains = runs[0].step.mode == Mode::train,
                    .columns = telling_options(runs, RunOptions(), {"device", "precision", "optimizer"}),
                    .rows = std::vector<FitRow>(runs.size()),
                    .notes = {}};
   WorkspacePlanners planners;
-  std::vector<std::string> notes(runs.size());
+  std::vector<std::string> notes(runs.size()), bounds(runs.size());
   in_parallel(runs.size(), [&](size_t i) {
     Search search(model, runs[i], options, planners);
     report.rows[i] = search.find();
     notes[i] = workspace_note(search.workspaces());
+    bounds[i] = search.bound();
   });
   const std::set<std::string> once(notes.begin(), notes.end());
   for (const std::string& note : once)
     if (!note.empty()) report.notes.push_back(note);
+  for (const std::string& bound : std::set<std::string>(bounds.begin(), bounds.end()))
+    if (!bound.empty()) report.notes.push_back("the search ended at what the export takes: " + bound);
   return report;
 }
 

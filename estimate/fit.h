@@ -10,7 +10,6 @@ namespace metaprof {
 struct FitOptions {
   Grid grid;
   std::string dimension = "batch";  ///< or "sequence"
-  double margin = 0.05;             ///< share of the device's memory that stays free
 };
 
 /// Errors: the options contradict each other.

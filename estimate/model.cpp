@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 
 #include "core/error.h"
 #include "estimate/model_inputs.h"
+#include "estimate/positions.h"
 #include "estimate/sizes.h"
 #include "formats/file.h"
 #include "frontend/program/program_file.h"
@@ -37,22 +39,51 @@ std::string path_of_model(const std::string& model) {
        folders.size() > 2 ? folders.substr(2) : "not set");
 }
 
-Program read_program(const std::string& path) {
+Program read_program(const std::string& path, const std::string& program) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code) || path.ends_with(".json"))
     fail(
         "{}: Hugging Face configurations cannot be read yet; export the model with torch.export.save and "
         "give the .pt2",
         path);
-  return is_program_file(path) ? read_program_file(path) : read_pt2(path);
+  if (path.ends_with(".py"))
+    fail("{}: is Python's text; run it, export its model with torch.export.save, and give the .pt2", path);
+  if (path.ends_with(".safetensors") || path.ends_with(".bin") || path.ends_with(".pth"))
+    fail("{}: has weights and no program; export the model with torch.export.save and give the .pt2", path);
+  return is_program_file(path) ? read_program_file(path) : read_pt2(path, {.program = program});
+}
+
+// "FILE.pt2:train" names one program of an archive that holds several.
+std::pair<std::string, std::string> path_and_program(const std::string& named) {
+  const size_t colon = named.rfind(".pt2:");
+  if (colon == std::string::npos) return {named, ""};
+  return {named.substr(0, colon + 4), named.substr(colon + 5)};
+}
+
+// "RTX 4090" is rtx4090, and "NVIDIA H200" its title.
+bool same_device(const Hardware& known, std::string_view named) {
+  const auto letters = [](std::string_view text) {
+    std::string plain;
+    for (const char c : text)
+      if (std::isalnum(static_cast<unsigned char>(c)))
+        plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return plain;
+  };
+  return letters(named) == letters(known.name) || letters(named) == letters(known.title);
 }
 
 Platform load_device(const std::string& device) {
   if (device.ends_with(".json")) return read_device_file(device);
   if (find_hardware(device)) return platform_named(device);
-  std::string names;
-  for (const Hardware& known : known_hardware()) names += known.name + ", ";
-  fail("--device: there is no device '{}'; there are {}and files FILE.json", device, names);
+  std::vector<std::string> names;
+  std::string text;
+  for (const Hardware& known : known_hardware()) {
+    if (same_device(known, device)) return platform_named(known.name);
+    names.push_back(known.name);
+    text += known.name + ", ";
+  }
+  fail("--device: there is no device '{}'; there are {}and files FILE.json{}", device, text,
+       did_you_mean(device, names));
 }
 
 }  // namespace
@@ -64,7 +95,8 @@ Model read_model(const std::string& named) {
     model.trace = parse_trace(read_text_file(named), named);
     return model;
   }
-  model.program = read_program(path_of_model(named));
+  const auto [path, program] = path_and_program(named);
+  model.program = read_program(path_of_model(path), program);
   model.name = model.program.name;
   return model;
 }
@@ -72,6 +104,7 @@ Model read_model(const std::string& named) {
 Program with_inputs(const Model& model, const RunOptions& options) {
   Program program = model.program;
   set_inputs(program, options.batch, options.sequence, options.settings);
+  check_positions(program);
   return program;
 }
 

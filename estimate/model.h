@@ -21,11 +21,12 @@ struct Model {
   bool is_trace() const { return trace.has_value(); }
 };
 
-/// `model`: a .pt2, its name (METAPROF_MODELS lists folders), the text of a program (*.mp) or of a trace (*.trace).
-/// Errors: no such file; as read_pt2, read_program_file and parse_trace.
+/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), the text of
+/// a program (*.mp) or of a trace (*.trace). Errors: no such file; as read_pt2, read_program_file and parse_trace.
 Model read_model(const std::string& model);
 
-/// The model with the inputs that --batch, --sequence and --set ask for. Errors: as set_inputs.
+/// The model with the inputs that --batch, --sequence and --set ask for. Errors: as set_inputs; more
+/// positions than the model has.
 Program with_inputs(const Model& model, const RunOptions& options);
 
 /// What was noticed while the model was read, a line each.

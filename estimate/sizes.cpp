@@ -23,6 +23,8 @@ Bytes parse_size(std::string_view text) {
   std::string_view unit = text.substr(code == std::errc() ? static_cast<size_t>(end - text.data()) : 0);
   if (code == std::errc()) {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
+    if (unit.empty() && number > 0 && number < 1048576)
+      fail("'{}' has no unit; write {}GiB, or {}B", text, text, text);
     for (const auto& [name, size] : kUnits)
       if (name == unit && number * size >= 1 && number * size <= 1125899906842624.)
         return {static_cast<int64_t>(number * size)};

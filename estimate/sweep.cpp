@@ -14,7 +14,7 @@ SweepRow run_one(const Model& model, const RunOptions& run, WorkspacePlanners& p
   try {
     const ProfileReport report = estimate(model, run, planners).report;
     const AllocatorNumbers& peak = report.memory.phases.peak;
-    row.fits = fits(report.memory.phases, report.device_memory);
+    row.fits = verdict_of(report).fits;
     row.parameter_bytes = report.memory.parameters.all.bytes.count;
     row.saved_bytes = report.memory.saved.bytes.count;
     row.allocated = peak.allocated_bytes.peak;

@@ -30,11 +30,14 @@ class Replay {
       follow_calls(event, i);
       cursor_.pass(event);
       if (!feed(event)) {
+        const AllocatorNumbers now = allocator_.numbers();
         phases_.out_of_memory = {.event = i,
                                  .part = cursor_.part(),
                                  .op = std::string(cursor_.op()),
                                  .module = std::string(cursor_.module()),
-                                 .requested = trace_.bytes(event.id)};
+                                 .requested = trace_.bytes(event.id),
+                                 .allocated = {now.allocated_bytes.current},
+                                 .reserved = {now.reserved_bytes.current}};
         unwind(i);
         break;
       }

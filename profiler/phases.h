@@ -22,6 +22,7 @@ struct OutOfMemory {
   StepPart part;
   std::string op, module;
   Bytes requested;
+  Bytes allocated = {}, reserved = {};  ///< when it was made, before the error let anything go
 };
 
 struct Phases {

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "profiler/live_storages.h"
+
 namespace metaprof {
 namespace {
 
@@ -25,6 +27,31 @@ std::unordered_map<uint32_t, std::vector<uint32_t>> held_after_first_forward(con
     }
   }
   return held;
+}
+
+// Storages that are alive when the first forward ends.
+LiveStorages live_after_first_forward(const Trace& trace, Device device) {
+  LiveStorages live(trace, device);
+  bool in_forward = false;
+  for (const Event& event : trace.events) {
+    if (event.kind == Event::Kind::phase) {
+      if (in_forward) break;
+      in_forward = static_cast<Phase>(event.detail) == Phase::forward;
+    }
+    live.pass(event);
+  }
+  return live;
+}
+
+void add_besides(const Trace& trace, Device device, const std::unordered_set<uint32_t>& kept, Saved& saved) {
+  const LiveStorages live = live_after_first_forward(trace, device);
+  for (uint32_t storage = 0; storage < trace.storages.size(); ++storage) {
+    if (!live.on_device(storage) || !live.alive(storage) || kept.contains(storage)) continue;
+    const Category category = live.category(storage);
+    if (category != Category::activation && category != Category::temporary) continue;
+    ++saved.besides_count;
+    saved.besides_bytes += live.bytes(storage);
+  }
 }
 
 }  // namespace
@@ -68,6 +95,7 @@ Saved saved_by_first_forward(const Trace& trace, Device device) {
     ++saved.count;
     saved.bytes += held.bytes;
   }
+  add_besides(trace, device, seen, saved);
   for (auto& [name, row] : by_node) {
     row.node = name;
     saved.by_node.push_back(std::move(row));

@@ -28,7 +28,10 @@ struct SavedByNode {
 struct Saved {
   int64_t count = 0;
   Bytes bytes;
-  std::vector<SavedByNode> by_node;    ///< by name
+  std::vector<SavedByNode> by_node;  ///< by name
+  /// Alive besides when that forward ends, and no state, input or workspace: outputs, inputs of checkpointed regions.
+  int64_t besides_count = 0;
+  Bytes besides_bytes;
   std::vector<SavedStorage> storages;  ///< in the order in which the walk meets them
 };
 

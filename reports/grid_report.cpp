@@ -61,8 +61,10 @@ std::string fit_text(const FitReport& report) {
       cells.push_back(human_bytes(bytes.count));
     table.row(std::move(cells));
   }
-  return fmt::format("{}: the largest {} of which a step fits, with {:g} % of the memory left free\n\n{}",
-                     report.model, report.dimension, 100 * report.margin, table.text());
+  const std::string margin =
+      report.margin > 0 ? fmt::format(", with {:g} % of the memory left free", 100 * report.margin) : "";
+  return fmt::format("{}: the largest {} of which a {} fits{}\n\n{}", report.model, report.dimension,
+                     report.trains ? "training step" : "forward", margin, table.text());
 }
 
 std::string fit_json(const FitReport& report) {

@@ -27,6 +27,7 @@ struct FitRow {
 struct FitReport {
   std::string model, dimension;      ///< "batch" or "sequence"
   double margin = 0;                 ///< share of the device's memory that stays free
+  bool trains = true;                ///< false: forward only
   std::vector<std::string> columns;  ///< options that the text shows; JSON has all of them
   std::vector<FitRow> rows;
   std::vector<std::string> notes;  ///< what else is to be known of the figures

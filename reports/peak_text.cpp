@@ -15,8 +15,8 @@ constexpr size_t kMostCharacters = 60;
 
 std::string place(const StepPart& part) {
   std::string text(to_string(part.phase));
-  if (part.phase != Phase::setup) text += fmt::format(", step {}", part.step);
-  if (part.micro >= 0) text += fmt::format(", micro-batch {}", part.micro);
+  if (part.phase != Phase::setup) text += fmt::format(", step {}", part.step + 1);
+  if (part.micro >= 0) text += fmt::format(", micro-batch {}", part.micro + 1);
   return text;
 }
 

@@ -8,7 +8,7 @@
 
 namespace metaprof {
 
-/// "forward, step 0, micro-batch 1"
+/// "forward, step 1, micro-batch 2": counted from 1, as people do.
 std::string place(const StepPart& part);
 /// ", in ConvolutionBackward0 of model.layer1"; nothing where both are empty.
 std::string culprit(const std::string& op, const std::string& module);

@@ -64,7 +64,10 @@ Json saved_json(const Saved& saved) {
   Json by_node = Json::array();
   for (const SavedByNode& row : saved.by_node)
     by_node.push_back({{"node", row.node}, {"count", row.count}, {"bytes", row.bytes.count}});
-  return {{"count", saved.count}, {"bytes", saved.bytes.count}, {"by_node", by_node}};
+  return {{"count", saved.count},
+          {"bytes", saved.bytes.count},
+          {"by_node", by_node},
+          {"besides", {{"count", saved.besides_count}, {"bytes", saved.besides_bytes.count}}}};
 }
 
 Json modules_json(const ProfileReport& report) {
@@ -111,8 +114,30 @@ Json out_of_memory_json(const ProfileReport& report) {
   json["op"] = text_or_null(phases.out_of_memory->op);
   json["module"] = phases.out_of_memory->module;
   json["requested"] = phases.out_of_memory->requested.count;
+  json["allocated"] = phases.out_of_memory->allocated.count;
+  json["reserved"] = phases.out_of_memory->reserved.count;
   json["needed_memory"] = report.needed_memory ? Json(report.needed_memory->count) : Json(nullptr);
   return json;
+}
+
+Json inputs_json(const std::vector<InputRow>& inputs) {
+  Json rows = Json::array();
+  for (const InputRow& input : inputs) {
+    Json shape = Json::array();
+    for (const int64_t size : input.sizes) shape.push_back(size);
+    rows.push_back({{"name", input.name}, {"dtype", long_name(input.dtype)}, {"shape", shape}});
+  }
+  return rows;
+}
+
+Json verdict_json(const ProfileReport& report) {
+  const Verdict verdict = verdict_of(report);
+  return {{"fits", verdict.fits},
+          {"reserved_bytes", verdict.at_least ? Json(nullptr) : Json(verdict.reserved.count)},
+          {"outside_bytes", verdict.outside.count},
+          {"outside_source", text_or_null(report.outside_source)},
+          {"margin_bytes", verdict.kept_free.count},
+          {"memory_bytes", verdict.memory.count}};
 }
 
 }  // namespace
@@ -127,6 +152,7 @@ std::string profile_json(const ProfileReport& report) {
   json["device"] = report.device;
   json["device_memory"] = report.device_memory.count;
   json["options"] = options_json(report);
+  json["inputs"] = inputs_json(report.inputs);
   json["parameters"] = parameters_json(memory.parameters);
   json["buffers"] = {{"count", memory.parameters.buffers.count},
                      {"bytes", memory.parameters.buffers.bytes.count},
@@ -145,7 +171,8 @@ std::string profile_json(const ProfileReport& report) {
   if (report.nodes) json["nodes"] = nodes_json(report);
   json["unmodelled"] = unmodelled_json(memory);
   json["workspaces"] = workspaces_json(report.workspaces);
-  json["fits"] = fits(memory.phases, report.device_memory);
+  json["fits"] = verdict_of(report).fits;
+  json["verdict"] = verdict_json(report);
   json["out_of_memory"] = out_of_memory_json(report);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,12 +31,25 @@ std::string workspace_note(const WorkspaceSources& workspaces);
 /// "9.19.0" of 91900.
 std::string version_text(int64_t cudnn);
 
+/// A tensor that the model is called with.
+struct InputRow {
+  std::string name;
+  DType dtype;
+  Sizes sizes;
+};
+
 struct ProfileReport {
   std::string model;
   std::string device;        ///< "h200"
   std::string device_title;  ///< "NVIDIA H200"
   Bytes device_memory;
   std::optional<Bytes> needed_memory;  ///< when memory runs out: what would be reserved without a limit
+  Bytes outside;                       ///< of the device's memory: CUDA context, loaded kernels, handles
+  std::string outside_source;          ///< where that figure comes from; empty: it was given
+  double margin = 0;                   ///< share of the device's memory that is to stay free
+  std::vector<InputRow> inputs;        ///< that were run
+  std::string parameter_types;     ///< "bf16", where the export has other floating types than f32; else empty
+  std::set<std::string> as_usual;  ///< options whose value is the usual one
   std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown
   std::map<std::string, std::string> module_types;           ///< by path
   MemoryProfile memory;
@@ -43,6 +57,21 @@ struct ProfileReport {
   WorkspaceSources workspaces;
   std::optional<NodeProfile> nodes;  ///< if the per-node pass was asked for
 };
+
+/// Whether the run fits the device: what the allocator reserves at most and what lies outside of it must not
+/// exceed the device's memory less the margin.
+struct Verdict {
+  bool fits = false;
+  Bytes reserved;         ///< at most; where memory runs out, without the limit
+  bool at_least = false;  ///< memory runs out even without the limit: `reserved` is the device's memory
+  Bytes outside, kept_free;
+  Bytes memory;  ///< the device's
+  /// What stays free, or, negative, what is missing.
+  Bytes left() const { return memory - reserved - outside - kept_free; }
+};
+Verdict verdict_of(const ProfileReport& report);
+/// "FITS h200: needs 1.2 GiB + 500.0 MiB outside the allocator of 139.8 GiB; 138.1 GiB stay free"
+std::string verdict_line(const ProfileReport& report);
 
 /// What of the text to show. The table is that of nodes where the report has them, else that of modules.
 struct TextOptions {

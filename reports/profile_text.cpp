@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/format.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
@@ -18,18 +20,42 @@ std::string heading(const std::string& text, bool colour) {
   return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
 }
 
-std::string opening(const ProfileReport& report) {
-  std::string options;
+// What was run: the options that are not the usual ones, the precision and the optimizer in any case.
+std::string options_line(const ProfileReport& report) {
+  std::string text;
+  const bool trains = std::ranges::none_of(report.options, [](const auto& option) {
+    return option.first == "mode" && to_text(option.second) != "train";
+  });
   for (const auto& [name, value] : report.options) {
     if (std::holds_alternative<std::monostate>(value)) continue;
-    if (const bool* flag = std::get_if<bool>(&value); flag && !*flag) continue;
-    options +=
-        fmt::format("{}{} {}", options.empty() ? "" : ", ", name, shown(to_text(value), kMostCharacters));
+    if (const bool* flag = std::get_if<bool>(&value);
+        flag && !*flag && !report.as_usual.contains(name) && name != "zero_grad_to_none")
+      continue;
+    const bool always = name == "precision" || (name == "optimizer" && trains) || name == "steps";
+    if ((report.as_usual.contains(name) && !always) || (name == "optimizer" && !trains)) continue;
+    const bool exported =
+        name == "precision" && report.as_usual.contains(name) && !report.parameter_types.empty();
+    text += fmt::format(
+        "{}{} {}", text.empty() ? "" : ", ", name,
+        exported ? report.parameter_types + " as exported" : shown(to_text(value), kMostCharacters));
   }
-  if (!options.empty()) options += '\n';
-  return fmt::format("{} on {} ({})\n{}", shown(report.model, kMostCharacters),
-                     shown(report.device_title, kMostCharacters), shown(report.device, kMostCharacters),
-                     options);
+  return text.empty() ? text : text + "\n";
+}
+
+std::string inputs_line(const ProfileReport& report) {
+  std::string text;
+  for (const InputRow& input : report.inputs)
+    text += fmt::format("{}{} {}{}", text.empty() ? "inputs " : ", ", shown(input.name, kMostCharacters),
+                        short_name(input.dtype), to_string(SizesView(input.sizes)));
+  return text.empty() ? text : text + "\n";
+}
+
+std::string opening(const ProfileReport& report, bool colour) {
+  const std::string verdict = verdict_line(report);
+  const char* paint = verdict_of(report).fits ? "\x1b[1;32m" : "\x1b[1;31m";
+  return fmt::format("{}{}{}\n{} on {} ({})\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
+                     shown(report.model, kMostCharacters), shown(report.device_title, kMostCharacters),
+                     shown(report.device, kMostCharacters), inputs_line(report), options_line(report));
 }
 
 std::string totals(const ProfileReport& report) {
@@ -71,7 +97,13 @@ std::string totals(const ProfileReport& report) {
          fmt::format("buffers: {} in {} tensors, {}\n", grouped(parameters.buffers.count),
                      parameters.buffers.tensors, both_units(parameters.buffers.bytes.count)) +
          fmt::format("kept for backward: {} storages, {}\n", report.memory.saved.count,
-                     both_units(report.memory.saved.bytes.count));
+                     both_units(report.memory.saved.bytes.count)) +
+         (report.memory.saved.besides_bytes.count == 0
+              ? ""
+              : fmt::format("alive besides when the forward ends (outputs, inputs of checkpointed regions): "
+                            "{} storages, {}\n",
+                            report.memory.saved.besides_count,
+                            both_units(report.memory.saved.besides_bytes.count)));
 }
 
 std::string unmodelled_table(const std::vector<UnmodelledRow>& rows) {
@@ -93,26 +125,16 @@ std::string peak_lines(const MemoryProfile& memory) {
                      culprit(memory.peak.op, memory.peak.module));
 }
 
-std::string closing(const ProfileReport& report, bool colour) {
-  const Phases& phases = report.memory.phases;
-  const int64_t memory = report.device_memory.count, reserved = phases.peak.reserved_bytes.peak;
-  std::string text;
-  if (const auto& failed = phases.out_of_memory) {
-    text = fmt::format(
-        "Does not fit on {} ({}): out of memory in {}{}, which asks for {} while {} are allocated",
-        report.device, human_bytes(memory), place(failed->part), culprit(failed->op, failed->module),
-        human_bytes(failed->requested.count), human_bytes(phases.peak.allocated_bytes.current));
-    if (report.needed_memory)
-      text += fmt::format("; {} would be reserved without the limit, {} more than there are",
-                          human_bytes(report.needed_memory->count),
-                          human_bytes(report.needed_memory->count - memory));
-  } else if (reserved > memory) {
-    text = fmt::format("Does not fit on {} ({}): {} are missing", report.device, human_bytes(memory),
-                       human_bytes(reserved - memory));
-  } else {
-    return fmt::format("\nFits on {} ({}): {} stay free\n", report.device, human_bytes(memory),
-                       human_bytes(memory - reserved));
-  }
+// Where memory ran out, and how it stood then.
+std::string out_of_memory(const ProfileReport& report, bool colour) {
+  const auto& failed = report.memory.phases.out_of_memory;
+  if (!failed) return "";
+  const int64_t idle = failed->reserved.count - failed->allocated.count;
+  std::string text = fmt::format(
+      "Out of memory in {}{}: it asks for {} while {} are allocated and {} lie in the allocator's cache in "
+      "pieces that are too small",
+      place(failed->part), culprit(failed->op, failed->module), human_bytes(failed->requested.count),
+      human_bytes(failed->allocated.count), human_bytes(idle));
   return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
 }
 
@@ -121,7 +143,8 @@ std::string closing(const ProfileReport& report, bool colour) {
 std::string profile_text(const ProfileReport& report, const TextOptions& options) {
   const MemoryProfile& memory = report.memory;
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
-  std::string text = opening(report);
+  std::string text = opening(report, options.colour);
+  text += out_of_memory(report, options.colour);
   if (report.nodes) {
     text += title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)");
     text += to_string(node_table(report, options), TableForm::text);
@@ -149,7 +172,7 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   }
   if (const std::string note = workspace_note(report.workspaces); !note.empty())
     text += fmt::format("\nNote: {}\n", note);
-  return text + closing(report, options.colour);
+  return text;
 }
 
 }  // namespace metaprof

@@ -30,6 +30,7 @@ RunOptions options_of(const Member& json, const std::string& device) {
   for (const RunOption& option : run_options())
     if (!option.added_later && option.name != "device" && option.value(options) != OptionValue())
       (void)json.at(std::string(option.name));
+  options.context = "none";  // earlier reports counted nothing
   read_options(json, options);
   options.device = device;
   return options;

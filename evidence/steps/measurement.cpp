@@ -10,7 +10,8 @@ RunOptions options_of(const Member& config) {
   for (const char* name : {"device", "precision", "optimizer", "steps"}) (void)config.at(name);
   RunOptions options;
   // Sizes of inputs are those of the export; the environment is an object of its own.
-  read_options(config, options, {"batch", "sequence", "set", "memory", "workspaces", "env"});
+  read_options(config, options,
+               {"batch", "sequence", "set", "memory", "context", "margin", "workspaces", "env"});
   if (const auto environment = config.find("env"))
     environment->for_each_member(
         [&](const std::string& name, const Member& value) { options.step.environment[name] = value.text(); });

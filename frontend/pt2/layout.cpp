@@ -61,7 +61,8 @@ const Candidate& choose(const Archive& archive, const std::vector<Candidate>& ca
   if (!chosen)
     fail("{}: no program '{}' in the archive; it holds {}", archive.path(), wanted, names_of(candidates));
   if (wanted.empty())
-    fail("{}: the archive holds several programs: name one of {}", archive.path(), names_of(candidates));
+    fail("{}: the archive holds several programs: name one of {}, as {}:NAME", archive.path(),
+         names_of(candidates), archive.path());
   return *chosen;
 }
 

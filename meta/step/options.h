@@ -54,10 +54,13 @@ struct StepOptions {
 /// A step, where it is run, and on which inputs: what decides the result, apart from the model.
 struct RunOptions {
   StepOptions step;
-  std::string device = "h200";         ///< of known_hardware(), or a file *.json
-  std::string memory;                  ///< of the device, as 24GiB; empty: all that it has
-  std::string alloc_conf;              ///< as PYTORCH_ALLOC_CONF
-  std::string workspaces = "auto";     ///< of cuDNN's plans: none, auto, or a file of measured ones
+  std::string device = "h200";      ///< of known_hardware(), or a file *.json
+  std::string memory;               ///< of the device, as 24GiB; empty: all that it has
+  std::string alloc_conf;           ///< as PYTORCH_ALLOC_CONF
+  std::string workspaces = "auto";  ///< of cuDNN's plans: none, auto, or a file of measured ones
+  std::string
+      context;  ///< what the device's memory loses outside the allocator, as 500MiB; none; empty: as usual
+  std::string margin = "0%";           ///< share of the device's memory to leave free
   std::optional<int> batch, sequence;  ///< in place of the export's
   std::vector<std::string> settings;   ///< of single inputs, as "ids=4x512"
 };

@@ -24,21 +24,21 @@ int64_t reserved(const std::string& words) {
 
 // What `fit` found fits, and one more does not.
 TEST(Fit, TheLargestBatchIsTheLastThatFits) {
-  const Json json = json_of("fit " + kResnet + " --device t4 --memory 2GiB --margin 0");
+  const Json json = json_of("fit " + kResnet + " --device t4 --memory 2GiB --context none");
   EXPECT_EQ(json["schema"], "metaprof.fit");
   const Json& row = json["rows"][0];
   const auto largest = row["largest"].get<int64_t>();
   EXPECT_GT(largest, 1);
   EXPECT_EQ(row["memory_bytes"], int64_t{2} << 30);
   EXPECT_LE(row["peak_reserved_bytes"], int64_t{2} << 30);
-  const std::string words = kResnet + " --device t4 --memory 2GiB --batch ";
+  const std::string words = kResnet + " --device t4 --memory 2GiB --context none --batch ";
   EXPECT_EQ(run_program("profile " + words + std::to_string(largest)).exit_code, 0);
   EXPECT_EQ(run_program("profile " + words + std::to_string(largest + 1)).exit_code, 1);
   EXPECT_LE(row["runs"], 2 * 20) << "doublings, then halvings";
 }
 
 TEST(Fit, AMarginLeavesThatShareFree) {
-  const Json json = json_of("fit " + kResnet + " --memory 2GiB --margin 50%");
+  const Json json = json_of("fit " + kResnet + " --memory 2GiB --margin 50% --context none");
   EXPECT_EQ(json["rows"][0]["memory_bytes"], int64_t{1} << 30);
   EXPECT_LE(json["rows"][0]["peak_reserved_bytes"], int64_t{1} << 30);
 }
@@ -66,10 +66,10 @@ TEST(Fit, NotEvenOneIsAFindingWithWhatItNeeds) {
 
 TEST(Fit, SequencesAreFoundToo) {
   const std::string gpt2 = "tests/data/models/gpt2.pt2";
-  const Json found = json_of("fit " + gpt2 + " --memory 8GiB --margin 0 --find sequence --batch 2");
+  const Json found = json_of("fit " + gpt2 + " --memory 4GiB --find sequence --batch 2");
   const auto length = found["rows"][0]["largest"].get<int64_t>();
   EXPECT_EQ(found["dimension"], "sequence");
-  const std::string words = gpt2 + " --memory 8GiB --batch 2 --sequence ";
+  const std::string words = gpt2 + " --memory 4GiB --batch 2 --sequence ";
   EXPECT_EQ(reserved(words + std::to_string(length)), found["rows"][0]["peak_reserved_bytes"].get<int64_t>());
   EXPECT_EQ(run_program("profile " + words + std::to_string(length + 1)).exit_code, 1);
 }
@@ -139,6 +139,36 @@ TEST(Options, WordsOfTheFramework) {
   expect_refusal(
       "profile " + kBase + " --precision amp-b16",
       "--precision: 'amp-b16' is not one of: fp32, bf16, fp16, amp-bf16, amp-fp16; did you mean 'amp-bf16'?");
+}
+
+// What fit says fits is what profile says fits: the context counts in both.
+TEST(Fit, TheVerdictIsThatOfProfile) {
+  const std::string words = kResnet + " --device t4 --memory 3GiB ";
+  const auto largest = json_of("fit " + words)["rows"][0]["largest"].get<int64_t>();
+  const std::string batch = "profile " + words + "--batch ";
+  EXPECT_EQ(run_program(batch + std::to_string(largest)).exit_code, 0);
+  EXPECT_EQ(run_program(batch + std::to_string(largest + 1)).exit_code, 1);
+  const auto without = json_of("fit " + words + "--context none")["rows"][0]["largest"].get<int64_t>();
+  EXPECT_GT(without, largest) << "500 MiB are some images";
+}
+
+// torch.export gives a dynamic dimension the range from 2 on.
+TEST(Fit, ExportsWithDynamicSizesBeginAtTwo) {
+  const Json json =
+      json_of("fit tests/data/programs/symbolic_exprs.pt2 --mode no-grad --steps 1 --optimizer none");
+  EXPECT_EQ(json["rows"][0]["largest"], 64) << "the range of the export is 2 to 64";
+}
+
+// gpt2 has a table of 1024 positions.
+TEST(Fit, PositionsEndWhereTheModelsTableEnds) {
+  const std::string gpt2 = "tests/data/models/gpt2.pt2";
+  expect_refusal_with("profile " + gpt2 + " --sequence 1025 --steps 1",
+                      {"model.transformer.wpe.weight has 1024 positions, and the inputs have 1025"});
+  EXPECT_EQ(run_program("profile " + gpt2 + " --sequence 1024 --steps 1").exit_code, 0);
+  const Outcome outcome = run_program("fit " + gpt2 + " --find sequence --batch 1 --steps 1 --json -");
+  EXPECT_EQ(Json::parse(outcome.out)["rows"][0]["largest"], 1024);
+  EXPECT_NE(outcome.err.find("note: the search ended at what the export takes: "), std::string::npos)
+      << outcome.err;
 }
 
 TEST(Fit, OptionsThatContradict) {
@@ -220,6 +250,8 @@ TEST(Inputs, SettingsThatDoNotFitSayWhy) {
   const std::string words = "profile " + kResnet + " --set ";
   expect_refusal(words + "x", "--set: 'x' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7");
   expect_refusal(words + "x=4xfive", "--set: 'x=4xfive' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7");
+  expect_refusal_with("profile tests/data/models/gpt2.pt2 --set input_ids=4x256",
+                      {"--set left as they were: labels [", "--sequence"});
   expect_refusal(words + "y=4x4", kResnet + ": there is no input tensor 'y'; there are: x, labels");
   expect_refusal(words + "x=4x4", kResnet + ": input x has 4 dimensions, [32,3,224,224]; [4,4] does not fit");
   expect_refusal_with("profile " + kResnet + " --set x=7x3x224x224",

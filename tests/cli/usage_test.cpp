@@ -22,23 +22,58 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal(
-      "",
-      "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, run; "
-      "metaprof --help "
-      "shows examples");
+  expect_refusal("",
+                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
+                 "run, advise, devices; "
+                 "metaprof --help "
+                 "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run");
+                 "sweep, plan-input, run, advise, devices");
+  expect_refusal("profil",
+                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+                 "plan-input, run, advise, devices; did you mean 'profile'?");
+}
+
+TEST(Usage, TheVersionAndHelpAsUsual) {
+  EXPECT_TRUE(run_program("--version").out.starts_with("metaprof "));
+  EXPECT_EQ(run_program("help fit").out, run_program("fit --help").out);
+  EXPECT_EQ(run_program("help").out, run_program("--help").out);
+}
+
+TEST(Usage, DevicesAreListedAndFound) {
+  const Outcome outcome = run_program("devices");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.out.find("\nrtx4090 "), std::string::npos) << outcome.out;
+  const std::string words = "profile tests/data/fixtures/base.pt2 --steps 1 --depth 0 --device ";
+  EXPECT_EQ(run_program(words + "'RTX 4090'").out, run_program(words + "rtx4090").out);
+  expect_refusal_with(words + "rtx4080", {"there is no device 'rtx4080'", "did you mean 'rtx4090'?"});
+}
+
+TEST(Usage, SizesNeedUnits) {
+  expect_refusal("profile tests/data/fixtures/base.pt2 --memory 24", "'24' has no unit; write 24GiB, or 24B");
+}
+
+TEST(Usage, FilesThatAreNoExportsSayWhatToDo) {
+  expect_refusal(
+      "profile model.py",
+      "model.py: is Python's text; run it, export its model with torch.export.save, and give the .pt2");
+  expect_refusal(
+      "profile model.safetensors",
+      "model.safetensors: has weights and no program; export the model with torch.export.save and give "
+      "the .pt2");
 }
 
 TEST(Usage, UnknownOptionsAreNamed) {
+  expect_refusal("fit x.pt2 --devcie t4",
+                 "The following arguments were not expected: t4 --devcie ('metaprof fit --help' shows the "
+                 "options); did you mean '--device'?");
   expect_refusal(
       "profile x.pt2 --colour",
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
   expect_refusal("--colour profile",
                  "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run");
+                 "sweep, plan-input, run, advise, devices");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

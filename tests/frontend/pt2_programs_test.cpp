@@ -215,7 +215,8 @@ TEST(Pt2, SeveralProgramsAreChosenByName) {
   EXPECT_EQ(read("several_programs", {.program = "train"}).name, "several_programs:train");
   const std::string path = "tests/data/programs/several_programs.pt2: ";
   EXPECT_EQ(error_of([] { read("several_programs"); }),
-            path + "the archive holds several programs: name one of train, infer");
+            path + "the archive holds several programs: name one of train, infer, as " +
+                path.substr(0, path.size() - 2) + ":NAME");
   EXPECT_EQ(error_of([] { read("several_programs", {.program = "test"}); }),
             path + "no program 'test' in the archive; it holds train, infer");
 }

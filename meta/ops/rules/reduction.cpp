@@ -126,6 +126,8 @@ Blocks reduction_blocks(std::span<const IteratorDim> dims, int64_t offset, const
   return {kernel.accumulator * outputs * blocks * (on_fastest ? 1 : width * output_vector), 4 * grid};
 }
 
+constexpr int64_t kMoreThanAnyDevice = int64_t{1} << 44;  // bytes: 16 TiB
+
 // TensorIterator::split: the dimension that spans most bytes is halved until 32-bit indexing can address the
 // part.
 void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, int64_t element,
@@ -146,6 +148,8 @@ void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, in
     std::vector<IteratorDim> second = dims;
     second[widest].size = dims[widest].size - first[widest].size;
     halve_and_ask(call, std::move(first), offset, element, kernel);
+    // No device holds such an input: memory has run out before this kernel, and one part stands for all.
+    if (reach > kMoreThanAnyDevice / element) return;
     halve_and_ask(call, std::move(second), offset, element, kernel);
     return;
   }

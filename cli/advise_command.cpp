@@ -1,0 +1,49 @@
+// metaprof advise: what helps a step to fit.
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/metaprof.h"
+#include "cli/run_options.h"
+#include "estimate/advise.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "What helps a step to fit: each switch run, and the fewest that fit together.\n"
+    "\n"
+    "  metaprof advise model.pt2 --device rtx4090\n"
+    "  metaprof advise model.pt2 --device t4 --batch 8 --json - | jq .best\n"
+    "\n"
+    "Each figure is that of `metaprof profile` with the same options.\n"
+    "\n"
+    "Exit status: 0 it fits, or something makes it fit; 1 nothing does; 2 bad usage or input.\n";
+
+struct AdviseWords {
+  std::string model, json;
+  RunOptions run;
+};
+
+int advise(const AdviseWords& words) {
+  const Model model = read_model(words.model);
+  print_notes(warnings_of(model));
+  const AdviceReport report = metaprof::advise(model, words.run);
+  if (!words.json.empty()) write_result(words.json, advice_json(report));
+  if (words.json != "-") std::cout << advice_text(report);
+  return report.best.fits ? kFine : kFinding;
+}
+
+}  // namespace
+
+void add_advise_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("advise", kDescription);
+  auto words = std::make_shared<AdviseWords>();
+  add_model(*command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_run_options(*command, words->run);
+  add_json(*command, words->json);
+  command->callback([words, &exit_code] { exit_code = advise(*words); });
+}
+
+}  // namespace metaprof

@@ -1,0 +1,52 @@
+// metaprof devices: what --device knows.
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/metaprof.h"
+#include "cli/run_options.h"
+#include "meta/platform/hardware.h"
+#include "reports/devices_report.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "The devices that --device knows.\n"
+    "\n"
+    "  metaprof devices\n"
+    "  metaprof devices --json - | jq '.devices[] | {name, memory_bytes}'\n"
+    "\n"
+    "A device of your own is a file: --device FILE.json, as {\"like\": \"h100\", \"memory\": 42949672960}.\n"
+    "\n"
+    "Exit status: 0 fine, 2 bad usage.\n";
+
+std::vector<DeviceRow> rows() {
+  std::vector<DeviceRow> rows;
+  for (const Hardware& profile : known_hardware())
+    rows.push_back({.name = profile.name,
+                    .title = profile.title,
+                    .sm = profile.sm,
+                    .multiprocessors = profile.multiprocessors,
+                    .memory = profile.memory,
+                    .bandwidth = profile.bandwidth,
+                    .flops_f32 = profile.flops_f32,
+                    .flops_f16 = profile.flops_f16});
+  return rows;
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("devices", kDescription);
+  auto json = std::make_shared<std::string>();
+  add_json(*command, *json);
+  command->callback([json, &exit_code] {
+    if (!json->empty()) write_result(*json, devices_json(rows()));
+    if (*json != "-") std::cout << devices_text(rows());
+    exit_code = kFine;
+  });
+}
+
+}  // namespace metaprof

@@ -1,0 +1,176 @@
+#include "estimate/advise.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+
+#include "core/error.h"
+#include "estimate/estimate.h"
+#include "estimate/parallel.h"
+
+namespace metaprof {
+namespace {
+
+// Options that are set together: one thing that a user may change.
+using Change = std::vector<std::pair<std::string, std::string>>;
+
+RunOptions changed(RunOptions options, const Change& change) {
+  for (const auto& [name, text] : change) set_from_text(options, run_option(name), text);
+  return options;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// "a.layer1", "a.layer2" → "a.layer?": nothing if they differ in more than one character.
+std::optional<std::string> common_pattern(const std::vector<std::string>& paths) {
+  std::string pattern = paths.at(0);
+  for (const std::string& path : paths) {
+    if (path.size() != pattern.size()) return std::nullopt;
+    for (size_t i = 0; i < path.size(); ++i)
+      if (path[i] != pattern[i]) pattern[i] = '?';
+  }
+  return std::ranges::count(pattern, '?') <= 1 ? std::optional(pattern) : std::nullopt;
+}
+
+// The outermost modules that are made of numbered ones: "model.layers.*". Empty: there are none.
+std::string repeated_blocks(const Program& program) {
+  std::map<std::string, int> children;
+  for (const std::string& path : program.modules) {
+    const size_t dot = path.rfind('.');
+    if (dot != std::string::npos && is_number(std::string_view(path).substr(dot + 1)))
+      ++children[path.substr(0, dot)];
+  }
+  std::vector<std::string> outermost;
+  auto depth = [](const std::string& path) { return std::ranges::count(path, '.'); };
+  for (const auto& [path, count] : children) {
+    if (count < 2) continue;
+    if (!outermost.empty() && depth(path) > depth(outermost[0])) continue;
+    if (!outermost.empty() && depth(path) < depth(outermost[0])) outermost.clear();
+    outermost.push_back(path);
+  }
+  if (outermost.empty()) return "";
+  const auto pattern = common_pattern(outermost);
+  return pattern ? *pattern + ".*" : "";
+}
+
+// The first dimension of the first input.
+int64_t batch_of(const Program& program) {
+  const std::vector<InputRow> inputs = inputs_of(program);
+  return inputs.empty() || inputs[0].sizes.empty() ? 1 : inputs[0].sizes[0];
+}
+
+std::vector<Change> changes_for(const Program& program, const RunOptions& options) {
+  const StepOptions& step = options.step;
+  std::vector<Change> changes;
+  if (step.mode == Mode::train && step.optimizer != "none") {
+    if (step.optimizer_impl != OptimizerImpl::fused) changes.push_back({{"optimizer_impl", "fused"}});
+    if (step.optimizer_impl != OptimizerImpl::for_loop) changes.push_back({{"optimizer_impl", "for-loop"}});
+  }
+  if (step.precision == Precision::fp32) {
+    changes.push_back({{"precision", "amp-bf16"}});
+    changes.push_back({{"precision", "bf16"}});
+  }
+  const std::string blocks = repeated_blocks(program);
+  if (step.mode == Mode::train && step.checkpoint.empty() && !blocks.empty())
+    changes.push_back({{"checkpoint", blocks}});
+  const int64_t batch = batch_of(program);
+  for (const int64_t parts : {2, 4})  // the same effective batch
+    if (step.mode == Mode::train && step.accumulate == 1 && batch % parts == 0)
+      changes.push_back({{"accumulate", std::to_string(parts)}, {"batch", std::to_string(batch / parts)}});
+  const bool images =
+      std::ranges::any_of(inputs_of(program), [](const InputRow& row) { return row.sizes.size() == 4; });
+  if (images && !step.channels_last) changes.push_back({{"channels_last", "true"}});
+  if (options.alloc_conf.empty()) changes.push_back({{"alloc_conf", "expandable_segments:True"}});
+  return changes;
+}
+
+class Advisor {
+ public:
+  Advisor(const Model& model, const RunOptions& options)
+      : model_(model), options_(options), platform_(device_of(options)) {}
+
+  AdviceRow row_of(const Change& change) {
+    const RunOptions run = changed(options_, change);
+    WorkspaceSources workspaces;
+    const Trace trace = run_model(with_inputs(model_, run), run, platform_, planners_, workspaces);
+    const Phases need = replay_trace(trace, run, platform_, unlimited_memory());
+    const ByPhase<Flops> flops = count(trace, rates_of(platform_.hardware)).total.counted;
+    const Bytes available = available_memory(run, platform_);
+    const bool fits = need.peak.reserved_bytes.peak <= available.count ||
+                      !replay_trace(trace, run, platform_, available).out_of_memory;
+    return {.changes = change,
+            .allocated = {need.peak.allocated_bytes.peak},
+            .reserved = {need.peak.reserved_bytes.peak},
+            .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+            .fits = fits};
+  }
+
+  // All that can be run, the smallest first.
+  std::vector<AdviceRow> rows_of(const std::vector<Change>& changes) {
+    std::vector<std::optional<AdviceRow>> found(changes.size());
+    in_parallel(changes.size(), [&](size_t i) {
+      try {
+        found[i] = row_of(changes[i]);
+      } catch (const Error&) {  // an optimizer without that code, a batch that the export does not take
+      }
+    });
+    std::vector<AdviceRow> rows;
+    for (std::optional<AdviceRow>& row : found)
+      if (row) rows.push_back(std::move(*row));
+    std::ranges::stable_sort(rows, {}, [](const AdviceRow& row) { return row.reserved.count; });
+    return rows;
+  }
+
+ private:
+  const Model& model_;
+  const RunOptions& options_;
+  const Platform platform_;
+  WorkspacePlanners planners_;
+};
+
+bool touches(const Change& change, const Change& other) {
+  return std::ranges::any_of(change, [&](const auto& setting) {
+    return std::ranges::any_of(other, [&](const auto& before) { return before.first == setting.first; });
+  });
+}
+
+// One switch after the other, each time the one that helps most, until it fits or nothing helps.
+AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<AdviceRow>& singles) {
+  while (!best.fits) {
+    std::vector<Change> next;
+    for (const AdviceRow& single : singles) {
+      if (touches(single.changes, best.changes)) continue;
+      next.push_back(best.changes);
+      next.back().insert(next.back().end(), single.changes.begin(), single.changes.end());
+    }
+    std::vector<AdviceRow> rows = advisor.rows_of(next);
+    if (rows.empty() || rows[0].reserved >= best.reserved) break;
+    // Of those that fit the one that computes least.
+    std::ranges::stable_sort(rows, {}, [](const AdviceRow& row) {
+      return std::pair(!row.fits, row.fits ? row.flops.count : row.reserved.count);
+    });
+    best = std::move(rows[0]);
+  }
+  return best;
+}
+
+}  // namespace
+
+AdviceReport advise(const Model& model, const RunOptions& options) {
+  if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
+  Advisor advisor(model, options);
+  const Platform platform = device_of(options);
+  AdviceReport report;
+  report.model = model.name;
+  report.device = platform.hardware.name;
+  report.available = available_memory(options, platform);
+  report.base = advisor.row_of({});
+  report.rows = advisor.rows_of(changes_for(with_inputs(model, options), options));
+  report.best = combine(advisor, report.base, report.rows);
+  return report;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,13 @@
+#pragma once
+// What helps a step to fit: each switch that PyTorch has, run, and the fewest of them that fit together.
+
+#include "estimate/model.h"
+#include "reports/advice_report.h"
+
+namespace metaprof {
+
+/// Switches that the model or the device does not take are left out. Errors: as run_steps with `options`; a
+/// trace has no switches.
+AdviceReport advise(const Model& model, const RunOptions& options);
+
+}  // namespace metaprof

@@ -1,0 +1,88 @@
+#include "reports/advice_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reports/format.h"
+#include "reports/text_table.h"
+
+namespace metaprof {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "--checkpoint 'model.layers.*' --batch 2"
+std::string words_of(const AdviceRow& row) {
+  std::string text;
+  for (const auto& [name, value] : row.changes) {
+    std::string option = "--" + name;
+    std::ranges::replace(option, '_', '-');
+    const bool quoted = value.find_first_of("*?") != std::string::npos;
+    text += (text.empty() ? "" : " ") + option;
+    if (value != "true") text += quoted ? " '" + value + "'" : " " + value;
+  }
+  return text.empty() ? "(as it is)" : text;
+}
+
+std::string change_in_percent(int64_t before, int64_t after) {
+  if (before == after || before == 0) return "";
+  return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(after - before) / static_cast<double>(before));
+}
+
+std::string first_line(const AdviceReport& report) {
+  std::string text = fmt::format(
+      "{} {}: needs {} of {} for the allocator", report.base.fits ? "FITS" : "DOES NOT FIT",
+      shown(report.device, 60), human_bytes(report.base.reserved.count), human_bytes(report.available.count));
+  if (report.base.fits) return text + "\n";
+  if (report.best.fits)
+    return text + fmt::format(". It fits with {}: {}\n", words_of(report.best),
+                              human_bytes(report.best.reserved.count));
+  return text + fmt::format(". Nothing tried makes it fit; the least is {} with {}\n",
+                            human_bytes(report.best.reserved.count), words_of(report.best));
+}
+
+Json row_json(const AdviceRow& row) {
+  Json changes = Json::object();
+  for (const auto& [name, value] : row.changes) changes[name] = value;
+  return {{"changes", changes},
+          {"peak", row.allocated.count},
+          {"reserved", row.reserved.count},
+          {"flops", row.flops.count},
+          {"fits", row.fits}};
+}
+
+}  // namespace
+
+std::string advice_text(const AdviceReport& report) {
+  TextTable table;
+  table.column("change", TextTable::Align::left);
+  for (const char* title : {"allocated", "reserved", "", "FLOPs"}) table.column(title);
+  table.column("fits", TextTable::Align::left);
+  const auto add = [&](const AdviceRow& row) {
+    table.row({words_of(row), human_bytes(row.allocated.count), human_bytes(row.reserved.count),
+               change_in_percent(report.base.reserved.count, row.reserved.count),
+               change_in_percent(report.base.flops.count, row.flops.count), row.fits ? "yes" : "no"});
+  };
+  add(report.base);
+  for (const AdviceRow& row : report.rows) add(row);
+  if (report.best.changes.size() > 1 && !report.base.fits) add(report.best);
+  return first_line(report) + report.model + "\n\n" + table.text();
+}
+
+std::string advice_json(const AdviceReport& report) {
+  Json rows = Json::array();
+  for (const AdviceRow& row : report.rows) rows.push_back(row_json(row));
+  const Json json = {{"schema", "metaprof.advise"},
+                     {"schema_version", 1},
+                     {"model", report.model},
+                     {"device", report.device},
+                     {"available_bytes", report.available.count},
+                     {"base", row_json(report.base)},
+                     {"rows", rows},
+                     {"best", row_json(report.best)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace metaprof

@@ -1,0 +1,33 @@
+#pragma once
+// What helps a step to fit: what `metaprof advise` shows.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+
+namespace metaprof {
+
+/// A run with some options changed.
+struct AdviceRow {
+  std::vector<std::pair<std::string, std::string>>
+      changes;                ///< ("checkpoint", "model.layers.*"); empty: as it is
+  Bytes allocated, reserved;  ///< peaks without a limit
+  Flops flops;                ///< of a step, as the framework counts
+  bool fits = false;
+};
+
+struct AdviceReport {
+  std::string model, device;
+  Bytes available;              ///< for the allocator
+  AdviceRow base;               ///< as it is
+  std::vector<AdviceRow> rows;  ///< one change each, the least memory first
+  AdviceRow best;               ///< changes that fit together; the least memory found, where none fit
+};
+
+std::string advice_text(const AdviceReport& report);
+/// {"schema": "metaprof.advise", "schema_version": 1, …, "rows": [{"changes", "peak", "reserved", "flops", "fits"}]}
+std::string advice_json(const AdviceReport& report);
+
+}  // namespace metaprof
