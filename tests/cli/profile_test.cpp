@@ -36,7 +36,7 @@ TEST(Profile, JsonGoesToAFileBesideTheText) {
   const std::string file = temporary("beside.json");
   const Outcome outcome = run_program("profile " + kBase + " --optimizer none --json " + file);
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_TRUE(outcome.out.starts_with("base on"));
+  EXPECT_TRUE(outcome.out.starts_with("FITS h200")) << outcome.out;
   const Json json = Json::parse(read_file(file));
   EXPECT_EQ(json["schema"], "metaprof.profile");
   EXPECT_EQ(json["model"], "base");
