@@ -21,13 +21,16 @@ AllocConf conf_of(const RunOptions& options, const Platform& platform) {
 }
 
 // The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
+// `memory` is what the allocator can have: the rest of the device is taken by others.
 std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const Platform& platform,
                                                 Bytes memory) {
+  const auto free = static_cast<uint64_t>(memory.count);
+  const uint64_t total = std::max(free, static_cast<uint64_t>(platform.hardware.memory.count));
   const AllocConf conf = conf_of(options, platform);
   if (platform.hardware.is_cpu()) return std::make_unique<ExactAllocator>();
   return std::make_unique<CachingAllocator>(
       CachingAllocatorOptions{.conf = conf,
-                              .device = {.capacity = static_cast<uint64_t>(memory.count)},
+                              .device = {.capacity = total, .used_by_others = total - free},
                               .order = platform.framework.free_block_order});
 }
 
@@ -45,16 +48,12 @@ WorkspaceSources sources_of(const PlannedWorkspaces& planned, const CudnnState& 
           .failure = cudnn.failure};
 }
 
-// A process that has used PyTorch's CUDA: with lazy loading of kernels (CUDA 11.7 and later) some 300 MB
-// (pytorch#107667), by others 200 to 700 MB (pytorch#28113).
-constexpr Bytes kUsuallyOutside{int64_t{500} << 20};
-constexpr const char* kOutsideSource =
-    "reported by users: 200 to 700 MB (pytorch#28113, #107667); --context SIZE says what yours takes";
-
 void read_memory(const Trace& trace, const RunOptions& options, const Platform& platform,
                  ProfileReport& report) {
-  report.outside = outside_allocator(options, platform);
-  if (options.context.empty() && report.outside.count > 0) report.outside_source = kOutsideSource;
+  const OutsideAllocator outside = outside_of(options, platform);
+  report.outside = outside.most;
+  report.outside_least = outside.least;
+  report.outside_source = outside.source;
   report.margin = margin_of(options);
   const Bytes available = available_memory(options, platform);
   report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available));
@@ -112,9 +111,11 @@ std::vector<InputRow> inputs_of(const Program& program) {
   return rows;
 }
 
-Bytes outside_allocator(const RunOptions& options, const Platform& platform) {
-  if (platform.device().is_cpu() || options.context == "none") return {};
-  return options.context.empty() ? kUsuallyOutside : parse_size(options.context);
+OutsideAllocator outside_of(const RunOptions& options, const Platform& platform) {
+  if (options.context.empty()) return outside_allocator(platform);
+  const Bytes given =
+      platform.device().is_cpu() || options.context == "none" ? Bytes() : parse_size(options.context);
+  return {.least = given, .most = given, .source = {}};
 }
 
 double margin_of(const RunOptions& options) {
@@ -126,7 +127,7 @@ double margin_of(const RunOptions& options) {
 Bytes available_memory(const RunOptions& options, const Platform& platform) {
   const auto usable =
       static_cast<int64_t>(static_cast<double>(platform.hardware.memory.count) * (1 - margin_of(options)));
-  return {std::max<int64_t>(0, usable - outside_allocator(options, platform).count)};
+  return {std::max<int64_t>(0, usable - outside_of(options, platform).most.count)};
 }
 
 Rates rates_of(const Hardware& hardware) {

@@ -7,6 +7,7 @@
 
 #include "estimate/model.h"
 #include "estimate/workspace_planners.h"
+#include "meta/platform/outside_allocator.h"
 #include "meta/step/options.h"
 #include "meta/trace/trace.h"
 #include "profiler/phases.h"
@@ -29,15 +30,15 @@ Estimate estimate(const Model& model, const RunOptions& options);
 Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
                 WorkspacePlanners& planners, WorkspaceSources& workspaces);
 
-/// Memory of the device that the allocator cannot have: what --context says, else what is usual.
-Bytes outside_allocator(const RunOptions& options, const Platform& platform);
+/// Memory of the device that the allocator cannot have: what --context says, else what was reported.
+OutsideAllocator outside_of(const RunOptions& options, const Platform& platform);
 /// What is left for the allocator, without the margin. Errors: the margin leaves nothing; neither is a size or
 /// share.
 Bytes available_memory(const RunOptions& options, const Platform& platform);
 /// Of --margin, from 0 to 1.
 double margin_of(const RunOptions& options);
 
-/// The allocator's statistics alone. `memory`: the device's, or another limit.
+/// The allocator's statistics alone. `memory`: what of the device's it can have, or no limit.
 Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory);
 
 /// No device has more memory than this.

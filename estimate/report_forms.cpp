@@ -72,7 +72,10 @@ AllocatorHistory Results::history() const {
   CachingAllocatorOptions options;
   options.conf = parse_alloc_conf(estimate_.options.alloc_conf);
   options.order = estimate_.platform.framework.free_block_order;
-  options.device.capacity = static_cast<uint64_t>(estimate_.platform.hardware.memory.count);
+  const Bytes total = estimate_.platform.hardware.memory;
+  options.device.capacity = static_cast<uint64_t>(total.count);
+  options.device.used_by_others =
+      static_cast<uint64_t>((total - available_memory(estimate_.options, estimate_.platform)).count);
   return allocator_history(estimate_.trace, estimate_.platform.device(), options);
 }
 

@@ -61,10 +61,12 @@ std::string fit_text(const FitReport& report) {
       cells.push_back(human_bytes(bytes.count));
     table.row(std::move(cells));
   }
-  const std::string margin =
-      report.margin > 0 ? fmt::format(", with {:g} % of the memory left free", 100 * report.margin) : "";
-  return fmt::format("{}: the largest {} of which a {} fits{}\n\n{}", report.model, report.dimension,
-                     report.trains ? "training step" : "forward", margin, table.text());
+  return fmt::format(
+      "{}: the largest {} of which a {} fits\n"
+      "of: the device's memory less what lies outside the allocator (--context) and a margin of {:g} % "
+      "(--margin)\n\n{}",
+      report.model, report.dimension, report.trains ? "training step" : "forward", 100 * report.margin,
+      table.text());
 }
 
 std::string fit_json(const FitReport& report) {

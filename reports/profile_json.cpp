@@ -135,6 +135,7 @@ Json verdict_json(const ProfileReport& report) {
   return {{"fits", verdict.fits},
           {"reserved_bytes", verdict.at_least ? Json(nullptr) : Json(verdict.reserved.count)},
           {"outside_bytes", verdict.outside.count},
+          {"outside_least_bytes", report.outside_least.count},
           {"outside_source", text_or_null(report.outside_source)},
           {"margin_bytes", verdict.kept_free.count},
           {"memory_bytes", verdict.memory.count}};

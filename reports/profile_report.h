@@ -44,10 +44,11 @@ struct ProfileReport {
   std::string device_title;  ///< "NVIDIA H200"
   Bytes device_memory;
   std::optional<Bytes> needed_memory;  ///< when memory runs out: what would be reserved without a limit
-  Bytes outside;                       ///< of the device's memory: CUDA context, loaded kernels, handles
-  std::string outside_source;          ///< where that figure comes from; empty: it was given
-  double margin = 0;                   ///< share of the device's memory that is to stay free
-  std::vector<InputRow> inputs;        ///< that were run
+  Bytes outside;        ///< of the device's memory: CUDA context, loaded kernels, handles; the most reported
+  Bytes outside_least;  ///< the least that was reported
+  std::string outside_source;      ///< where these come from; empty: they were given
+  double margin = 0;               ///< share of the device's memory that is to stay free
+  std::vector<InputRow> inputs;    ///< that were run
   std::string parameter_types;     ///< "bf16", where the export has other floating types than f32; else empty
   std::set<std::string> as_usual;  ///< options whose value is the usual one
   std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown
@@ -70,8 +71,10 @@ struct Verdict {
   Bytes left() const { return memory - reserved - outside - kept_free; }
 };
 Verdict verdict_of(const ProfileReport& report);
-/// "FITS h200: needs 1.2 GiB + 500.0 MiB outside the allocator of 139.8 GiB; 138.1 GiB stay free"
+/// "FITS h200: needs 1.2 GiB + 691.0 MiB outside the allocator of 139.8 GiB, margin 0 %; 137.9 GiB stay free"
 std::string verdict_line(const ProfileReport& report);
+/// How well the part outside the allocator is known; empty: it was given, or there is none.
+std::string outside_note(const ProfileReport& report);
 
 /// What of the text to show. The table is that of nodes where the report has them, else that of modules.
 struct TextOptions {

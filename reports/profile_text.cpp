@@ -170,8 +170,8 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
     text += title("Not modelled: results as the program records them, temporaries and FLOPs unknown");
     text += unmodelled_table(memory.unmodelled);
   }
-  if (const std::string note = workspace_note(report.workspaces); !note.empty())
-    text += fmt::format("\nNote: {}\n", note);
+  for (const std::string& note : {workspace_note(report.workspaces), outside_note(report)})
+    if (!note.empty()) text += fmt::format("\nNote: {}\n", note);
   return text;
 }
 

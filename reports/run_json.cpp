@@ -47,8 +47,8 @@ Json out_of_memory_json(const RecordedDevice& device) {
           {"line", text_or_null(failed.line)},
           {"function", text_or_null(failed.function)},
           {"requested", failed.requested.count},
-          {"allocated_bytes", failed.allocated.count},
-          {"reserved_bytes", failed.reserved.count},
+          {"allocated", failed.allocated.count},
+          {"reserved", failed.reserved.count},
           {"times", device.out_of_memory.size()}};
 }
 

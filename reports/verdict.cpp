@@ -29,11 +29,20 @@ std::string verdict_line(const ProfileReport& report) {
   if (verdict.outside.count > 0)
     text += fmt::format(" + {} outside the allocator", human_bytes(verdict.outside.count));
   text += fmt::format(" of {}", human_bytes(verdict.memory.count));
-  if (verdict.kept_free.count > 0)
-    text += fmt::format(", of which {} are kept free", human_bytes(verdict.kept_free.count));
+  text += fmt::format(", margin {:g} %", 100 * report.margin);
+  if (verdict.kept_free.count > 0) text += fmt::format(" ({})", human_bytes(verdict.kept_free.count));
   const int64_t left = verdict.left().count;
-  if (left >= 0) return text + fmt::format("; {} stay free", human_bytes(left));
-  return text + fmt::format("; {} are missing", human_bytes(-left));
+  if (verdict.fits) return text + fmt::format("; {} stay free", human_bytes(left));
+  return left < 0 && !verdict.at_least ? text + fmt::format("; {} are missing", human_bytes(-left)) : text;
+}
+
+std::string outside_note(const ProfileReport& report) {
+  if (report.outside_source.empty()) return "";
+  return fmt::format(
+      "outside the allocator {} to {} are reported for such cards, and the most is counted "
+      "(docs/devices.md); "
+      "--context SIZE says what yours takes",
+      human_bytes(report.outside_least.count), human_bytes(report.outside.count));
 }
 
 }  // namespace metaprof

@@ -199,10 +199,11 @@ void add_other_rows(std::vector<RunOption>& rows) {
           &Run::device));
   rows.push_back(
       row({"memory", "SIZE", Group::device, "memory of the device, as 24GiB", text()}, &Run::memory));
-  rows.push_back(added_later(
-      row({"context", "SIZE", Group::device,
-           "memory outside the allocator: the CUDA context, loaded kernels, handles; none [500MiB]", text()},
-          &Run::context)));
+  rows.push_back(added_later(row({"context", "SIZE", Group::device,
+                                  "memory outside the allocator: the CUDA context, loaded kernels, handles; "
+                                  "none [by reports of such cards]",
+                                  text()},
+                                 &Run::context)));
   rows.push_back(added_later(never_a_list(
       row({"margin", "SHARE", Group::device, "share of the memory to leave free, as 5% or 0.05", text()},
           &Run::margin))));

@@ -149,7 +149,7 @@ TEST(Fit, TheVerdictIsThatOfProfile) {
   EXPECT_EQ(run_program(batch + std::to_string(largest)).exit_code, 0);
   EXPECT_EQ(run_program(batch + std::to_string(largest + 1)).exit_code, 1);
   const auto without = json_of("fit " + words + "--context none")["rows"][0]["largest"].get<int64_t>();
-  EXPECT_GT(without, largest) << "500 MiB are some images";
+  EXPECT_GT(without, largest) << "167 MiB are some images";
 }
 
 // torch.export gives a dynamic dimension the range from 2 on.

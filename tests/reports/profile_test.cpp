@@ -83,8 +83,8 @@ TEST(ProfileText, AnUnknownColumnIsAnError) {
 TEST(ProfileText, SaysWhatIsMissingOnASmallDevice) {
   ProfileReport report = two_layers();
   report.device_memory = {3000};
-  EXPECT_TRUE(
-      profile_text(report, {}).starts_with("DOES NOT FIT toy: needs 3.2 KiB of 2.9 KiB; 228 B are missing\n"))
+  EXPECT_TRUE(profile_text(report, {})
+                  .starts_with("DOES NOT FIT toy: needs 3.2 KiB of 2.9 KiB, margin 0 %; 228 B are missing\n"))
       << profile_text(report, {});
   EXPECT_EQ(Json::parse(profile_json(report))["fits"], false);
 }
@@ -99,7 +99,7 @@ TEST(ProfileText, SaysWhereMemoryRanOut) {
                                                    .allocated = {3072},
                                                    .reserved = {3584}};
   const std::string text = profile_text(report, {});
-  EXPECT_TRUE(text.starts_with("DOES NOT FIT toy: needs more than 3.9 KiB of 3.9 KiB")) << text;
+  EXPECT_TRUE(text.starts_with("DOES NOT FIT toy: needs more than 3.9 KiB of 3.9 KiB, margin 0 %\n")) << text;
   // 3584 - 3072 = 512. People count steps from 1.
   EXPECT_NE(
       text.find(
@@ -108,14 +108,15 @@ TEST(ProfileText, SaysWhereMemoryRanOut) {
       std::string::npos)
       << text;
   report.needed_memory = Bytes{5024};
-  EXPECT_TRUE(profile_text(report, {})
-                  .starts_with("DOES NOT FIT toy: needs 4.9 KiB of 3.9 KiB; 1.0 KiB are missing\n"))
+  EXPECT_TRUE(
+      profile_text(report, {})
+          .starts_with("DOES NOT FIT toy: needs 4.9 KiB of 3.9 KiB, margin 0 %; 1.0 KiB are missing\n"))
       << profile_text(report, {});
   report.outside = {1024};
   report.margin = 0.25;
   EXPECT_TRUE(profile_text(report, {})
                   .starts_with("DOES NOT FIT toy: needs 4.9 KiB + 1.0 KiB outside the allocator of 3.9 KiB, "
-                               "of which 1000 B are kept free; 3.0 KiB "
+                               "margin 25 % (1000 B); 3.0 KiB "
                                "are missing\n"))
       << profile_text(report, {});
 }
@@ -141,7 +142,7 @@ TEST(ProfileText, NamesOfTheModelCannotHarmTheTerminal) {
 
 TEST(ProfileText, ARunWithoutMemoryHasAReport) {
   const std::string text = profile_text(report_of(parse_trace("")), {});
-  EXPECT_TRUE(text.starts_with("FITS toy: needs 0 B of 3.9 KiB; 3.9 KiB stay free\n")) << text;
+  EXPECT_TRUE(text.starts_with("FITS toy: needs 0 B of 3.9 KiB, margin 0 %; 3.9 KiB stay free\n")) << text;
 }
 
 TEST(ProfileJson, HasTheFiguresUnderTheirNames) {
