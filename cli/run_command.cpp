@@ -32,7 +32,7 @@ constexpr const char* kDescription =
     "Exit status: the program's own; 2 if it could not be run or recorded.\n";
 
 struct RunCommandOptions {
-  RunOptions run;
+  LaunchOptions run;
   std::string device = "h200", memory, json;
   TextOptions text;
 };
@@ -68,7 +68,7 @@ Hardware device_of(const RunCommandOptions& options) {
 }
 
 void check(const CLI::App& command, const RunCommandOptions& options) {
-  const RunOptions& run = options.run;
+  const LaunchOptions& run = options.run;
   if (run.program.empty())
     fail("which program? It stands at the end: metaprof run [options] -- python train.py");
   if (run.real)
@@ -112,7 +112,7 @@ int run(const CLI::App& command, RunCommandOptions& options) {
 }
 
 void add_options(CLI::App& command, RunCommandOptions& options) {
-  RunOptions& run = options.run;
+  LaunchOptions& run = options.run;
   command.add_option("--device", options.device, "a device by name, or a file that describes one")
       ->option_text("NAME|FILE.json")
       ->capture_default_str();
@@ -137,6 +137,12 @@ void add_options(CLI::App& command, RunCommandOptions& options) {
       ->option_text("SECONDS")
       ->check(CLI::PositiveNumber);
   command.add_option("--alloc-conf", run.alloc_conf, "PYTORCH_ALLOC_CONF")->option_text("TEXT");
+  command
+      .add_option("--workspaces", run.workspaces,
+                  "of cuDNN's plans: auto asks the program's cuDNN; none: 0 bytes")
+      ->option_text("auto|none")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->capture_default_str();
   command.add_option("--env", run.environment, "NAME=VALUE for the program")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);

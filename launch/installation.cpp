@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "meta/platform/cudnn/cudnn_planner.h"
+#include "meta/platform/cudnn/device_description.h"
 
 namespace metaprof {
 namespace {
@@ -31,7 +33,22 @@ std::string before(const std::string& word, const char* variable, char separator
   return present && *present ? fmt::format("{}{}{}", word, separator, present) : word;
 }
 
-void emulate(const RunOptions& options, std::map<std::string, std::string>& environment,
+// Who asks cuDNN for the workspaces of its plans. The program's own PyTorch says which cuDNN it is, unless METAPROF_CUDNN
+// does.
+std::string cudnn_words(const Hardware& device) {
+  const fs::path folder = cudnn_helper_folder();
+  if (folder.empty()) return {};
+  Platform platform;
+  platform.hardware = device;
+  std::string words =
+      fmt::format("helper={}\ndriver={}\ndevice={}\n", (folder / "metaprof-cudnn-plans").string(),
+                  (folder / "libcuda.so.1").string(), cudnn_description(platform));
+  if (const char* given = std::getenv("METAPROF_CUDNN"); given && *given)
+    words += fmt::format("library={}\n", CudnnPlanner::candidates().front());
+  return words;
+}
+
+void emulate(const LaunchOptions& options, std::map<std::string, std::string>& environment,
              const fs::path& record) {
   constexpr const char* library = "libmetaprof-emulator.so";
   const fs::path folder = beside("METAPROF_EMULATOR", fs::path("emulator") / "lib", "emulator", library);
@@ -44,6 +61,7 @@ void emulate(const RunOptions& options, std::map<std::string, std::string>& envi
   environment["METAPROF_EMULATOR_DEVICE"] = description_of(options.device);
   environment["METAPROF_EMULATOR_GPUS"] = fmt::format("{}", options.gpus);
   environment["METAPROF_EMULATOR_LOG"] = record.string();
+  environment["METAPROF_EMULATOR_CUDNN"] = options.workspaces == "auto" ? cudnn_words(options.device) : "";
   if (!std::getenv("KINETO_LOG_LEVEL"))
     environment["KINETO_LOG_LEVEL"] = "99";  // there is no profiler of kernels to find
 }
@@ -56,7 +74,7 @@ fs::path recorder_folder() {
   return folder;
 }
 
-std::map<std::string, std::string> environment_of(const RunOptions& options, const fs::path& record) {
+std::map<std::string, std::string> environment_of(const LaunchOptions& options, const fs::path& record) {
   std::map<std::string, std::string> environment;
   environment["PYTHONPATH"] = before(recorder_folder().string(), "PYTHONPATH", ':');
   environment["METAPROF_RECORD"] = record.string();

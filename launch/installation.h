@@ -14,7 +14,7 @@ std::filesystem::path recorder_folder();
 
 /// What the program's environment gets in addition. `record`: the folder for what is recorded. Errors: the
 /// emulated device is not installed; a word of `environment` is no NAME=VALUE.
-std::map<std::string, std::string> environment_of(const RunOptions& options,
+std::map<std::string, std::string> environment_of(const LaunchOptions& options,
                                                   const std::filesystem::path& record);
 
 /// The device as the emulated libraries read it: "name=h200;title=…".

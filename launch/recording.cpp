@@ -213,7 +213,10 @@ std::optional<int> RecordedProcess::rank() const {
 
 std::vector<RecordedProcess> read_processes(const fs::path& folder) {
   std::vector<RecordedProcess> processes;
-  for (const fs::path& file : process_files(folder)) processes.push_back(Reader(folder).read(file));
+  for (const fs::path& file : process_files(folder)) {
+    RecordedProcess& process = processes.emplace_back(Reader(folder).read(file));
+    process.emulated = read_emulator_log(folder / fmt::format("{}.log", process.pid));
+  }
   std::sort(processes.begin(), processes.end(), [](const RecordedProcess& a, const RecordedProcess& b) {
     const auto order = [](const RecordedProcess& p) {
       return std::tuple(p.devices.empty(), p.rank().value_or(0), p.pid);

@@ -9,6 +9,7 @@
 
 #include "allocator/device_allocator.h"
 #include "core/units.h"
+#include "launch/emulator_log.h"
 #include "meta/trace/trace.h"
 
 namespace metaprof {
@@ -61,6 +62,7 @@ struct RecordedProcess {
   std::string problem, problem_text;               ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;                  ///< what is missing in what was recorded
   bool ended_after_steps = false;
+  EmulatorLog emulated;
   std::vector<RecordedDevice> devices;
 
   /// The rank that the launcher gave it; nothing: none did.

@@ -74,9 +74,10 @@ bool equal_peaks(const Phases& replayed, const Phases& recorded) {
   return true;
 }
 
-RankRun rank_run(const RunOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
+RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
   RankRun run;
   run.rank = process.rank().value_or(0);
+  run.emulated = process.emulated;
   if (recorded.trace) {
     CachingAllocator allocator({.conf = parse_alloc_conf(options.alloc_conf),
                                 .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)}});
@@ -104,7 +105,7 @@ std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>
 
 }  // namespace
 
-RunReport report_of(const RunOptions& options, const ProcessEnd& end,
+RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
                     const std::vector<RecordedProcess>& processes) {
   RunReport report;
   report.program = options.program;
@@ -112,9 +113,13 @@ RunReport report_of(const RunOptions& options, const ProcessEnd& end,
   report.device_title = options.device.title;
   report.device_memory = options.device.memory;
   report.real = options.real;
+  report.asked_cudnn = options.workspaces == "auto";
   report.end = end;
   for (const RecordedProcess& process : processes) {
     report.ended_after_steps |= process.ended_after_steps;
+    for (const std::string& function : process.emulated.missing)
+      report.notes.push_back(
+          fmt::format("the emulated device has no function {}: its calls failed", function));
     report.notes.insert(report.notes.end(), process.notes.begin(), process.notes.end());
     if (process.devices.empty()) continue;
     report.torch = process.torch;
@@ -130,7 +135,7 @@ RunReport report_of(const RunOptions& options, const ProcessEnd& end,
   return report;
 }
 
-RunReport run_recorded(const RunOptions& options, const std::function<void(const Progress&)>& progress) {
+RunReport run_recorded(const LaunchOptions& options, const std::function<void(const Progress&)>& progress) {
   const TemporaryFolder record;
   ProcessOptions process;
   process.words = options.program;

@@ -13,7 +13,7 @@
 
 namespace metaprof {
 
-struct RunOptions {
+struct LaunchOptions {
   std::vector<std::string> program;      ///< and its arguments
   Hardware device;                       ///< that is emulated
   bool real = false;                     ///< on the machine's own GPU in place of an emulated one
@@ -23,6 +23,7 @@ struct RunOptions {
   int64_t detail_steps = 3;              ///< of which every request is kept
   double timeout = 0;                    ///< seconds; 0: none
   std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
+  std::string workspaces = "auto";       ///< of cuDNN's plans: asked of the installed cuDNN; "none": 0 bytes
   std::vector<std::string> environment;  ///< NAME=VALUE
 };
 
@@ -30,6 +31,7 @@ struct RunOptions {
 struct RankRun {
   int rank = 0;
   RecordedDevice recorded;
+  EmulatorLog emulated;
   MemoryProfile memory;      ///< of the steps of which every request was kept; phases are those of `recorded`
   bool replay_equal = true;  ///< the allocator's model, fed with the requests, says what the allocator said
 };
@@ -39,7 +41,8 @@ struct RunReport {
   std::string device, device_title;  ///< "h200", "NVIDIA H200"
   Bytes device_memory;
   bool real = false;
-  std::string torch, cuda;  ///< versions
+  bool asked_cudnn = false;  ///< for the workspaces of its plans; otherwise they count as 0
+  std::string torch, cuda;   ///< versions
   ProcessEnd end;
   bool ended_after_steps = false;
   std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
@@ -49,10 +52,10 @@ struct RunReport {
 
 /// Errors: the program cannot be run, the recorder or the emulated device is not installed, a name in
 /// `environment` is malformed.
-RunReport run_recorded(const RunOptions& options, const std::function<void(const Progress&)>& progress);
+RunReport run_recorded(const LaunchOptions& options, const std::function<void(const Progress&)>& progress);
 
 /// What a recording says, for programs that have ended. Part of run_recorded.
-RunReport report_of(const RunOptions& options, const ProcessEnd& end,
+RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
                     const std::vector<RecordedProcess>& processes);
 
 /// A line of the program with its file relative to the current folder, where it lies below it: "train.py:14".

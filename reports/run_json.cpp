@@ -69,6 +69,7 @@ Json rank_json(const RankRun& rank) {
   json["outside_allocator"] = {
       {"context", nullptr},
       {"libraries", recorded.outside_allocator ? Json(recorded.outside_allocator->count) : Json(nullptr)}};
+  json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
   json["out_of_memory"] = out_of_memory_json(recorded);
   json["fits"] = recorded.out_of_memory.empty();
   return json;

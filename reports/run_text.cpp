@@ -138,10 +138,12 @@ std::string notes(const RunReport& report, const RankRun& rank) {
   if (rank.recorded.outside_allocator && rank.recorded.outside_allocator->count > 0)
     text += fmt::format("outside the allocator: {}{}\n", both_units(rank.recorded.outside_allocator->count),
                         report.real ? " (context, libraries, other processes)" : " (libraries)");
-  if (!report.real)
-    text +=
-        "not known of an emulated device: the driver's context (200 to 700 MB), workspaces of convolutions "
-        "(they count as 0)\n";
+  if (!report.real) text += "not known of an emulated device: the driver's context (200 to 700 MB)\n";
+  if (!report.real && !report.asked_cudnn)
+    text += "workspaces of convolutions count as 0 (--workspaces none)\n";
+  if (rank.emulated.unplanned > 0)
+    text += fmt::format("cuDNN gave no plan for {} kinds of convolutions: their workspaces count as 0\n",
+                        rank.emulated.unplanned);
   if (!rank.replay_equal)
     text +=
         "the allocator's model differs from what the allocator said: what was alive at the peak may, too\n";

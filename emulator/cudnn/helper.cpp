@@ -13,13 +13,23 @@
 #include <vector>
 
 #include "emulator/machine/environment.h"
+#include "emulator/machine/versions.h"
 
 extern char** environ;
 
 namespace metaprof::emulator::cudnn {
 namespace {
 
+constexpr const char* kLibrary = "libcudnn.so.9";
 constexpr int kMillisecondsToLoad = 30000, kMillisecondsToPlan = 10000;
+
+// cuDNN as it came with the PyTorch of this process, else the one that the dynamic linker finds.
+std::string installed_library() {
+  const std::string packages = packages_folder();
+  for (const char* const folder : {"/nvidia/cudnn/lib/", "/torch/lib/"})
+    if (const std::string file = packages + folder + kLibrary; access(file.c_str(), R_OK) == 0) return file;
+  return kLibrary;
+}
 
 // The words of METAPROF_EMULATOR_CUDNN, a line each.
 std::map<std::string, std::string> words() {
@@ -30,9 +40,10 @@ std::map<std::string, std::string> words() {
     if (equals < end) out[text.substr(from, equals - from)] = text.substr(equals + 1, end - equals - 1);
     from = end + 1;
   }
-  for (const char* const needed : {"helper", "library", "driver", "device"})
+  for (const char* const needed : {"helper", "driver", "device"})
     if (out[needed].empty())
       refuse_to_run(std::string("METAPROF_EMULATOR_CUDNN: ") + needed + "= is missing");
+  if (out["library"].empty()) out["library"] = installed_library();
   return out;
 }
 

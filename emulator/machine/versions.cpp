@@ -34,20 +34,6 @@ Version newest(const std::string& library, int cuda) {
   return (cuda == 12 ? kNewest12 : kNewest13).at(library);
 }
 
-// The folder of packages that holds the PyTorch of this process; empty if none is loaded.
-std::string packages() {
-  std::string folder;
-  const auto look = [](dl_phdr_info* info, size_t, void* out) {
-    const std::string_view path = info->dlpi_name;
-    const size_t at = path.rfind("/torch/lib/lib");
-    if (at == std::string_view::npos) return 0;
-    *static_cast<std::string*>(out) = path.substr(0, at);
-    return 1;
-  };
-  dl_iterate_phdr(look, &folder);
-  return folder;
-}
-
 std::map<std::string, Version> given() {
   std::map<std::string, Version> out;
   const char* const value = std::getenv("METAPROF_EMULATOR_VERSIONS");
@@ -62,6 +48,19 @@ std::map<std::string, Version> given() {
 }
 
 }  // namespace
+
+std::string packages_folder() {
+  std::string folder;
+  const auto look = [](dl_phdr_info* info, size_t, void* out) {
+    const std::string_view path = info->dlpi_name;
+    const size_t at = path.rfind("/torch/lib/lib");
+    if (at == std::string_view::npos) return 0;
+    *static_cast<std::string*>(out) = path.substr(0, at);
+    return 1;
+  };
+  dl_iterate_phdr(look, &folder);
+  return folder;
+}
 
 Version packaged_version(const std::string& folder, const std::string& library, int cuda) {
   const bool of_cuda = library == "runtime" || library == "nvrtc" || library == "cupti";
@@ -91,7 +90,7 @@ Version library_version(const std::string& library, int cuda) {
   if (const auto found = known.find(key); found != known.end()) return found->second;
   static const std::map<std::string, Version> kGiven = given();
   const auto wanted = kGiven.find(library);
-  const std::string folder = packages();
+  const std::string folder = packages_folder();
   Version version = wanted != kGiven.end() ? wanted->second : packaged_version(folder, library, cuda);
   if (version.major == 0) version = newest(library, cuda);
   // Before PyTorch is loaded its packages are not known: the next call looks again.

@@ -18,6 +18,8 @@ struct Version {
 /// `library` is "runtime", "cublas", "cudnn", "cufft", "cusolver", "cusparse", "curand", "nvrtc", "nvjitlink", "cupti" or
 /// "nccl"; `cuda` is the major release of CUDA that it is for.
 METAPROF_EXPORT Version library_version(const std::string& library, int cuda);
+/// The folder of packages that the PyTorch of this process lies in; empty before one is loaded.
+METAPROF_EXPORT std::string packages_folder();
 /// The driver is as new as the newest runtime.
 constexpr int driver_version() { return 13020; }
 

@@ -118,7 +118,23 @@ TEST(CudnnPlans, CountAsNothingWhereTheHelperFails) {
     backend.planned(backend.convolution_graph(1));
   });
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_EQ(wrong.errors, "metaprof emulator: METAPROF_EMULATOR_CUDNN: library= is missing\n");
+  EXPECT_EQ(wrong.errors, "metaprof emulator: METAPROF_EMULATOR_CUDNN: driver= is missing\n");
+}
+
+TEST(CudnnPlans, TheLibraryIsTheInstalledOneWhereNoneIsNamed) {
+  namespace fs = std::filesystem;
+  const fs::path helper = fs::temp_directory_path() / ("emulator-cudnn-helper-" + std::to_string(getpid()));
+  std::ofstream(helper) << "#!/bin/sh\necho error asked for $1\n";
+  chmod(helper.c_str(), 0755);
+  const Outcome outcome =
+      run({{"METAPROF_EMULATOR_CUDNN", "helper=" + helper.string() + "\ndriver=d\ndevice={}"}}, [] {
+        const Backend backend;
+        backend.planned(backend.convolution_graph(1));
+      });
+  fs::remove(helper);
+  EXPECT_EQ(outcome.errors,  // no PyTorch is loaded
+            "metaprof emulator: cuDNN's plans are not known, their workspaces count as 0: error asked for "
+            "libcudnn.so.9\n");
 }
 
 TEST(CudnnRnn, WeightsLieMatricesFirst) {

@@ -43,7 +43,7 @@ class RecordingTest : public testing::Test {
     std::ofstream(folder_ / name) << text;
   }
   RunReport report(int status = 0) const {
-    RunOptions options;
+    LaunchOptions options;
     options.program = {"python", "train.py"};
     options.device.name = "h200";
     options.device.title = "NVIDIA H200";
@@ -55,6 +55,19 @@ class RecordingTest : public testing::Test {
   const fs::path folder_ =
       fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
+
+TEST_F(RecordingTest, WhatTheEmulatedDeviceSays) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6));
+  write("7.log",
+        "emulator 1 7 1\n5 plan 4096 cudnn conv_fwd|fp32\n6 plan 0 rule conv_dgrad|fp32\n"
+        "7 missing libcudart.so.13 cudaMallocArray\n8 missing cut o");
+  const RunReport found = report();
+  EXPECT_EQ(found.ranks.at(0).emulated.planned, 1);
+  EXPECT_EQ(found.ranks.at(0).emulated.unplanned, 1);
+  EXPECT_EQ(found.notes, std::vector<std::string>{"the emulated device has no function libcudart.so.13 "
+                                                  "cudaMallocArray: its calls failed"});
+  EXPECT_NE(run_text(found, {}).find("cuDNN gave no plan for 1 kinds of convolutions"), std::string::npos);
+}
 
 TEST_F(RecordingTest, PhasesOfAProcess) {
   write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) + phase("forward", 0, 7, 9));

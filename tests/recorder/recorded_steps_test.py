@@ -41,7 +41,7 @@ class RecordedStepsTest(unittest.TestCase):
 
     def test_every_phase(self):
         for (device, memory, alloc_conf, env), recordings in groups([json.loads(file.read_text()) for file in chosen()]).items():
-            options = ["--device", device]
+            options = ["--device", device, "--workspaces", "none"]  # as it was recorded
             options += ["--memory", f"{memory}MiB"] if memory else []
             options += ["--alloc-conf", alloc_conf] if alloc_conf else []
             for name, value in env:

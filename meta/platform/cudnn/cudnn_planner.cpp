@@ -15,17 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLibrary = "libcudnn.so.9";
+constexpr const char *kLibrary = "libcudnn.so.9", *kHelper = "metaprof-cudnn-plans";
 constexpr double kSecondsToLoad = 30, kSecondsToPlan = 10;
-
-// The helper's folder: where this program is, or beside that (in a build).
-fs::path helper_folder() {
-  std::error_code code;
-  const fs::path here = fs::read_symlink("/proc/self/exe", code).parent_path();
-  for (const fs::path& folder : {here, here / "../meta/platform/cudnn", here / "../../meta/platform/cudnn"})
-    if (fs::exists(folder / "metaprof-cudnn-plans", code)) return folder;
-  return {};
-}
 
 void add_python_packages(const char* environment, std::vector<std::string>& out) {
   const char* root = std::getenv(environment);
@@ -47,6 +38,15 @@ std::optional<int64_t> integer(std::string_view text) {
 
 }  // namespace
 
+std::string cudnn_helper_folder() {
+  std::error_code code;
+  const fs::path here = fs::read_symlink("/proc/self/exe", code).parent_path();
+  // Where this program is, or beside that (in a build).
+  for (const fs::path& folder : {here, here / "../meta/platform/cudnn", here / "../../meta/platform/cudnn"})
+    if (fs::exists(folder / kHelper, code)) return folder;
+  return {};
+}
+
 std::vector<std::string> CudnnPlanner::candidates() {
   std::vector<std::string> out;
   if (const char* given = std::getenv("METAPROF_CUDNN"); given && *given) {
@@ -66,14 +66,14 @@ CudnnPlanner::~CudnnPlanner() = default;
 
 void CudnnPlanner::start(const Platform& platform) {
   started_ = true;
-  const fs::path folder = helper_folder();
+  const fs::path folder = cudnn_helper_folder();
   if (folder.empty()) {
     failure_ = "the helper metaprof-cudnn-plans is not beside this program";
     return;
   }
   for (const std::string& library : libraries_) {
-    auto helper = std::make_unique<HelperProcess>(std::vector<std::string>{
-        (folder / "metaprof-cudnn-plans").string(), library, (folder / "libcuda.so.1").string()});
+    auto helper = std::make_unique<HelperProcess>(
+        std::vector<std::string>{(folder / kHelper).string(), library, (folder / "libcuda.so.1").string()});
     helper->send(cudnn_description(platform));
     const std::optional<std::string> greeting = helper->receive(kSecondsToLoad);
     if (greeting && greeting->starts_with("ready ")) {

@@ -14,6 +14,9 @@ namespace metaprof {
 
 class HelperProcess;
 
+/// The folder with the helper and the driver (libcuda.so.1) that it gives cuDNN; empty: they are not there.
+std::string cudnn_helper_folder();
+
 class CudnnPlanner final : public WorkspacePlanner {
  public:
   /// Where cuDNN may be: the environment's METAPROF_CUDNN (a file, or a folder with libcudnn.so.9), what the
