@@ -1,5 +1,6 @@
 #include "emulator/machine/copies.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "emulator/machine/contents.h"
@@ -8,6 +9,8 @@
 
 namespace metaprof::emulator {
 namespace {
+
+std::atomic<void (*)(void*, uint64_t)> reader_of_copies = nullptr;
 
 // Both ends of a stretch of device memory are held by somebody.
 bool is_held(const void* address, size_t bytes) {
@@ -33,6 +36,7 @@ Error copy_bytes(void* to, const void* from, size_t bytes) {
       std::memcpy(to, known->data(), bytes);
     else
       std::memset(to, 0, bytes);
+    if (auto* const reader = reader_of_copies.load()) reader(to, bytes);
   } else {
     std::memmove(to, from, bytes);
   }
@@ -60,3 +64,7 @@ Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, 
 }
 
 }  // namespace metaprof::emulator
+
+void metaprof_emulator_on_read(void (*reader)(void* host, uint64_t bytes)) {
+  metaprof::emulator::reader_of_copies = reader;
+}

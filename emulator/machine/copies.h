@@ -2,6 +2,7 @@
 // Copies and fills. Device memory holds nothing: what is read from it is zero, what is written to it is counted.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "emulator/machine/error.h"
 #include "emulator/machine/export.h"
@@ -16,3 +17,7 @@ METAPROF_EXPORT Error copy_rows(void* to, size_t to_pitch, const void* from, siz
                                 size_t height);
 
 }  // namespace metaprof::emulator
+
+/// Has `reader` called after each copy from a device to the host, in the thread that copies; it may change what came to
+/// `host`. Null: nobody is called.
+METAPROF_CUDA void metaprof_emulator_on_read(void (*reader)(void* host, uint64_t bytes));

@@ -14,6 +14,7 @@ The recorder imports nothing but the standard library until the program itself i
     phases      from what was observed to setup, forward, backward, optimizer, zero_grad
     statistics  the allocator's statistics by phase, while the program keeps its own view of them
     events      every request of memory, with operator, module and line
+    reads       what the program read of the device's data
     tags        what a storage is for: parameter, gradient, optimizer state, input
     trace       the text in which the requests are written
     devices     what a device says of itself

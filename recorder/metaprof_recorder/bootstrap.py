@@ -1,6 +1,7 @@
 """Waits for the program to import torch, and attaches the recorder when it has."""
 import os
 import sys
+import threading
 
 from metaprof_recorder.output import Output
 
@@ -9,24 +10,32 @@ CANNOT_BE_RECORDED = 2  # exit status
 
 
 class _AfterImport:
-    """A finder that finds nothing: it lets the others find torch, and has `then` called when torch has been executed."""
+    """A finder that finds nothing: it lets the others find torch, and has `then` called when torch has been executed.
+
+    Who only asks where torch is (importlib.util.find_spec) gets the same answer, and the finder stays."""
 
     def __init__(self, name, then):
         self.name = name
         self.then = then
+        self.asking = threading.local()
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname != self.name:
+        if fullname != self.name or getattr(self.asking, "others", False):
             return None
-        sys.meta_path.remove(self)
         import importlib.util
-        spec = importlib.util.find_spec(fullname)
+        self.asking.others = True
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self.asking.others = False
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
         def exec_module(module):
             spec.loader.exec_module = execute
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             execute(module)
             self.then(module)
 

@@ -207,5 +207,6 @@ def write(recorder, found, device):
     with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:
         file.writelines(f"{storage} {line} {function}\n" for storage, (line, function) in sorted(lines.lines.items()) if line)
     recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched)
-    for (operator, line), count in sorted(lines.reads.items()):
-        recorder.output.write("data_read", device=device, op=operator, line=line, count=count)
+    if not recorder.reads.listening:
+        for (operator, line), count in sorted(lines.reads.items()):
+            recorder.output.write("data_read", device=device, op=operator, line=line, count=count)

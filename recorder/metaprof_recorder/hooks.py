@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from metaprof_recorder import devices, distributed, endings, events, sources, tags
+from metaprof_recorder import devices, distributed, endings, events, reads, sources, tags
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -37,6 +37,7 @@ class Recorder:
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
         self.tags = tags.Tags(torch)
         self.history = events.History(torch)
+        self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
         self.phases = Phases(self._measure, self._emit)
         self.rows = []
         self.cut = 0
@@ -55,8 +56,9 @@ class Recorder:
     def install(self):
         torch = self.torch
         module = torch.nn.modules.module
-        module.register_module_forward_pre_hook(self._enter_module)
-        module.register_module_forward_hook(self._leave_module, always_call=True)
+        hidden = {module.register_module_forward_pre_hook(self._enter_module).id,
+                  module.register_module_forward_hook(self._leave_module, always_call=True).id}
+        self._hide(module, hidden)
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
         register_optimizer_step_pre_hook(lambda *_: self._observe("optimizer_begins"))
         register_optimizer_step_post_hook(lambda optimizer, *_: self._optimizer_ends(optimizer))
@@ -78,6 +80,14 @@ class Recorder:
         distributed.represent(torch)
         torch.cuda._lazy_call(self._device_is_used)
         endings.watch(self)
+
+    @staticmethod
+    def _hide(module, hidden):
+        """torch.compile asks whether there are global hooks, and warns of them: the program has none but its own."""
+        def _has_any_global_hook():
+            return any(hooks.keys() - hidden for name, hooks in vars(module).items() if name.startswith(("_global_forward", "_global_backward")) and isinstance(hooks, dict))
+        if hasattr(module, "_has_any_global_hook"):
+            module._has_any_global_hook = _has_any_global_hook
 
     def forked(self):
         """In a forked child: it is recorded as a process of its own, unless the device was in use before (CUDA does not outlive that)."""
@@ -104,6 +114,7 @@ class Recorder:
             properties = torch.cuda.get_device_properties(device)
             self.output.write("device", device=device, name=properties.name, memory=properties.total_memory, capability=[properties.major, properties.minor])
         torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
+        self.reads.listen(devices.emulator(), self.thread)
         self.history.begin()
 
     def used_devices(self):
@@ -179,11 +190,11 @@ class Recorder:
                 new_step = self.phases.forward_begins(self.torch.is_grad_enabled())
                 if new_step or not self.phases._trains:
                     self._after_step()
-                if self.history.running:
-                    self.tags.model(module, self.cut)
-                    self.tags.inputs(arguments, self.cut)
             if id(module) not in self.paths:
                 self._name_modules(module)
+            if self._mine() and self.history.running:
+                self.tags.model(module, self.paths[id(module)], self.cut)
+                self.tags.inputs(arguments, self.cut)
         path = self.paths.get(id(module), stack[-1][0] if stack else "")
         stack.append((path, self.history.enter(path)))
 
@@ -200,6 +211,12 @@ class Recorder:
         if self.torch.compiler.is_compiling() or not stack:
             return
         self.history.leave(stack.pop()[1])
+        if not stack:
+            self._observe("forward_ends")
+
+    def _is_traced(self):
+        """Whether a compiler calls, with tensors that are not the program's."""
+        return self.torch.compiler.is_compiling() or self.torch._guards.TracingContext.try_get() is not None
 
     def _around_backward(self, original):
         torch = self.torch
@@ -207,7 +224,7 @@ class Recorder:
         @functools.wraps(original)
         def call(*arguments, **options):
             counts = original.__name__ == "backward" or not options.get("create_graph")
-            if not counts or not self._mine() or torch.compiler.is_compiling():
+            if not counts or not self._mine() or self._is_traced():
                 return original(*arguments, **options)
             self.phases.backward_begins()
             self.in_backward += 1
@@ -277,6 +294,7 @@ class Recorder:
         found_all = self.history.end()
         if found_all is None:
             return
+        self.reads.name(found_all.items)
         for device, found in found_all.by_device():
             events.write(self, found, device)
         self.output.write("modules", types=self.types)
@@ -294,6 +312,7 @@ class Recorder:
         if self.finished or os.getpid() != self.pid:
             return
         if self.ready:
+            self.reads.stop()
             if not self.steps or self.phases.step < self.steps:  # else the forward after the last step has begun
                 self.phases.finish(whole)
             self._measure_outside()
@@ -301,4 +320,6 @@ class Recorder:
                 self.write_events()
             except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then
                 self.output.problem("events", f"the requests of memory could not be read: {error!r}")
+            for device, operator, line, count in self.reads.rows():
+                self.output.write("data_read", device=device, op=operator, line=line, count=count)
         self.finished = True

@@ -95,6 +95,11 @@ class Phases:
         self._grad = grad
         return new_step
 
+    def forward_ends(self):
+        """An outermost module's call ends; what follows is of the forward, too."""
+        if self.phase == "forward" and not self._ended:
+            self._segments.append(self._measure())
+
     def backward_begins(self):
         self._trains = True
         if self.phase == "backward":
@@ -147,11 +152,18 @@ class Phases:
 
     def finish(self, whole=True):
         """The program ends. `whole`: what came after the last phase is shown as one of its own, if it took memory."""
-        before = self._segments[-1] if self._segments else None
+        before = (self._gap or self._segments or [None])[-1]
         self._cut()
+        self._leave_out_last_frees(before)
         gap = self._finish_row()
         if whole and any(segment.grows_from(before) for segment in gap):
             self._emit(Row("after", self.step, gap))
+
+    def _leave_out_last_frees(self, before):
+        """What is only freed after the last observation is the program's end, and of no phase."""
+        rest = self._gap if self._ended else self._segments
+        if before is not None and self.phase in ("forward", "backward") and not rest[-1].grows_from(before):
+            rest.pop()
 
     # ---- rows
 

@@ -14,17 +14,17 @@ class Tags:
         self._name_of = {}  # id of a parameter -> name
         self.found = []
 
-    def model(self, module, cut):
-        """The parameters and buffers of an outermost module, when it is first called."""
+    def model(self, module, path, cut):
+        """The parameters and buffers of an outermost module, when it is first called; their names begin with its path."""
         if id(module) in self._models or any(id(module) in inner for inner in self._models.values()):
             return
         try:
             self._models[id(module)] = {id(inner) for inner in module.modules()}
-            for name, parameter in module.named_parameters():
+            for name, parameter in module.named_parameters(path):
                 self._known.append(parameter)
                 self._name_of[id(parameter)] = name
                 self._tag(cut, parameter, "parameter", name)
-            for name, buffer in module.named_buffers():
+            for name, buffer in module.named_buffers(path):
                 self._tag(cut, buffer, "buffer", name)
         except Exception:  # noqa: BLE001 - a module may be anything; its storages stay without a name
             pass

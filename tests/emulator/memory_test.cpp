@@ -50,6 +50,31 @@ TEST(Memory, AddressesComeRoundAgainWhenAllOfTheWindowWereGiven) {
   });
 }
 
+uint64_t read_bytes = 0;
+
+TEST(Memory, AReaderSeesAndChangesWhatIsCopiedToTheHost) {
+  check({}, [] {
+    const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
+    auto* const on_read =
+        reinterpret_cast<void (*)(void (*)(void*, uint64_t))>(driver.find("metaprof_emulator_on_read"));
+    void* const device = reinterpret_cast<void*>(allocate(runtime, kMiB));
+    on_read([](void* host, uint64_t bytes) {
+      read_bytes += bytes;
+      *static_cast<int*>(host) = 7;
+    });
+    constexpr int to_device = 1, to_host = 2;
+    int value = 5;
+    EXPECT_EQ(runtime("cudaMemcpy", device, static_cast<void*>(&value), sizeof value, to_device), 0);
+    EXPECT_EQ(runtime("cudaMemcpy", static_cast<void*>(&value), device, sizeof value, to_host), 0);
+    EXPECT_EQ(value, 7);
+    EXPECT_EQ(read_bytes, sizeof value);
+    on_read(nullptr);
+    EXPECT_EQ(runtime("cudaMemcpy", static_cast<void*>(&value), device, sizeof value, to_host), 0);
+    EXPECT_EQ(value, 0);
+    EXPECT_EQ(read_bytes, sizeof value);
+  });
+}
+
 TEST(Memory, TheDeviceIsFullAtItsLimit) {
   check({{"METAPROF_EMULATOR_MEMORY", std::to_string(100 * kMiB)}}, [] {
     const Library runtime("libcudart.so.13"), driver("libcuda.so.1");

@@ -57,6 +57,11 @@ class BootstrapTest(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("PyTorch 1.13.1 is not known: install one of 2.6 to 2.15", self.rows()[-1]["text"])
 
+    def test_who_only_asks_where_torch_is_does_not_keep_the_recorder_away(self):
+        text = "import importlib.util\nassert importlib.util.find_spec('torch').name == 'torch'\nimport torch\nprint('not reached')"
+        result = self.run_python(text, modules={"torch": FAKE_TORCH.format(version="1.13.1", cuda="11.7")})
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+
     def test_isolated_python_records_nothing(self):
         self.assertEqual(self.run_python("print(1)", "-I").stdout, "1\n")
         self.assertEqual(self.rows(), [])

@@ -61,6 +61,22 @@ class PhasesTest(unittest.TestCase):
         self.assertEqual(self.names(), [("setup", 0)] + [(phase, n) for n in (0, 1) for phase in step])
         self.assertEqual(self.shown()[:3], [("setup", 0, 100, 100), ("forward", 0, 110, 110), ("backward", 0, 100, 110)])
 
+    def test_what_is_only_freed_at_the_end_is_of_no_phase(self):
+        self.phases.forward_begins(False)
+        self.memory.take(10)
+        self.phases.forward_ends()
+        self.memory.give(10)
+        self.phases.finish()
+        self.assertEqual(self.shown(), [("setup", 0, 0, 0), ("forward", 0, 10, 10)])
+
+    def test_a_loss_after_the_last_call_is_of_its_forward(self):
+        self.phases.forward_begins(False)
+        self.phases.forward_ends()
+        self.memory.take(10)
+        self.memory.give(10)
+        self.phases.finish()
+        self.assertEqual(self.shown(), [("setup", 0, 0, 0), ("forward", 0, 0, 10)])
+
     def test_accumulation_has_a_forward_and_a_backward_for_each_micro_batch(self):
         self.train(1, micro=2)
         self.phases.finish()

@@ -1,0 +1,71 @@
+"""What the program reads of the device's data: an emulated device says of each copy to the host that it happens.
+
+Each is noted with the line of the program that ran in the copying thread, and with its time: the operators that the profiler saw
+then say which of them it was for.
+"""
+import bisect
+import ctypes
+import time
+
+from metaprof_recorder.items import Begin
+
+MOST_KEPT = 1_000_000  # reads of which the operator is looked for
+UNKNOWN = "copy to the host"
+
+
+class Reads:
+    """`current_device()` gives the number of the thread's device."""
+
+    def __init__(self, sources, current_device):
+        self._sources = sources
+        self._device = current_device
+        self._library = self._callback = self._thread = None
+        self._timed = []   # (time in ns, device, line) of those whose operators are recorded
+        self._counts = {}  # (device, line) -> how many so far
+        self._named = {}   # (device, line) -> operator -> how many
+
+    @property
+    def listening(self):
+        return self._library is not None
+
+    def listen(self, library, thread):
+        """`library`: the emulated device's; None, on a real one: nothing is noted. `thread`: whose line counts where the copying
+        thread runs no code of the program's."""
+        if library is None:
+            return
+        self._thread = thread
+        self._library = library
+        self._callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64)(self._read)
+        library.metaprof_emulator_on_read.argtypes = [ctypes.c_void_p]
+        library.metaprof_emulator_on_read.restype = None
+        library.metaprof_emulator_on_read(self._callback)
+
+    def stop(self):
+        if self.listening:
+            self._library.metaprof_emulator_on_read(None)
+
+    def _read(self, host, count):
+        self.note(time.time_ns(), self._device(), self._sources.of_stack(self._thread)[0])
+
+    def note(self, moment, device, line):
+        self._counts[device, line] = self._counts.get((device, line), 0) + 1
+        if len(self._timed) < MOST_KEPT:
+            self._timed.append((moment, device, line))
+
+    def name(self, items):
+        """`items`: the profiler's, of which none will follow. A read is of the operator that began last before it."""
+        began = [item for item in items if isinstance(item, Begin) and item.kind == "operator"]
+        times = [item.time for item in began]
+        for moment, device, line in self._timed:
+            index = bisect.bisect_right(times, moment) - 1
+            if index >= 0:
+                named = self._named.setdefault((device, line), {})
+                named[began[index].name] = named.get(began[index].name, 0) + 1
+        self._timed = []
+
+    def rows(self):
+        """(device, operator, line, count). Reads of a line whose operators were not recorded are taken to be of its first one."""
+        for (device, line), count in sorted(self._counts.items()):
+            named = dict(self._named.get((device, line)) or {UNKNOWN: 0})
+            named[next(iter(named))] += count - sum(named.values())
+            yield from ((device, operator, line, number) for operator, number in named.items())
