@@ -37,13 +37,13 @@ int advise(const AdviseWords& words) {
 
 }  // namespace
 
-void add_advise_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("advise", kDescription);
+void add_advise_command(CommandLine& line) {
+  Command command = line.add("advise", kDescription);
   auto words = std::make_shared<AdviseWords>();
-  add_model(*command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
-  add_run_options(*command, words->run);
-  add_json(*command, words->json);
-  command->callback([words, &exit_code] { exit_code = advise(*words); });
+  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_run_options(command, words->run);
+  add_json(command, words->json);
+  command.on_run([words] { return advise(*words); });
 }
 
 }  // namespace metaprof

@@ -35,15 +35,13 @@ int replay(const AllocatorOptions& options) {
 
 }  // namespace
 
-void add_allocator_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("allocator", kDescription);
+void add_allocator_command(CommandLine& line) {
+  Command command = line.add("allocator", kDescription);
   auto options = std::make_shared<AllocatorOptions>();
-  command->add_option("--replay", options->logs, "recordings to repeat and compare")
-      ->required()
-      ->option_text("LOG.gz…");
-  command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
-      ->option_text("FILE");
-  command->callback([options, &exit_code] { exit_code = replay(*options); });
+  command.option("--replay", options->logs, "recordings to repeat and compare").required().value("LOG.gz…");
+  command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+      .value("FILE");
+  command.on_run([options] { return replay(*options); });
 }
 
 }  // namespace metaprof

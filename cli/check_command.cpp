@@ -45,19 +45,19 @@ void expect_one_on_stdout(const CheckWords& words) {
 }
 
 // Options of the run are for snapshots: everything else says itself how it was run.
-void expect_run_options_apply(const CLI::App& command, const CheckOptions& options) {
+void expect_run_options_apply(const Command& command, const CheckOptions& options) {
   std::vector<std::string> others = options.baselines;
   std::ranges::copy_if(options.measurements, std::back_inserter(others), says_how_it_was_run);
   if (others.empty()) return;
   const std::string why =
       fmt::format("is for snapshots (*.pickle): {} says itself how it was run", others[0]);
   for (const RunOption& option : run_options())
-    if (option.name != "workspaces" && was_given(command, option.flag())) fail("{} {}", option.flag(), why);
+    if (option.name != "workspaces" && command.was_given(option.flag())) fail("{} {}", option.flag(), why);
 }
 
-int check(const CLI::App& command, const CheckWords& words) {
+int check(const Command& command, const CheckWords& words) {
   CheckOptions options = words.options;
-  options.workspaces_given = was_given(command, "--workspaces");
+  options.workspaces_given = command.was_given("--workspaces");
   expect_one_on_stdout(words);
   check_options(options);
   expect_run_options_apply(command, options);
@@ -72,28 +72,26 @@ int check(const CLI::App& command, const CheckWords& words) {
 
 }  // namespace
 
-void add_check_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("check", kDescription);
+void add_check_command(CommandLine& line) {
+  Command command = line.add("check", kDescription);
   auto words = std::make_shared<CheckWords>();
   CheckOptions& options = words->options;
-  add_model(*command, options.model, "the .pt2 that was measured")->required(false);
-  add_run_options(*command, options.run);
-  command->get_option("--workspaces")
-      ->default_str("")
-      ->description("none, auto or FILE, as for profile; else as it was measured");
-  command->add_option("--models", options.models, "folder of exports, named as the measurements say")
-      ->option_text("DIR");
-  command->add_option("--against", options.measurements, "measurements, snapshots")
-      ->option_text("RECORDING.json…");
-  command->add_option("--baseline", options.baselines, "earlier reports of `metaprof profile --json`")
-      ->option_text("REPORT.json…");
-  command->add_option("--tolerance", words->tolerance, "largest error of a peak, and growth, as 1% or 0.01")
-      ->option_text("SHARE")
-      ->capture_default_str();
-  add_json(*command, words->json);
-  command->add_option("--junit", words->junit, "write JUnit's XML to FILE")->option_text("FILE");
-  command->add_option("--sarif", words->sarif, "write SARIF 2.1.0 to FILE")->option_text("FILE");
-  command->callback([command, words, &exit_code] { exit_code = check(*command, *words); });
+  add_model(command, options.model, "the .pt2 that was measured").required(false);
+  add_run_options(command, options.run);
+  command.existing("--workspaces")
+      .with_default("")
+      .help("none, auto or FILE, as for profile; else as it was measured");
+  command.option("--models", options.models, "folder of exports, named as the measurements say").value("DIR");
+  command.option("--against", options.measurements, "measurements, snapshots").value("RECORDING.json…");
+  command.option("--baseline", options.baselines, "earlier reports of `metaprof profile --json`")
+      .value("REPORT.json…");
+  command.option("--tolerance", words->tolerance, "largest error of a peak, and growth, as 1% or 0.01")
+      .value("SHARE")
+      .with_default();
+  add_json(command, words->json);
+  command.option("--junit", words->junit, "write JUnit's XML to FILE").value("FILE");
+  command.option("--sarif", words->sarif, "write SARIF 2.1.0 to FILE").value("FILE");
+  command.on_run([command, words] { return check(command, *words); });
 }
 
 }  // namespace metaprof

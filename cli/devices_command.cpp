@@ -38,14 +38,14 @@ std::vector<DeviceRow> rows() {
 
 }  // namespace
 
-void add_devices_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("devices", kDescription);
+void add_devices_command(CommandLine& line) {
+  Command command = line.add("devices", kDescription);
   auto json = std::make_shared<std::string>();
-  add_json(*command, *json);
-  command->callback([json, &exit_code] {
+  add_json(command, *json);
+  command.on_run([json] {
     if (!json->empty()) write_result(*json, devices_json(rows()));
     if (*json != "-") std::cout << devices_text(rows());
-    exit_code = kFine;
+    return int{kFine};
   });
 }
 

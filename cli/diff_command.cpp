@@ -34,19 +34,18 @@ int diff(const DiffOptions& options) {
 
 }  // namespace
 
-void add_diff_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("diff", kDescription);
+void add_diff_command(CommandLine& line) {
+  Command command = line.add("diff", kDescription);
   auto options = std::make_shared<DiffOptions>();
-  command->add_option("BEFORE", options->before, "a report")->option_text(" ")->required();
-  command->add_option("AFTER", options->after, "another one")->option_text(" ")->required();
+  command.option("BEFORE", options->before, "a report").value(" ").required();
+  command.option("AFTER", options->after, "another one").value(" ").required();
   command
-      ->add_option("--top", options->top,
-                   "figures to show besides the totals, the largest change first; -1: all")
-      ->option_text("N")
-      ->capture_default_str();
-  command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
-      ->option_text("FILE");
-  command->callback([options, &exit_code] { exit_code = diff(*options); });
+      .option("--top", options->top, "figures to show besides the totals, the largest change first; -1: all")
+      .value("N")
+      .with_default();
+  command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+      .value("FILE");
+  command.on_run([options] { return diff(*options); });
 }
 
 }  // namespace metaprof

@@ -42,16 +42,14 @@ int fit(const FitWords& words) {
 
 }  // namespace
 
-void add_fit_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("fit", kDescription);
+void add_fit_command(CommandLine& line) {
+  Command command = line.add("fit", kDescription);
   auto words = std::make_shared<FitWords>();
-  add_model(*command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
-  add_grid_options(*command, words->options.grid);
-  command->add_option("--find", words->options.dimension, "batch or sequence")
-      ->option_text("WORD")
-      ->capture_default_str();
-  add_json(*command, words->json);
-  command->callback([words, &exit_code] { exit_code = fit(*words); });
+  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_grid_options(command, words->options.grid);
+  command.option("--find", words->options.dimension, "batch or sequence").value("WORD").with_default();
+  add_json(command, words->json);
+  command.on_run([words] { return fit(*words); });
 }
 
 }  // namespace metaprof

@@ -1,7 +1,7 @@
 #pragma once
 // The program `metaprof`. Data goes to stdout, messages to stderr.
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.h"
 
 namespace metaprof {
 
@@ -14,17 +14,17 @@ enum ExitCode : int {
 
 int run_metaprof(int count, char** words);
 
-/// Each adds its subcommand, which sets the exit code when it is run.
-void add_profile_command(CLI::App& app, int& exit_code);
-void add_ops_command(CLI::App& app, int& exit_code);
-void add_allocator_command(CLI::App& app, int& exit_code);
-void add_check_command(CLI::App& app, int& exit_code);
-void add_fit_command(CLI::App& app, int& exit_code);
-void add_diff_command(CLI::App& app, int& exit_code);
-void add_sweep_command(CLI::App& app, int& exit_code);
-void add_plan_input_command(CLI::App& app, int& exit_code);
-void add_run_command(CLI::App& app, int& exit_code);
-void add_advise_command(CLI::App& app, int& exit_code);
-void add_devices_command(CLI::App& app, int& exit_code);
+/// Each adds its command.
+void add_profile_command(CommandLine& line);
+void add_ops_command(CommandLine& line);
+void add_allocator_command(CommandLine& line);
+void add_check_command(CommandLine& line);
+void add_fit_command(CommandLine& line);
+void add_diff_command(CommandLine& line);
+void add_sweep_command(CommandLine& line);
+void add_plan_input_command(CommandLine& line);
+void add_run_command(CommandLine& line);
+void add_advise_command(CommandLine& line);
+void add_devices_command(CommandLine& line);
 
 }  // namespace metaprof

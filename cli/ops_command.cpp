@@ -74,21 +74,19 @@ int ops(const OpsOptions& options) {
 
 }  // namespace
 
-void add_ops_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("ops", kDescription);
+void add_ops_command(CommandLine& line) {
+  Command command = line.add("ops", kDescription);
   auto options = std::make_shared<OpsOptions>();
-  command->add_option("WORD", options->word, "show only operators with this word in their name")
-      ->option_text(" ");
-  command->add_option("--coverage", options->coverage, "models whose operators to look up")
-      ->option_text("MODEL…");
-  command->add_option("--replay", options->cases.logs, "recordings of operator cases to repeat and compare")
-      ->option_text("LOG.gz…");
-  command->add_option("--only", options->cases.only, "of these the cases with such a name, as '*/softmax/*'")
-      ->option_text("GLOB");
-  command->add_flag("--verbose", options->verbose, "show every difference");
-  command->add_option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
-      ->option_text("FILE");
-  command->callback([options, &exit_code] { exit_code = ops(*options); });
+  command.option("WORD", options->word, "show only operators with this word in their name").value(" ");
+  command.option("--coverage", options->coverage, "models whose operators to look up").value("MODEL…");
+  command.option("--replay", options->cases.logs, "recordings of operator cases to repeat and compare")
+      .value("LOG.gz…");
+  command.option("--only", options->cases.only, "of these the cases with such a name, as '*/softmax/*'")
+      .value("GLOB");
+  command.flag("--verbose", options->verbose, "show every difference");
+  command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+      .value("FILE");
+  command.on_run([options] { return ops(*options); });
 }
 
 }  // namespace metaprof

@@ -28,7 +28,7 @@ struct PlanOptions {
   std::string format = "json", output = "-";
 };
 
-int plan(const CLI::App& command, const PlanOptions& options) {
+int plan(const Command& command, const PlanOptions& options) {
   const Model model = read_model(options.model);
   print_notes(warnings_of(model));
   if (model.is_trace())
@@ -41,21 +41,21 @@ int plan(const CLI::App& command, const PlanOptions& options) {
 
 }  // namespace
 
-void add_plan_input_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("plan-input", kDescription);
+void add_plan_input_command(CommandLine& line) {
+  Command command = line.add("plan-input", kDescription);
   auto options = std::make_shared<PlanOptions>();
   options->run.step.steps = 1;
   options->run.step.optimizer = "none";
-  add_model(*command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
-  add_run_options(*command, options->run);
-  command->add_option("--format", options->format, "rotor, checkmate, sac, knapsack, csv or json")
-      ->option_text("WORD")
-      ->check(CLI::IsMember(plan_formats()))
-      ->capture_default_str();
-  command->add_option("--output,--json", options->output, "write to FILE; -: to stdout")
-      ->option_text("FILE")
-      ->capture_default_str();
-  command->callback([command, options, &exit_code] { exit_code = plan(*command, *options); });
+  add_model(command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
+  add_run_options(command, options->run);
+  command.option("--format", options->format, "rotor, checkmate, sac, knapsack, csv or json")
+      .value("WORD")
+      .one_of(plan_formats())
+      .with_default();
+  command.option("--output,--json", options->output, "write to FILE; -: to stdout")
+      .value("FILE")
+      .with_default();
+  command.on_run([command, options] { return plan(command, *options); });
 }
 
 }  // namespace metaprof

@@ -58,7 +58,7 @@ void write_forms(const ProfileOptions& options, Results& results) {
     if (!options.files[i].empty()) write_result(options.files[i], report_forms()[i].make(results));
 }
 
-int profile(const CLI::App& command, const ProfileOptions& options) {
+int profile(const Command& command, const ProfileOptions& options) {
   check_columns(options.text, options.per_node);
   const ReportForm* const on_stdout = form_on_stdout(options);
   (void)device_of(options.run);
@@ -66,7 +66,7 @@ int profile(const CLI::App& command, const ProfileOptions& options) {
   print_notes(warnings_of(model));
   if (model.is_trace()) {
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
-    if (was_given(command, "--workspaces"))
+    if (command.was_given("--workspaces"))
       fail("--workspaces has no effect on a trace: it has its workspaces");
     if (!options.write_program.empty()) fail("--write-program: a trace has no program");
   }
@@ -90,47 +90,42 @@ int profile(const CLI::App& command, const ProfileOptions& options) {
   return verdict_of(report).fits ? kFine : kFinding;
 }
 
-void add_report_options(CLI::App& command, ProfileOptions& options) {
+void add_report_options(Command& command, ProfileOptions& options) {
   constexpr const char* kGroup = "The report";
   const auto add = [&](const std::string& name, const char* argument, auto& value, const std::string& what) {
-    return command.add_option(name, value, what)
-        ->option_text(argument)
-        ->group(kGroup)
-        ->allow_extra_args(false);
+    return command.option(name, value, what).value(argument).group(kGroup).one_value();
   };
   options.files.resize(report_forms().size());
   for (size_t i = 0; i < report_forms().size(); ++i)
     add(option_of(report_forms()[i]), "FILE", options.files[i], std::string(report_forms()[i].what));
-  command.add_flag("--markdown", options.markdown, "print Markdown in place of the text")->group(kGroup);
-  command.add_flag("--per-node", options.per_node, "a table of nodes (calls) in place of modules")
-      ->group(kGroup);
+  command.flag("--markdown", options.markdown, "print Markdown in place of the text").group(kGroup);
+  command.flag("--per-node", options.per_node, "a table of nodes (calls) in place of modules").group(kGroup);
   add("--granularity", "WORD", options.granularity, "of nodes: module, function or operator")
-      ->check(CLI::IsMember({"module", "function", "operator"}))
-      ->capture_default_str();
+      .one_of({"module", "function", "operator"})
+      .with_default();
   add("--write-trace", "FILE", options.write_trace, "write the run's events as text to FILE");
   add("--write-program", "FILE", options.write_program,
       "write the model's calls as text to FILE (docs/program.md)");
-  add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all")
-      ->capture_default_str();
+  add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all").with_default();
   add("--sort", "COLUMN", options.text.sort,
       "sort by this column, the largest first; modules: among siblings");
-  add("--top", "N", options.text.top, "only the N largest rows of all levels")->check(CLI::Range(1, 1000000));
+  add("--top", "N", options.text.top, "only the N largest rows of all levels").from_to(1, 1000000);
   add("--columns", "LIST", options.text.columns,
       fmt::format("columns to show: {}; of nodes: {}", fmt::join(module_column_names(), ","),
                   fmt::join(node_column_names(), ",")))
-      ->delimiter(',');
+      .separated_by(',');
 }
 
 }  // namespace
 
-void add_profile_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("profile", kDescription);
+void add_profile_command(CommandLine& line) {
+  Command command = line.add("profile", kDescription);
   auto options = std::make_shared<ProfileOptions>();
-  add_model(*command, options->model,
+  add_model(command, options->model,
             "a .pt2, the name of one (METAPROF_MODELS lists folders), a program or a trace");
-  add_run_options(*command, options->run);
-  add_report_options(*command, *options);
-  command->callback([command, options, &exit_code] { exit_code = profile(*command, *options); });
+  add_run_options(command, options->run);
+  add_report_options(command, *options);
+  command.on_run([command, options] { return profile(command, *options); });
 }
 
 }  // namespace metaprof

@@ -67,15 +67,15 @@ Hardware device_of(const RunCommandOptions& options) {
   return device;
 }
 
-void check(const CLI::App& command, const RunCommandOptions& options) {
+void check(const Command& command, const RunCommandOptions& options) {
   const LaunchOptions& run = options.run;
   if (run.program.empty())
     fail("which program? It stands at the end: metaprof run [options] -- python train.py");
   if (run.real)
     for (const char* option : {"--device", "--memory", "--gpus"})
-      if (command.count(option) > 0)
+      if (command.was_given(option))
         fail("{} has no effect with --real: the device is the machine's own", option);
-  if (command.count("--rank") > 0 && run.world_size == 0) fail("--rank needs --world-size");
+  if (command.was_given("--rank") && run.world_size == 0) fail("--rank needs --world-size");
   if (run.world_size > 0 && run.rank >= run.world_size)
     fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
 }
@@ -92,7 +92,7 @@ void tell_end(const RunReport& report, double timeout) {
                         report.end.ended_descendants));
 }
 
-int run(const CLI::App& command, RunCommandOptions& options) {
+int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
   ProgressLine line;
@@ -111,63 +111,50 @@ int run(const CLI::App& command, RunCommandOptions& options) {
   return report.end.timed_out ? static_cast<int>(kBadInput) : report.end.status;
 }
 
-void add_options(CLI::App& command, RunCommandOptions& options) {
+void add_options(Command& command, RunCommandOptions& options) {
   LaunchOptions& run = options.run;
-  command.add_option("--device", options.device, "a device by name, or a file that describes one")
-      ->option_text("NAME|FILE.json")
-      ->capture_default_str();
-  command.add_option("--memory", options.memory, "of the device, in place of its own: 24GiB")
-      ->option_text("SIZE");
-  command.add_option("--gpus", run.gpus, "devices of the machine")
-      ->option_text("N")
-      ->check(CLI::Range(1, 16))
-      ->capture_default_str();
-  command.add_option("--world-size", run.world_size, "run one rank of a job of so many")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--rank", run.rank, "which one")->option_text("R")->check(CLI::NonNegativeNumber);
-  command.add_option("--steps", run.steps, "end the program after so many optimizer steps")
-      ->option_text("N")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--detail", run.detail_steps, "steps of which every request is kept")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command.add_option("--timeout", run.timeout, "end the program after so many seconds")
-      ->option_text("SECONDS")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--alloc-conf", run.alloc_conf, "PYTORCH_ALLOC_CONF")->option_text("TEXT");
+  command.option("--device", options.device, "a device by name, or a file that describes one")
+      .value("NAME|FILE.json")
+      .with_default();
+  command.option("--memory", options.memory, "of the device, in place of its own: 24GiB").value("SIZE");
+  command.option("--gpus", run.gpus, "devices of the machine").value("N").from_to(1, 16).with_default();
+  command.option("--world-size", run.world_size, "run one rank of a job of so many")
+      .value("N")
+      .from_to(1, 1 << 20);
+  command.option("--rank", run.rank, "which one").value("R").from_to(0, 1e9);
+  command.option("--steps", run.steps, "end the program after so many optimizer steps").value("N").above(0);
+  command.option("--detail", run.detail_steps, "steps of which every request is kept")
+      .value("N")
+      .from_to(1, 1000)
+      .with_default();
+  command.option("--timeout", run.timeout, "end the program after so many seconds").value("SECONDS").above(0);
+  command.option("--alloc-conf", run.alloc_conf, "PYTORCH_ALLOC_CONF").value("TEXT");
   command
-      .add_option("--workspaces", run.workspaces,
-                  "of cuDNN's plans: auto asks the program's cuDNN; none: 0 bytes")
-      ->option_text("auto|none")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str();
-  command.add_option("--env", run.environment, "NAME=VALUE for the program")
-      ->option_text("NAME=VALUE")
-      ->allow_extra_args(false);
-  command.add_flag("--real", run.real, "on this machine's GPU in place of an emulated one");
-  command.add_option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
-      ->option_text("FILE");
-  command.add_option("--depth", options.text.depth, "of the tree of modules; -1: all of it")
-      ->option_text("N")
-      ->capture_default_str();
-  command.add_option("--sort", options.text.sort, "column by which modules are sorted")
-      ->option_text("COLUMN");
-  command.add_option("--top", options.text.top, "only so many modules, the largest of all levels")
-      ->option_text("N");
-  command.add_option("program", run.program, "the program and its arguments, after --")
-      ->option_text("-- PROGRAM ARGS…");
+      .option("--workspaces", run.workspaces,
+              "of cuDNN's plans: auto asks the program's cuDNN; none: 0 bytes")
+      .value("auto|none")
+      .one_of({"auto", "none"})
+      .with_default();
+  command.option("--env", run.environment, "NAME=VALUE for the program").value("NAME=VALUE").one_value();
+  command.flag("--real", run.real, "on this machine's GPU in place of an emulated one");
+  command.option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
+      .value("FILE");
+  command.option("--depth", options.text.depth, "of the tree of modules; -1: all of it")
+      .value("N")
+      .with_default();
+  command.option("--sort", options.text.sort, "column by which modules are sorted").value("COLUMN");
+  command.option("--top", options.text.top, "only so many modules, the largest of all levels").value("N");
+  command.option("program", run.program, "the program and its arguments, after --").value("-- PROGRAM ARGS…");
 }
 
 }  // namespace
 
-void add_run_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("run", kDescription);
+void add_run_command(CommandLine& line) {
+  Command command = line.add("run", kDescription);
   auto options = std::make_shared<RunCommandOptions>();
-  add_options(*command, *options);
-  command->positionals_at_end();
-  command->callback([command, options, &exit_code] { exit_code = run(*command, *options); });
+  add_options(command, *options);
+  command.positionals_at_end();
+  command.on_run([command, options] { return run(command, *options); });
 }
 
 }  // namespace metaprof

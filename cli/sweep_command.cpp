@@ -38,16 +38,14 @@ int sweep(const SweepWords& words) {
 
 }  // namespace
 
-void add_sweep_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("sweep", kDescription);
+void add_sweep_command(CommandLine& line) {
+  Command command = line.add("sweep", kDescription);
   auto words = std::make_shared<SweepWords>();
-  add_model(*command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
-  add_grid_options(*command, words->grid);
-  command->add_option("--csv", words->csv, "write CSV to FILE; -: to stdout")
-      ->option_text("FILE")
-      ->capture_default_str();
-  add_json(*command, words->json, "CSV");
-  command->callback([words, &exit_code] { exit_code = sweep(*words); });
+  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_grid_options(command, words->grid);
+  command.option("--csv", words->csv, "write CSV to FILE; -: to stdout").value("FILE").with_default();
+  add_json(command, words->json, "CSV");
+  command.on_run([words] { return sweep(*words); });
 }
 
 }  // namespace metaprof
