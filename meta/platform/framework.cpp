@@ -54,6 +54,9 @@ Framework framework_of(FrameworkVersion version) {
   };
   Framework framework;
   framework.version = version;
+  framework.flash_random_state_on_device = since(7);
+  framework.slices_whole_dimensions = !since(9);
+  framework.reads_alloc_conf = since(10);
   if (!since(9)) framework.cublas_lt_workspace = CublasLtWorkspace::per_call_around_cublas;
   framework.sums_layer_norm_in_parts = since(8);
   framework.limits_cublas_lt_workspace = since(11);

@@ -51,9 +51,15 @@ struct Framework {
   /// bmm of columns and rows is a kernel of the framework's own, without a workspace
   /// (torch/_native/ops/bmm_outer_product; from 2.13 on).
   bool has_kernel_for_outer_products = false;
+  /// Python's `x[:, 0]` slices all of the first dimension; else what takes everything is passed over
+  /// (aten/src/ATen/TensorIndexing.h, applySlice; until 2.8).
+  bool slices_whole_dimensions = false;
   /// cuDNN's attention is taken with any probability of dropout; else only with sixteenths
   /// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp; until 2.11).
   bool cudnn_attention_takes_any_dropout = true;
+  /// Flash attention's random state is on the device; else its seed and offset are on the host
+  /// (aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp; from 2.7 on).
+  bool flash_random_state_on_device = true;
   /// Efficient attention without dropout makes its seed and offset on the device, zeroed
   /// (aten/src/ATen/native/transformers/cuda/attention.cu; from 2.14 on).
   bool zeroes_seed_of_efficient_attention = false;
@@ -72,6 +78,9 @@ struct Framework {
   /// Norms of a list: partial results lie one behind the other, with a table of where each tensor's begin; else
   /// every tensor has as many as the longest (aten/src/ATen/native/cuda/ForeachReduceOp.cu; from 2.15 on).
   bool packs_partial_norms = false;
+  /// The allocator's settings are read from PYTORCH_ALLOC_CONF; else from PYTORCH_CUDA_ALLOC_CONF alone
+  /// (c10/core/AllocatorConfig.cpp; from 2.10 on).
+  bool reads_alloc_conf = true;
   /// c10/cuda/CUDACachingAllocator.cpp: by address until 2.11, by block record in 2.12, by segment from 2.13 on.
   FreeBlockOrder free_block_order = FreeBlockOrder::address;
 };

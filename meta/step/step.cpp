@@ -11,6 +11,7 @@
 #include "meta/optim/clip.h"
 #include "meta/optim/grad_scaler.h"
 #include "meta/run/interpreter.h"
+#include "meta/source/whole_slices.h"
 #include "meta/step/checkpointed_modules.h"
 #include "meta/step/placement.h"
 
@@ -143,7 +144,12 @@ Trace run_steps(const Program& program, const Platform& platform, const StepOpti
   const std::vector<std::string> optimizers = optimizer_names();
   if (std::ranges::find(optimizers, options.optimizer) == optimizers.end())
     fail("--optimizer: '{}' is not one of: {}", options.optimizer, fmt::join(optimizers, ", "));
-  return StepPlan(program, platform, options).run();
+  std::optional<Program> indexed;  // as this framework indexes
+  if (platform.framework.slices_whole_dimensions)
+    indexed = with_whole_slices(program);
+  else if (has_whole_slices(program.graph))
+    indexed = without_whole_slices(program);
+  return StepPlan(indexed ? *indexed : program, platform, options).run();
 }
 
 }  // namespace metaprof

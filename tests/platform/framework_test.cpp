@@ -94,6 +94,16 @@ TEST(Framework, EnvironmentVariablesSayHowLargeWorkspacesAre) {
   EXPECT_EQ(with(11, {{"CUBLASLT_WORKSPACE_SIZE", "4096"}}).cublas_lt_workspace().count, 4 * kLt);
 }
 
+TEST(Framework, WhatEarlierVersionsDid) {
+  for (int minor = 6; minor <= 15; ++minor) {
+    const Framework framework = framework_of(version(minor));
+    EXPECT_EQ(framework.flash_random_state_on_device, minor >= 7) << minor;
+    EXPECT_EQ(framework.sums_layer_norm_in_parts, minor >= 8) << minor;
+    EXPECT_EQ(framework.slices_whole_dimensions, minor <= 8) << minor;
+    EXPECT_EQ(framework.reads_alloc_conf, minor >= 10) << minor;
+  }
+}
+
 TEST(Framework, TheOrderOfFreeBlocks) {
   EXPECT_EQ(framework_of(version(11, 9)).free_block_order, FreeBlockOrder::address);
   EXPECT_EQ(framework_of(version(12)).free_block_order, FreeBlockOrder::block_record);

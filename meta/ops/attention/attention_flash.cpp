@@ -46,8 +46,12 @@ void forward_meta(Call& c) {
   c.no_output();
   c.result(query.size(2));
   c.result(c.tensor("key").size(2));
-  c.output(Sizes{2}, DType::u64);
-  c.output({}, DType::u64);
+  if (c.platform().framework.flash_random_state_on_device) {
+    c.output(Sizes{2}, DType::u64);
+    c.output({}, DType::u64);
+  } else {
+    for (int scalar = 0; scalar < 2; ++scalar) c.output({}, {}, DType::i64, kHost);  // seed and offset
+  }
   c.output(Sizes{0}, query.dtype());
 }
 
@@ -70,7 +74,7 @@ void forward_cuda(Call& c) {
   }
   // With dropout the random state is made anew once the numbers are drawn.
   Tensor first_state;
-  if (dropout) {
+  if (dropout && c.platform().framework.flash_random_state_on_device) {
     first_state = c.temporary(Sizes{2}, DType::u64);
   } else {
     c.allocate(6);
