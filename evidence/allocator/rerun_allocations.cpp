@@ -75,6 +75,7 @@ class Rerun {
         result_(result),
         allocator_({.conf = settings_of(recording.head),
                     .device = {.capacity = static_cast<uint64_t>(recording.head.device_memory.count)},
+                    .order = framework_of(recording.head).free_block_order,
                     .events_complete_at_once = false,
                     .record_segment_events = true}),
         blocks_(recording.allocations, kNoBlock) {}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "formats/file.h"
 #include "meta/trace/text.h"
 
@@ -10,12 +11,29 @@ namespace {
 
 constexpr uintmax_t kMostBytes = uintmax_t{64} << 20;  // a head of three steps has some 10 KiB
 
-// The configuration's own, or what the environment of the process says.
-std::string allocator_settings(const Member& config) {
-  std::string settings = config.optional_text("alloc_conf").value_or("");
+std::optional<FrameworkVersion> version_of(const Member& root) {
+  const auto torch = root.find("torch");
+  if (!torch) return {};
+  try {
+    return parse_framework_version(torch->text());
+  } catch (const Error& error) {
+    fail("{}: {}", torch->where(), error.what());
+  }
+}
+
+// The configuration's own, which is PYTORCH_ALLOC_CONF, or what the environment of the process says; as far as
+// the framework reads it.
+std::string allocator_settings(const Member& config, const Framework& framework) {
+  std::string settings;
+  const auto take = [&](const std::optional<Member>& from, const char* name) {
+    if (settings.empty() && from) settings = from->optional_text(name).value_or("");
+  };
   const auto environment = config.find("env");
-  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
-    if (settings.empty() && environment) settings = environment->optional_text(name).value_or("");
+  if (framework.reads_alloc_conf) {
+    take(config, "alloc_conf");
+    take(environment, "PYTORCH_ALLOC_CONF");
+  }
+  take(environment, "PYTORCH_CUDA_ALLOC_CONF");
   return settings;
 }
 
@@ -71,11 +89,17 @@ std::optional<int64_t> RecordedPhase::number(std::string_view field) const {
   return found == numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
+Framework framework_of(const RecordingHead& head) {
+  return head.framework ? framework_of(*head.framework) : Framework();
+}
+
 RecordingHead head_of(const std::filesystem::path& path, const Member& root) {
   RecordingHead head{.path = path,
-                     .alloc_conf = allocator_settings(root.at("config")),
+                     .framework = version_of(root),
+                     .alloc_conf = {},
                      .device_memory = {root.at("device_memory").count()},
                      .phases = {}};
+  head.alloc_conf = allocator_settings(root.at("config"), framework_of(head));
   root.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });
   return head;
 }

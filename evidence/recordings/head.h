@@ -13,6 +13,7 @@
 #include "allocator/statistics.h"
 #include "core/units.h"
 #include "formats/json_member.h"
+#include "meta/platform/framework.h"
 #include "profiler/cursor.h"
 
 namespace metaprof {
@@ -31,7 +32,8 @@ struct RecordedPhase {
 
 struct RecordingHead {
   std::filesystem::path path;
-  std::string alloc_conf;  ///< PYTORCH_ALLOC_CONF
+  std::optional<FrameworkVersion> framework;  ///< that ran it
+  std::string alloc_conf;                     ///< the settings that its allocator read
   Bytes device_memory;
   std::vector<RecordedPhase> phases;
 };
@@ -39,7 +41,11 @@ struct RecordingHead {
 /// Who writes heads, for messages.
 inline constexpr const char* kHeadHint = "a measurement is what tools/record_pytorch.py writes";
 
-/// `path`: of the document. Errors, with file and member: one is missing or of another type.
+/// The framework whose rules hold for it: 2.11's where it does not say which one it was.
+Framework framework_of(const RecordingHead& head);
+
+/// `path`: of the document. Errors, with file and member: one is missing or of another type, the framework is no
+/// version that is known.
 RecordingHead head_of(const std::filesystem::path& path, const Member& root);
 
 /// The text of the file. Errors: there is no such file, it is too large or no JSON.

@@ -46,16 +46,6 @@ bool has_planned_workspaces(const Member& root) {
   return !emulated || !emulated->boolean() || root.find("workspaces").has_value();
 }
 
-std::optional<FrameworkVersion> version_of(const Member& root) {
-  const auto torch = root.find("torch");
-  if (!torch) return {};
-  try {
-    return parse_framework_version(torch->text());
-  } catch (const Error& error) {
-    fail("{}: {}", torch->where(), error.what());
-  }
-}
-
 std::optional<int> cudnn_of(const Member& root) {
   const auto cudnn = root.find("cudnn");
   if (!cudnn) return {};
@@ -82,7 +72,8 @@ std::optional<std::filesystem::path> Measurement::log() const {
 
 Platform measured_on(const Measurement& measurement, Platform platform) {
   platform.hardware.memory = measurement.head.device_memory;
-  if (measurement.framework) platform = with_framework(std::move(platform), *measurement.framework);
+  if (const auto version = measurement.head.framework)
+    platform = with_framework(std::move(platform), *version);
   if (measurement.cudnn) platform.libraries.cudnn = *measurement.cudnn;
   return platform;
 }
@@ -98,7 +89,6 @@ Measurement read_measurement(const std::filesystem::path& path) {
                           .seq = config.optional_count("seq"),
                           .image = config.optional_count("image"),
                           .options = options_of(config),
-                          .framework = version_of(root),
                           .cudnn = cudnn_of(root),
                           .planned_workspaces = has_planned_workspaces(root),
                           .parameter_tensors = root.at("parameters").at("tensors").count(),

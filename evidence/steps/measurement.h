@@ -23,11 +23,10 @@ struct MeasuredInput {
 struct Measurement {
   RecordingHead head;  ///< every phase is a part of training steps
   std::string id;
-  std::string model;                          ///< "gpt2", as the export is named
-  std::optional<int64_t> batch, seq, image;   ///< where they differ from the model's own
-  RunOptions options;                         ///< those that the measurement says
-  std::optional<FrameworkVersion> framework;  ///< that ran it
-  std::optional<int> cudnn;                   ///< 91900 is 9.19.0
+  std::string model;                         ///< "gpt2", as the export is named
+  std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
+  RunOptions options;                        ///< those that the measurement says
+  std::optional<int> cudnn;                  ///< 91900 is 9.19.0
   bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
   int64_t parameter_tensors = 0;
   std::vector<MeasuredInput> inputs;

@@ -116,6 +116,21 @@ TEST_F(Recordings, OptionsMayComeFromTheEnvironment) {
   EXPECT_EQ(read_recording(recording(kLog, head)).head.alloc_conf, "max_split_size_mb:64");
 }
 
+TEST_F(Recordings, EarlierVersionsReadTheOlderVariableOnly) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"2.9.1", ""}, {"2.10.0+cu128", "max_split_size_mb:64"}, {"2.15.0", "max_split_size_mb:64"}};
+  for (const auto& [version, settings] : cases) {
+    std::string head = replaced(kHead, R"("alloc_conf": "")", R"("alloc_conf": "max_split_size_mb:64")");
+    head = replaced(head, R"({"config")", R"({"torch": ")" + std::string(version) + R"(", "config")");
+    EXPECT_EQ(read_recording(recording(kLog, head)).head.alloc_conf, settings) << version;
+    const std::string older =
+        replaced(head, R"("env": {})", R"("env": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})");
+    EXPECT_EQ(read_recording(recording(kLog, older)).head.alloc_conf,
+              *settings ? settings : "expandable_segments:True")
+        << version;
+  }
+}
+
 TEST_F(Recordings, BadLinesAreNamed) {
   struct Case {
     const char* from;
