@@ -21,6 +21,7 @@ constexpr const char* kDescription =
     "  metaprof diff before.json after.json           what differs between two profiles\n"
     "  metaprof plan-input model.pt2 --format rotor   records for planners of checkpointing\n"
     "  metaprof run -- python train.py                a whole program, on a GPU that need not be there\n"
+    "  metaprof cudagraphs model.pt2                  what capture as CUDA graphs would cost\n"
     "  metaprof advise model.pt2 --device rtx4090     what helps it to fit\n"
     "  metaprof devices                               the devices that are known\n"
     "  metaprof ops softmax                           what is known of the operators with this word\n"
@@ -42,6 +43,7 @@ int run_metaprof(int count, char** words) {
   add_sweep_command(line);
   add_plan_input_command(line);
   add_run_command(line);
+  add_cudagraphs_command(line);
   add_advise_command(line);
   add_devices_command(line);
   try {

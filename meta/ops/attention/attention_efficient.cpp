@@ -4,6 +4,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
+#include "meta/ops/rules/capture.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/platform.h"
 
@@ -21,7 +22,8 @@ void by_position(Call& c, const Tensor& like, int64_t head_size) {
 }
 
 // Philox seed and offset are on the device while a CUDA graph is captured, and where zeros stand for them.
-bool zeroes_seed(const Call& c) {
+bool seed_is_on_device(const Call& c) {
+  if (is_capturing(c.session)) return true;
   return c.platform().framework.zeroes_seed_of_efficient_attention && c.real("dropout_p") == 0;
 }
 
@@ -31,7 +33,7 @@ void forward_meta(Call& c) {
   // One number per row, rows rounded up to 32; none if no gradient is needed.
   const int64_t rows = c.boolean("compute_log_sumexp") ? align_up(query.size(2), 32) : 0;
   c.output(Sizes{query.size(0), query.size(1), rows}, DType::f32);
-  const Device device = zeroes_seed(c) ? query.device() : kHost;
+  const Device device = seed_is_on_device(c) ? query.device() : kHost;
   for (int scalar = 0; scalar < 2; ++scalar) c.output({}, {}, DType::i64, device);
 }
 

@@ -1,0 +1,41 @@
+#include "estimate/cudagraphs.h"
+
+#include "core/error.h"
+#include "meta/step/whole_network.h"
+
+namespace metaprof {
+namespace {
+
+CachingAllocator allocator_of(const RunOptions& options, const Platform& platform) {
+  return CachingAllocator({.conf = parse_alloc_conf(options.alloc_conf),
+                           .device = {.capacity = static_cast<uint64_t>(platform.hardware.memory.count)},
+                           .order = platform.framework.free_block_order});
+}
+
+WholeNetworkMemory whole_network(const Program& program, const CudagraphsOptions& options,
+                                 const Platform& platform) {
+  WorkspacePlanners planners;
+  const auto planned = planners.for_run(options.run.workspaces, platform);
+  StepOptions step = options.run.step;
+  step.workspaces = planned.get();
+  const WholeNetworkTrace run = run_whole_network(program, platform, step, options.warmup);
+  CachingAllocator allocator = allocator_of(options.run, platform);
+  return measure(run, platform.device(), allocator);
+}
+
+}  // namespace
+
+CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
+  if (model.is_trace()) fail("{}: a trace has no program that could be captured: give the model", model.name);
+  const Platform platform = device_of(options.run);
+  if (platform.hardware.is_cpu()) fail("--device {}: CUDA graphs are of CUDA devices", options.run.device);
+  CudagraphsReport report;
+  report.model = model.name;
+  report.device = platform.hardware.name;
+  report.options = option_values(options.run);
+  report.warmup = options.warmup;
+  report.whole_network = whole_network(with_inputs(model, options.run), options, platform);
+  return report;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,18 @@
+#pragma once
+// What CUDA graphs would cost a model's training step.
+
+#include "estimate/estimate.h"
+#include "reports/cudagraphs_report.h"
+
+namespace metaprof {
+
+struct CudagraphsOptions {
+  RunOptions run;
+  int warmup = 3;  ///< steps before the whole step is captured
+};
+
+/// Errors: as estimate; the model is a trace; the device has no CUDA; the mode is not training; the optimizer or
+/// gradient scaling reads the device's data in a step, which cannot be captured.
+CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options);
+
+}  // namespace metaprof

@@ -1,0 +1,140 @@
+#include "meta/step/training_step.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "meta/autograd/autocast.h"
+#include "meta/autograd/engine.h"
+#include "meta/ops/all.h"
+#include "meta/optim/clip.h"
+#include "meta/source/whole_slices.h"
+#include "meta/step/checkpointed_modules.h"
+
+namespace metaprof {
+namespace {
+
+void check_optimizer(const std::string& name) {
+  const std::vector<std::string> optimizers = optimizer_names();
+  if (std::ranges::find(optimizers, name) == optimizers.end())
+    fail("--optimizer: '{}' is not one of: {}", name, fmt::join(optimizers, ", "));
+}
+
+size_t loss_output_of(const Program& program) {
+  for (size_t i = 0; i < program.outputs.size(); ++i)
+    if (program.outputs[i].operand.kind == Operand::Kind::value &&
+        program.outputs[i].operand.value == program.loss())
+      return i;
+  return SIZE_MAX;
+}
+
+// The program as this framework indexes; nothing: as it is.
+std::optional<Program> indexed(const Program& program, const Framework& framework) {
+  if (framework.slices_whole_dimensions) return with_whole_slices(program);
+  if (has_whole_slices(program.graph)) return without_whole_slices(program);
+  return std::nullopt;
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const Program& program, const Platform& platform, const StepOptions& options)
+    : indexed_(indexed(program, platform.framework)),
+      program_(indexed_ ? *indexed_ : program),
+      options_(options),
+      session_(make_session(with_environment(platform, options.environment))),
+      loss_output_(loss_output_of(program_)) {
+  check_optimizer(options.optimizer);
+  session_->planned_workspaces = options.workspaces;
+  session_->begin_phase(Phase::setup, 0, -1);
+  placed_ = place_tensors(*session_, program_, options_);
+  session_->trace.add({.kind = Event::Kind::pause});
+  make_optimizer();
+  interpreter_ =
+      std::make_unique<Interpreter>(*session_, program_,
+                                    Interpreter::Options{.strict = options_.strict,
+                                                         .training = options_.mode == Mode::train,
+                                                         .dtype = state_dtype(options_.precision),
+                                                         .checkpoints = checkpoints()});
+}
+
+TrainingStep::~TrainingStep() = default;
+
+std::vector<CheckpointRegion> TrainingStep::checkpoints() const {
+  if (options_.checkpoint.empty()) return {};
+  return checkpointed_modules(program_, options_.checkpoint, options_.checkpoint_reentrant);
+}
+
+void TrainingStep::make_optimizer() {
+  if (options_.mode != Mode::train) return;
+  if (options_.optimizer != "none") {
+    Scoped<Category> born_as(session_->category, Category::optimizer_state);
+    optimizer_ = std::make_unique<Optimizer>(*session_, options_.optimizer, options_.optimizer_impl,
+                                             placed_.trainable);
+  }
+  if (options_.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
+}
+
+void TrainingStep::forward(int step, int micro) {
+  Session& session = *session_;
+  session.begin_phase(Phase::forward, uint32_t(step), micro);
+  Scoped<Category> born_as(session.category, Category::activation);
+  const bool gradients = options_.mode == Mode::train || options_.mode == Mode::eval;
+  Scoped<bool> grad(session.modes.grad, gradients);
+  Scoped<bool> inference(session.modes.inference, options_.mode == Mode::inference);
+  std::vector<Value> outputs;
+  if (const std::optional<DType> dtype = autocast_dtype(options_.precision)) {
+    AutocastRegion region(session, true, *dtype);
+    outputs = interpreter_->run(placed_.inputs);
+  } else {
+    outputs = interpreter_->run(placed_.inputs);
+  }
+  // The loss of the step before is let go when the name is bound again.
+  loss_ = loss_output_ < outputs.size() ? outputs[loss_output_].tensor() : Tensor();
+  session.trace.losses.push_back(loss_.defined() && loss_->grad_fn ? grad_fn(loss_)->record + 1 : 0);
+}
+
+void TrainingStep::backward(int step, int micro) {
+  Session& session = *session_;
+  session.begin_phase(Phase::backward, uint32_t(step), micro);
+  if (!loss_.defined())
+    fail("{}: no output is a loss (a floating tensor without dimensions): export a model that returns one",
+         program_.origin);
+  if (!loss_.requires_grad())
+    fail("{}: the loss does not depend on any parameter that requires grad", program_.origin);
+  if (scaler_) {
+    const Tensor scaled = scaler_->scale(loss_);
+    const Tensor roots[] = {scaled};
+    metaprof::backward(session, roots);
+  } else {
+    const Tensor roots[] = {loss_};
+    metaprof::backward(session, roots);
+  }
+}
+
+void TrainingStep::update(int step) {
+  Session& session = *session_;
+  session.begin_phase(Phase::optimizer, uint32_t(step), -1);
+  Scoped<Category> born_as(session.category, Category::temporary);
+  if (scaler_ && (options_.clip_norm || options_.clip_value)) scaler_->unscale(*optimizer_);
+  if (options_.clip_norm) clip_gradient_norm(session, placed_.parameters, *options_.clip_norm);
+  if (options_.clip_value) clip_gradient_value(session, placed_.parameters, *options_.clip_value);
+  if (scaler_) {
+    scaler_->step(*optimizer_);
+    scaler_->update();
+  } else {
+    optimizer_->step();
+  }
+}
+
+void TrainingStep::zero_grad(int step) {
+  session_->begin_phase(Phase::zero_grad, uint32_t(step), -1);
+  optimizer_->zero_grad(options_.zero_grad_to_none);
+}
+
+Trace TrainingStep::finish() {
+  interpreter_.reset();
+  return std::move(session_->trace);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,57 @@
+#pragma once
+// A model in a process: its tensors on the device, its optimizer, and the parts of its training step, which who
+// runs steps puts in order.
+
+#include <memory>
+
+#include "meta/optim/grad_scaler.h"
+#include "meta/optim/optimizer.h"
+#include "meta/run/interpreter.h"
+#include "meta/step/placement.h"
+#include "meta/step/step.h"
+
+namespace metaprof {
+
+class TrainingStep {
+ public:
+  /// Puts the model on the device and makes the optimizer. Program, platform and options outlive it. Errors: an
+  /// optimizer that is not known.
+  TrainingStep(const Program& program, const Platform& platform, const StepOptions& options);
+  ~TrainingStep();
+  TrainingStep(const TrainingStep&) = delete;
+
+  Session& session() { return *session_; }
+  bool has_optimizer() const { return optimizer_ != nullptr; }
+  /// Of the program, those on the host included.
+  const PlacedTensors& placed() const { return placed_; }
+
+  /// Runs the model. The loss of the forward before goes when this one's exists. `micro`: -1 where a step has one
+  /// micro-batch. Errors: as Interpreter::run.
+  void forward(int step, int micro);
+  /// Errors: there is no loss; it depends on no parameter that requires grad.
+  void backward(int step, int micro);
+  /// Clips and updates. Only with an optimizer.
+  void update(int step);
+  void zero_grad(int step);
+  void drop_loss() { loss_ = Tensor(); }
+
+  /// What happened. Nothing may be run after it.
+  Trace finish();
+
+ private:
+  void make_optimizer();
+  std::vector<CheckpointRegion> checkpoints() const;
+
+  const std::optional<Program> indexed_;  // where the program had to be changed for the framework
+  const Program& program_;
+  const StepOptions& options_;
+  std::unique_ptr<Session> session_;
+  size_t loss_output_ = SIZE_MAX;
+  Tensor loss_;
+  PlacedTensors placed_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<GradScaler> scaler_;
+  std::unique_ptr<Interpreter> interpreter_;
+};
+
+}  // namespace metaprof

@@ -1,0 +1,68 @@
+#include "meta/step/whole_network.h"
+
+#include "meta/ops/rules/capture.h"
+#include "meta/step/training_step.h"
+
+namespace metaprof {
+namespace {
+
+constexpr uint16_t kWarmUpStream = 1, kCaptureStream = 2;
+
+class WholeNetwork {
+ public:
+  WholeNetwork(const Program& program, const Platform& platform, const StepOptions& options)
+      : options_(options), training_(program, platform, options) {}
+
+  WholeNetworkTrace run(int warmup) {
+    Session& session = training_.session();
+    result_.set_up = now();
+    {
+      const Scoped<uint16_t> on_stream(session.stream, kWarmUpStream);
+      for (int step = 0; step < warmup; ++step) {
+        if (training_.has_optimizer()) training_.zero_grad(step);
+        run_step(step);
+      }
+    }
+    result_.warm = now();
+    if (training_.has_optimizer()) training_.zero_grad(warmup);
+    training_.drop_loss();
+    capture(warmup);
+    result_.trace = training_.finish();
+    return std::move(result_);
+  }
+
+ private:
+  size_t now() { return training_.session().trace.events.size(); }
+
+  void run_step(int step) {
+    for (int micro = 0; micro < options_.accumulate; ++micro) {
+      const int number = options_.accumulate > 1 ? micro : -1;
+      training_.forward(step, number);
+      training_.backward(step, number);
+    }
+    if (training_.has_optimizer()) training_.update(step);
+  }
+
+  void capture(int step) {
+    Session& session = training_.session();
+    result_.capture = now();
+    const Scoped<uint16_t> on_stream(session.stream, kCaptureStream);
+    begin_capture(session);
+    result_.recording = now();
+    run_step(step);
+    result_.captured = now();
+  }
+
+  const StepOptions& options_;
+  TrainingStep training_;
+  WholeNetworkTrace result_;
+};
+
+}  // namespace
+
+WholeNetworkTrace run_whole_network(const Program& program, const Platform& platform,
+                                    const StepOptions& options, int warmup) {
+  return WholeNetwork(program, platform, options).run(warmup);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,26 @@
+#pragma once
+// What CUDA graphs would cost, as `metaprof cudagraphs` shows it.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/option_value.h"
+#include "graph/cudagraphs/whole_network.h"
+
+namespace metaprof {
+
+struct CudagraphsReport {
+  std::string model, device;
+  std::vector<std::pair<std::string, OptionValue>> options;
+  int warmup = 0;  ///< steps before the whole step is captured
+  std::optional<WholeNetworkMemory> whole_network;
+  std::vector<std::string> notes;
+};
+
+std::string cudagraphs_text(const CudagraphsReport& report);
+/// `metaprof.cudagraphs` (docs/cudagraphs.md).
+std::string cudagraphs_json(const CudagraphsReport& report);
+
+}  // namespace metaprof
