@@ -12,7 +12,8 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kDescription =
-    "What CUDA graphs would cost a training step: memory in and outside the graphs' pools, copies and launches\n"
+    "What CUDA graphs would cost a training step: memory in and outside the graphs' pools, copies and "
+    "launches\n"
     "per step (docs/cudagraphs.md).\n"
     "\n"
     "  metaprof cudagraphs model.pt2                    the whole step as one graph\n"

@@ -1,6 +1,7 @@
 #include "estimate/cudagraphs.h"
 
 #include "core/error.h"
+#include "meta/optim/optimizer.h"
 #include "meta/step/whole_network.h"
 
 namespace metaprof {
@@ -23,12 +24,31 @@ WholeNetworkMemory whole_network(const Program& program, const CudagraphsOptions
   return measure(run, platform.device(), allocator);
 }
 
+// What the framework itself refuses while it captures.
+void check_step(const RunOptions& options) {
+  const StepOptions& step = options.step;
+  if (step.mode != Mode::train)
+    fail("--mode {}: what is captured is a training step; leave the option out", to_string(step.mode));
+  if (step.precision == Precision::amp_fp16)
+    fail(
+        "--precision amp-fp16: gradient scaling reads on the host whether gradients overflow, which no "
+        "capture "
+        "allows; amp-bf16 needs none");
+  if (step.optimizer != "none" && !step_can_be_captured(step.optimizer))
+    fail(
+        "--optimizer {}: it counts its steps on the host, so that the framework refuses to capture them; "
+        "sgd, "
+        "sgd-momentum and adamw-capturable can be captured",
+        step.optimizer);
+}
+
 }  // namespace
 
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
   if (model.is_trace()) fail("{}: a trace has no program that could be captured: give the model", model.name);
   const Platform platform = device_of(options.run);
   if (platform.hardware.is_cpu()) fail("--device {}: CUDA graphs are of CUDA devices", options.run.device);
+  check_step(options.run);
   CudagraphsReport report;
   report.model = model.name;
   report.device = platform.hardware.name;

@@ -14,8 +14,7 @@ class Replay {
       : run_(run), allocator_(allocator), blocks_(run.trace, device, allocator) {}
 
   WholeNetworkMemory run() {
-    if (feed(0, run_.set_up, "setup", result_.setup) &&
-        feed(run_.set_up, run_.warm, "warm", result_.warm) &&
+    if (feed(0, run_.set_up, "setup", result_.setup) && feed(run_.set_up, run_.warm, "warm", result_.warm) &&
         feed(run_.warm, run_.capture, "captured", result_.captured)) {
       capture();
     }
@@ -67,6 +66,7 @@ int64_t launches_of(const WholeNetworkTrace& run) {
 WholeNetworkMemory measure(const WholeNetworkTrace& run, Device device, CachingAllocator& allocator) {
   WholeNetworkMemory result = Replay(run, device, allocator).run();
   result.launches = launches_of(run);
+  result.copied = run.inputs;
   return result;
 }
 

@@ -17,8 +17,8 @@ struct FailedCapture {
 
 struct WholeNetworkMemory {
   MemoryStatistics setup, warm, captured, replayed;  ///< after each; peaks since the process began
-  Bytes copied;           ///< from the program's inputs into those of the graph, per replay
-  int64_t launches = 0;   ///< operators of the captured step, which each replay launches as one graph
+  Bytes copied;          ///< from the program's inputs into those of the graph, per replay
+  int64_t launches = 0;  ///< operators of the captured step, which each replay launches as one graph
   std::optional<FailedCapture> out_of_memory;  ///< what comes after it is as it was then
 };
 

@@ -97,6 +97,12 @@ std::vector<std::string> known_optimizers() {
   return names;
 }
 
+bool step_can_be_captured(std::string_view name) {
+  const Known& known = find(name);
+  const bool asks = known.make != make_sgd && known.make != make_adagrad && known.make != make_muon;
+  return !asks || known.settings.capturable;
+}
+
 std::vector<std::string> known_implementations() {
   return {std::begin(kImplementations), std::end(kImplementations)};
 }

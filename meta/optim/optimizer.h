@@ -16,6 +16,11 @@ class Algorithm;
 /// The optimizers by the words of recorded configurations ("sgd", "sgd-momentum", "adamw", …).
 std::vector<std::string> known_optimizers();
 
+/// Whether the framework lets a step be captured in a CUDA graph: most of those that count their steps refuse it,
+/// unless the counters are on the device (torch/optim/optimizer.py, _accelerator_graph_capture_health_check).
+/// Errors: an unknown word.
+bool step_can_be_captured(std::string_view name);
+
 /// Which code of an optimizer runs; standard: what the framework chooses for the device.
 enum class OptimizerImpl : uint8_t { standard, foreach, for_loop, fused };
 /// Their words: "default", "foreach", "for-loop", "fused".

@@ -11,11 +11,12 @@ constexpr uint16_t kWarmUpStream = 1, kCaptureStream = 2;
 class WholeNetwork {
  public:
   WholeNetwork(const Program& program, const Platform& platform, const StepOptions& options)
-      : options_(options), training_(program, platform, options) {}
+      : program_(program), options_(options), training_(program, platform, options) {}
 
   WholeNetworkTrace run(int warmup) {
     Session& session = training_.session();
     result_.set_up = now();
+    result_.inputs = bytes_of_inputs();
     {
       const Scoped<uint16_t> on_stream(session.stream, kWarmUpStream);
       for (int step = 0; step < warmup; ++step) {
@@ -33,6 +34,18 @@ class WholeNetwork {
 
  private:
   size_t now() { return training_.session().trace.events.size(); }
+
+  Bytes bytes_of_inputs() {
+    Bytes bytes;
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      const Value& input = training_.placed().inputs[i];
+      if (program_.inputs[i].kind != ProgramInput::Kind::user || !input.is_tensor()) continue;
+      const Tensor& tensor = input.tensor();
+      if (tensor->device == training_.session().device)
+        bytes.count += tensor->numel * element_size(tensor->dtype);
+    }
+    return bytes;
+  }
 
   void run_step(int step) {
     for (int micro = 0; micro < options_.accumulate; ++micro) {
@@ -53,6 +66,7 @@ class WholeNetwork {
     result_.captured = now();
   }
 
+  const Program& program_;
   const StepOptions& options_;
   TrainingStep training_;
   WholeNetworkTrace result_;

@@ -10,11 +10,12 @@ namespace metaprof {
 /// Places in a trace: indices of the first event after them.
 struct WholeNetworkTrace {
   Trace trace;
-  size_t set_up = 0;    ///< the model and its inputs are on the device, the optimizer is made
-  size_t warm = 0;      ///< the steps on the side stream are over
-  size_t capture = 0;   ///< the capture begins: what it needs beside its pool is allocated from here on
-  size_t recording = 0; ///< requests come from the graph's pool from here on
-  size_t captured = 0;  ///< the capture ends
+  size_t set_up = 0;     ///< the model and its inputs are on the device, the optimizer is made
+  size_t warm = 0;       ///< the steps on the side stream are over
+  size_t capture = 0;    ///< the capture begins: what it needs beside its pool is allocated from here on
+  size_t recording = 0;  ///< requests come from the graph's pool from here on
+  size_t captured = 0;   ///< the capture ends
+  Bytes inputs;          ///< of the program on the device, which a replay copies its own over
 };
 
 /// `warmup`: steps before the capture. Errors: as run_steps.
