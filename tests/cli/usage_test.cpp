@@ -29,10 +29,10 @@ TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
                  "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, advise, devices");
+                 "sweep, plan-input, run, cudagraphs, advise, devices");
   expect_refusal("profil",
                  "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-                 "plan-input, run, advise, devices; did you mean 'profile'?");
+                 "plan-input, run, cudagraphs, advise, devices; did you mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -73,7 +73,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
   expect_refusal("--colour profile",
                  "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, advise, devices");
+                 "sweep, plan-input, run, cudagraphs, advise, devices");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
