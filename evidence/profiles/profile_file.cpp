@@ -5,7 +5,7 @@
 namespace metaprof {
 namespace {
 
-constexpr uintmax_t kMostBytes = uintmax_t{1} << 30;
+constexpr uintmax_t kMostBytesOfProfileFile = uintmax_t{1} << 30;
 constexpr const char* kHint = "a report is what `metaprof profile --json` writes";
 
 }  // namespace
@@ -18,6 +18,6 @@ ProfileFile::ProfileFile(const std::string& name, std::string text)
 }
 
 ProfileFile::ProfileFile(const std::string& path)
-    : ProfileFile(path, read_file(path, kMostBytes, "a report of a step")) {}
+    : ProfileFile(path, read_file(path, kMostBytesOfProfileFile, "a report of a step")) {}
 
 }  // namespace metaprof

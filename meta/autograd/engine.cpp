@@ -12,31 +12,28 @@
 #include "meta/autograd/state.h"
 
 namespace metaprof {
-namespace {
-
-// A gradient that the caller wants back, by the input of the node that receives it.
-struct Capture {
-  uint32_t input_nr;
-  size_t result;
-};
-
-constexpr uint32_t kNoBuffer = UINT32_MAX;
-
-// What a running backward knows of a node. There is one for every node of the graph: it is kept small.
-struct NodeState {
-  Ref<Node> node;                      // held until the task is over
-  uint32_t task_before, index_before;  // of an outer backward that the node belongs to, too
-  int32_t dependencies = 0;
-  uint32_t buffer = kNoBuffer;  // of the gradients that it has received
-  bool needed = false;          // run it; only asked where the caller named inputs
-  bool captured = false;        // the caller wants its gradients
-
-  bool wanted() const { return needed || captured; }
-};
-
-}  // namespace
 
 struct GraphTask {
+  // A gradient that the caller wants back, by the input of the node that receives it.
+  struct Capture {
+    uint32_t input_nr;
+    size_t result;
+  };
+
+  static constexpr uint32_t kNoBuffer = UINT32_MAX;
+
+  // What a running backward knows of a node. There is one for every node of the graph: it is kept small.
+  struct NodeState {
+    Ref<Node> node;                      // held until the task is over
+    uint32_t task_before, index_before;  // of an outer backward that the node belongs to, too
+    int32_t dependencies = 0;
+    uint32_t buffer = kNoBuffer;  // of the gradients that it has received
+    bool needed = false;          // run it; only asked where the caller named inputs
+    bool captured = false;        // the caller wants its gradients
+
+    bool wanted() const { return needed || captured; }
+  };
+
   Session& session;
   bool keep_graph;
   uint32_t serial;
@@ -76,7 +73,7 @@ struct GraphTask {
   }
   ~GraphTask() {
     if (!nested) return;
-    for (const NodeState& state : states) {
+    for (const GraphTask::NodeState& state : states) {
       state.node->task = state.task_before;
       state.node->task_index = state.index_before;
     }
@@ -85,7 +82,7 @@ struct GraphTask {
 
 bool task_wants(const GraphTask* task, const Node& node) {
   if (!task || task->everything) return true;
-  const NodeState* state = const_cast<GraphTask*>(task)->find(node);
+  const GraphTask::NodeState* state = const_cast<GraphTask*>(task)->find(node);
   return state && state->wanted();
 }
 
@@ -178,7 +175,7 @@ class Evaluation {
   void run() {
     while (!task_.ready.empty()) {
       for (const uint32_t index : task_.ready.take_round()) {
-        NodeState& state = task_.states[index];
+        GraphTask::NodeState& state = task_.states[index];
         evaluate(*state.node, task_.take_buffer(state));
       }
     }
@@ -204,7 +201,7 @@ class Evaluation {
   // Takes the gradients that the caller wants; false if the node itself need not run. Of a node that does,
   // the hooks of its tensors come later, and the caller gets what arrived (engine.cpp, evaluate_function).
   bool capture(Node& node, Gradients& incoming) {
-    const NodeState& state = *task_.find(node);
+    const GraphTask::NodeState& state = *task_.find(node);
     if (!state.needed) run_hooks_on_tensors(node, incoming);
     if (state.captured) {
       auto [begin, end] = task_.captures.equal_range(node.task_index);
@@ -252,7 +249,7 @@ class Evaluation {
     const Edge& edge = node.next[index];
     if (!edge.valid()) return;
     Node& target = *edge.node;
-    NodeState& state = *task_.find(target);
+    GraphTask::NodeState& state = *task_.find(target);
     const bool complete = --state.dependencies == 0;
     if (!task_.everything && !state.wanted()) return;
     task_.buffer_of(state).add(session_, edge.input_nr, std::move(gradient), {node.device, node.stream},
@@ -289,12 +286,12 @@ void plan_execution(GraphTask& task, std::span<const Edge> roots, std::span<cons
                     bool accumulate) {
   task.everything = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    NodeState& state = task.state(*inputs[i].node);
+    GraphTask::NodeState& state = task.state(*inputs[i].node);
     if (accumulate) {
       state.needed = true;
     } else {
       state.captured = true;
-      task.captures.insert({inputs[i].node->task_index, Capture{inputs[i].input_nr, i}});
+      task.captures.insert({inputs[i].node->task_index, GraphTask::Capture{inputs[i].input_nr, i}});
     }
   }
   struct Level {
@@ -358,7 +355,7 @@ Ref<Node> start(GraphTask& task, std::span<const Edge> roots, const Gradients& g
   Session& session = task.session;
   if (roots.size() == 1) {
     Ref<Node> node = roots[0].node;
-    NodeState& state = task.state(*node);
+    GraphTask::NodeState& state = task.state(*node);
     const Stream own{node->device, node->stream};
     task.buffer_of(state).add(session, roots[0].input_nr, gradients[0], own, own);
     task.ready.push(node->device, node->sequence, node->task_index);

@@ -5,7 +5,7 @@
 namespace metaprof {
 namespace {
 
-constexpr double kEpsilon = 1e-8;
+constexpr double kAdaptiveEpsilon = 1e-8;
 
 // What all four begin with: gradients, negated or with decay where asked for.
 List with_decay(Session& session, const Settings& settings, const Group& g) {
@@ -55,7 +55,7 @@ class RmsProp final : public Algorithm {
       } else {
         average = fresh<"_foreach_sqrt">(session, g.states[0]);
       }
-      in_place<"_foreach_add_.Scalar">(session, average, kEpsilon);
+      in_place<"_foreach_add_.Scalar">(session, average, kAdaptiveEpsilon);
       if (settings.momentum > 0) {
         in_place<"_foreach_mul_.Scalar">(session, g.states[1], settings.momentum);
         in_place<"_foreach_addcdiv_.Scalar">(session, g.states[1], gradients, average);
@@ -83,7 +83,7 @@ class RmsProp final : public Algorithm {
       } else {
         average = call<"sqrt">(session, state.tensors[0]);
       }
-      call<"add_.Tensor">(session, average, kEpsilon);
+      call<"add_.Tensor">(session, average, kAdaptiveEpsilon);
       if (settings.momentum > 0) {
         call<"mul_.Tensor">(session, state.tensors[1], settings.momentum);
         call<"addcdiv_">(session, state.tensors[1], gradient, average);
@@ -119,7 +119,7 @@ class Adagrad final : public Algorithm {
       gradients = with_decay(session, settings, g);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1);
       deviation = fresh<"_foreach_sqrt">(session, g.states[0]);
-      in_place<"_foreach_add_.Scalar">(session, deviation, kEpsilon);
+      in_place<"_foreach_add_.Scalar">(session, deviation, kAdaptiveEpsilon);
       if (settings.weight_decay != 0 || settings.maximize) {
         in_place<"_foreach_mul_.ScalarList">(session, gradients, numbers(gradients));
         numerator = gradients;
@@ -139,7 +139,7 @@ class Adagrad final : public Algorithm {
       gradient = with_decay(session, settings, gradient, all.parameters[i]);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1);
       deviation = call<"sqrt">(session, state.tensors[0]);
-      call<"add_.Tensor">(session, deviation, kEpsilon);
+      call<"add_.Tensor">(session, deviation, kAdaptiveEpsilon);
       call<"addcdiv_">(session, all.parameters[i], gradient, deviation, -settings.learning_rate);
     }
   }
@@ -166,9 +166,9 @@ class Adadelta final : public Algorithm {
       gradients = with_decay(session, settings, g);
       in_place<"_foreach_mul_.Scalar">(session, g.states[0], kRho);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1 - kRho);
-      deviation = fresh<"_foreach_add.Scalar">(session, g.states[0], kEpsilon);
+      deviation = fresh<"_foreach_add.Scalar">(session, g.states[0], kAdaptiveEpsilon);
       in_place<"_foreach_sqrt_">(session, deviation);
-      updates = fresh<"_foreach_add.Scalar">(session, g.states[1], kEpsilon);
+      updates = fresh<"_foreach_add.Scalar">(session, g.states[1], kAdaptiveEpsilon);
       in_place<"_foreach_sqrt_">(session, updates);
       in_place<"_foreach_div_.List">(session, updates, deviation);
       in_place<"_foreach_mul_.List">(session, updates, gradients);
@@ -187,9 +187,9 @@ class Adadelta final : public Algorithm {
       gradient = with_decay(session, settings, gradient, all.parameters[i]);
       call<"mul_.Tensor">(session, state.tensors[0], kRho);
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1 - kRho);
-      deviation = call<"add.Tensor">(session, state.tensors[0], kEpsilon);
+      deviation = call<"add.Tensor">(session, state.tensors[0], kAdaptiveEpsilon);
       call<"sqrt_">(session, deviation);
-      update = call<"add.Tensor">(session, state.tensors[1], kEpsilon);
+      update = call<"add.Tensor">(session, state.tensors[1], kAdaptiveEpsilon);
       call<"sqrt_">(session, update);
       call<"div_.Tensor">(session, update, deviation);
       call<"mul_.Tensor">(session, update, gradient);
@@ -226,7 +226,7 @@ class Adamax final : public Algorithm {
       } else {
         in_place<"_foreach_abs_">(session, gradients);
       }
-      in_place<"_foreach_add_.Scalar">(session, gradients, kEpsilon);
+      in_place<"_foreach_add_.Scalar">(session, gradients, kAdaptiveEpsilon);
       in_place<"_foreach_maximum_.List">(session, g.states[1], gradients);
       in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, g.states[0], g.states[1],
                                                numbers(g.parameters));
@@ -244,7 +244,7 @@ class Adamax final : public Algorithm {
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
       {
         const Tensor magnitude = call<"abs">(session, gradient);
-        call<"add_.Tensor">(session, magnitude, kEpsilon);
+        call<"add_.Tensor">(session, magnitude, kAdaptiveEpsilon);
         call<"maximum.out">(session, state.tensors[1], magnitude, state.tensors[1]);
       }
       call<"addcdiv_">(session, all.parameters[i], state.tensors[0], state.tensors[1],

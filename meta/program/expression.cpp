@@ -51,9 +51,9 @@ constexpr Function kFunctions[] = {
 // Real expressions are less than ten deep and have some tens of terms.
 constexpr int kMaxDepth = 100, kMaxTerms = 10'000;
 
-class Parser {
+class ExpressionParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit ExpressionParser(std::string_view text) : text_(text) {}
 
   Expression whole() {
     Expression expression = parse(0);
@@ -284,7 +284,7 @@ void collect_symbols(const Expression& expression, std::vector<std::string>& nam
 
 }  // namespace
 
-Expression parse_expression(std::string_view srepr) { return Parser(srepr).whole(); }
+Expression parse_expression(std::string_view srepr) { return ExpressionParser(srepr).whole(); }
 
 int64_t evaluate(const Expression& expression, const SymbolValues& symbols) {
   if (expression.kind == Kind::integer) return expression.number;

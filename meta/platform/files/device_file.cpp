@@ -11,7 +11,7 @@
 namespace metaprof {
 namespace {
 
-constexpr uintmax_t kMostBytes = 1 << 20;
+constexpr uintmax_t kMostBytesOfProfile = 1 << 20;
 
 template <class Integer>
 Integer integer_from(const Json& value, int64_t least, int64_t most) {
@@ -99,7 +99,7 @@ void read_member(Platform& platform, std::string_view name, const Json& value) {
 }  // namespace
 
 Platform read_device_file(const std::string& path) {
-  const std::string text = read_file(path, kMostBytes, "a device profile");
+  const std::string text = read_file(path, kMostBytesOfProfile, "a device profile");
   const JsonDocument document(text, path);
   const Json root = document.root();
   Platform platform = base_of(root);

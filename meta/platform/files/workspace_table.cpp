@@ -10,7 +10,7 @@
 namespace metaprof {
 namespace {
 
-constexpr uintmax_t kMostBytes = 256u << 20;
+constexpr uintmax_t kMostBytesOfTable = 256u << 20;
 
 using Integers = ConvolutionQuestion::Integers;
 
@@ -85,7 +85,7 @@ bool is_known(const std::string& op) {
 }  // namespace
 
 WorkspaceTable::WorkspaceTable(const std::string& path, const std::string& device) {
-  const std::string text = read_file(path, kMostBytes, "a table of workspaces");
+  const std::string text = read_file(path, kMostBytesOfTable, "a table of workspaces");
   size_t line = 0, begin = 0, operations = 0;
   for (size_t end; begin < text.size(); begin = end + 1) {
     end = std::min(text.find('\n', begin), text.size());
