@@ -11,7 +11,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kAdviseDescription =
     "What helps a step to fit: each switch run, and the fewest that fit together.\n"
     "\n"
     "  metaprof advise model.pt2 --device rtx4090\n"
@@ -38,7 +38,7 @@ int advise(const AdviseWords& words) {
 }  // namespace
 
 void add_advise_command(CommandLine& line) {
-  Command command = line.add("advise", kDescription);
+  Command command = line.add("advise", kAdviseDescription);
   auto words = std::make_shared<AdviseWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_run_options(command, words->run);

@@ -11,7 +11,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kAllocatorDescription =
     "The caching allocator against recorded training steps.\n"
     "\n"
     "  metaprof allocator --replay gpt2.log.gz        every address, segment and statistic\n"
@@ -36,7 +36,7 @@ int replay(const AllocatorOptions& options) {
 }  // namespace
 
 void add_allocator_command(CommandLine& line) {
-  Command command = line.add("allocator", kDescription);
+  Command command = line.add("allocator", kAllocatorDescription);
   auto options = std::make_shared<AllocatorOptions>();
   command.option("--replay", options->logs, "recordings to repeat and compare").required().value("LOG.gz…");
   command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")

@@ -17,7 +17,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kCheckDescription =
     "Estimates against measurements of the framework's allocator, and against earlier reports.\n"
     "\n"
     "  metaprof check gpt2.pt2 --against gpt2.json\n"
@@ -73,7 +73,7 @@ int check(const Command& command, const CheckWords& words) {
 }  // namespace
 
 void add_check_command(CommandLine& line) {
-  Command command = line.add("check", kDescription);
+  Command command = line.add("check", kCheckDescription);
   auto words = std::make_shared<CheckWords>();
   CheckOptions& options = words->options;
   add_model(command, options.model, "the .pt2 that was measured").required(false);

@@ -12,7 +12,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kDevicesDescription =
     "The devices that --device knows.\n"
     "\n"
     "  metaprof devices\n"
@@ -39,7 +39,7 @@ std::vector<DeviceRow> rows() {
 }  // namespace
 
 void add_devices_command(CommandLine& line) {
-  Command command = line.add("devices", kDescription);
+  Command command = line.add("devices", kDevicesDescription);
   auto json = std::make_shared<std::string>();
   add_json(command, *json);
   command.on_run([json] {

@@ -11,7 +11,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kDiffDescription =
     "Two profiles compared: options and figures that differ.\n"
     "\n"
     "  metaprof profile model.pt2 --json before.json; … ; metaprof profile model.pt2 --json after.json\n"
@@ -35,7 +35,7 @@ int diff(const DiffOptions& options) {
 }  // namespace
 
 void add_diff_command(CommandLine& line) {
-  Command command = line.add("diff", kDescription);
+  Command command = line.add("diff", kDiffDescription);
   auto options = std::make_shared<DiffOptions>();
   command.option("BEFORE", options->before, "a report").value(" ").required();
   command.option("AFTER", options->after, "another one").value(" ").required();

@@ -11,7 +11,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kFitDescription =
     "The largest batch, or the longest sequence, of which a training step fits.\n"
     "\n"
     "  metaprof fit model.pt2 --device rtx4090\n"
@@ -43,7 +43,7 @@ int fit(const FitWords& words) {
 }  // namespace
 
 void add_fit_command(CommandLine& line) {
-  Command command = line.add("fit", kDescription);
+  Command command = line.add("fit", kFitDescription);
   auto words = std::make_shared<FitWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->options.grid);

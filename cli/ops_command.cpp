@@ -14,7 +14,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kOpsDescription =
     "What is known of operators: a line for each record.\n"
     "\n"
     "  metaprof ops                                   all of them\n"
@@ -75,7 +75,7 @@ int ops(const OpsOptions& options) {
 }  // namespace
 
 void add_ops_command(CommandLine& line) {
-  Command command = line.add("ops", kDescription);
+  Command command = line.add("ops", kOpsDescription);
   auto options = std::make_shared<OpsOptions>();
   command.option("WORD", options->word, "show only operators with this word in their name").value(" ");
   command.option("--coverage", options->coverage, "models whose operators to look up").value("MODEL…");

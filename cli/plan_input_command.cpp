@@ -11,7 +11,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kPlanInputDescription =
     "A model as planners of activation checkpointing read it (docs/planners.md).\n"
     "\n"
     "  metaprof plan-input model.pt2 --format rotor | jq '.stages | length'\n"
@@ -42,7 +42,7 @@ int plan(const Command& command, const PlanOptions& options) {
 }  // namespace
 
 void add_plan_input_command(CommandLine& line) {
-  Command command = line.add("plan-input", kDescription);
+  Command command = line.add("plan-input", kPlanInputDescription);
   auto options = std::make_shared<PlanOptions>();
   options->run.step.steps = 1;
   options->run.step.optimizer = "none";

@@ -16,7 +16,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kProfileDescription =
     "What training steps of a model cost.\n"
     "\n"
     "  metaprof profile model.pt2\n"
@@ -119,7 +119,7 @@ void add_report_options(Command& command, ProfileOptions& options) {
 }  // namespace
 
 void add_profile_command(CommandLine& line) {
-  Command command = line.add("profile", kDescription);
+  Command command = line.add("profile", kProfileDescription);
   auto options = std::make_shared<ProfileOptions>();
   add_model(command, options->model,
             "a .pt2, the name of one (METAPROF_MODELS lists folders), a program or a trace");

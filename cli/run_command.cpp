@@ -18,7 +18,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kRunDescription =
     "What the steps of an unmodified PyTorch program cost, on a device that need not be there.\n"
     "\n"
     "  metaprof run -- python train.py --epochs 1\n"
@@ -150,7 +150,7 @@ void add_options(Command& command, RunCommandOptions& options) {
 }  // namespace
 
 void add_run_command(CommandLine& line) {
-  Command command = line.add("run", kDescription);
+  Command command = line.add("run", kRunDescription);
   auto options = std::make_shared<RunCommandOptions>();
   add_options(command, *options);
   command.positionals_at_end();

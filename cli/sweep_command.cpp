@@ -10,7 +10,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kSweepDescription =
     "What training steps cost for every combination of some options.\n"
     "\n"
     "  metaprof sweep model.pt2 --batch 1,2,4,8 --precision fp32,amp-bf16\n"
@@ -39,7 +39,7 @@ int sweep(const SweepWords& words) {
 }  // namespace
 
 void add_sweep_command(CommandLine& line) {
-  Command command = line.add("sweep", kDescription);
+  Command command = line.add("sweep", kSweepDescription);
   auto words = std::make_shared<SweepWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->grid);

@@ -33,7 +33,7 @@ std::string_view title_of(Rule rule) {
                               : "peak of reserved bytes";
 }
 
-std::string percent(const std::optional<double>& share) {
+std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:+.3f} %", 100 * *share) : "no share of 0";
 }
 
@@ -82,11 +82,11 @@ std::vector<CheckFinding> findings_of(const CheckResult& result, double toleranc
     if (!row->exceeds(tolerance)) continue;
     const Rule rule = rule_of(result, row);
     CheckFinding finding{.rule = rule, .message = {}, .file = result.recording, .log = {}, .line = 0};
-    finding.message =
-        fmt::format("{}: {}: {} recorded, {}, tolerance {:g} %", result.id, title_of(rule), *row->recorded,
-                    row->estimated ? fmt::format("{} estimated: {}", *row->estimated, percent(row->error()))
-                                   : "nothing estimated",
-                    100 * tolerance);
+    finding.message = fmt::format(
+        "{}: {}: {} recorded, {}, tolerance {:g} %", result.id, title_of(rule), *row->recorded,
+        row->estimated ? fmt::format("{} estimated: {}", *row->estimated, share_text(row->error()))
+                       : "nothing estimated",
+        100 * tolerance);
     if (const auto& difference = result.first_difference) {
       finding.message += "; the first difference is in " + difference_text(*difference);
       finding.log = result.log;
@@ -109,7 +109,7 @@ std::vector<CheckFinding> findings_of(const BaselineResult& result, double toler
     if (row.grew_above(tolerance))
       add(kGrowth + static_cast<size_t>(row.figure),
           fmt::format("{}: {} grew from {} to {}: {}, tolerance {:g} %", result.file, title_of(row.figure),
-                      row.before, row.after, percent(row.growth()), 100 * tolerance));
+                      row.before, row.after, share_text(row.growth()), 100 * tolerance));
   if (result.out_of_memory_since) add(kOutOfMemory, result.file + ": memory runs out, and did not then");
   return findings;
 }

@@ -89,6 +89,10 @@ std::string shown(std::string_view text, size_t most) {
   return result;
 }
 
+std::string heading(std::string_view text, bool colour) {
+  return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+}
+
 size_t width_of(std::string_view text) {
   size_t width = 0;
   for (const char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;

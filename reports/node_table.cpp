@@ -10,37 +10,45 @@
 namespace metaprof {
 namespace {
 
-struct Figures {
+struct NodeFigures {
   const NodeRow* row = nullptr;
   Bytes accumulated;
 };
 
-struct Column : FigureColumn {
-  Figure (*value)(const Figures&);
+struct NodeColumn : FigureColumn {
+  Figure (*value)(const NodeFigures&);
 };
 
 Figure bytes(Bytes amount) { return amount.count; }
 
-constexpr Column kColumns[] = {
-    {{"accumulated", "accumulated", Measure::bytes}, [](const Figures& f) { return bytes(f.accumulated); }},
-    {{"fwd_mem_tmp", "fwd tmp", Measure::bytes}, [](const Figures& f) { return bytes(f.row->fwd_mem_tmp); }},
-    {{"fwd_mem_out", "fwd out", Measure::bytes}, [](const Figures& f) { return bytes(f.row->fwd_mem_out); }},
+constexpr NodeColumn kNodeColumns[] = {
+    {{"accumulated", "accumulated", Measure::bytes},
+     [](const NodeFigures& f) { return bytes(f.accumulated); }},
+    {{"fwd_mem_tmp", "fwd tmp", Measure::bytes},
+     [](const NodeFigures& f) { return bytes(f.row->fwd_mem_tmp); }},
+    {{"fwd_mem_out", "fwd out", Measure::bytes},
+     [](const NodeFigures& f) { return bytes(f.row->fwd_mem_out); }},
     {{"save_fwd_in", "saves in", Measure::elements},
-     [](const Figures& f) -> Figure { return int64_t{f.row->save_fwd_in()}; }},
-    {{"parameters", "parameters", Measure::bytes}, [](const Figures& f) { return bytes(f.row->parameters); }},
+     [](const NodeFigures& f) -> Figure { return int64_t{f.row->save_fwd_in()}; }},
+    {{"parameters", "parameters", Measure::bytes},
+     [](const NodeFigures& f) { return bytes(f.row->parameters); }},
     {{"fwd_mem_peak", "fwd peak", Measure::bytes},
-     [](const Figures& f) { return bytes(f.row->fwd_mem_peak); }},
-    {{"bwd_mem_tmp", "bwd tmp", Measure::bytes}, [](const Figures& f) { return bytes(f.row->bwd_mem_tmp); }},
-    {{"bwd_mem_out", "bwd out", Measure::bytes}, [](const Figures& f) { return bytes(f.row->bwd_mem_out); }},
-    {{"fwd_flop", "fwd", Measure::flops}, [](const Figures& f) -> Figure { return f.row->fwd_flop.count; }},
-    {{"bwd_flop", "bwd", Measure::flops}, [](const Figures& f) -> Figure { return f.row->bwd_flop.count; }},
-    {{"fwd_time", "fwd", Measure::seconds}, [](const Figures& f) -> Figure { return f.row->fwd_time; }},
-    {{"bwd_time", "bwd", Measure::seconds}, [](const Figures& f) -> Figure { return f.row->bwd_time; }},
+     [](const NodeFigures& f) { return bytes(f.row->fwd_mem_peak); }},
+    {{"bwd_mem_tmp", "bwd tmp", Measure::bytes},
+     [](const NodeFigures& f) { return bytes(f.row->bwd_mem_tmp); }},
+    {{"bwd_mem_out", "bwd out", Measure::bytes},
+     [](const NodeFigures& f) { return bytes(f.row->bwd_mem_out); }},
+    {{"fwd_flop", "fwd", Measure::flops},
+     [](const NodeFigures& f) -> Figure { return f.row->fwd_flop.count; }},
+    {{"bwd_flop", "bwd", Measure::flops},
+     [](const NodeFigures& f) -> Figure { return f.row->bwd_flop.count; }},
+    {{"fwd_time", "fwd", Measure::seconds}, [](const NodeFigures& f) -> Figure { return f.row->fwd_time; }},
+    {{"bwd_time", "bwd", Measure::seconds}, [](const NodeFigures& f) -> Figure { return f.row->bwd_time; }},
 };
 
-const Column& column_named(std::string_view name) {
+const NodeColumn& node_column_named(std::string_view name) {
   std::string known;
-  for (const Column& column : kColumns) {
+  for (const NodeColumn& column : kNodeColumns) {
     if (column.name == name) return column;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", column.name);
   }
@@ -64,44 +72,44 @@ std::string node_type(const ProfileReport& report, const NodeRow& row) {
 
 std::vector<std::string> node_column_names() {
   std::vector<std::string> names{"type"};
-  for (const Column& column : kColumns) names.emplace_back(column.name);
+  for (const NodeColumn& column : kNodeColumns) names.emplace_back(column.name);
   return names;
 }
 
 FigureTable node_table(const ProfileReport& report, const TextOptions& options) {
-  std::vector<Figures> rows;
+  std::vector<NodeFigures> rows;
   Bytes accumulated;
   for (const NodeRow& row : report.nodes->rows) {
     accumulated += row.kept();
     rows.push_back({&row, accumulated});
   }
   if (!options.sort.empty() || options.top > 0) {
-    const Column& by = column_named(options.sort.empty() ? "fwd_mem_out" : options.sort);
+    const NodeColumn& by = node_column_named(options.sort.empty() ? "fwd_mem_out" : options.sort);
     std::stable_sort(rows.begin(), rows.end(),
-                     [&](const Figures& a, const Figures& b) { return by.value(a) > by.value(b); });
+                     [&](const NodeFigures& a, const NodeFigures& b) { return by.value(a) > by.value(b); });
     if (options.top > 0) rows.resize(std::min(rows.size(), static_cast<size_t>(options.top)));
   }
 
   FigureTable table;
   table.words.emplace_back("node");
-  std::vector<const Column*> columns;
+  std::vector<const NodeColumn*> columns;
   bool type = options.columns.empty();
   if (options.columns.empty())
-    for (const Column& column : kColumns) columns.push_back(&column);
+    for (const NodeColumn& column : kNodeColumns) columns.push_back(&column);
   for (const std::string& name : options.columns) {
     if (name == "type") {
       type = true;
     } else {
-      columns.push_back(&column_named(name));
+      columns.push_back(&node_column_named(name));
     }
   }
   if (type) table.words.emplace_back("type");
-  for (const Column* column : columns) table.columns.push_back(*column);
-  for (const Figures& figures : rows) {
+  for (const NodeColumn* column : columns) table.columns.push_back(*column);
+  for (const NodeFigures& figures : rows) {
     FigureRow& row = table.rows.emplace_back();
     row.words.push_back(figures.row->name);
     if (type) row.words.push_back(node_type(report, *figures.row));
-    for (const Column* column : columns) row.figures.push_back(column->value(figures));
+    for (const NodeColumn* column : columns) row.figures.push_back(column->value(figures));
   }
   return table;
 }

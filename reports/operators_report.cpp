@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
-constexpr size_t kMostCharacters = 60;
 constexpr size_t kMostModels = 3;
 
 std::string dumped(const Json& json) {
@@ -88,8 +87,8 @@ std::string coverage_text(const Coverage& coverage) {
   for (const CoverageRow& row : coverage.operators) {
     std::vector<std::string> some(
         row.models.begin(), row.models.begin() + static_cast<long>(std::min(kMostModels, row.models.size())));
-    for (std::string& model : some) model = shown(model, kMostCharacters);
-    table.row({shown(row.op, kMostCharacters), row.known ? "yes" : "NO", fmt::format("{}", row.calls),
+    for (std::string& model : some) model = shown(model, kMostCharactersOfName);
+    table.row({shown(row.op, kMostCharactersOfName), row.known ? "yes" : "NO", fmt::format("{}", row.calls),
                fmt::format("{:.2f}", 100 * share(row.calls, calls)), fmt::format("{}", row.models.size()),
                joined(some, ", ")});
   }

@@ -9,7 +9,6 @@ namespace metaprof {
 namespace {
 
 using Align = TextTable::Align;
-constexpr size_t kMostCharacters = 60;
 
 }  // namespace
 
@@ -23,8 +22,8 @@ std::string place(const StepPart& part) {
 // ", in ConvolutionBackward0 of model.layer1"
 std::string culprit(const std::string& op, const std::string& module) {
   std::string text;
-  if (!op.empty()) text += ", in " + shown(op, kMostCharacters);
-  if (!module.empty()) text += " of " + shown(module, kMostCharacters);
+  if (!op.empty()) text += ", in " + shown(op, kMostCharactersOfName);
+  if (!module.empty()) text += " of " + shown(module, kMostCharactersOfName);
   return text;
 }
 
@@ -61,14 +60,14 @@ std::string largest_table(const PeakMoment& peak, const std::vector<std::string>
     std::string tensor =
         storage.shape ? fmt::format("{}{}", short_name(storage.dtype), to_string(SizesView(*storage.shape)))
                       : std::string("(no tensor)");
-    if (!storage.name.empty()) tensor += " " + shown(storage.name, kMostCharacters);
-    std::string maker = shown(storage.op, kMostCharacters);
-    if (!storage.module.empty()) maker += " of " + shown(storage.module, kMostCharacters);
+    if (!storage.name.empty()) tensor += " " + shown(storage.name, kMostCharactersOfName);
+    std::string maker = shown(storage.op, kMostCharactersOfName);
+    if (!storage.module.empty()) maker += " of " + shown(storage.module, kMostCharactersOfName);
     std::vector<std::string> cells = {in_unit(storage.bytes.count, unit),
                                       std::string(to_string(storage.category)), tensor, maker};
     if (lines)
-      cells.push_back(storage.storage < lines->size() ? shown((*lines)[storage.storage], kMostCharacters)
-                                                      : "");
+      cells.push_back(
+          storage.storage < lines->size() ? shown((*lines)[storage.storage], kMostCharactersOfName) : "");
     table.row(std::move(cells));
   }
   return table.text(2);

@@ -13,7 +13,7 @@ FigureTable table_of(const ProfileReport& report, const TextOptions& options, bo
   return report.nodes ? node_table(report, options) : module_table(report, options, whole_paths).table;
 }
 
-FigureTable category_table(const PeakMoment& peak) {
+FigureTable category_figures(const PeakMoment& peak) {
   FigureTable table;
   table.words.emplace_back("category");
   table.columns.push_back({"live", "live", Measure::bytes});
@@ -38,7 +38,7 @@ std::string profile_markdown(const ProfileReport& report, const TextOptions& opt
   text += fmt::format("### {}\n\n", report.nodes ? "Nodes" : "Modules");
   text += to_string(table_of(report, options, true), TableForm::markdown);
   text += "\n### Live bytes at the peak\n\n";
-  return text + to_string(category_table(report.memory.peak), TableForm::markdown);
+  return text + to_string(category_figures(report.memory.peak), TableForm::markdown);
 }
 
 std::string profile_csv(const ProfileReport& report, const TextOptions& options) {

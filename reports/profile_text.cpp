@@ -12,13 +12,7 @@
 namespace metaprof {
 namespace {
 
-constexpr size_t kMostCharacters = 60;
-
 using Align = TextTable::Align;
-
-std::string heading(const std::string& text, bool colour) {
-  return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
-}
 
 // What was run: the options that are not the usual ones, the precision and the optimizer in any case.
 std::string options_line(const ProfileReport& report) {
@@ -37,7 +31,7 @@ std::string options_line(const ProfileReport& report) {
         name == "precision" && report.as_usual.contains(name) && !report.parameter_types.empty();
     text += fmt::format(
         "{}{} {}", text.empty() ? "" : ", ", name,
-        exported ? report.parameter_types + " as exported" : shown(to_text(value), kMostCharacters));
+        exported ? report.parameter_types + " as exported" : shown(to_text(value), kMostCharactersOfName));
   }
   return text.empty() ? text : text + "\n";
 }
@@ -45,8 +39,9 @@ std::string options_line(const ProfileReport& report) {
 std::string inputs_line(const ProfileReport& report) {
   std::string text;
   for (const InputRow& input : report.inputs)
-    text += fmt::format("{}{} {}{}", text.empty() ? "inputs " : ", ", shown(input.name, kMostCharacters),
-                        short_name(input.dtype), to_string(SizesView(input.sizes)));
+    text +=
+        fmt::format("{}{} {}{}", text.empty() ? "inputs " : ", ", shown(input.name, kMostCharactersOfName),
+                    short_name(input.dtype), to_string(SizesView(input.sizes)));
   return text.empty() ? text : text + "\n";
 }
 
@@ -54,8 +49,9 @@ std::string opening(const ProfileReport& report, bool colour) {
   const std::string verdict = verdict_line(report);
   const char* paint = verdict_of(report).fits ? "\x1b[1;32m" : "\x1b[1;31m";
   return fmt::format("{}{}{}\n{} on {} ({})\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
-                     shown(report.model, kMostCharacters), shown(report.device_title, kMostCharacters),
-                     shown(report.device, kMostCharacters), inputs_line(report), options_line(report));
+                     shown(report.model, kMostCharactersOfName),
+                     shown(report.device_title, kMostCharactersOfName),
+                     shown(report.device, kMostCharactersOfName), inputs_line(report), options_line(report));
 }
 
 std::string totals(const ProfileReport& report) {
@@ -113,8 +109,9 @@ std::string unmodelled_table(const std::vector<UnmodelledRow>& rows) {
   table.column("share of output bytes, %");
   table.column("first called in", Align::left);
   for (const UnmodelledRow& row : rows)
-    table.row({shown(row.op, kMostCharacters), fmt::format("{}", row.calls),
-               fmt::format("{:.1f}", 100 * row.share_of_output_bytes), shown(row.module, kMostCharacters)});
+    table.row({shown(row.op, kMostCharactersOfName), fmt::format("{}", row.calls),
+               fmt::format("{:.1f}", 100 * row.share_of_output_bytes),
+               shown(row.module, kMostCharactersOfName)});
   return table.text(2);
 }
 

@@ -13,12 +13,7 @@ namespace metaprof {
 namespace {
 
 using Align = TextTable::Align;
-constexpr size_t kMostCharacters = 60;
 constexpr size_t kMostRows = 25;  // of phases: a program may have thousands of steps
-
-std::string heading(const std::string& text, bool colour) {
-  return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
-}
 
 int64_t steps_of(const RankRun& rank) {
   int64_t steps = 0;
@@ -35,8 +30,8 @@ const RankRun& largest(const RunReport& report) {
 
 std::string opening(const RunReport& report) {
   return fmt::format("{}\non {}{}, PyTorch {}{}\n",
-                     shown(fmt::format("{}", fmt::join(report.program, " ")), 2 * kMostCharacters),
-                     shown(report.device_title, kMostCharacters),
+                     shown(fmt::format("{}", fmt::join(report.program, " ")), 2 * kMostCharactersOfName),
+                     shown(report.device_title, kMostCharactersOfName),
                      report.real ? "" : fmt::format(" ({}, emulated)", report.device), report.torch,
                      report.ended_after_steps ? ", ended after the steps that were asked for" : "");
 }
@@ -128,8 +123,8 @@ std::string reads(const RankRun& rank) {
   table.column("times");
   table.column("line", Align::left);
   for (const DataRead& read : rank.recorded.reads)
-    table.row({shown(read.op, kMostCharacters), fmt::format("{}", read.count),
-               shown(short_line(read.line), kMostCharacters)});
+    table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count),
+               shown(short_line(read.line), kMostCharactersOfName)});
   return table.text(2);
 }
 
