@@ -25,7 +25,8 @@ std::vector<std::string> facts_of(const Operator& op) {
   add(op.writes && !op.in_place, "writes an argument");
   add(facts.random, "random");
   add(facts.reads_data, "reads data");
-  add(facts.cudagraph_unsafe, "unsafe in CUDA graphs");
+  add(facts.host_reads, "read by the host");
+  add(facts.unsafe_in_cuda_graphs(), "unsafe in CUDA graphs");
   add(facts.artefact, "not run by eager execution");
   switch (facts.autocast) {
     case Autocast::none: break;
@@ -58,8 +59,8 @@ OperatorRow row_of(const Operator& op) {
   row.composite = op.record.meta.composite;
   if (op.has_derivative()) row.node = op.node_name;
   row.derivatives = derivatives_of(op);
-  for (const Kernel& kernel : op.record.kernels)
-    row.kernels.emplace_back(kernel.device == DeviceType::cpu ? "cpu" : "cuda");
+  for (const HostCode& code : op.record.host_code)
+    row.kernels.emplace_back(code.device == DeviceType::cpu ? "cpu" : "cuda");
   row.flops = op.record.flops.count ? "formula" : row.composite ? "by its calls" : "free";
   row.facts = facts_of(op);
   return row;

@@ -1,9 +1,8 @@
 #include "evidence/cases/recorded_calls.h"
 
 #include <algorithm>
-#include <array>
 
-#include "core/error.h"
+#include "meta/ops/all.h"
 
 namespace metaprof {
 namespace {
@@ -27,45 +26,27 @@ bool calls_itself(const std::vector<LogLine>& lines, size_t begin, size_t end) {
   return false;
 }
 
-// The operator's name without its overload.
-std::string_view base_name(std::string_view name) {
-  if (name.starts_with("aten::")) name.remove_prefix(6);
-  return name.substr(0, name.find('.'));
-}
-
 bool has_device_tensor(std::string_view text) {
   for (size_t at = text.find('@'); at != text.npos; at = text.find('@', at + 1))
     if (at + 1 < text.size() && text[at + 1] >= '0' && text[at + 1] <= '9') return true;
   return false;
 }
 
-// copy_ to the host: the first tensor is there, the second is not.
-bool copies_to_host(std::string_view text) {
+// The first tensor is on the host, another is not.
+bool goes_to_host(std::string_view text) {
   const size_t first = text.find('@');
   if (first == text.npos || first + 1 >= text.size() || text[first + 1] != 'h') return false;
   const size_t space = text.find(' ', first);
   return space != text.npos && has_device_tensor(text.substr(space));
 }
 
+// Operators whose host code waits for the device, and what writes on the host what the device has.
 bool reads(const LogLine& line) {
-  static constexpr std::array<std::string_view, 13> kReaders = {"_local_scalar_dense",
-                                                                "nonzero",
-                                                                "_unique",
-                                                                "_unique2",
-                                                                "unique_dim",
-                                                                "unique_consecutive",
-                                                                "histc",
-                                                                "bincount",
-                                                                "masked_select",
-                                                                "unique_dim_consecutive",
-                                                                "equal",
-                                                                "segment_reduce",
-                                                                "repeat_interleave"};
-  if (line.kind != LogLine::Kind::begin || !line.name.starts_with("aten::")) return false;
-  const std::string_view name = base_name(line.name);
-  if (name == "copy_") return copies_to_host(line.text);
-  if (name == "repeat_interleave" && line.name != "aten::repeat_interleave.Tensor") return false;
-  return std::find(kReaders.begin(), kReaders.end(), name) != kReaders.end() && has_device_tensor(line.text);
+  if (line.kind != LogLine::Kind::begin) return false;
+  const Operator* op = standard_registry().find(line.name);
+  if (!op) return false;
+  if (op->writes && goes_to_host(line.text)) return true;
+  return op->record.facts.host_reads && has_device_tensor(line.text);
 }
 
 }  // namespace

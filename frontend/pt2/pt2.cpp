@@ -15,7 +15,6 @@
 #include "frontend/pt2/symbols.h"
 #include "frontend/pt2/ties.h"
 #include "meta/ops/all.h"
-#include "meta/program/argument_role.h"
 #include "meta/source/source.h"
 
 namespace metaprof {
@@ -53,13 +52,17 @@ bool is_in_training_mode(const Program& program, Json notes) {
   if (notes)
     if (const Json training = notes.find("training")) return training.boolean();
   bool any_false = false;
-  for (const GraphNode& node : program.graph.nodes)
+  for (const GraphNode& node : program.graph.nodes) {
+    const Operator* op = standard_registry().find(node.op);
+    if (!op) continue;
     for (const Operand& operand : node.operands) {
-      if (argument_role(operand.name) != ArgumentRole::training_flag) continue;
+      const int at = op->schema.find(name_hash(operand.name));
+      if (at < 0 || op->schema.arguments[size_t(at)].role != Role::training_flag) continue;
       if (operand.constant.kind() != Value::Kind::boolean) continue;
       if (operand.constant.boolean()) return true;
       any_false = true;
     }
+  }
   return !any_false;
 }
 

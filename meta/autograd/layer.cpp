@@ -47,7 +47,7 @@ void set_histories(Call& call, const Ref<Node>& node) {
   }
   // Results that never have a gradient are not counted (recorded: opinfo/lu_unpack).
   for (size_t i = 0; i < call.results.size(); ++i) {
-    if (call.op.record.facts.no_gradient_for >> i & 1) continue;
+    if (call.op.without_gradient >> i & 1) continue;
     if (call.results[i].is_tensors()) {
       for (const Tensor& tensor : call.results[i].tensors()) set_history(tensor, node);
     } else if (call.results[i].is_tensor()) {

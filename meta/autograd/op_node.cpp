@@ -152,7 +152,6 @@ std::string_view OpNode::name_of(const SavedTensor& saved) const {
 Gradients OpNode::apply(Gradients& incoming) {
   Gradients outgoing;
   outgoing.resize(next.size());
-  if (op.record.facts.materialize) materialise(incoming);
   bool any = false;
   for (const Tensor& gradient : incoming) any |= gradient.defined();
   SmallVector<Tensor, 4> saved;

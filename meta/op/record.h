@@ -38,13 +38,13 @@ constexpr Meta composite(void (*body)(Call&)) {
   return meta;
 }
 
-/// What a device does beyond allocating the results: a small function that does what the framework's host
-/// code does, in its order. Without one, results are allocated in order.
-struct Kernel {
+/// What the framework's host code asks of memory on a device beyond the results: a small function that asks for
+/// the same in the same order. Without one, results are allocated in order.
+struct HostCode {
   DeviceType device = DeviceType::cpu;
   void (*run)(Call&) = nullptr;
 };
-using Kernels = FixedList<Kernel, 2>;
+using HostCodes = FixedList<HostCode, 2>;
 
 /// A derivative formula: a function that gives all gradients of its row, or a lambda that gives the only one.
 struct Formula {
@@ -139,15 +139,18 @@ struct Facts {
   bool view = false;            ///< the result looks into an argument
   bool random = false;
   Autocast autocast = Autocast::none;
-  bool cudagraph_unsafe = false;
-  bool reads_data = false;  ///< sizes of results depend on values: they are those of the program's record
-  uint32_t no_gradient_for = 0;  ///< bit i: result i is not differentiable whatever its dtype
-  bool materialize = false;      ///< undefined incoming gradients become zeros (custom functions)
+  bool cudagraph_unsafe = false;  ///< cannot be captured in a CUDA graph, also where the host reads nothing
+  bool reads_data = false;        ///< sizes of results depend on values; also of composites
+  bool host_reads = false;        ///< its own host code waits for the device and reads what it has computed
+  bool product = false;           ///< of matrices, a convolution, or made of them (linear, attention)
+  Names no_gradient_for = {};     ///< results that are not differentiable whatever their dtype
   /// Under autocast the operator casts its arguments itself, then goes on with `next`.
   void (*cast_by)(Call&) = nullptr;
   bool artefact = false;          ///< an exporter's check that eager execution does not run
   bool cuts_history = false;      ///< the argument itself without its history: no work that could be kept
   bool writes_each_once = false;  ///< its target may not overlap itself, as that of `name_` (in_place_too)
+
+  constexpr bool unsafe_in_cuda_graphs() const { return cudagraph_unsafe || host_reads; }
 };
 
 /// Arguments of calls, as text: "f32[2,3] f32[3] 1".
@@ -157,7 +160,7 @@ struct Op {
   std::string_view schema;   ///< as the framework spells it
   std::string_view summary;  ///< one line, in maths
   Meta meta;
-  Kernels kernels;
+  HostCodes host_code;
   Derivatives derivatives;
   FlopsRule flops;
   Examples examples;  ///< run by every contract test
@@ -170,7 +173,7 @@ constexpr Op composite_of(std::string_view schema, std::string_view summary, voi
   return {.schema = schema,
           .summary = summary,
           .meta = composite(body),
-          .kernels = {},
+          .host_code = {},
           .derivatives = by_body,
           .flops = by_body,
           .examples = examples,
@@ -200,7 +203,7 @@ constexpr Op with_meta(Meta meta, Op op) {
 }
 /// … with what the GPU's host code does, …
 constexpr Op on_cuda(void (*run)(Call&), Op op) {
-  op.kernels = {{DeviceType::cuda, run}};
+  op.host_code = {{DeviceType::cuda, run}};
   return op;
 }
 /// … counted by this rule, …

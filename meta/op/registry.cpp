@@ -104,6 +104,16 @@ size_t plan_saved(Operator& op, Name name) {
   return op.saved.size() - 1;
 }
 
+uint32_t without_gradient(const Operator& op) {
+  uint32_t results = 0;
+  for (Name name : op.record.facts.no_gradient_for) {
+    const int index = op.schema.find_return(name.hash);
+    if (index < 0) fail("record of {}: no gradient for '{}', which is no result", op.name, name.text);
+    results |= uint32_t{1} << index;
+  }
+  return results;
+}
+
 // What a node saves is let go of in the order of its C++ members: arguments by name, then results by name
 // (recorded: `shapes/order`).
 void plan_all_saved(Operator& op) {
@@ -188,7 +198,8 @@ void Registry::add(const Op& record, bool in_place) {
     op->place.push_back(argument.is_tensor() ? tensors++ : others++);
   }
   if (!op->record.facts.writes_no_data) op->rewritten = rewritten_arguments(op->schema);
-  for (const Kernel& kernel : op->record.kernels) op->kernel[static_cast<int>(kernel.device)] = kernel.run;
+  for (const HostCode& code : op->record.host_code) op->host_code[static_cast<int>(code.device)] = code.run;
+  op->without_gradient = without_gradient(*op);
   plan_derivatives(*op);
   operators_.push_back(std::move(op));
 }

@@ -40,7 +40,8 @@ struct Operator {
   /// operator writes on the side (noise, running statistics) keeps its own (gen_variable_type.py,
   /// emit_increment_version).
   SmallVector<uint8_t, 4> rewritten;
-  void (*kernel[2])(Call&) = {nullptr, nullptr};  ///< by DeviceType; null: results are allocated in order
+  void (*host_code[2])(Call&) = {nullptr, nullptr};  ///< by DeviceType; null: results are allocated in order
+  uint32_t without_gradient = 0;  ///< bit i: result i is not differentiable whatever its dtype
   std::vector<SavedPlan> saved;
   std::vector<RowPlan> rows;  ///< in the order in which formulas run: by target name
   /// Per argument: its number among the single tensors, or among all others.

@@ -18,6 +18,26 @@ constexpr std::pair<std::string_view, Type> kTypes[] = {
     {"Storage", Type::other},
 };
 
+constexpr std::pair<std::string_view, Role> kRoles[] = {
+    {"train", Role::training_flag},
+    {"training", Role::training_flag},
+    {"dropout_p", Role::dropout_probability},
+    {"cudnn_enabled", Role::cudnn_flag},
+    {"cudnn_enable", Role::cudnn_flag},
+    {"end", Role::length},
+    {"n", Role::length},
+    {"m", Role::length},
+    {"size", Role::sizes},
+    {"shape", Role::sizes},
+    {"repeats", Role::repeats},
+};
+
+Role role_of(std::string_view argument) {
+  for (const auto& [name, role] : kRoles)
+    if (name == argument) return role;
+  return Role::none;
+}
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -34,6 +54,7 @@ class Parser {
         Argument argument = parse_type();
         argument.name = word("an argument's name");
         argument.hash = name_hash(argument.name);
+        argument.role = role_of(argument.name);
         argument.keyword_only = keyword_only;
         if (accept("=")) parse_default(argument);
         schema.arguments.push_back(std::move(argument));

@@ -44,6 +44,19 @@ enum class Type : uint8_t {
   other
 };
 
+/// What an argument is for, where its value in an export was decided by how the model was exported: it decides
+/// what becomes of it when the model is run in another way. The framework gives arguments of one use one name in
+/// all schemas.
+enum class Role : uint8_t {
+  none,
+  training_flag,        ///< train, training: the operator behaves as in training
+  dropout_probability,  ///< dropout_p: zero outside training
+  cudnn_flag,           ///< cudnn_enabled: cuDNN may be used; exporters switch it off while they trace
+  length,               ///< end, n, m: a number of elements to make
+  sizes,                ///< size, shape: of the result
+  repeats               ///< repeats: per dimension
+};
+
 struct Argument {
   std::string name;
   uint32_t hash = 0;
@@ -54,8 +67,9 @@ struct Argument {
   int64_t length = 0;              ///< int[2]: a single number stands for two
   bool keyword_only = false;
   bool alias = false;    ///< (a), (a!) …
-  bool written = false;  ///< (a!)
+  bool written = false;  ///< (a!): the operator mutates it
   char alias_set = 0;
+  Role role = Role::none;
   bool has_default = false;
   Value default_value;
 

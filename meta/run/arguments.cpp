@@ -37,10 +37,10 @@ Value Interpreter::evaluate(const Operand& operand, const Values& values) const 
 Value Interpreter::adapt(const Instruction& instruction, Instruction::Place place, Value value,
                          const Values& values) const {
   // Exporters switch cuDNN off while they trace; the model runs with it.
-  if (place.role == ArgumentRole::cudnn_flag) return Value(true);
+  if (place.role == Role::cudnn_flag) return Value(true);
   if (!options_.training) {
-    if (place.role == ArgumentRole::training_flag) return Value(false);
-    if (place.role == ArgumentRole::dropout_probability) return Value(0.0);
+    if (place.role == Role::training_flag) return Value(false);
+    if (place.role == Role::dropout_probability) return Value(0.0);
   }
   // A dtype that the source does not name follows the tensors it was taken from: in a model of 16 bits they
   // all have that type, under autocast one has to be asked.
@@ -93,13 +93,13 @@ void Interpreter::resize_arguments(const Code& code, const Instruction& instruct
   // A factory says where its result lives, also if it takes the rest from a tensor (new_zeros).
   const bool makes = tensor == given.end() || instruction.op->schema.find(name_hash("device")) >= 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const ArgumentRole role = argument_role(arguments[i].name);
-    if (makes && role == ArgumentRole::length && given[i].kind() == Value::Kind::integer)
+    const Role role = arguments[i].role;
+    if (makes && role == Role::length && given[i].kind() == Value::Kind::integer)
       given[i] = Value(resized_number(resizing, given[i].integer()));
     if (given[i].kind() != Value::Kind::integers) continue;
-    if (role != ArgumentRole::sizes && role != ArgumentRole::repeats) continue;
+    if (role != Role::sizes && role != Role::repeats) continue;
     Sizes sizes = given[i].integers();
-    if (makes || role == ArgumentRole::repeats) {
+    if (makes || role == Role::repeats) {
       for (int64_t& size : sizes) size = resized_number(resizing, size);
     } else {
       const SizesView exported = exported_sizes(code, *instruction.node), actual = tensor->tensor().sizes();

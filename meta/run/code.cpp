@@ -23,7 +23,7 @@ Instruction::Place place_of(const Program& program, const GraphNode& node, size_
     fail("{}: {} has no argument '{}'", program.origin, node.op, name);
   const Argument& argument = schema.arguments[size_t(at)];
   return {.argument = static_cast<uint8_t>(at),
-          .role = argument_role(argument.name),
+          .role = argument.role,
           .is_dtype = argument.type == Type::dtype,
           .is_index_list = argument.optional_elements};
 }

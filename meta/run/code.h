@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "meta/op/registry.h"
-#include "meta/program/argument_role.h"
 #include "meta/program/higher_order.h"
 
 namespace metaprof {
@@ -23,7 +22,7 @@ struct Instruction {
   /// Where an operand goes.
   struct Place {
     uint8_t argument = 0;  ///< index among the schema's arguments
-    ArgumentRole role = ArgumentRole::none;
+    Role role = Role::none;
     bool is_dtype = false;
     bool is_index_list = false;  ///< tensors that index the first argument
   };

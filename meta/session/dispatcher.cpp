@@ -159,8 +159,8 @@ void run_record(Call& call) {
   op.record.meta.run(call);
   if (op.in_place) write_to_self(call);
   Scoped<bool> below(call.session.modes.below_autograd, true);
-  if (auto kernel = op.kernel[static_cast<int>(call.device().type)]) {
-    kernel(call);
+  if (auto host_code = op.host_code[static_cast<int>(call.device().type)]) {
+    host_code(call);
   } else {
     call.allocate_all();
   }

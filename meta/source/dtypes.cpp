@@ -174,7 +174,7 @@ void find_products_without_autocast(Graph& graph, const Registry& registry) {
       of_float32 += converted[size_t(operand.value)];
     }
     const Facts& facts = op->record.facts;
-    node.without_autocast = facts.autocast == Autocast::lower_precision && tensors == 2 && of_float32 == 2;
+    node.without_autocast = facts.product && tensors == 2 && of_float32 == 2;
     const bool passes_on = facts.view && of_float32 == 1;
     const bool converts = is_conversion(*op) && node.dtype_named;
     for_each_result(node, [&](ValueId value) { converted[size_t(value)] = passes_on || converts; });

@@ -148,7 +148,7 @@ class Lifetimes {
 
   bool is_product(int node) const {
     const Operator* op = registry_.find(graph_.nodes[size_t(node)].op);
-    return op && op->record.facts.autocast == Autocast::lower_precision;
+    return op && op->record.facts.product;
   }
 
   // Results of products that are there at the same time have names: while one waits to be used another is

@@ -166,18 +166,18 @@ constexpr Op kAttention[] = {
                "enable_gqa=False) -> Tensor",
      .summary = "softmax(scale · query · keyᵀ + mask) · value",
      .meta = composite(attention_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
                   "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
-     .facts = {.autocast = Autocast::lower_precision}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true}},
     {.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
                "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
                "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
      .summary = "attention as products and a softmax; also returns the weights",
      .meta = composite(math_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"}}};

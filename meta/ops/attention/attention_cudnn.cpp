@@ -124,14 +124,16 @@ constexpr Op kCudnnAttention[] = {
          "philox_offset, Tensor debug_attn_mask)",
      .summary = "softmax(scale · query · keyᵀ + bias) · value in one cuDNN plan, 16-bit",
      .meta = forward_meta,
-     .kernels = {{DeviceType::cuda, forward_cuda}},
+     .host_code = {{DeviceType::cuda, forward_cuda}},
      .derivatives = {{{"query", "key", "value"},
                       {"query", "key", "value", "attn_bias", "output", "logsumexp", "philox_seed",
                        "philox_offset", "cum_seq_q", "cum_seq_k"},
                       gradients}},
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] None True"},
-     .facts = {.random = true, .no_gradient_for = 0b111111110}},
+     .facts = {.random = true,
+               .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "philox_seed",
+                                   "philox_offset", "debug_attn_mask"}}},
     {.schema =
          "_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
          "value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor "
@@ -139,7 +141,7 @@ constexpr Op kCudnnAttention[] = {
          "bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key and value",
      .meta = backward_meta,
-     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .host_code = {{DeviceType::cuda, backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "

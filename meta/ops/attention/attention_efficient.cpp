@@ -191,14 +191,14 @@ constexpr Op kEfficientAttention[] = {
                "scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)",
      .summary = "softmax(scale · query · keyᵀ + bias) · value, tile by tile",
      .meta = forward_meta,
-     .kernels = {{DeviceType::cuda, forward_cuda}},
+     .host_code = {{DeviceType::cuda, forward_cuda}},
      .derivatives = {{{"query", "key", "value", "attn_bias"},
                       {"query", "key", "value", "attn_bias", "output", "log_sumexp", "philox_seed",
                        "philox_offset"},
                       gradients}},
      .flops = attention_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None True"},
-     .facts = {.random = true, .no_gradient_for = 0b1110}},
+     .facts = {.random = true, .no_gradient_for = {"log_sumexp", "philox_seed", "philox_offset"}}},
     {.schema =
          "_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, "
          "Tensor "
@@ -208,7 +208,7 @@ constexpr Op kEfficientAttention[] = {
          "Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key, value and bias",
      .meta = backward_meta,
-     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .host_code = {{DeviceType::cuda, backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "

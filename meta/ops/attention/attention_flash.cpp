@@ -150,14 +150,18 @@ constexpr Op kFlashAttention[] = {
                "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
      .summary = "softmax(scale · query · keyᵀ) · value, tile by tile, 16-bit",
      .meta = forward_meta,
-     .kernels = {{DeviceType::cuda, forward_cuda}},
+     .host_code = {{DeviceType::cuda, forward_cuda}},
      .derivatives = {{{"query", "key", "value"},
                       {"query", "key", "value", "output", "logsumexp", "rng_state", "unused", "cum_seq_q",
                        "cum_seq_k"},
                       gradients}},
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
-     .facts = {.random = true, .autocast = Autocast::lower_precision, .no_gradient_for = 0b111111110}},
+     .facts = {.random = true,
+               .autocast = Autocast::lower_precision,
+               .product = true,
+               .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "rng_state",
+                                   "unused", "debug_attn_mask"}}},
     {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
                "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
                "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, "
@@ -165,7 +169,7 @@ constexpr Op kFlashAttention[] = {
                "Tensor grad_value)",
      .summary = "gradients of query, key and value",
      .meta = backward_meta,
-     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .host_code = {{DeviceType::cuda, backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
@@ -175,20 +179,20 @@ constexpr Op kFlashAttention[] = {
                "scale=None) -> (Tensor output, Tensor logsumexp)",
      .summary = "softmax(scale · query · keyᵀ + mask) · value, tile by tile, on the CPU",
      .meta = cpu_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"query", "key", "value"},
                       {"query", "key", "value", "output", "logsumexp", "attn_mask"},
                       cpu_gradients}},
      .flops = uncounted<attention_flops>,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
-     .facts = {.no_gradient_for = 0b10}},
+     .facts = {.no_gradient_for = {"logsumexp"}}},
     {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
                "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
                "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
                "Tensor grad_key, Tensor grad_value)",
      .summary = "gradients of query, key and value",
      .meta = cpu_backward_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"grad_out"}, {}, not_implemented},
                      {{"query"}, {}, not_implemented},
                      {{"key"}, {}, not_implemented},

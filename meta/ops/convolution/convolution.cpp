@@ -199,7 +199,8 @@ void convolution_mode_body(Call& c) {
 
 constexpr Op wrapper(std::string_view schema, std::string_view summary, void (*body)(Call&),
                      std::string_view example) {
-  return composite_of(schema, summary, body, {example}, {.autocast = Autocast::lower_precision});
+  return composite_of(schema, summary, body, {example},
+                      {.autocast = Autocast::lower_precision, .product = true});
 }
 
 constexpr Op padded_wrapper(std::string_view schema, void (*body)(Call&), std::string_view example) {
@@ -352,20 +353,20 @@ constexpr Op kConvolution[] = {
                "-> Tensor",
      .summary = "weight ⋆ input + bias",
      .meta = convolution_meta,
-     .kernels = {{DeviceType::cuda, convolution_cuda}},
+     .host_code = {{DeviceType::cuda, convolution_cuda}},
      .derivatives = {{{"input", "weight", "bias"}, {"input", "weight"}, convolution_gradients}},
      .flops = convolution_flops,
      .examples = {"f32[2,3,6,6] f32[4,3,3,3] f32[4] (2) (1) (1) False (0) 1",
                   "f32[2,4,6] f32[4,2,3] None (1) (0) (1) False (0) 2",
                   "f32[2,3,4,4] f32[3,2,3,3] f32[2] (2) (1) (1) True (1) 1"},
-     .facts = {.autocast = Autocast::lower_precision}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true}},
     {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? "
                "bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
                "SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, "
                "Tensor)",
      .summary = "gradients of a convolution",
      .meta = convolution_backward_meta,
-     .kernels = {{DeviceType::cuda, convolution_backward_cuda}},
+     .host_code = {{DeviceType::cuda, convolution_backward_cuda}},
      .derivatives = convolution_twice(),
      .flops = convolution_backward_flops,
      .examples = {"f32[2,4,3,3] f32[2,3,6,6] f32[4,3,3,3] (4) (2) (1) (1) False (0) 1 (True True True)"}}};

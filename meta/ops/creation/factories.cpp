@@ -21,7 +21,7 @@ constexpr Op factory(std::string_view schema, std::string_view summary, void (*m
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .kernels = {},
+          .host_code = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
           .examples = examples};
@@ -142,7 +142,7 @@ constexpr Op triangle(std::string_view schema, std::string_view summary, Formula
   return {.schema = schema,
           .summary = summary,
           .meta = triangle_meta,
-          .kernels = {},
+          .host_code = {},
           .derivatives = {{{"self"}, {}, formula}},
           .flops = free_of_flops,
           .examples = {"f32[3,4]", "f32[2,3,3] 1"},
@@ -157,7 +157,7 @@ constexpr Op kTriangles[] = {
     {.schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
      .summary = "vectors on diagonals",
      .meta = diag_embed_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) {
@@ -199,7 +199,7 @@ void empty_permuted_meta(Call& c) {
 
 constexpr Op without_memory(Op op) {
   const auto no_memory = [](Call& c) { c.allocate(0, 0); };
-  op.kernels = {{DeviceType::cuda, no_memory}, {DeviceType::cpu, no_memory}};
+  op.host_code = {{DeviceType::cuda, no_memory}, {DeviceType::cpu, no_memory}};
   return op;
 }
 

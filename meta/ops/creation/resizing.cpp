@@ -67,7 +67,7 @@ constexpr Op plain(std::string_view schema, std::string_view summary, void (*met
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .kernels = {},
+          .host_code = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
           .examples = {example},
@@ -76,7 +76,7 @@ constexpr Op plain(std::string_view schema, std::string_view summary, void (*met
 
 constexpr Op number_in(std::string_view schema) {
   return plain(schema, "the number itself, which only the data knows", unknown_number, "f32[]",
-               {.reads_data = true});
+               {.reads_data = true, .host_reads = true});
 }
 
 constexpr Op kResizing[] = {

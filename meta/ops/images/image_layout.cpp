@@ -181,7 +181,7 @@ constexpr Op moving(std::string_view schema, std::string_view summary, void (*me
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .kernels = {{DeviceType::cuda, kernel}},
+          .host_code = {{DeviceType::cuda, kernel}},
           .derivatives = {{{"self"}, {}, gradient}},
           .flops = free_of_flops,
           .examples = {example}};

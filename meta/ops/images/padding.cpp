@@ -109,8 +109,8 @@ Gradients pad_gradient(Backward& b) {
   return {call<name>(b.session, b.grad(), b("self"), b["padding"])};
 }
 
-constexpr Kernels from_contiguous_if(bool copies) {
-  return copies ? Kernels{{DeviceType::cuda, from_contiguous}} : Kernels{};
+constexpr HostCodes from_contiguous_if(bool copies) {
+  return copies ? HostCodes{{DeviceType::cuda, from_contiguous}} : HostCodes{};
 }
 
 template <FixedString name>
@@ -123,14 +123,14 @@ constexpr std::array<Op, 2> padding(const PadOperator& pad, bool reflects) {
   return {{{.schema = pad.forward,
             .summary = reflects ? "self continued by reflection" : "self continued by its border",
             .meta = pad_meta,
-            .kernels = from_contiguous_if(reflects),
+            .host_code = from_contiguous_if(reflects),
             .derivatives = {{{"self"}, {"self"}, pad_gradient<backward>}},
             .flops = free_of_flops,
             .examples = {pad.example}},
            {.schema = pad.backward,
             .summary = "gradients added up where they came from",
             .meta = pad_backward_meta,
-            .kernels = from_contiguous_if(pad.copies_gradient),
+            .host_code = from_contiguous_if(pad.copies_gradient),
             .derivatives = {{{"grad_output"}, {}, pad_again<forward>}},
             .flops = input_flops,
             .examples = {pad.backward_example}}}};
@@ -228,7 +228,7 @@ constexpr Op kPadding[] = {
     {.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .summary = "self with a number around it",
      .meta = constant_pad_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"}, {}, constant_pad_backward}},
      .flops = free_of_flops,
      .examples = {"f32[2,3] (1 2)", "f32[2,3] (-1 0)"}},

@@ -140,7 +140,7 @@ constexpr Op kEmbedding[] = {
                "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
      .summary = "rows of weight at the indices",
      .meta = embedding_meta,
-     .kernels = {{DeviceType::cuda, embedding_cuda}},
+     .host_code = {{DeviceType::cuda, embedding_cuda}},
      .derivatives = {{{"weight"},
                       {"indices"},
                       [](Backward& b) {
@@ -154,7 +154,7 @@ constexpr Op kEmbedding[] = {
                "padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
      .summary = "gradient of the table, dense or sparse",
      .meta = composite(embedding_backward_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,4,3] i64[2,4] 10 -1 False False"}},
@@ -162,7 +162,7 @@ constexpr Op kEmbedding[] = {
                "padding_idx, bool scale_grad_by_freq) -> Tensor",
      .summary = "zeros of the table with the gradients added to the rows at the indices",
      .meta = embedding_dense_backward_meta,
-     .kernels = {{DeviceType::cuda, embedding_dense_backward_cuda}},
+     .host_code = {{DeviceType::cuda, embedding_dense_backward_cuda}},
      .derivatives = {{{"grad_output"},
                       {"indices"},
                       [](Backward& b) -> Gradients {
@@ -178,7 +178,7 @@ constexpr Op kEmbedding[] = {
                "padding_idx, bool scale_grad_by_freq) -> Tensor",
      .summary = "gradient of the table as indices and rows",
      .meta = composite(embedding_sparse_backward_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}}};

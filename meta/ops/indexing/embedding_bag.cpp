@@ -40,14 +40,14 @@ constexpr Op bag(std::string_view schema, Derivatives derivatives) {
   return {.schema = schema,
           .summary = "rows of weight summed, averaged or compared per bag",
           .meta = bag_meta,
-          .kernels = {{DeviceType::cuda, bag_cuda}},
+          .host_code = {{DeviceType::cuda, bag_cuda}},
           .derivatives = derivatives,
           .flops = [](const Call& c) -> FlopCount {
             return {.own = c.tensor("indices").numel() * c.tensor("weight").size(1)};
           },
           .examples = {"f32[10,3] i64[6] i64[2]", "f32[10,3] i64[6] i64[2] False 1",
                        "f32[10,3] i64[6] i64[2] False 2"},
-          .facts = {.node = "EmbeddingBagBackward0", .no_gradient_for = 0b1110}};
+          .facts = {.node = "EmbeddingBagBackward0", .no_gradient_for = {"result1", "result2", "result3"}}};
 }
 
 void embedding_bag_body(Call& c) {
@@ -142,7 +142,7 @@ constexpr Op kBagBackwards[] = {
            const Tensor& grad = c.tensor("grad");
            c.output(Sizes{c.integer("num_weights"), grad.size(-1)}, grad.dtype());
          },
-     .kernels = {{DeviceType::cuda, bag_dense_backward_cuda}},
+     .host_code = {{DeviceType::cuda, bag_dense_backward_cuda}},
      .derivatives = {{{"grad"}, {}, not_implemented}},
      .flops = [](const Call& c) -> FlopCount {
        return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
@@ -159,7 +159,7 @@ constexpr Op kBagBackwards[] = {
                "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
      .summary = "grad · weight of each index's row",
      .meta = [](Call& c) { c.output(Sizes{c.tensor("indices").size(0)}, c.tensor("grad").dtype()); },
-     .kernels = {},
+     .host_code = {},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        return {.own = 2 * c.tensor("indices").numel() * c.tensor("grad").size(-1)};

@@ -80,7 +80,7 @@ constexpr Op kCholesky[] = {
     {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
      .summary = "X of L · Lᴴ · X = self",
      .meta = cholesky_solve_meta,
-     .kernels = {{DeviceType::cuda, cholesky_solve_cuda}},
+     .host_code = {{DeviceType::cuda, cholesky_solve_cuda}},
      .derivatives = {{{"self", "input2"}, {"self", "input2", "result"}, cholesky_solve_gradients}},
      .flops = [](const Call& c) -> FlopCount {
        return {.own = 2 * c.result_tensor().numel() * c.tensor("input2").size(-1)};
@@ -89,7 +89,7 @@ constexpr Op kCholesky[] = {
     {.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
      .summary = "(L · Lᴴ)⁻¹",
      .meta = square_by_columns_meta,
-     .kernels = {{DeviceType::cuda, cholesky_inverse_cuda}},
+     .host_code = {{DeviceType::cuda, cholesky_inverse_cuda}},
      .derivatives = {{{"self"}, {"self", "result"}, cholesky_inverse_gradient}},
      .flops = cubic_flops<1>,
      .examples = {"f32[3,3]", "f32[2,3,3] True"}}};
@@ -127,7 +127,7 @@ constexpr Op kLdl[] = {
                "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
      .summary = "self = L · D · Lᴴ, both factors in one matrix",
      .meta = ldl_factor_ex_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = not_differentiable,
      .flops = cubic_flops<1>,
      .examples = {"f32[3,3]", "f32[2,3,3]"}},
@@ -137,7 +137,7 @@ constexpr Op kLdl[] = {
                "Tensor",
      .summary = "X of L · D · Lᴴ · X = B",
      .meta = ldl_solve_meta,
-     .kernels = {{DeviceType::cuda, ldl_solve_cuda}},
+     .host_code = {{DeviceType::cuda, ldl_solve_cuda}},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        return {.own = 2 * c.result_tensor().numel() * c.tensor("LD").size(-1)};
@@ -162,7 +162,7 @@ void geqrf_cuda(Call& c) {
 constexpr Op kFactoredSystem[] = {{.schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
                                    .summary = "self = Q · R, Q as reflectors below R",
                                    .meta = geqrf_meta,
-                                   .kernels = {{DeviceType::cuda, geqrf_cuda}},
+                                   .host_code = {{DeviceType::cuda, geqrf_cuda}},
                                    .derivatives = not_differentiable,
                                    .flops = cubic_flops<2>,
                                    .examples = {"f32[5,3]", "f32[2,3,5]"}}};

@@ -100,7 +100,7 @@ constexpr Op kCholesky[] = {
                "Tensor info)",
      .summary = "self = L · Lᴴ",
      .meta = cholesky_ex_meta,
-     .kernels = {{DeviceType::cuda, cholesky_ex_cuda}},
+     .host_code = {{DeviceType::cuda, cholesky_ex_cuda}},
      .derivatives = {{{"self"},
                       {"L"},
                       [](Backward& b) -> Gradients { return cholesky_gradient(b, b("L")); }}},
@@ -108,7 +108,7 @@ constexpr Op kCholesky[] = {
        return {.own = c.tensor("self").numel() * c.tensor("self").size(-1) / 3};
      },
      .examples = {"f32[5,5]", "f32[2,3,3] True"},
-     .facts = {.no_gradient_for = 2}},
+     .facts = {.no_gradient_for = {"info"}}},
     composite_of("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", "self = L · Lᴴ",
                  cholesky_body, {"f32[5,5]"}),
     {.schema = "cholesky(Tensor self, bool upper=False) -> Tensor",
@@ -119,7 +119,7 @@ constexpr Op kCholesky[] = {
            check_square(c, self);
            c.output(self.sizes(), column_major(self.sizes()), self.dtype());
          },
-     .kernels = {{DeviceType::cuda, cholesky_old_cuda}},
+     .host_code = {{DeviceType::cuda, cholesky_old_cuda}},
      .derivatives = {{{"self"},
                       {"result"},
                       [](Backward& b) -> Gradients { return cholesky_gradient(b, b("result")); }}},
@@ -313,11 +313,11 @@ constexpr Op kLu[] = {
                "Tensor pivots, Tensor info)",
      .summary = "A = P · L · U, both factors in one matrix",
      .meta = lu_factor_ex_meta,
-     .kernels = {{DeviceType::cuda, lu_factor_ex_cuda}},
+     .host_code = {{DeviceType::cuda, lu_factor_ex_cuda}},
      .derivatives = {{{"A"}, {"LU", "pivots"}, lu_factor_gradient}},
      .flops = cubic_flops<1>,
      .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
-     .facts = {.no_gradient_for = 6}},
+     .facts = {.no_gradient_for = {"pivots", "info"}}},
     composite_of("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
                  "A = P · L · U, both factors in one matrix", lu_factor_body, {"f32[5,5]"}),
     composite_of("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
@@ -327,7 +327,7 @@ constexpr Op kLu[] = {
                "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
      .summary = "the factors of A = P · L · U apart",
      .meta = lu_unpack_meta,
-     .kernels = {{DeviceType::cuda, lu_unpack_cuda}},
+     .host_code = {{DeviceType::cuda, lu_unpack_cuda}},
      .derivatives = {{{"LU_data"},
                       {},
                       [](Backward& b) -> Gradients {
@@ -337,7 +337,7 @@ constexpr Op kLu[] = {
                       }}},
      .flops = free_of_flops,
      .examples = {"f32[5,5] i32[5]", "f32[5,3] i32[3]", "f32[3,5] i32[3]"},
-     .facts = {.no_gradient_for = 1}},
+     .facts = {.no_gradient_for = {"P"}}},
     {.schema = "lu_unpack_backward(Tensor? L_grad, Tensor? U_grad, int m, int n) -> Tensor",
      .summary = "gradients of both factors in one matrix",
      .meta = composite([](Call& c) {
@@ -347,18 +347,18 @@ constexpr Op kLu[] = {
        if (!u.defined()) return c.result(widened(tril(l, -1), -1, n - m));
        c.result(joined_triangles(l, u, m, n));
      }),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[5,3] f32[3,3] 5 3"}},
     {.schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
      .summary = "A = P · L · U",
      .meta = linalg_lu_meta,
-     .kernels = {{DeviceType::cuda, linalg_lu_cuda}},
+     .host_code = {{DeviceType::cuda, linalg_lu_cuda}},
      .derivatives = {{{"A"}, {"P", "L", "U"}, linalg_lu_gradients}},
      .flops = cubic_flops<1>,
      .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
-     .facts = {.no_gradient_for = 1}}};
+     .facts = {.no_gradient_for = {"P"}}}};
 
 constexpr Op kLinearSolver[] = {
     {.schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
@@ -367,7 +367,7 @@ constexpr Op kLinearSolver[] = {
        const Tensor failed = call<"any">(c.session, c["info"]);
        call_all<"item">(c.session, failed);
      }),
-     .kernels = {},
+     .host_code = {},
      .derivatives = not_differentiable,
      .flops = by_body,
      .examples = {"i32[] \"name\" True"},

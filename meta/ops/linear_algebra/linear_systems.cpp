@@ -90,7 +90,7 @@ constexpr Op kTriangular[] = {
                "unitriangular=False) -> Tensor",
      .summary = "X of self · X = B, self triangular",
      .meta = solve_triangular_meta,
-     .kernels = {{DeviceType::cuda, solve_triangular_cuda}},
+     .host_code = {{DeviceType::cuda, solve_triangular_cuda}},
      .derivatives = {{{"B", "self"}, {"self", "result"}, solve_triangular_gradients}},
      .flops = [](const Call& c) -> FlopCount {
        return {.own = c.result_tensor().numel() * c.tensor("self").size(-1)};
@@ -101,7 +101,7 @@ constexpr Op kTriangular[] = {
                "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
      .summary = "X of A · X = self, A triangular",
      .meta = triangular_solve_meta,
-     .kernels = {{DeviceType::cuda, triangular_solve_cuda}},
+     .host_code = {{DeviceType::cuda, triangular_solve_cuda}},
      .derivatives = {{{"A", "self"}, {"A", "self", "solution"}, triangular_solve_gradients}},
      .flops = cubic_flops<1>,
      .examples = {"f32[3,2] f32[3,3]", "f32[3,2] f32[3,3] False True"}}};
@@ -269,7 +269,7 @@ constexpr Op kSolvers[] = {
                "adjoint=False) -> Tensor",
      .summary = "X of P · L · U · X = B",
      .meta = lu_solve_meta,
-     .kernels = {{DeviceType::cuda, lu_solve_cuda}},
+     .host_code = {{DeviceType::cuda, lu_solve_cuda}},
      .derivatives = {{{"B"}, {"LU", "pivots"}, lu_solve_b_gradient},
                      {{"LU"}, {"LU", "pivots", "result"}, lu_solve_lu_gradient}},
      .flops = [](const Call& c) -> FlopCount {
@@ -282,7 +282,7 @@ constexpr Op kSolvers[] = {
      .meta = composite([](Call& c) {
        c.result(call<"linalg_lu_solve">(c.session, c["LU_data"], c["LU_pivots"], c["self"]));
      }),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[3,2] f32[3,3] i32[3]"}},
@@ -290,11 +290,11 @@ constexpr Op kSolvers[] = {
                "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
      .summary = "X of A · X = B",
      .meta = solve_ex_meta,
-     .kernels = {{DeviceType::cuda, solve_ex_cuda}},
+     .host_code = {{DeviceType::cuda, solve_ex_cuda}},
      .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, solve_gradients}},
      .flops = cubic_flops<1>,
      .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
-     .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = 14}},
+     .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = {"LU", "pivots", "info"}}},
     composite_of("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
                  "result, Tensor info)",
                  "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}),
@@ -303,7 +303,7 @@ constexpr Op kSolvers[] = {
     {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
      .summary = "A⁻¹",
      .meta = inv_ex_meta,
-     .kernels = {{DeviceType::cuda, inv_ex_cuda}},
+     .host_code = {{DeviceType::cuda, inv_ex_cuda}},
      .derivatives = {{{"A"},
                       {"inverse"},
                       [](Backward& b) -> Gradients {
@@ -314,7 +314,7 @@ constexpr Op kSolvers[] = {
                       }}},
      .flops = cubic_flops<2>,
      .examples = {"f32[3,3]", "f32[2,3,3]"},
-     .facts = {.no_gradient_for = 2}},
+     .facts = {.no_gradient_for = {"info"}}},
     composite_of("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
                  [](Call& c) {
                    Results all = call_all<"linalg_inv_ex">(c.session, c["A"], false);

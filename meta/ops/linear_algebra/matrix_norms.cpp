@@ -216,7 +216,7 @@ constexpr Op kNorms[] = {
 constexpr Op kMatrixNorm[] = {
     composite_of("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", "Σ x · y along a dimension",
                  vecdot_body, {"f32[5] f32[5]", "f32[2,5] f32[2,5]"},
-                 {.autocast = Autocast::lower_precision}),
+                 {.autocast = Autocast::lower_precision, .product = true}),
     composite_of("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", "powers of x in columns",
                  vander_body, {"f32[4]", "f32[2,3] 4"}),
     composite_of("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", "powers of x in columns",

@@ -188,7 +188,7 @@ constexpr Op rank(std::string_view schema, void (*kernel)(Call&), std::string_vi
   return {.schema = schema,
           .summary = "rank of matrices",
           .meta = rank_meta,
-          .kernels = {{DeviceType::cuda, kernel}, {DeviceType::cpu, kernel}},
+          .host_code = {{DeviceType::cuda, kernel}, {DeviceType::cpu, kernel}},
           .derivatives = not_differentiable,
           .flops = by_body,
           .examples = {example}};
@@ -209,7 +209,7 @@ constexpr Op kSingularValue[] = {
                "hermitian=False) -> Tensor",
      .summary = "pseudo-inverse",
      .meta = pinv_meta,
-     .kernels = {{DeviceType::cuda, pinv_kernel}, {DeviceType::cpu, pinv_kernel}},
+     .host_code = {{DeviceType::cuda, pinv_kernel}, {DeviceType::cpu, pinv_kernel}},
      .derivatives = {{{"self"}, {"self", "result"}, pinv_gradient}},
      .flops = free_of_flops,
      .examples = {"f32[3,5]", "f32[5,3]"},

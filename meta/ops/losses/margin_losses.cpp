@@ -203,7 +203,7 @@ constexpr Op kClassMargins[] = {
                "Tensor? weight=None, int reduction=1) -> Tensor",
      .summary = "Σ max(0, margin − self[target] + self)^p per row",
      .meta = row_loss_meta,
-     .kernels = {{DeviceType::cuda, multi_margin_cuda}},
+     .host_code = {{DeviceType::cuda, multi_margin_cuda}},
      .derivatives = {{{"self"},
                       {"self", "target", "weight"},
                       [](Backward& b) {
@@ -218,7 +218,7 @@ constexpr Op kClassMargins[] = {
                "p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
      .summary = "gradient of multi_margin_loss",
      .meta = contiguous_like_self_meta,
-     .kernels = {{DeviceType::cuda, multi_margin_backward_cuda}},
+     .host_code = {{DeviceType::cuda, multi_margin_backward_cuda}},
      .derivatives = {{{"grad_output"}, {}, not_implemented}, {{"self"}, {}, not_implemented}},
      .flops = pairwise,
      .examples = {"f32[] f32[4,3] i64[4] 1 1"}},
@@ -234,7 +234,7 @@ constexpr Op kClassMargins[] = {
                "(Tensor output, Tensor is_target)",
      .summary = "multilabel_margin_loss, and which classes are targets",
      .meta = multilabel_meta,
-     .kernels = {{DeviceType::cuda, multilabel_cuda}},
+     .host_code = {{DeviceType::cuda, multilabel_cuda}},
      .derivatives = {{{"self"},
                       {"self", "target", "is_target"},
                       [](Backward& b) {
@@ -243,12 +243,12 @@ constexpr Op kClassMargins[] = {
                       }}},
      .flops = pairwise,
      .examples = {"f32[4,3] i64[4,3] 1"},
-     .facts = {.node = "MultilabelMarginLossBackward0", .no_gradient_for = 2}},
+     .facts = {.node = "MultilabelMarginLossBackward0", .no_gradient_for = {"is_target"}}},
     {.schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
                "int reduction, Tensor is_target) -> Tensor",
      .summary = "gradient of multilabel_margin_loss",
      .meta = contiguous_like_self_meta,
-     .kernels = {{DeviceType::cuda, multilabel_backward_cuda}},
+     .host_code = {{DeviceType::cuda, multilabel_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = pairwise,
      .examples = {"f32[] f32[4,3] i64[4,3] 1 f32[4,3]"}}};

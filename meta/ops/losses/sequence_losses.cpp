@@ -106,7 +106,7 @@ constexpr Op kSequenceLoss[] = {
                "blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
      .summary = "−log of the probability of targets, with blanks anywhere between",
      .meta = ctc_meta,
-     .kernels = {{DeviceType::cuda, ctc_cuda}},
+     .host_code = {{DeviceType::cuda, ctc_cuda}},
      .derivatives = {{{"log_probs"},
                       {"log_probs", "targets", "result0", "result1"},
                       [](Backward& b) {
@@ -116,13 +116,13 @@ constexpr Op kSequenceLoss[] = {
                       }}},
      .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.result_tensor(1).numel()}; },
      .examples = {"f32[6,2,8] i64[2,3] (6 6) (3 3)"},
-     .facts = {.cudagraph_unsafe = true, .no_gradient_for = 2}},
+     .facts = {.cudagraph_unsafe = true, .no_gradient_for = {"result1"}}},
     {.schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] "
                "input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, "
                "int blank, bool zero_infinity=False) -> Tensor",
      .summary = "gradient of log_probs",
      .meta = ctc_backward_meta,
-     .kernels = {{DeviceType::cuda, ctc_backward_cuda}},
+     .host_code = {{DeviceType::cuda, ctc_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        return {.own = 8 * c.tensor("log_alpha").numel() + 4 * c.result_tensor().numel()};

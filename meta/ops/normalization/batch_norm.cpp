@@ -232,14 +232,12 @@ void instance_norm_body(Call& c) {
   c.result(view(out, input.sizes()));
 }
 
-constexpr uint32_t kOnlyFirst = ~uint32_t{1};
-
 constexpr Op kComposites[] = {
     {.schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .summary = "(input − mean) / deviation · weight + bias, per channel",
      .meta = composite(batch_norm_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True",
@@ -249,7 +247,7 @@ constexpr Op kComposites[] = {
                "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
      .summary = "batch_norm by cuDNN (index 1) or by the framework (0)",
      .meta = composite(impl_index_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"}},
@@ -258,7 +256,7 @@ constexpr Op kComposites[] = {
                "cudnn_enabled) -> Tensor",
      .summary = "batch_norm of every image by itself",
      .meta = composite(instance_norm_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] None None True 0.1 1e-5 True"}}};
@@ -270,19 +268,19 @@ constexpr Op kCudnn[] = {
          "Tensor, Tensor)",
      .summary = "batch_norm by cuDNN: output, mean, inverse deviation, reserve",
      .meta = [](Call& c) { cudnn_batch_norm_results(c, c.boolean("training")); },
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"input", "weight", "bias"},
                       {"input", "running_mean", "running_var", "weight", "result1", "result2", "result3"},
                       cudnn_gradients}},
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.no_gradient_for = kOnlyFirst}},
+     .facts = {.no_gradient_for = {"result1", "result2", "result3"}}},
     {.schema = "cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? "
                "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, float epsilon, "
                "Tensor reserveSpace) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of cudnn_batch_norm",
      .meta = cudnn_backward_meta,
-     .kernels = {{DeviceType::cuda, cudnn_backward_cuda}},
+     .host_code = {{DeviceType::cuda, cudnn_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<13>,
      .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"}}};
@@ -353,22 +351,22 @@ constexpr Op kOwn[] = {
                "Tensor)",
      .summary = "batch_norm by the framework: output, mean, inverse deviation",
      .meta = [](Call& c) { native_batch_norm_results(c, c.boolean("training")); },
-     .kernels = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, c.boolean("training")); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, c.boolean("training")); }}},
      .derivatives = {{{"input", "weight", "bias"},
                       {"input", "running_mean", "running_var", "weight", "result1", "result2"},
                       own_gradients}},
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
                   "f32[4,3] None None None None True 0.1 1e-5"},
-     .facts = {.no_gradient_for = kOnlyFirst}},
+     .facts = {.no_gradient_for = {"result1", "result2"}}},
     {.schema =
          "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
          "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
          "output_mask) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of native_batch_norm",
      .meta = [](Call& c) { native_batch_norm_backward_results(c, c.boolean("train")); },
-     .kernels = {{DeviceType::cuda,
-                  [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
+     .host_code = {{DeviceType::cuda,
+                    [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
      .derivatives = batch_norm_twice(),
      .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
      .examples =

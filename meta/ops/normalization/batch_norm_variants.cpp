@@ -9,8 +9,6 @@
 namespace metaprof {
 namespace {
 
-constexpr uint32_t kOnlyFirst = ~uint32_t{1};
-
 Value::Booleans wanted(const Backward& b) { return {b.wants("input"), b.wants("weight"), b.wants("bias")}; }
 
 Gradients native_gradients(Backward& b, const Tensor& mean, const Tensor& variance, bool train) {
@@ -48,16 +46,16 @@ constexpr Op kLegit[] = {
                "(Tensor, Tensor, Tensor)",
      .summary = "native_batch_norm that says that it writes the running statistics",
      .meta = legit_meta,
-     .kernels = {{DeviceType::cuda, legit_cuda}},
+     .host_code = {{DeviceType::cuda, legit_cuda}},
      .derivatives = kLegitDerivatives,
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.no_gradient_for = kOnlyFirst}},
+     .facts = {.no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool "
                "training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "native_batch_norm without running statistics",
      .meta = legit_meta,
-     .kernels = {{DeviceType::cuda, legit_cuda}},
+     .host_code = {{DeviceType::cuda, legit_cuda}},
      .derivatives = {{{"input", "weight", "bias"},
                       {"input", "weight", "result1", "result2"},
                       [](Backward& b) -> Gradients {
@@ -65,13 +63,13 @@ constexpr Op kLegit[] = {
                       }}},
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.node = "NativeBatchNormLegitBackward1", .no_gradient_for = kOnlyFirst}},
+     .facts = {.node = "NativeBatchNormLegitBackward1", .no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
                "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, "
                "Tensor)",
      .summary = "native_batch_norm by the running statistics",
      .meta = [](Call& c) { native_batch_norm_results(c, false); },
-     .kernels = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, false); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, false); }}},
      .derivatives = {{{"input", "weight", "bias"},
                       {"input", "running_mean", "running_var", "weight", "result1", "result2"},
                       [](Backward& b) -> Gradients {
@@ -79,17 +77,17 @@ constexpr Op kLegit[] = {
                       }}},
      .flops = elementwise_flops<4>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] 0.1 1e-5"},
-     .facts = {.no_gradient_for = kOnlyFirst}},
+     .facts = {.no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
                "running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, "
                "Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
      .summary = "native_batch_norm that returns new running statistics",
      .meta = functional_meta,
-     .kernels = {{DeviceType::cuda, functional_cuda}},
+     .host_code = {{DeviceType::cuda, functional_cuda}},
      .derivatives = kLegitDerivatives,
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.no_gradient_for = kOnlyFirst}}};
+     .facts = {.no_gradient_for = {"result1", "result2", "running_mean_out", "running_var_out"}}}};
 
 // --- One operator for both libraries (Normalization.cpp, _batch_norm_with_update, _new_batch_norm_backward).
 
@@ -139,13 +137,13 @@ constexpr Op either(std::string_view schema) {
       .schema = schema,
       .summary = "batch_norm by whichever library takes it: output, mean, deviation, reserve",
       .meta = either_meta<train>,
-      .kernels = {{DeviceType::cuda, either_cuda<train>}},
+      .host_code = {{DeviceType::cuda, either_cuda<train>}},
       .derivatives = {{{"input", "weight", "bias"},
                        {"input", "running_mean", "running_var", "weight", "result1", "result2", "result3"},
                        either_gradients<train>}},
       .flops = elementwise_flops < train ? 8 : 4 >,
       .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] 0.1 1e-5"},
-      .facts = {.no_gradient_for = kOnlyFirst}};
+      .facts = {.no_gradient_for = {"result1", "result2", "result3"}}};
 }
 
 constexpr Derivatives any_batch_norm_twice() {
@@ -167,7 +165,7 @@ constexpr Op kEither[] = {
          "Tensor reserve) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of batch_norm by whichever library takes it",
      .meta = backward_meta,
-     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .host_code = {{DeviceType::cuda, backward_cuda}},
      .derivatives = any_batch_norm_twice(),
      .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
      .examples = {

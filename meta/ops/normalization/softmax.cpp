@@ -85,7 +85,7 @@ constexpr Op kSoftmax[] = {
     {.schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .summary = "exp(self) / Σ exp(self) along a dimension",
      .meta = composite(with_dtype_body<"_softmax">),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] 1", "f32[2,3] 0 7"},
@@ -93,7 +93,7 @@ constexpr Op kSoftmax[] = {
     {.schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .summary = "self − log Σ exp(self) along a dimension",
      .meta = composite(with_dtype_body<"_log_softmax">),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] 1", "f32[2,3] 0 7"},
@@ -101,7 +101,7 @@ constexpr Op kSoftmax[] = {
     {.schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .summary = "exp(self) / Σ exp(self) along a dimension",
      .meta = softmax_meta,
-     .kernels = {{DeviceType::cuda, softmax_cuda}},
+     .host_code = {{DeviceType::cuda, softmax_cuda}},
      .derivatives = {{{"self"},
                       {"result"},
                       [](Backward& b) {
@@ -113,7 +113,7 @@ constexpr Op kSoftmax[] = {
     {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .summary = "self − log Σ exp(self) along a dimension",
      .meta = softmax_meta,
-     .kernels = {{DeviceType::cuda, softmax_cuda}},
+     .host_code = {{DeviceType::cuda, softmax_cuda}},
      .derivatives = {{{"self"},
                       {"result"},
                       [](Backward& b) {
@@ -126,7 +126,7 @@ constexpr Op kSoftmax[] = {
                "-> Tensor",
      .summary = "output · (grad − Σ grad · output)",
      .meta = softmax_backward_meta,
-     .kernels = {{DeviceType::cuda, softmax_backward_cuda}},
+     .host_code = {{DeviceType::cuda, softmax_backward_cuda}},
      .derivatives = {{{"grad_output"},
                       {"output"},
                       [](Backward& b) -> Gradients {
@@ -141,7 +141,7 @@ constexpr Op kSoftmax[] = {
                "input_dtype) -> Tensor",
      .summary = "grad − exp(output) · Σ grad",
      .meta = softmax_backward_meta,
-     .kernels = {{DeviceType::cuda, log_softmax_backward_cuda}},
+     .host_code = {{DeviceType::cuda, log_softmax_backward_cuda}},
      .derivatives = {{{"grad_output"},
                       {"output"},
                       [](Backward& b) -> Gradients {
@@ -160,7 +160,7 @@ constexpr Op kSoftmax[] = {
     {.schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      .summary = "softmax, and 0 where a row holds −∞ alone",
      .meta = safe_softmax_meta,
-     .kernels = {{DeviceType::cuda, safe_softmax_kernel}, {DeviceType::cpu, safe_softmax_kernel}},
+     .host_code = {{DeviceType::cuda, safe_softmax_kernel}, {DeviceType::cpu, safe_softmax_kernel}},
      .derivatives = {{{"self"},
                       {"result"},
                       [](Backward& b) {

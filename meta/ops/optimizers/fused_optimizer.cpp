@@ -20,7 +20,7 @@ constexpr Op step(std::string_view schema, std::string_view summary, FlopsRule f
   return {.schema = schema,
           .summary = summary,
           .meta = [](Call&) {},
-          .kernels = {},
+          .host_code = {},
           .derivatives = not_differentiable,
           .flops = flops,
           .examples = {example}};
@@ -59,7 +59,7 @@ constexpr Op kFusedOptimizer[] = {
                "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
      .summary = "a larger scale after many good steps, a smaller one after an overflow",
      .meta = [](Call& c) { c.result(c.arguments[0]); },
-     .kernels = {},
+     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[] i32[] f32[] 2.0 0.5 2000"}}};

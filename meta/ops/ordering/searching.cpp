@@ -13,7 +13,8 @@
 namespace metaprof {
 namespace {
 
-constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};
+constexpr Facts kHostReads = {.reads_data = true, .host_reads = true};
+constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};  // of composites
 
 // --- nonzero: [how many, dimensions], written transposed
 
@@ -63,11 +64,11 @@ constexpr Op kNonzero[] = {
     {.schema = "nonzero(Tensor self) -> Tensor",
      .summary = "places of the elements that are not 0",
      .meta = nonzero_meta,
-     .kernels = {{DeviceType::cuda, nonzero_cuda}},
+     .host_code = {{DeviceType::cuda, nonzero_cuda}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,3]"},
-     .facts = kReadsData},
+     .facts = kHostReads},
     {.schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      .summary = "places of the first elements that are not 0",
      .meta =
@@ -76,7 +77,7 @@ constexpr Op kNonzero[] = {
            // The GPU writes dimension by dimension.
            c.output(Sizes{rows, dims}, c.on_cuda() ? Sizes{1, rows} : Sizes{dims, 1}, DType::i64);
          },
-     .kernels = {{DeviceType::cuda, nonzero_static_cuda}},
+     .host_code = {{DeviceType::cuda, nonzero_static_cuda}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,3] 4"}},
@@ -151,11 +152,11 @@ constexpr Op unique(std::string_view schema, std::string_view summary, void (*me
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .kernels = {{DeviceType::cuda, kernel}},
+          .host_code = {{DeviceType::cuda, kernel}},
           .derivatives = not_differentiable,
           .flops = input_flops,
           .examples = {example},
-          .facts = kReadsData};
+          .facts = kHostReads};
 }
 
 void unique_consecutive_meta(Call& c) {
@@ -180,12 +181,12 @@ constexpr Op kUnique[] = {
            c.output(Sizes{0}, self.dtype());
            c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
          },
-     .kernels = {{DeviceType::cuda,
-                  [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }}},
+     .host_code = {{DeviceType::cuda,
+                    [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"i64[4]"},
-     .facts = kReadsData}};
+     .facts = kHostReads}};
 
 // --- histc, bincount, one_hot
 
@@ -233,19 +234,19 @@ constexpr Op kCounts[] = {
     {.schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
      .summary = "how many elements fall into each of equal bins",
      .meta = [](Call& c) { c.output(Sizes{c.integer("bins")}, c.tensor("self").dtype()); },
-     .kernels = {{DeviceType::cuda, histc_kernel}},
+     .host_code = {{DeviceType::cuda, histc_kernel}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[6] 3 0 1"},
-     .facts = kReadsData},
+     .facts = kHostReads},
     {.schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
      .summary = "how often each number occurs",
      .meta = bincount_meta,
-     .kernels = {{DeviceType::cuda, bincount_kernel}},
+     .host_code = {{DeviceType::cuda, bincount_kernel}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"i64[4] None 3"},
-     .facts = kReadsData},
+     .facts = kHostReads},
     composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
                  "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"})};
 
@@ -274,7 +275,7 @@ constexpr Op kMembership[] = {{.schema = "isin.Tensor_Tensor(Tensor elements, Te
                                          "assume_unique=False, bool invert=False) -> Tensor",
                                .summary = "which elements are among the others",
                                .meta = isin_meta,
-                               .kernels = {{DeviceType::cuda, isin_cuda}},
+                               .host_code = {{DeviceType::cuda, isin_cuda}},
                                .derivatives = not_differentiable,
                                .flops = input_flops,
                                .examples = {"f32[20] f32[5]"}}};
@@ -303,7 +304,7 @@ constexpr Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&)
   return {.schema = schema,
           .summary = "places at which elements keep the boundaries sorted",
           .meta = meta,
-          .kernels = {{DeviceType::cuda, kernel}},
+          .host_code = {{DeviceType::cuda, kernel}},
           .derivatives = not_differentiable,
           .flops = elementwise_flops<1>,
           .examples = {example}};

@@ -87,7 +87,7 @@ constexpr Op whole_median(std::string_view schema, std::string_view summary, voi
   return {.schema = schema,
           .summary = summary,
           .meta = [](Call& c) { c.output({}, c.tensor("self").dtype()); },
-          .kernels = {{DeviceType::cuda, kernel}},
+          .host_code = {{DeviceType::cuda, kernel}},
           .derivatives = {{{"self"},
                            {"self", "result"},
                            [](Backward& b) -> Gradients {
@@ -116,11 +116,11 @@ constexpr Op selecting(std::string_view schema, std::string_view summary, std::s
   return {.schema = schema,
           .summary = summary,
           .meta = value_and_index_meta,
-          .kernels = {{DeviceType::cuda, kernel}},
+          .host_code = {{DeviceType::cuda, kernel}},
           .derivatives = {{{"self"}, {"indices"}, selected_backward}},
           .flops = input_flops,
           .examples = {example},
-          .facts = {.node = node, .no_gradient_for = 2}};
+          .facts = {.node = node, .no_gradient_for = {"indices"}}};
 }
 
 constexpr Op kSelection[] = {
@@ -140,7 +140,7 @@ constexpr Op kSelection[] = {
                "sizes, bool keepdim) -> Tensor",
      .summary = "zeros with the gradient where values were selected",
      .meta = composite(selecting_backward_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2] 1 i64[2] (2 3) False"}}};

@@ -128,11 +128,11 @@ constexpr Op sort(std::string_view schema, std::string_view node, std::string_vi
   return {.schema = schema,
           .summary = "sorted along a dimension, and where the elements were",
           .meta = sort_meta,
-          .kernels = {{DeviceType::cuda, sort_cuda}},
+          .host_code = {{DeviceType::cuda, sort_cuda}},
           .derivatives = {{{"self"}, {"indices"}, sort_backward}},
           .flops = input_flops,
           .examples = {example},
-          .facts = {.node = node, .no_gradient_for = 2}};
+          .facts = {.node = node, .no_gradient_for = {"indices"}}};
 }
 
 void topk_meta(Call& c) {
@@ -199,11 +199,11 @@ constexpr Op kSorting[] = {
                "(Tensor values, Tensor indices)",
      .summary = "the k largest along a dimension, and where they were",
      .meta = topk_meta,
-     .kernels = {{DeviceType::cuda, topk_cuda}},
+     .host_code = {{DeviceType::cuda, topk_cuda}},
      .derivatives = {{{"self"}, {"indices"}, sort_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3] 2", "f32[2,3] 1 0"},
-     .facts = {.no_gradient_for = 2}},
+     .facts = {.no_gradient_for = {"indices"}}},
     composite_of("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
                  "where the sorted elements were",
                  [](Call& c) {

@@ -175,7 +175,7 @@ constexpr Op kAngle[] = {
     {.schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
      .summary = "self = mantissa · 2^exponent",
      .meta = frexp_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"},
                       {"exponent"},
                       [](Backward& b) { return b.grad() / call<"exp2">(b.session, b("exponent")); }}},

@@ -78,7 +78,7 @@ constexpr Op kPrelu[] = {
                "(Tensor, Tensor)",
      .summary = "gradients of prelu; that of the weight for each element",
      .meta = prelu_backward_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = prelu_twice(),
      .flops = elementwise_flops<2>,
      .examples = {"f32[2,3] f32[2,3] f32[1,3]"}}};
@@ -140,7 +140,7 @@ constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
                               const Tensor half = alias(self, half_of(c), self.strides(), self->offset);
                               elementwise(c, {&half, &half}, self.dtype());
                             },
-                        .kernels = {},
+                        .host_code = {},
                         .derivatives = {{{"self"},
                                          {"self"},
                                          [](Backward& b) {
@@ -156,7 +156,7 @@ constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
                               const Tensor& self = c.tensor("self");
                               c.output(self.sizes(), self.dtype());
                             },
-                        .kernels = {},
+                        .host_code = {},
                         .derivatives = glu_twice(),
                         .flops = elementwise_flops<4>,
                         .examples = {"f32[2,3] f32[2,6] -1"}}};
@@ -222,7 +222,7 @@ constexpr Op kRrelu[] = {
                "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
      .summary = "leaky_relu with the slopes in noise",
      .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-     .kernels = {{DeviceType::cuda, rrelu_cuda}},
+     .host_code = {{DeviceType::cuda, rrelu_cuda}},
      .derivatives = {{{"self"}, {"noise", "self"}, [](Backward& b) { return rrelu_gradient<false>(b); }}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3]"},
@@ -231,7 +231,7 @@ constexpr Op kRrelu[] = {
                "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)",
      .summary = "self := leaky_relu(self) with the slopes in noise",
      .meta = self_meta,
-     .kernels = {{DeviceType::cuda, rrelu_cuda}},
+     .host_code = {{DeviceType::cuda, rrelu_cuda}},
      .derivatives = {{{"self"}, {"noise", "result"}, [](Backward& b) { return rrelu_gradient<true>(b); }}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3]"},
@@ -240,7 +240,7 @@ constexpr Op kRrelu[] = {
                "lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
      .summary = "grad · slope",
      .meta = rrelu_backward_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = rrelu_twice(),
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3] f32[2,3] 0.1 0.3 False False"}}};
@@ -277,7 +277,7 @@ constexpr Op kLogSigmoid[] = {
              c.output(self.sizes(), self.dtype());
            }
          },
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"},
                       {"self", "buffer"},
                       [](Backward& b) {
@@ -285,11 +285,11 @@ constexpr Op kLogSigmoid[] = {
                       }}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3]"},
-     .facts = {.node = "LogSigmoidBackward0", .no_gradient_for = 0b10}},
+     .facts = {.node = "LogSigmoidBackward0", .no_gradient_for = {"buffer"}}},
     {.schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
      .summary = "grad · (1 − sigmoid(self))",
      .meta = [](Call& c) { c.output_like(c.tensor("grad_output")); },
-     .kernels = {},
+     .host_code = {},
      .derivatives = log_sigmoid_twice(),
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3] f32[0]"}}};

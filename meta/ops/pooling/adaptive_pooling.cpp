@@ -169,7 +169,7 @@ constexpr Op mean_operator(std::string_view schema, std::string_view example, st
   return {.schema = schema,
           .summary = "adaptive mean to more than one position",
           .meta = mean_meta<dims>,
-          .kernels = {{DeviceType::cuda, mean_cuda<dims>}},
+          .host_code = {{DeviceType::cuda, mean_cuda<dims>}},
           .derivatives = {{{"self"}, {"self"}, gradient}},
           .flops = input_flops,
           .examples = {example},
@@ -182,7 +182,7 @@ constexpr Op mean_gradient_operator(std::string_view schema, std::string_view ex
   return {.schema = schema,
           .summary = "the gradient spread over each window",
           .meta = gradient_meta<dims>,
-          .kernels = {{DeviceType::cuda, mean_gradient_cuda<dims>}},
+          .host_code = {{DeviceType::cuda, mean_gradient_cuda<dims>}},
           .derivatives = {{{"grad_output"}, {}, gradient}, {{"self"}, {}, zeros_for_self}},
           .flops = elementwise_flops<1>,
           .examples = {example},
@@ -195,11 +195,11 @@ constexpr Op max_operator(std::string_view schema, std::string_view example, std
   return {.schema = schema,
           .summary = "maxima over windows that cover the input evenly, and where they were",
           .meta = max_meta<dims>,
-          .kernels = {{DeviceType::cuda, max_cuda<dims>}},
+          .host_code = {{DeviceType::cuda, max_cuda<dims>}},
           .derivatives = {{{"self"}, {"self", "result1"}, gradient}},
           .flops = input_flops,
           .examples = {example},
-          .facts = {.node = node, .no_gradient_for = 2}};
+          .facts = {.node = node, .no_gradient_for = {"result1"}}};
 }
 
 template <size_t dims>
@@ -207,7 +207,7 @@ constexpr Op max_gradient_operator(std::string_view schema, std::string_view exa
   return {.schema = schema,
           .summary = "the gradient at the maxima, else 0",
           .meta = gradient_meta<dims>,
-          .kernels = {{DeviceType::cuda, max_gradient_cuda}},
+          .host_code = {{DeviceType::cuda, max_gradient_cuda}},
           .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<dims>},
                           {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },

@@ -58,13 +58,13 @@ constexpr Op fractional(std::string_view schema, std::string_view example, std::
   return {.schema = schema,
           .summary = "maxima of windows at random places",
           .meta = fractional_meta<dims>,
-          .kernels = {{DeviceType::cuda, fractional_cuda}},
+          .host_code = {{DeviceType::cuda, fractional_cuda}},
           .derivatives = {{{"self"}, {"self", "result1"}, gradient}},
           .flops = [](const Call& c) -> FlopCount {
             return {.own = multiply(c.result_tensor().numel(), numel(spread_over(c, "kernel_size", dims)))};
           },
           .examples = {example},
-          .facts = {.node = node, .no_gradient_for = 2}};
+          .facts = {.node = node, .no_gradient_for = {"result1"}}};
 }
 
 template <size_t dims>
@@ -72,7 +72,7 @@ constexpr Op fractional_backward(std::string_view schema, std::string_view examp
   return {.schema = schema,
           .summary = "the gradient at the maxima, else 0",
           .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-          .kernels = {{DeviceType::cuda, fractional_gradient_cuda}},
+          .host_code = {{DeviceType::cuda, fractional_gradient_cuda}},
           .derivatives = {{{"grad_output"}, {"indices"}, gathered<dims>}, {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},
@@ -106,7 +106,7 @@ constexpr Op unpool(std::string_view schema, std::string_view example, std::stri
   return {.schema = schema,
           .summary = "zeros with self's elements at their indices",
           .meta = unpool_meta<dims>,
-          .kernels = {{DeviceType::cuda, unpool_cuda}},
+          .host_code = {{DeviceType::cuda, unpool_cuda}},
           .derivatives = {{{"self"}, {"indices"}, gathered<dims>}},
           .flops = free_of_flops,
           .examples = {example},

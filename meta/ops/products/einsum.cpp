@@ -220,12 +220,11 @@ void einsum_body(Call& c) {
   c.result(equation.output(left[0]));
 }
 
-constexpr Op kEinsum[] = {
-    under_autocast(Autocast::lower_precision,
-                   composite_of("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-                                "Σ over letters that the result lacks", einsum_body,
-                                {"\"ij,jk->ik\" (f32[2,3] f32[3,4])", "\"ii->i\" (f32[3,3])",
-                                 "\"bij,bjk\" (f32[2,3,4] f32[2,4,5])"}))};
+constexpr Op kEinsum[] = {composite_of(
+    "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+    "Σ over letters that the result lacks", einsum_body,
+    {"\"ij,jk->ik\" (f32[2,3] f32[3,4])", "\"ii->i\" (f32[3,3])", "\"bij,bjk\" (f32[2,3,4] f32[2,4,5])"},
+    {.autocast = Autocast::lower_precision, .product = true})};
 
 }  // namespace
 

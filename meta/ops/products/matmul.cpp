@@ -261,7 +261,7 @@ constexpr Op kProducts[] = {
     {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
      .summary = "self · mat2",
      .meta = mm_meta,
-     .kernels = {{DeviceType::cuda, mm_cuda}},
+     .host_code = {{DeviceType::cuda, mm_cuda}},
      .derivatives =
          {{{"self"},
            {"mat2"},
@@ -271,11 +271,11 @@ constexpr Op kProducts[] = {
            [](Backward& b) -> Gradients { return {mat2_gradient(b, b("self"), *b.shape("mat2"), 1)}; }}},
      .flops = mm_flops,
      .examples = {"f32[2,3] f32[3,4]", "f32[2,3] f32[3,4]/1,3"},
-     .facts = {.autocast = Autocast::lower_precision}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true}},
     {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .summary = "beta·self + alpha·(mat1 · mat2)",
      .meta = addmm_meta,
-     .kernels = {{DeviceType::cuda, addmm_cuda}},
+     .host_code = {{DeviceType::cuda, addmm_cuda}},
      .derivatives = {{{"mat1"},
                       {"mat2"},
                       [](Backward& b) -> Gradients {
@@ -289,11 +289,11 @@ constexpr Op kProducts[] = {
                      {{"self"}, {}, [](Backward& b) -> Gradients { return {scaled(b.grad(), b["beta"])}; }}},
      .flops = addmm_flops,
      .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
-     .facts = {.in_place_too = true, .autocast = Autocast::lower_precision}},
+     .facts = {.in_place_too = true, .autocast = Autocast::lower_precision, .product = true}},
     {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
      .summary = "self[i] · mat2[i]",
      .meta = bmm_meta,
-     .kernels = {{DeviceType::cuda, bmm_cuda}},
+     .host_code = {{DeviceType::cuda, bmm_cuda}},
      .derivatives = {{{"self"},
                       {"mat2"},
                       [](Backward& b) -> Gradients { return {bmm(b.grad(), transpose(b("mat2"), 1, 2))}; }},
@@ -302,25 +302,25 @@ constexpr Op kProducts[] = {
                       [](Backward& b) -> Gradients { return {bmm(transpose(b("self"), 1, 2), b.grad())}; }}},
      .flops = bmm_flops,
      .examples = {"f32[2,3,4] f32[2,4,5]"},
-     .facts = {.autocast = Autocast::lower_precision}}};
+     .facts = {.autocast = Autocast::lower_precision, .product = true}}};
 
 constexpr Op kMatmul[] = {
     {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      .summary = "input · weightᵀ + bias",
      .meta = composite(linear_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3]"},
-     .facts = {.autocast = Autocast::lower_precision}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true}},
     {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
      .summary = "product over the last and last but one dimensions",
      .meta = composite(matmul_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
-     .facts = {.autocast = Autocast::lower_precision}}};
+     .facts = {.autocast = Autocast::lower_precision, .product = true}}};
 
 }  // namespace
 

@@ -71,19 +71,19 @@ void chain_matmul_body(Call& c) {
 constexpr Op kMatrixChain[] = {{.schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
                                 .summary = "product of a chain in its cheapest order",
                                 .meta = composite(multi_dot_body),
-                                .kernels = {},
+                                .host_code = {},
                                 .derivatives = by_body,
                                 .flops = by_body,
                                 .examples = {"(f32[2,3] f32[3,4] f32[4,5])"},
-                                .facts = {.autocast = Autocast::lower_precision}},
+                                .facts = {.autocast = Autocast::lower_precision, .product = true}},
                                {.schema = "chain_matmul(Tensor[] matrices) -> Tensor",
                                 .summary = "product of a chain in its cheapest order",
                                 .meta = composite(chain_matmul_body),
-                                .kernels = {},
+                                .host_code = {},
                                 .derivatives = by_body,
                                 .flops = by_body,
                                 .examples = {"(f32[2,3] f32[3,4] f32[4,5])"},
-                                .facts = {.autocast = Autocast::lower_precision}}};
+                                .facts = {.autocast = Autocast::lower_precision, .product = true}}};
 
 }  // namespace
 

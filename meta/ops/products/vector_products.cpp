@@ -11,8 +11,8 @@
 namespace metaprof {
 namespace {
 
-constexpr Facts kLowerPrecision = {.autocast = Autocast::lower_precision};
-constexpr Facts kAlsoInPlace = {.in_place_too = true, .autocast = Autocast::lower_precision};
+constexpr Facts kLowerPrecision = {.autocast = Autocast::lower_precision, .product = true};
+constexpr Facts kAlsoInPlace = {.in_place_too = true, .autocast = Autocast::lower_precision, .product = true};
 
 Tensor mv(const Tensor& matrix, const Tensor& vector) {
   return call<"mv">(session_of(matrix), matrix, vector);
@@ -152,7 +152,7 @@ constexpr Op kVectorProducts[] =
     {{.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
       .summary = "Σ self · tensor",
       .meta = dot_meta,
-      .kernels = {{DeviceType::cuda, blas_result}},
+      .host_code = {{DeviceType::cuda, blas_result}},
       .derivatives =
           {{{"self"}, {"tensor"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("tensor"))}; }},
            {{"tensor"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
@@ -162,7 +162,7 @@ constexpr Op kVectorProducts[] =
      {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
       .summary = "Σ conj(self) · other",
       .meta = dot_meta,
-      .kernels = {{DeviceType::cuda, blas_result}},
+      .host_code = {{DeviceType::cuda, blas_result}},
       .derivatives =
           {{{"self"}, {"other"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("other"))}; }},
            {{"other"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
@@ -172,8 +172,8 @@ constexpr Op kVectorProducts[] =
      {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
       .summary = "self · vec",
       .meta = mv_meta,
-      .kernels = {{DeviceType::cuda,
-                   [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
+      .host_code = {{DeviceType::cuda,
+                     [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
       .derivatives = {{{"self"}, {"vec"}, [](Backward& b) -> Gradients { return {ger(b.grad(), b("vec"))}; }},
                       {{"vec"},
                        {"self"},
@@ -184,8 +184,8 @@ constexpr Op kVectorProducts[] =
      {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
       .summary = "beta·self + alpha·(mat · vec)",
       .meta = addmv_meta,
-      .kernels = {{DeviceType::cuda,
-                   [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
+      .host_code = {{DeviceType::cuda,
+                     [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
       .derivatives =
           {{{"self"}, {}, scaled_by_beta},
            {{"mat"},
@@ -200,7 +200,7 @@ constexpr Op kVectorProducts[] =
      {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
       .summary = "beta·self + alpha·(vec1 vec2ᵀ)",
       .meta = addr_meta,
-      .kernels = {},
+      .host_code = {},
       .derivatives =
           {{{"self"}, {}, scaled_by_beta},
            {{"vec1"},
@@ -218,7 +218,7 @@ constexpr Op kBatchedSums[] = {
          "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .summary = "beta·self[i] + alpha·(batch1[i] · batch2[i])",
      .meta = baddbmm_meta,
-     .kernels = {{DeviceType::cuda, baddbmm_cuda}},
+     .host_code = {{DeviceType::cuda, baddbmm_cuda}},
      .derivatives = {{{"self"}, {}, scaled_by_beta},
                      {{"batch1"},
                       {"batch2"},
@@ -237,7 +237,7 @@ constexpr Op kBatchedSums[] = {
          "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .summary = "beta·self + alpha·Σ batch1[i] · batch2[i]",
      .meta = addbmm_meta,
-     .kernels = {{DeviceType::cuda, addbmm_cuda}},
+     .host_code = {{DeviceType::cuda, addbmm_cuda}},
      .derivatives = {{{"self"}, {}, scaled_by_beta},
                      {{"batch1"},
                       {"batch2"},

@@ -115,7 +115,7 @@ constexpr Op kDropout[] = {
     {.schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
      .summary = "input · mask / (1 − p), and the mask",
      .meta = native_dropout_meta,
-     .kernels = {{DeviceType::cuda, native_dropout_cuda}},
+     .host_code = {{DeviceType::cuda, native_dropout_cuda}},
      .derivatives = {{{"input"},
                       {"result1"},
                       [](Backward& b) {
@@ -124,11 +124,11 @@ constexpr Op kDropout[] = {
                       }}},
      .flops = elementwise_flops<2>,
      .examples = {"f32[2,3] 0.5 True"},
-     .facts = {.random = true, .no_gradient_for = 2}},
+     .facts = {.random = true, .no_gradient_for = {"result1"}}},
     {.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
      .summary = "grad · mask · scale",
      .meta = native_dropout_backward_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"grad_output"},
                       {"grad_output", "mask"},
                       [](Backward& b) -> Gradients {

@@ -41,7 +41,7 @@ constexpr Op factory(std::string_view schema, void (*meta)(Call&), std::string_v
   return {.schema = schema,
           .summary = "random numbers",
           .meta = meta,
-          .kernels = {},
+          .host_code = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
           .examples = {example},
@@ -67,7 +67,7 @@ void randperm_cuda(Call& c) {
 
 constexpr Op permutation(std::string_view schema, void (*meta)(Call&), std::string_view example) {
   Op op = factory(schema, meta, example);
-  op.kernels = {{DeviceType::cuda, randperm_cuda}};
+  op.host_code = {{DeviceType::cuda, randperm_cuda}};
   return op;
 }
 
@@ -114,7 +114,7 @@ constexpr Op fill(std::string_view schema, std::string_view node, std::string_vi
   return {.schema = schema,
           .summary = "self := random numbers",
           .meta = [](Call& c) { c.result(c.tensor("self")); },
-          .kernels = {},
+          .host_code = {},
           .derivatives = {{{"self"}, {}, zeros_backward}},
           .flops = free_of_flops,
           .examples = {example},
@@ -158,7 +158,7 @@ constexpr Op kBernoulli[] = {
            const Tensor& self = c.tensor("self");
            c.output(self.sizes(), self.dtype());
          },
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"}, {}, zeros_backward}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3]"},
@@ -169,7 +169,7 @@ constexpr Op kBernoulli[] = {
        const Tensor out = call<"empty_like">(c.session, c["self"]);
        c.result(call<"bernoulli_.float">(c.session, out, c["p"]));
      }),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] 0.5"},
@@ -178,7 +178,7 @@ constexpr Op kBernoulli[] = {
                "Tensor(a!)",
      .summary = "self := 1 with the probabilities p, else 0",
      .meta = [](Call& c) { c.result(c.tensor("self")); },
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"p"},
                       {},
                       [](Backward& b) -> Gradients {
@@ -210,11 +210,12 @@ constexpr Op kNormal[] = {
            const Tensor& mean = c.tensor("mean");
            c.output(mean.sizes(), mean.dtype());
          },
-     .kernels = {{DeviceType::cuda,
-                  [](Call& c) {  // the deviation's sizes are those of a tensor
-                    c.allocate(0);
-                    const Tensor deviations = c.temporary(c.tensor("mean").sizes(), c.tensor("mean").dtype());
-                  }}},
+     .host_code = {{DeviceType::cuda,
+                    [](Call& c) {  // the deviation's sizes are those of a tensor
+                      c.allocate(0);
+                      const Tensor deviations =
+                          c.temporary(c.tensor("mean").sizes(), c.tensor("mean").dtype());
+                    }}},
      .derivatives = {{{"mean"}, {}, normal_mean_backward}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] 1.0"},
@@ -226,11 +227,11 @@ constexpr Op kNormal[] = {
            const Tensor& std = c.tensor("std");
            c.output(std.sizes(), std.dtype());
          },
-     .kernels = {{DeviceType::cuda,
-                  [](Call& c) {  // the mean as a tensor
-                    c.allocate(0);
-                    const Tensor mean = c.temporary({}, c.tensor("std").dtype());
-                  }}},
+     .host_code = {{DeviceType::cuda,
+                    [](Call& c) {  // the mean as a tensor
+                      c.allocate(0);
+                      const Tensor mean = c.temporary({}, c.tensor("std").dtype());
+                    }}},
      .derivatives = {{{"std"}, {}, normal_std_backward}},
      .flops = elementwise_flops<2>,
      .examples = {"0.0 f32[2,3]"},
@@ -244,7 +245,7 @@ constexpr Op kNormal[] = {
            const Tensor* operands[] = {&mean, &std};
            c.output(broadcast_all(c, operands), mean.dtype());
          },
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"mean"}, {}, normal_mean_backward}, {{"std"}, {}, normal_std_backward}},
      .flops = elementwise_flops<2>,
      .examples = {"f32[2,3] f32[2,3]"},
@@ -313,7 +314,7 @@ constexpr Op kRandomRecords[] = {
                "generator=None) -> Tensor",
      .summary = "places drawn with the probabilities self",
      .meta = multinomial_meta,
-     .kernels = {{DeviceType::cuda, multinomial_kernel}},
+     .host_code = {{DeviceType::cuda, multinomial_kernel}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,5] 3"},

@@ -315,7 +315,8 @@ constexpr Op kSequences[] = {
 
 constexpr Op step_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
                      std::string_view example) {
-  return composite_of(schema, summary, body, {example}, {.autocast = Autocast::lower_precision});
+  return composite_of(schema, summary, body, {example},
+                      {.autocast = Autocast::lower_precision, .product = true});
 }
 
 constexpr Op kCells[] = {

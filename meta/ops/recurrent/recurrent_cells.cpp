@@ -85,20 +85,20 @@ constexpr Op kFusedCells[] = {
                "Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
      .summary = "a step of long short-term memory from its gates",
      .meta = lstm_meta,
-     .kernels = {{DeviceType::cuda, lstm_kernel}},
+     .host_code = {{DeviceType::cuda, lstm_kernel}},
      .derivatives = {{{"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias"},
                       {"input_gates", "hidden_gates", "cx", "input_bias", "hidden_bias", "result1",
                        "result2"},
                       lstm_gradients}},
      .flops = elementwise_flops<16>,
      .examples = {"f32[2,16] f32[2,16] f32[2,4] f32[16] f32[16]"},
-     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b100}},
+     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = {"result2"}}},
     {.schema =
          "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
          "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of gates, cell and biases",
      .meta = lstm_backward_meta,
-     .kernels = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
+     .host_code = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<5>,
      .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"}},
@@ -107,18 +107,18 @@ constexpr Op kFusedCells[] = {
                "Tensor? hidden_bias=None) -> (Tensor, Tensor)",
      .summary = "a step of gated recurrent units from its gates",
      .meta = gru_meta,
-     .kernels = {{DeviceType::cuda, gru_kernel}},
+     .host_code = {{DeviceType::cuda, gru_kernel}},
      .derivatives = {{{"input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias"},
                       {"input_gates", "hidden_gates", "hx", "input_bias", "hidden_bias", "result1"},
                       gru_gradients}},
      .flops = elementwise_flops<16>,
      .examples = {"f32[2,12] f32[2,12] f32[2,4] f32[12] f32[12]"},
-     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = 0b10}},
+     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = {"result1"}}},
     {.schema = "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
                "(Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of gates, state and biases",
      .meta = gru_backward_meta,
-     .kernels = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
+     .host_code = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<5>,
      .examples = {"f32[2,4] f32[2,20] True"}}};
@@ -168,7 +168,7 @@ constexpr Op kRecurrentCell[] = {
                "Tensor, Tensor, Tensor)",
      .summary = "a layer of long short-term memory by oneDNN",
      .meta = layer_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"},
                       {"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0",
                        "result1", "result2", "result3"},
@@ -181,7 +181,7 @@ constexpr Op kRecurrentCell[] = {
      .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 "
                   "1 True False False "
                   "True"},
-     .facts = {.no_gradient_for = 0b1000}},
+     .facts = {.no_gradient_for = {"result3"}}},
     {.schema =
          "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
          "weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, "
@@ -191,7 +191,7 @@ constexpr Op kRecurrentCell[] = {
          "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of input, weights and states",
      .meta = layer_backward_meta,
-     .kernels = {},
+     .host_code = {},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        const Tensor& input = c.tensor("input");

@@ -281,7 +281,7 @@ constexpr Op kCudnnRecurrent[] = {
          "(Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "all steps of all layers of a recurrent network",
      .meta = forward_meta,
-     .kernels = {{DeviceType::cuda, forward_cuda}},
+     .host_code = {{DeviceType::cuda, forward_cuda}},
      .derivatives = {{{"input", "hx", "cx", "weight"},
                       {"input", "weight", "hx", "cx", "dropout_state", "result0", "result3", "result4"},
                       gradients}},
@@ -289,7 +289,7 @@ constexpr Op kCudnnRecurrent[] = {
      .examples =
          {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
           "0.0 True False () None"},
-     .facts = {.random = true, .no_gradient_for = 0b11000, .cast_by = cast_and_flatten}},
+     .facts = {.random = true, .no_gradient_for = {"result3", "result4"}, .cast_by = cast_and_flatten}},
     {.schema =
          "_cudnn_rnn_backward(Tensor input, Tensor[] weight, int weight_stride0, Tensor weight_buf, Tensor "
          "hx, "
@@ -301,7 +301,7 @@ constexpr Op kCudnnRecurrent[] = {
          "(Tensor, Tensor, Tensor, Tensor[])",
      .summary = "gradients of input, states and weights",
      .meta = backward_meta,
-     .kernels = {{DeviceType::cuda, backward_cuda}},
+     .host_code = {{DeviceType::cuda, backward_cuda}},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount { return {.own = 2 * forward_flops(c).own}; },
      .examples =
@@ -312,7 +312,7 @@ constexpr Op kCudnnRecurrent[] = {
                "bidirectional) -> Tensor",
      .summary = "moves weights into one buffer",
      .meta = flatten_meta,
-     .kernels = {{DeviceType::cuda, flatten_kernel}},
+     .host_code = {{DeviceType::cuda, flatten_kernel}},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"}}};

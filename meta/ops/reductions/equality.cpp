@@ -25,11 +25,11 @@ constexpr Op kEquality[] = {
     {.schema = "equal(Tensor self, Tensor other) -> bool",
      .summary = "whether all elements are the same",
      .meta = [](Call& c) { c.result(Value(true)); },
-     .kernels = {{DeviceType::cuda, equal_cuda}},
+     .host_code = {{DeviceType::cuda, equal_cuda}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,3] f32[2,3]"},
-     .facts = {.cudagraph_unsafe = true, .reads_data = true}},
+     .facts = {.reads_data = true, .host_reads = true}},
     composite_of("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
                  "atol=1e-08, bool equal_nan=False) -> bool",
                  "whether |self − other| ≤ atol + rtol · |other| everywhere", allclose_body,

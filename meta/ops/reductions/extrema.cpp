@@ -52,7 +52,7 @@ constexpr Op extremum(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = extremum_meta,
-          .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], self_element(c)); }}},
+          .host_code = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], self_element(c)); }}},
           .derivatives = {{{"self"}, {"self", "result"}, extremum_backward}},
           .flops = input_flops,
           .examples = {"f32[2,3] (1)", "f32[2,3] () True"}};
@@ -87,7 +87,7 @@ constexpr Op whole_extremum(std::string_view schema, std::string_view summary, s
   return {.schema = schema,
           .summary = summary,
           .meta = [](Call& c) { c.output({}, c.tensor("self").dtype()); },
-          .kernels = {{DeviceType::cuda, whole_extremum_cuda}},
+          .host_code = {{DeviceType::cuda, whole_extremum_cuda}},
           .derivatives = {{{"self"}, {"self", "result"}, whole_extremum_backward}},
           .flops = input_flops,
           .examples = {"f32[2,3]"},
@@ -100,11 +100,11 @@ constexpr Op extremum_with_place(std::string_view schema, std::string_view summa
   return {.schema = schema,
           .summary = summary,
           .meta = value_and_index_meta,
-          .kernels = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], kValueWithPlace); }}},
+          .host_code = {{DeviceType::cuda, [](Call& c) { reduce(c, 0, c["dim"], kValueWithPlace); }}},
           .derivatives = {{{"self"}, {"indices"}, selected_backward}},
           .flops = input_flops,
           .examples = {"f32[2,3] 1", "f32[2,3] 0 True"},
-          .facts = {.no_gradient_for = 2}};
+          .facts = {.no_gradient_for = {"indices"}}};
 }
 
 // --- argmax, argmin
@@ -126,7 +126,7 @@ constexpr Op place(std::string_view schema, std::string_view summary) {
   return {.schema = schema,
           .summary = summary,
           .meta = place_meta,
-          .kernels = {{DeviceType::cuda, place_cuda}},
+          .host_code = {{DeviceType::cuda, place_cuda}},
           .derivatives = not_differentiable,
           .flops = input_flops,
           .examples = {"f32[2,3]", "f32[2,3] 1 True"}};
@@ -172,7 +172,7 @@ constexpr Op truth(std::string_view schema, std::string_view summary, std::strin
   return {.schema = schema,
           .summary = summary,
           .meta = truth_meta<has_dims>,
-          .kernels = {{DeviceType::cuda, truth_cuda<has_dims>}},
+          .host_code = {{DeviceType::cuda, truth_cuda<has_dims>}},
           .derivatives = not_differentiable,
           .flops = input_flops,
           .examples = {example}};
@@ -185,7 +185,7 @@ constexpr Op kExtremum[] = {
                "max)",
      .summary = "smallest and largest",
      .meta = aminmax_meta,
-     .kernels = {{DeviceType::cuda, aminmax_cuda}},
+     .host_code = {{DeviceType::cuda, aminmax_cuda}},
      .derivatives = {{{"self"}, {}, not_implemented}},
      .flops = input_flops,
      .examples = {"f32[2,3]", "f32[2,3] 1 True"},

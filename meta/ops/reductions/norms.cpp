@@ -125,7 +125,7 @@ constexpr Op norm(std::string_view schema, std::string_view node, std::string_vi
   return {.schema = schema,
           .summary = "p-norm",
           .meta = norm_meta<has_dims, has_dtype>,
-          .kernels = {{DeviceType::cuda, norm_cuda<has_dims>}},
+          .host_code = {{DeviceType::cuda, norm_cuda<has_dims>}},
           .derivatives = {{{"self"}, {"self", "result"}, old_norm_backward<has_dims, has_dtype>}},
           .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
           .examples = {example},
@@ -240,7 +240,7 @@ constexpr Op kNorm[] = {
                "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .summary = "(Σ |self|^ord)^(1/ord)",
      .meta = vector_norm_meta,
-     .kernels = {{DeviceType::cuda, vector_norm_cuda}},
+     .host_code = {{DeviceType::cuda, vector_norm_cuda}},
      .derivatives = {{{"self"},
                       {"self", "result"},
                       [](Backward& b) -> Gradients {
@@ -260,7 +260,7 @@ constexpr Op kNorm[] = {
     {.schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
      .summary = "p-norm of self − other",
      .meta = dist_meta,
-     .kernels = {{DeviceType::cuda, dist_kernel}},
+     .host_code = {{DeviceType::cuda, dist_kernel}},
      .derivatives = {{{"other"},
                       {"self", "other", "result"},
                       [](Backward& b) -> Gradients {

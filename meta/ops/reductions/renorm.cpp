@@ -81,7 +81,7 @@ constexpr Op kRenorm[] = {
     {.schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
      .summary = "slices whose p-norm is too large scaled down to maxnorm",
      .meta = renorm_meta,
-     .kernels = {{DeviceType::cuda, renorm_cuda}},
+     .host_code = {{DeviceType::cuda, renorm_cuda}},
      .derivatives = {{{"self"}, {"self"}, renorm_gradient}},
      .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
      .examples = {"f32[5,4,3] 2 1 0.5"},
@@ -90,7 +90,7 @@ constexpr Op kRenorm[] = {
                "Tensor(a!)",
      .summary = "rows that are looked up, if their norm is too large, scaled down",
      .meta = [](Call& c) { c.result(c.tensor("self")); },
-     .kernels = {{DeviceType::cuda, embedding_renorm_cuda}},
+     .host_code = {{DeviceType::cuda, embedding_renorm_cuda}},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};

@@ -95,7 +95,7 @@ constexpr Op variance(std::string_view schema, std::string_view summary, void (*
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .kernels = {{DeviceType::cuda, variance_cuda}},
+          .host_code = {{DeviceType::cuda, variance_cuda}},
           .derivatives = {derivative},
           .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
           .examples = {"f32[2,3]", "f32[2,3] (1) 0", "f32[2,3] (1) 1 True"}};
@@ -200,7 +200,7 @@ constexpr Op kProducts[] = {
     {.schema = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
      .summary = "product of all elements",
      .meta = [](Call& c) { c.output({}, product_dtype(c)); },
-     .kernels = {{DeviceType::cuda, [](Call& c) { product_cuda(c, Value()); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { product_cuda(c, Value()); }}},
      .derivatives = {{{"self"}, {"self", "result"}, whole_product_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3]"},
@@ -212,7 +212,7 @@ constexpr Op kProducts[] = {
          [](Call& c) {
            reduced_output(c, c.tensor("self"), c["dim"], c.boolean("keepdim"), product_dtype(c));
          },
-     .kernels = {{DeviceType::cuda, [](Call& c) { product_cuda(c, c["dim"]); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { product_cuda(c, c["dim"]); }}},
      .derivatives = {{{"self"}, {"self", "result"}, product_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3] 1", "f32[2,3] 0 True"},
@@ -253,7 +253,7 @@ constexpr Op kStatistics[] = {{.schema = "logsumexp(Tensor self, int[1] dim, boo
                                      reduced_output(c, self, c["dim"], c.boolean("keepdim"),
                                                     to_floating(self.dtype()));
                                    },
-                               .kernels = {{DeviceType::cuda, logsumexp_kernel}},
+                               .host_code = {{DeviceType::cuda, logsumexp_kernel}},
                                .derivatives = {{{"self"}, {"self", "result"}, logsumexp_backward}},
                                .flops = by_body,
                                .examples = {"f32[2,3] (1)", "f32[2,3] (0 1) True"},

@@ -79,7 +79,7 @@ constexpr Op kSums[] = {
     {.schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
      .summary = "Σ of all elements",
      .meta = sum_meta,
-     .kernels = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), Value()); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), Value()); }}},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) -> Gradients { return {expand(b.grad(), b.sizes("self"))}; }}},
@@ -90,7 +90,7 @@ constexpr Op kSums[] = {
                "-> Tensor",
      .summary = "Σ along dimensions",
      .meta = sum_dims_meta,
-     .kernels = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), c["dim"]); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), c["dim"]); }}},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) -> Gradients {
@@ -103,7 +103,7 @@ constexpr Op kSums[] = {
                "Tensor",
      .summary = "Σ along dimensions, NaN counting as 0",
      .meta = sum_dims_meta,
-     .kernels = {{DeviceType::cuda, nansum}},
+     .host_code = {{DeviceType::cuda, nansum}},
      .derivatives = {{{"self"}, {"self"}, nansum_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3]", "f32[2,3] (1) True"}}};
@@ -112,7 +112,7 @@ constexpr Op kMeans[] = {
     {.schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
      .summary = "mean of all elements",
      .meta = [](Call& c) { c.output({}, c.dtype("dtype", c.tensor("self").dtype())); },
-     .kernels = {{DeviceType::cuda, [](Call& c) { mean(c, Value()); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { mean(c, Value()); }}},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) -> Gradients {
@@ -128,7 +128,7 @@ constexpr Op kMeans[] = {
            const Tensor& self = c.tensor("self");
            reduced_output(c, self, c["dim"], c.boolean("keepdim"), c.dtype("dtype", self.dtype()));
          },
-     .kernels = {{DeviceType::cuda, [](Call& c) { mean(c, c["dim"]); }}},
+     .host_code = {{DeviceType::cuda, [](Call& c) { mean(c, c["dim"]); }}},
      .derivatives = {{{"self"}, {}, mean_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3] (1)", "f32[2,3,4] (1 2) True"},
@@ -137,7 +137,7 @@ constexpr Op kMeans[] = {
                "Tensor",
      .summary = "mean along dimensions of what is a number",
      .meta = composite(nanmean_body),
-     .kernels = {},
+     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3]", "f32[2,3] (1)"}}};
@@ -146,14 +146,14 @@ constexpr Op kSum[] = {
     {.schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor",
      .summary = "how many elements are not 0",
      .meta = [](Call& c) { reduced_output(c, c.tensor("self"), c["dim"], false, DType::i64); },
-     .kernels = {{DeviceType::cuda, count_nonzero_kernel}},
+     .host_code = {{DeviceType::cuda, count_nonzero_kernel}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,3]", "f32[2,3] 1"}},
     {.schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
      .summary = "how many elements are not 0 along dimensions",
      .meta = [](Call& c) { reduced_output(c, c.tensor("self"), c["dim"], false, DType::i64); },
-     .kernels = {{DeviceType::cuda, count_nonzero_kernel}},
+     .host_code = {{DeviceType::cuda, count_nonzero_kernel}},
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,3] (0 1)"}}};

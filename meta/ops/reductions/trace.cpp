@@ -31,7 +31,7 @@ constexpr Op kTrace[] = {
            const DType dtype = c.tensor("self").dtype();
            c.output({}, is_integral(dtype, true) ? DType::i64 : dtype);
          },
-     .kernels = {{DeviceType::cuda, trace_cuda}},
+     .host_code = {{DeviceType::cuda, trace_cuda}},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) {

@@ -129,7 +129,7 @@ constexpr Op cumulative_extremum(std::string_view schema, std::string_view summa
   return {.schema = schema,
           .summary = summary,
           .meta = cumulative_extremum_meta,
-          .kernels = {{DeviceType::cuda, cumulative_extremum_cuda}},
+          .host_code = {{DeviceType::cuda, cumulative_extremum_cuda}},
           .derivatives = {{{"self"},
                            {"self", "indices"},
                            [](Backward& b) {
@@ -138,7 +138,7 @@ constexpr Op cumulative_extremum(std::string_view schema, std::string_view summa
                            }}},
           .flops = input_flops,
           .examples = {"f32[2,3] 1"},
-          .facts = {.no_gradient_for = 2}};
+          .facts = {.no_gradient_for = {"indices"}}};
 }
 
 // --- diff
@@ -243,7 +243,7 @@ constexpr Op kRunning[] = {
     {.schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .summary = "running sum",
      .meta = running_meta,
-     .kernels = {{DeviceType::cuda, running_cuda}},
+     .host_code = {{DeviceType::cuda, running_cuda}},
      .derivatives = {{{"self"}, {}, cumsum_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3] 1", "i64[4] 0"},
@@ -251,7 +251,7 @@ constexpr Op kRunning[] = {
     {.schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
      .summary = "running product",
      .meta = running_meta,
-     .kernels = {{DeviceType::cuda, running_cuda}},
+     .host_code = {{DeviceType::cuda, running_cuda}},
      .derivatives = {{{"self"},
                       {"self", "result"},
                       [](Backward& b) -> Gradients {
@@ -269,7 +269,7 @@ constexpr Op kRunning[] = {
            const Tensor& self = c.tensor("self");
            c.output(self.sizes(), to_floating(self.dtype()));
          },
-     .kernels = {{DeviceType::cuda, logcumsumexp_cuda}},
+     .host_code = {{DeviceType::cuda, logcumsumexp_cuda}},
      .derivatives = {{{"self"}, {"self", "result"}, logcumsumexp_backward}},
      .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
      .examples = {"f32[2,3] 1"}},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "meta/autograd/op_node.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/views/family.h"
 #include "meta/ops/views/views.h"
@@ -312,7 +313,7 @@ constexpr Op part_gradient(std::string_view schema, std::string_view summary, Fo
   return {.schema = schema,
           .summary = summary,
           .meta = whole_input_meta,
-          .kernels = {},
+          .host_code = {},
           .derivatives = {{{"grad_output"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples};
@@ -343,7 +344,7 @@ constexpr Op kPartGradients[] = {
                "Tensor",
      .summary = "zeros with the gradient of the windows added in",
      .meta = unfold_backward_meta,
-     .kernels = {{DeviceType::cuda, unfold_backward_cuda}},
+     .host_code = {{DeviceType::cuda, unfold_backward_cuda}},
      .derivatives = {{{"grad_in"},
                       {},
                       [](Backward& b) {
@@ -365,7 +366,7 @@ constexpr Op scatter_operator(std::string_view schema, std::string_view summary,
   return {.schema = schema,
           .summary = summary,
           .meta = copy_of_self_meta,
-          .kernels = {},
+          .host_code = {},
           .derivatives = derivatives,
           .flops = free_of_flops,
           .examples = examples};
@@ -480,14 +481,14 @@ constexpr Op kUnsafeSplits[] = {
     {.schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
      .summary = "pieces of one size",
      .meta = unsafe<split_geometry>,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"}, {}, split_gradient}},
      .flops = free_of_flops,
      .examples = {"f32[6,2] 2"}},
     {.schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
      .summary = "pieces of these sizes",
      .meta = unsafe<split_with_sizes_geometry>,
-     .kernels = {},
+     .host_code = {},
      .derivatives = {{{"self"}, {}, split_gradient}},
      .flops = free_of_flops,
      .examples = {"f32[6,2] (1 5)"}}};

@@ -12,7 +12,7 @@ constexpr Op view_operator(std::string_view schema, std::string_view summary, vo
   return {.schema = schema,
           .summary = summary,
           .meta = geometry,
-          .kernels = {},
+          .host_code = {},
           .derivatives = {{{"self"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples,
