@@ -2,7 +2,7 @@
 // Functions of the interface that nothing here defines: a generated file names them, one a line. They are weak, so
 // that a function written by hand takes the place of its stub.
 
-#include "emulator/machine/log.h"
+#include "emulator/machine/missing.h"
 
 /// Fails, after saying its name.
 #define REFUSES(name)                                                   \

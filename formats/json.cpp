@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/error.h"
-#include "formats/json_scanner.h"
 
 namespace metaprof {
 namespace {
@@ -88,7 +87,7 @@ std::string unescaped(std::string_view raw) {
 
 JsonDocument::JsonDocument(std::string_view text, std::string origin)
     : text_(text), origin_(std::move(origin)) {
-  JsonScanner(*this, text_, kFoldDepth).scan();
+  scan(kFoldDepth);
 }
 
 // Down from the root: at each level the value whose tokens include the one looked for.
@@ -134,7 +133,7 @@ Json Json::unfolded(JsonDocument& scratch) const {
   scratch.parent_ = *this;
   scratch.tokens_.clear();
   scratch.kept_.clear();
-  JsonScanner(scratch, scratch.text_, std::numeric_limits<int>::max()).scan();
+  scratch.scan(std::numeric_limits<int>::max());
   return scratch.root();
 }
 

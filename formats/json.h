@@ -104,6 +104,9 @@ class JsonDocument {
   };
 
   JsonDocument() = default;
+  /// Checks the whole text. Values inside more than `fold_depth` lists and objects get no tokens. Errors: syntax,
+  /// UTF-8, depth, size.
+  void scan(int fold_depth);  // json_scanner.cpp
   std::string path_of(uint32_t token) const;
 
   std::string_view text_;

@@ -1,9 +1,10 @@
-#include "formats/json_scanner.h"
+// How a JsonDocument is made of a text: the whole text is checked, and its values are listed.
 
 #include <cstring>
 #include <limits>
 
 #include "core/error.h"
+#include "formats/json.h"
 #include "formats/utf8.h"
 
 namespace metaprof {
@@ -25,6 +26,43 @@ bool is_plain(const char* text) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
+
+class JsonScanner {
+ public:
+  /// Values inside more than `fold_depth` lists and objects get no tokens.
+  JsonScanner(JsonDocument& document, std::string_view text, int fold_depth);
+
+  /// Checks the whole text. Errors: syntax, UTF-8, depth, size.
+  void scan();
+
+ private:
+  void skip_blanks();
+  void open(Json::Type type);
+  bool close();
+  bool value();
+  void separator();
+  void key();
+  void string();
+  void escape();
+  void utf8_sequence();
+  void number();
+  void word(std::string_view word, Json::Type type);
+  void add(Json::Type type, size_t begin, size_t end, bool escaped = false);
+  bool recorded() const { return static_cast<int>(open_.size()) <= fold_depth_; }
+  [[noreturn]] void syntax_error(std::string_view expected) const;
+
+  JsonDocument& document_;
+  const char* const begin_;
+  const char* const end_;
+  const char* at_;
+  const int fold_depth_;
+
+  struct Open {
+    uint32_t token;
+    Json::Type type;
+  };
+  std::vector<Open> open_;
+};
 
 JsonScanner::JsonScanner(JsonDocument& document, std::string_view text, int fold_depth)
     : document_(document),
@@ -210,5 +248,7 @@ void JsonScanner::syntax_error(std::string_view expected) const {
   fail("{}: JSON syntax error at byte {} of {}: expected {}, got {}", document_.origin_, at_ - begin_,
        end_ - begin_, expected, found);
 }
+
+void JsonDocument::scan(int fold_depth) { JsonScanner(*this, text_, fold_depth).scan(); }
 
 }  // namespace metaprof

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "launch/run.h"
+#include "launch/launch_options.h"
 
 namespace metaprof {
 

@@ -8,24 +8,10 @@
 
 #include "launch/process.h"
 #include "launch/recording.h"
-#include "meta/platform/hardware.h"
+#include "launch/launch_options.h"
 #include "profiler/profile.h"
 
 namespace metaprof {
-
-struct LaunchOptions {
-  std::vector<std::string> program;      ///< and its arguments
-  Hardware device;                       ///< that is emulated
-  bool real = false;                     ///< on the machine's own GPU in place of an emulated one
-  int gpus = 1;                          ///< of the emulated machine
-  int world_size = 0, rank = 0;          ///< of a job of which one rank is run; 0: the program's own
-  int64_t steps = 0;                     ///< after which it is ended; 0: it runs to its end
-  int64_t detail_steps = 3;              ///< of which every request is kept
-  double timeout = 0;                    ///< seconds; 0: none
-  std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
-  std::string workspaces = "auto";       ///< of cuDNN's plans: asked of the installed cuDNN; "none": 0 bytes
-  std::vector<std::string> environment;  ///< NAME=VALUE
-};
 
 /// One device as one process used it, with what follows from its requests.
 struct RankRun {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that files include only headers of folders that their library links.
+"""Checks that files include only headers of folders that their library links, and that no circle of includes is
+inside a folder, where X.h and X.cpp count as one.
 
 The permission is the link line: `metaprof_library(meta_op LINKS core meta_trace)` in
 meta/op/CMakeLists.txt lets the files of meta/op include "core/...", "meta/trace/..." and their own
@@ -43,8 +44,22 @@ def read_links(root):
     }
 
 
+def includes_within(folder, files):
+    """X -> set of Y where X.h or X.cpp includes Y.h of the same folder."""
+    within = {path.stem: set() for path in files}
+    for path in files:
+        for line in path.read_text().splitlines():
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = pathlib.PurePosixPath(match.group(1))
+            if target.parent.as_posix() == folder and target.stem != path.stem and target.stem in within:
+                within[path.stem].add(target.stem)
+    return within
+
+
 def find_cycle(links):
-    """A list of folders that link each other in a circle, or None."""
+    """A list of names that link each other in a circle, or None."""
     done = set()
 
     def visit(folder, path):
@@ -105,6 +120,11 @@ def main():
     cycle = find_cycle(links)
     if cycle:
         problems.append("folders link each other in a circle: " + " -> ".join(cycle))
+    for folder in sorted({path.parent for path in files}):
+        name = folder.relative_to(root).as_posix()
+        cycle = find_cycle(includes_within(name, [path for path in files if path.parent == folder]))
+        if cycle:
+            problems.append(f"{name}: files include each other in a circle: " + " -> ".join(cycle))
 
     for problem in problems:
         print(problem)

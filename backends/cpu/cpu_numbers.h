@@ -11,16 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/error.h"
+#include "backends/cpu/no_numbers.h"
 #include "meta/session/call.h"
 
 namespace metaprof {
-
-/// libtorch cannot compute this call: it is older than the operator, or its kernel lacks a type.
-class NoNumbers : public Error {
- public:
-  using Error::Error;
-};
 
 /// Gives a session numbers for as long as this lives. A call that libtorch refuses is a NoNumbers; one where
 /// it says that an argument is wrong, too.

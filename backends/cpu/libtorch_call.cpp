@@ -4,7 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <fmt/format.h>
 
-#include "backends/cpu/cpu_numbers.h"
+#include "backends/cpu/no_numbers.h"
 
 namespace metaprof {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // How much workspace the plan of an operation graph takes.
 
-#include "emulator/cudnn/backend.h"
+#include "emulator/cudnn/descriptor.h"
 
 namespace metaprof::emulator::cudnn {
 

@@ -8,9 +8,7 @@
 #include <cstdio>
 #include <ctime>
 #include <mutex>
-#include <set>
 
-#include "emulator/machine/counters.h"
 #include "emulator/machine/environment.h"
 
 namespace metaprof::emulator {
@@ -56,6 +54,9 @@ void write_memory(char sign, int device, uintptr_t address, size_t bytes, const 
 
 }  // namespace
 
+void log_missing(const char* library, const char* function) {
+  write_line(std::string("missing ") + library + " " + function);
+}
 void log_device(int device, size_t bytes) {
   write_line("device " + std::to_string(device) + " " + std::to_string(bytes));
 }
@@ -76,14 +77,3 @@ void log_communicator(int rank, int ranks) {
 }
 
 }  // namespace metaprof::emulator
-
-void metaprof_emulator_missing(const char* library, const char* function) {
-  using namespace metaprof::emulator;
-  count(Counter::missing);
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  if (!said.insert(function).second) return;
-  std::fprintf(stderr, "metaprof emulator: %s has no %s; the call fails\n", library, function);
-  write_line(std::string("missing ") + library + " " + function);
-}

@@ -9,6 +9,7 @@
 
 namespace metaprof::emulator {
 
+void log_missing(const char* library, const char* function);
 void log_device(int device, size_t bytes);
 void log_taken(int device, uintptr_t address, size_t bytes, const char* function);
 void log_given_back(int device, uintptr_t address, size_t bytes, const char* function);
@@ -17,6 +18,3 @@ METAPROF_EXPORT void log_plan(int64_t bytes, const char* source, const std::stri
 METAPROF_EXPORT void log_communicator(int rank, int ranks);
 
 }  // namespace metaprof::emulator
-
-/// Called by a function of the interface that no stand-in has: the first call of each is said on stderr and logged.
-METAPROF_CUDA void metaprof_emulator_missing(const char* library, const char* function);

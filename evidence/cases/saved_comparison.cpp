@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "meta/autograd/op_node.h"
+#include "meta/autograd/views.h"
 
 namespace metaprof {
 namespace {

@@ -1,6 +1,6 @@
 #include "meta/autograd/accumulate_grad.h"
 
-#include "meta/autograd/hooks.h"
+#include "meta/autograd/run_hooks.h"
 
 namespace metaprof {
 

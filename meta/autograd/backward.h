@@ -2,9 +2,11 @@
 // What a derivative formula sees: incoming gradients, what its row declared to read, geometry and plain
 // values.
 
-#include "meta/autograd/op_node.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
+
+class OpNode;
 
 struct Backward {
   Session& session;

@@ -8,6 +8,7 @@
 #include "meta/autograd/saved_tensor.h"
 #include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/autograd/selective_checkpoint.h"
+#include "meta/autograd/views.h"
 
 namespace metaprof {
 namespace {

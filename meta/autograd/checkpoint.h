@@ -2,18 +2,13 @@
 // Activation checkpointing (torch/utils/checkpoint.py, PyTorch 2.11): a region keeps its inputs and is
 // computed again in backward.
 
+#include "meta/autograd/checkpoint_policy.h"
 #include "meta/autograd/state.h"
 
 namespace metaprof {
 
 /// A region as a function. It must be repeatable: it is called in forward and again in backward.
 using CheckpointBody = std::function<std::vector<Value>(const std::vector<Value>&)>;
-
-/// What a selective checkpoint does with the results of a call: keeps them, or computes them again. "prefer"
-/// leaves it to a compiler, which there is none of here.
-enum class CheckpointPolicy : uint8_t { must_save, prefer_save, must_recompute, prefer_recompute };
-/// Asked in forward and again when the region is computed again; must answer the same.
-using CheckpointPolicyFunction = std::function<CheckpointPolicy(const Call& call, bool again)>;
 
 struct CheckpointOptions {
   bool reentrant = false;

@@ -25,10 +25,6 @@ Gradients backward(Session& session, std::span<const Tensor> roots, std::span<co
 Gradients grad(Session& session, std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                std::span<const Tensor> gradients = {}, BackwardOptions options = {});
 
-struct GraphTask;
-/// The running backward needs what this node computes (true if none runs).
-bool task_wants(const GraphTask* task, const Node& node);
-
 /// Sums a gradient down to these sizes, as broadcasting would have blown it up.
 Tensor sum_to(Session& session, const Tensor& gradient, SizesView sizes);
 

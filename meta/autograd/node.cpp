@@ -1,8 +1,6 @@
 #include "meta/autograd/node.h"
 
-#include "meta/autograd/accumulate_grad.h"
 #include "meta/autograd/state.h"
-#include "meta/autograd/views.h"
 
 namespace metaprof {
 
@@ -54,14 +52,6 @@ void Node::destroy() {
     delete node;
   }
   state.destroying = false;
-}
-
-Edge gradient_edge(const Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  refresh_view_history(tensor);
-  if (tensor->grad_fn) return {Ref<Node>(grad_fn(tensor)), tensor->output_nr};
-  if (!tensor->requires_grad) return {};  // a view that no_grad mode made leads nowhere
-  return {accumulator_of(tensor), 0};
 }
 
 void set_gradient_edge(const Tensor& tensor, Edge edge) {

@@ -96,8 +96,6 @@ class Node : public Counted {
   void destroy() override;
 };
 
-/// The node of a tensor that requires grad: grad_fn, or a leaf's (single) AccumulateGrad.
-Edge gradient_edge(const Tensor& tensor);
 inline Node* grad_fn(const Tensor& tensor) { return static_cast<Node*>(tensor->grad_fn.get()); }
 /// Makes `tensor` output `output_nr` of a node.
 void set_gradient_edge(const Tensor& tensor, Edge edge);

@@ -4,7 +4,8 @@
 
 #include "core/error.h"
 #include "meta/autograd/backward.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/graph_task.h"
+#include "meta/autograd/views.h"
 
 namespace metaprof {
 namespace {

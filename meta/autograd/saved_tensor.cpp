@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "meta/autograd/views.h"
 
 namespace metaprof {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 // A tensor kept for backward: the same storage, never a copy.
 
+#include "meta/autograd/node.h"
 #include "meta/autograd/state.h"
 
 namespace metaprof {

@@ -6,7 +6,8 @@
 #include <deque>
 #include <unordered_map>
 
-#include "meta/autograd/checkpoint.h"
+#include "meta/autograd/checkpoint_policy.h"
+#include "meta/autograd/state.h"
 
 namespace metaprof {
 

@@ -1,9 +1,13 @@
 #pragma once
 // What autograd keeps per session.
 
-#include "meta/autograd/node.h"
+#include <functional>
+
+#include "meta/session/call.h"
 
 namespace metaprof {
+
+class Node;
 
 /// A saved tensor's pack and unpack functions; what `pack` returns is kept instead of the tensor.
 struct SavedTensorHooks {

@@ -1,7 +1,8 @@
 #include "meta/autograd/views.h"
 
 #include "core/error.h"
-#include "meta/autograd/hooks.h"
+#include "meta/autograd/accumulate_grad.h"
+#include "meta/autograd/run_hooks.h"
 
 namespace metaprof {
 
@@ -163,6 +164,14 @@ void change_geometry(const Tensor& self, SizesView sizes, SizesView strides, int
   self->strides = Sizes(strides);
   self->offset = offset;
   self->refresh();
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  refresh_view_history(tensor);
+  if (tensor->grad_fn) return {Ref<Node>(grad_fn(tensor)), tensor->output_nr};
+  if (!tensor->requires_grad) return {};  // a view that no_grad mode made leads nowhere
+  return {accumulator_of(tensor), 0};
 }
 
 }  // namespace metaprof

@@ -16,6 +16,10 @@ void rebase_history(const Tensor& self, Ref<Node> node);
 /// Gives a view a new grad_fn if its base was written in place since the view was made.
 void refresh_view_history(const Tensor& view);
 
+/// Where the gradient of a tensor that requires grad goes: its grad_fn, which is first refreshed if it is a view, or
+/// a leaf's (single) AccumulateGrad.
+Edge gradient_edge(const Tensor& tensor);
+
 /// Gives a tensor other sizes and strides in place. Nodes that were made before go on seeing the old ones.
 void change_geometry(const Tensor& self, SizesView sizes, SizesView strides, int64_t offset);
 

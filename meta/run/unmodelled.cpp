@@ -1,6 +1,7 @@
 #include "meta/run/unmodelled.h"
 
 #include "meta/autograd/saved_tensor.h"
+#include "meta/autograd/views.h"
 #include "meta/session/call_in_trace.h"
 
 namespace metaprof {

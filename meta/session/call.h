@@ -136,17 +136,6 @@ Results call_all(Session& session, Arguments&&... arguments) {
   return call_slot_for_all(session, slot_of<name, SlotUse::all_results>, given.values, sizeof...(Arguments));
 }
 
-/// Numbers for tensors that live on a device: runs calls there. Two of them can serve a session at once, one per
-/// type of device.
-class Backend {
- public:
-  virtual ~Backend() = default;
-  /// Runs a call of an operator that is no composite; geometry and memory come from run_record.
-  virtual void run(Call& call) = 0;
-  /// A Python number has become this tensor.
-  virtual void wrapped(const Tensor& tensor, const Value& number) = 0;
-};
-
 /// What a record says of a call: geometry, memory in the order of the host code, versions. No numbers.
 void run_record(Call&);
 

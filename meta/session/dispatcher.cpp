@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "meta/session/backend.h"
 #include "meta/session/call.h"
 #include "meta/session/call_in_trace.h"
 #include "meta/session/limits.h"

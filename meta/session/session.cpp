@@ -1,7 +1,7 @@
 #include "meta/session/session.h"
 
 #include "meta/platform/platform.h"
-#include "meta/session/call.h"
+#include "meta/session/backend.h"
 
 namespace metaprof {
 

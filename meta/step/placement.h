@@ -4,7 +4,7 @@
 
 #include "meta/program/program.h"
 #include "meta/session/session.h"
-#include "meta/step/step.h"
+#include "meta/step/options.h"
 
 namespace metaprof {
 

@@ -2,6 +2,7 @@
 
 #include "meta/autograd/hooks.h"
 #include "meta/autograd/state.h"
+#include "meta/autograd/views.h"
 #include "tests/autograd/graph.h"
 
 namespace metaprof {

@@ -2,6 +2,7 @@
 
 #include "meta/autograd/hooks.h"
 
+#include "meta/autograd/views.h"
 #include "meta/platform/platform.h"
 #include "tests/autograd/graph.h"
 

@@ -78,6 +78,15 @@ class CheckIncludes(unittest.TestCase):
             "circle: meta/core -> meta/op -> meta/core",
         )
 
+    def test_circle_inside_a_folder(self):
+        self.expect_problem(
+            {
+                "meta/core/shape.h": '#include "meta/core/tensor.h"',
+                "meta/core/tensor.cpp": '#include "meta/core/tensor.h"\n#include "meta/core/shape.h"',
+            },
+            "meta/core: files include each other in a circle: shape -> tensor -> shape",
+        )
+
     def test_nothing_to_check_is_no_success(self):
         self.assertEqual(check({"README.md": ""})[0], 1)
 

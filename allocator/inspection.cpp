@@ -1,4 +1,4 @@
-#include "allocator/snapshot.h"
+// What the allocator holds, and whether it is consistent.
 
 #include <fmt/format.h>
 

@@ -1,0 +1,6 @@
+#pragma once
+
+#include "emulator/machine/export.h"
+
+/// Called by a function of the interface that no stand-in has: the first call of each is said on stderr and logged.
+METAPROF_CUDA void metaprof_emulator_missing(const char* library, const char* function);

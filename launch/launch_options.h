@@ -1,0 +1,26 @@
+#pragma once
+// What is run, on what, and how much of it is kept.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "meta/platform/hardware.h"
+
+namespace metaprof {
+
+struct LaunchOptions {
+  std::vector<std::string> program;      ///< and its arguments
+  Hardware device;                       ///< that is emulated
+  bool real = false;                     ///< on the machine's own GPU in place of an emulated one
+  int gpus = 1;                          ///< of the emulated machine
+  int world_size = 0, rank = 0;          ///< of a job of which one rank is run; 0: the program's own
+  int64_t steps = 0;                     ///< after which it is ended; 0: it runs to its end
+  int64_t detail_steps = 3;              ///< of which every request is kept
+  double timeout = 0;                    ///< seconds; 0: none
+  std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
+  std::string workspaces = "auto";       ///< of cuDNN's plans: asked of the installed cuDNN; "none": 0 bytes
+  std::vector<std::string> environment;  ///< NAME=VALUE
+};
+
+}  // namespace metaprof
