@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "launch/launch_options.h"
 #include "launch/process.h"
 #include "launch/recording.h"
-#include "launch/launch_options.h"
 #include "profiler/profile.h"
 
 namespace metaprof {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cpu/no_numbers.h"
+#include "meta/session/backend.h"
 #include "meta/session/call.h"
 
 namespace metaprof {

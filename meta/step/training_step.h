@@ -8,7 +8,7 @@
 #include "meta/optim/optimizer.h"
 #include "meta/run/interpreter.h"
 #include "meta/step/placement.h"
-#include "meta/step/step.h"
+#include "meta/step/options.h"
 
 namespace metaprof {
 
