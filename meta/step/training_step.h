@@ -7,8 +7,8 @@
 #include "meta/optim/grad_scaler.h"
 #include "meta/optim/optimizer.h"
 #include "meta/run/interpreter.h"
-#include "meta/step/placement.h"
 #include "meta/step/options.h"
+#include "meta/step/placement.h"
 
 namespace metaprof {
 
