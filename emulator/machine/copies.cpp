@@ -32,10 +32,7 @@ Error copy_bytes(void* to, const void* from, size_t bytes) {
   } else if (from_device) {
     count(Counter::reads);
     count(Counter::read_bytes, bytes);
-    if (const std::optional<std::string> known = readable_contents(from, bytes))
-      std::memcpy(to, known->data(), bytes);
-    else
-      std::memset(to, 0, bytes);
+    read_contents(to, from, bytes);
     if (auto* const reader = reader_of_copies.load()) reader(to, bytes);
   } else {
     std::memmove(to, from, bytes);

@@ -1,91 +1,41 @@
-// NCCL: communicators over ranks that need not exist, and collectives that are done at once. What they would bring is
-// data, and device memory holds none; small values that the host wrote before are answered as if every rank had the
-// same.
+// NCCL: communicators over ranks that need not exist.
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <random>
+#include <vector>
 
 #include "emulator/handle.h"
-#include "emulator/machine/contents.h"
-#include "emulator/machine/counters.h"
 #include "emulator/machine/devices.h"
 #include "emulator/machine/export.h"
 #include "emulator/machine/log.h"
 #include "emulator/machine/memory.h"
-#include "emulator/machine/streams.h"
 #include "emulator/machine/versions.h"
+#include "emulator/nccl/communicator.h"
 
 using namespace metaprof::emulator;
+using namespace metaprof::emulator::nccl;
 
 namespace {
 
-enum Result : int { done = 0, unhandled_cuda_error = 1, invalid_argument = 4 };
-
-struct Communicator {
-  int ranks = 0, rank = 0, device = 0;
-};
+constexpr size_t kNameLength = 33;
 
 struct UniqueId {  // ncclUniqueId
   char bytes[128];
+  /// Of the communicator's files.
+  std::string name() const { return {bytes, strnlen(bytes, kNameLength)}; }
 };
 
-Result make(Communicator** out, int ranks, int rank) {
+Result make(Communicator** out, int ranks, int rank, std::string name = {}) {
   *out = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks) return invalid_argument;
   if (enter() != success) return unhandled_cuda_error;
   activate(current_device());
-  *out = new Communicator{ranks, rank, current_device()};
+  *out = new Communicator{ranks, rank, current_device(), std::make_shared<Exchange>(name, ranks, rank), name};
   log_communicator(rank, ranks);
   return done;
-}
-
-size_t element(int type) {  // bytes, by ncclDataType_t
-  constexpr size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type >= 0 && type < int(std::size(sizes)) ? sizes[type] : 1;
-}
-
-Result collective(const Communicator* communicator, Stream* stream) {
-  if (!communicator) return invalid_argument;
-  if (enter() != success || submit(stream) != success) return unhandled_cuda_error;
-  count(Counter::collectives);
-  return done;
-}
-
-// Leaves `bytes` bytes of what this rank sent in the receiver's memory, `times` times.
-Result leave(const Communicator* communicator, Stream* stream, const void* sent, void* received, size_t bytes,
-             int times = 1) {
-  if (const Result result = collective(communicator, stream)) return result;
-  const std::optional<std::string> own = written_contents(sent, bytes);
-  if (!own) return done;
-  std::string all;
-  for (int i = 0; i < times; ++i) all += *own;
-  put_result(received, all);
-  return done;
-}
-
-template <class T>
-void multiply(std::string& bytes, int by) {
-  for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    value = T(value * T(by));
-    std::memcpy(bytes.data() + at, &value, sizeof value);
-  }
-}
-
-// The sum of what all ranks have, if each has the same: the other operations leave it as it is.
-void sum(void* received, size_t bytes, int type, int operation, int ranks) {
-  constexpr int add = 0;
-  std::optional<std::string> own = operation == add ? written_contents(received, bytes) : std::nullopt;
-  if (!own) return;
-  switch (type) {
-    case 2: multiply<int32_t>(*own, ranks); break;
-    case 4: multiply<int64_t>(*own, ranks); break;
-    case 7: multiply<float>(*own, ranks); break;
-    case 8: multiply<double>(*own, ranks); break;
-    default: return;
-  }
-  put_result(received, *own);
 }
 
 }  // namespace
@@ -106,33 +56,55 @@ METAPROF_CUDA const char* ncclGetErrorString(Result result) {
 METAPROF_CUDA const char* ncclGetLastError(const Communicator*) { return ""; }
 
 METAPROF_CUDA Result ncclGetUniqueId(UniqueId* id) {
-  *id = {};  // all communicators are alike
+  *id = {};
+  std::random_device random;
+  for (size_t i = 0; i + 1 < kNameLength; ++i) id->bytes[i] = "0123456789abcdef"[random() % 16];
   return done;
 }
 METAPROF_CUDA Result ncclCommGetUniqueId(Communicator*, UniqueId* id) { return ncclGetUniqueId(id); }
 
-METAPROF_CUDA Result ncclCommInitRank(Communicator** out, int ranks, UniqueId, int rank) {
-  return make(out, ranks, rank);
+METAPROF_CUDA Result ncclCommInitRank(Communicator** out, int ranks, UniqueId id, int rank) {
+  return make(out, ranks, rank, id.name());
 }
-METAPROF_CUDA Result ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId, int rank, void*) {
-  return make(out, ranks, rank);
+METAPROF_CUDA Result ncclCommInitRankConfig(Communicator** out, int ranks, UniqueId id, int rank, void*) {
+  return make(out, ranks, rank, id.name());
 }
-METAPROF_CUDA Result ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int, UniqueId*,
+METAPROF_CUDA Result ncclCommInitRankScalable(Communicator** out, int ranks, int rank, int, UniqueId* ids,
                                               void*) {
-  return make(out, ranks, rank);
+  return make(out, ranks, rank, ids[0].name());
 }
 METAPROF_CUDA Result ncclCommInitAll(Communicator** out, int ranks, const int* devices) {
+  UniqueId id;
+  ncclGetUniqueId(&id);
   for (int i = 0; i < ranks; ++i) {
-    if (const Result result = make(&out[i], ranks, i)) return result;
+    if (const Result result = make(&out[i], ranks, i, id.name())) return result;
     out[i]->device = devices ? devices[i] : i;
   }
   return done;
 }
-// Who else is in the new communicator is known to the others only: it is as large as the old one.
-METAPROF_CUDA Result ncclCommSplit(Communicator* from, int color, int, Communicator** out, void*) {
+// Each rank says its color and key; those of one color are in the new communicator, in the order of their keys. Where they
+// say nothing it is taken to be as large as the old one.
+METAPROF_CUDA Result ncclCommSplit(Communicator* from, int color, int key, Communicator** out, void*) {
   *out = nullptr;
+  if (!from) return invalid_argument;
   constexpr int nowhere = -1;  // NCCL_SPLIT_NOCOLOR
-  return color == nowhere ? done : make(out, from->ranks, from->rank);
+  if (!from->exchange->possible()) return color == nowhere ? done : make(out, from->ranks, from->rank);
+  const int own[] = {color, key};
+  const int64_t number =
+      from->exchange->send(Exchange::kAll, std::string(reinterpret_cast<const char*>(own), sizeof own));
+  if (color == nowhere) return done;
+  std::vector<std::pair<int, int>> members;  // key and old rank
+  for (int rank = 0; rank < from->ranks; ++rank) {
+    const Sent sent = from->exchange->receive(rank, Exchange::kAll, number);
+    int said[] = {color, rank};  // of one that is not there
+    if (sent && sent->size() == sizeof said) std::memcpy(said, sent->data(), sizeof said);
+    if (said[0] == color) members.emplace_back(said[1], rank);
+  }
+  std::sort(members.begin(), members.end());
+  const auto self = std::find_if(members.begin(), members.end(),
+                                 [from](const auto& member) { return member.second == from->rank; });
+  return make(out, int(members.size()), int(self - members.begin()),
+              from->name + "." + std::to_string(number) + "." + std::to_string(color));
 }
 METAPROF_CUDA Result ncclCommShrink(Communicator* from, const int* excluded, int count, Communicator** out) {
   int before = 0;
@@ -198,50 +170,3 @@ METAPROF_CUDA Result ncclRedOpDestroy(int, Communicator*) { return done; }
 
 METAPROF_CUDA Result ncclGroupStart() { return done; }
 METAPROF_CUDA Result ncclGroupEnd() { return done; }
-
-METAPROF_CUDA Result ncclAllReduce(const void* from, void* to, size_t count, int type, int operation,
-                                   Communicator* communicator, Stream* stream) {
-  const size_t bytes = count * element(type);
-  if (const Result result = leave(communicator, stream, from, to, bytes)) return result;
-  sum(to, bytes, type, operation, communicator->ranks);
-  return done;
-}
-METAPROF_CUDA Result ncclReduce(const void* from, void* to, size_t count, int type, int operation, int root,
-                                Communicator* communicator, Stream* stream) {
-  if (!communicator || communicator->rank != root) return collective(communicator, stream);
-  return ncclAllReduce(from, to, count, type, operation, communicator, stream);
-}
-METAPROF_CUDA Result ncclBroadcast(const void* from, void* to, size_t count, int type, int,
-                                   Communicator* communicator, Stream* stream) {
-  return leave(communicator, stream, from, to, count * element(type));
-}
-METAPROF_CUDA Result ncclBcast(void* buffer, size_t count, int type, int, Communicator* communicator,
-                               Stream* stream) {
-  return leave(communicator, stream, buffer, buffer, count * element(type));
-}
-METAPROF_CUDA Result ncclAllGather(const void* from, void* to, size_t count, int type,
-                                   Communicator* communicator, Stream* stream) {
-  return leave(communicator, stream, from, to, count * element(type), communicator ? communicator->ranks : 0);
-}
-METAPROF_CUDA Result ncclReduceScatter(const void*, void*, size_t, int, int, Communicator* communicator,
-                                       Stream* stream) {
-  return collective(communicator, stream);
-}
-METAPROF_CUDA Result ncclAlltoAll(const void*, void*, size_t, int, Communicator* communicator,
-                                  Stream* stream) {
-  return collective(communicator, stream);
-}
-METAPROF_CUDA Result ncclGather(const void*, void*, size_t, int, int, Communicator* communicator,
-                                Stream* stream) {
-  return collective(communicator, stream);
-}
-METAPROF_CUDA Result ncclScatter(const void*, void*, size_t, int, int, Communicator* communicator,
-                                 Stream* stream) {
-  return collective(communicator, stream);
-}
-METAPROF_CUDA Result ncclSend(const void*, size_t, int, int, Communicator* communicator, Stream* stream) {
-  return collective(communicator, stream);
-}
-METAPROF_CUDA Result ncclRecv(void*, size_t, int, int, Communicator* communicator, Stream* stream) {
-  return collective(communicator, stream);
-}

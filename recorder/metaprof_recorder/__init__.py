@@ -19,6 +19,7 @@ The recorder imports nothing but the standard library until the program itself i
     trace       the text in which the requests are written
     devices     what a device says of itself
     distributed one rank of a large job
+    agreement   objects that ranks send to each other
     sources     which line of the program it was
     names       words of a trace's text
     endings     how a program ends, and how it is ended

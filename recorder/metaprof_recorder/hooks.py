@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from metaprof_recorder import devices, distributed, endings, events, reads, sources, tags
+from metaprof_recorder import agreement, devices, distributed, endings, events, reads, sources, tags
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -78,6 +78,7 @@ class Recorder:
         torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets
         self.history.give_way_to_program(self)
         distributed.represent(torch)
+        agreement.install(torch, devices.emulator())
         torch.cuda._lazy_call(self._device_is_used)
         endings.watch(self)
 

@@ -33,6 +33,10 @@ class Segment:
         """Whether there was more allocated in it than before."""
         return any(row["allocated_bytes"]["peak"] > current for row, current in self._with_start(before))
 
+    def is_less_than(self, before):
+        """Whether less is allocated at its end than was at the end of an earlier one."""
+        return any(row["allocated_bytes"]["current"] < current for row, current in self._with_start(before))
+
     def _with_start(self, before):
         for device, row in self.devices.items():
             start = before.devices.get(device) if before else None
@@ -63,6 +67,7 @@ class Phases:
         self._segments = []     # of the phase
         self._gap = []          # after its end
         self._ended = False
+        self._last = self._start = None  # the latest cut, and the one before the phase
         self._parts = []        # earlier forwards of the same forward phase
         self._grad = True       # gradients are recorded in the forward in progress
         self._trains = False    # there is an optimizer, or a backward has been seen
@@ -160,21 +165,23 @@ class Phases:
             self._emit(Row("after", self.step, gap))
 
     def _leave_out_last_frees(self, before):
-        """What is only freed after the last observation is the program's end, and of no phase."""
+        """After the last observation the program's end may free what was there before the phase: that is of no phase."""
         rest = self._gap if self._ended else self._segments
-        if before is not None and self.phase in ("forward", "backward") and not rest[-1].grows_from(before):
+        if before is not None and not rest[-1].grows_from(before) and rest[-1].is_less_than(self._start):
             rest.pop()
 
     # ---- rows
 
     def _cut(self):
-        (self._gap if self._ended else self._segments).append(self._measure())
+        self._last = self._measure()
+        (self._gap if self._ended else self._segments).append(self._last)
 
     def _begin(self, phase, segments=()):
         self.phase = phase
         self._segments = list(segments)
         self._gap = []
         self._ended = False
+        self._start = self._last
 
     def _end(self):
         self._cut()

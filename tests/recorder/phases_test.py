@@ -61,13 +61,23 @@ class PhasesTest(unittest.TestCase):
         self.assertEqual(self.names(), [("setup", 0)] + [(phase, n) for n in (0, 1) for phase in step])
         self.assertEqual(self.shown()[:3], [("setup", 0, 100, 100), ("forward", 0, 110, 110), ("backward", 0, 100, 110)])
 
-    def test_what_is_only_freed_at_the_end_is_of_no_phase(self):
+    def test_when_the_end_frees_what_was_there_before_the_phase_it_is_of_no_phase(self):
+        self.memory.take(100)
         self.phases.forward_begins(False)
         self.memory.take(10)
         self.phases.forward_ends()
-        self.memory.give(10)
+        self.memory.give(110)
         self.phases.finish()
-        self.assertEqual(self.shown(), [("setup", 0, 0, 0), ("forward", 0, 10, 10)])
+        self.assertEqual(self.shown(), [("setup", 0, 100, 100), ("forward", 0, 110, 110)])
+
+    def test_what_the_last_forward_frees_of_its_own_is_its_end(self):
+        self.memory.take(100)
+        self.phases.forward_begins(False)
+        self.memory.take(10)
+        self.phases.forward_ends()
+        self.memory.give(7)
+        self.phases.finish()
+        self.assertEqual(self.shown(), [("setup", 0, 100, 100), ("forward", 0, 103, 110)])
 
     def test_a_loss_after_the_last_call_is_of_its_forward(self):
         self.phases.forward_begins(False)

@@ -41,6 +41,8 @@ def train(c):
             if scaler: scaler.step(optimizer); scaler.update()
             else: optimizer.step()
             optimizer.zero_grad(set_to_none=c["zero_grad_to_none"])
+    global kept  # as the names of a script that is no function
+    kept = module, args, optimizer, loss
 
 
 def main(words):
