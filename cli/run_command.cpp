@@ -4,12 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "cli/console.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
+#include "estimate/report_forms.h"
 #include "estimate/sizes.h"
 #include "launch/run.h"
 #include "meta/platform/files/device_file.h"
@@ -34,8 +36,17 @@ constexpr const char* kRunDescription =
 struct RunCommandOptions {
   LaunchOptions run;
   std::string device = "h200", memory, json;
+  std::vector<std::string> files;  // of forms(), in its order; empty: not asked for
   TextOptions text;
 };
+
+// The forms of profile's reports, but JSON, of which a run has its own.
+std::vector<ReportForm> forms() {
+  std::vector<ReportForm> out;
+  for (const ReportForm& form : report_forms())
+    if (form.name != "json") out.push_back(form);
+  return out;
+}
 
 // "step 2 · backward · 3.1 GiB reserved", in place of the line before; nothing where stderr is a file.
 class ProgressLine {
@@ -92,6 +103,24 @@ void tell_end(const RunReport& report, double timeout) {
                         report.end.ended_descendants));
 }
 
+// Of the device with the highest peak, from the steps of which every request was kept.
+void write_forms(const RunReport& report, const RunCommandOptions& options) {
+  const std::vector<ReportForm> all = forms();
+  if (std::all_of(options.files.begin(), options.files.end(), [](const auto& file) { return file.empty(); }))
+    return;
+  const RankRun& rank = largest_rank(report);
+  if (!rank.recorded.trace) fail("{}: no request of memory was kept", option_of(all[0]));
+  Estimate estimate;
+  estimate.platform.hardware = options.run.device;
+  estimate.platform.framework = framework_of_torch(report.torch);
+  estimate.options.alloc_conf = options.run.alloc_conf;
+  estimate.trace = *rank.recorded.trace;
+  estimate.report = profile_of(report, rank);
+  Results results(estimate, options.text);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!options.files[i].empty()) write_result(options.files[i], all[i].make(results));
+}
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
@@ -106,6 +135,7 @@ int run(const Command& command, RunCommandOptions& options) {
     message(fmt::format("{}: nothing was recorded", report.problem));
     return report.end.status != 0 && !report.end.timed_out ? report.end.status : kBadInput;
   }
+  write_forms(report, options);
   options.text.colour = colour_on_stdout();
   if (options.json != "-") std::cout << '\n' << run_text(report, options.text);
   return report.end.timed_out ? static_cast<int>(kBadInput) : report.end.status;
@@ -135,10 +165,19 @@ void add_options(Command& command, RunCommandOptions& options) {
       .value("auto|none")
       .one_of({"auto", "none"})
       .with_default();
+  command
+      .option("--assume", run.assumptions,
+              "where sizes follow from data: even (experts are chosen equally often), or what a line reads")
+      .value("even|FILE:LINE=N[/M]")
+      .one_value();
   command.option("--env", run.environment, "NAME=VALUE for the program").value("NAME=VALUE").one_value();
   command.flag("--real", run.real, "on this machine's GPU in place of an emulated one");
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
       .value("FILE");
+  const std::vector<ReportForm> all = forms();
+  options.files.resize(all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    command.option(option_of(all[i]), options.files[i], std::string(all[i].what)).value("FILE");
   command.option("--depth", options.text.depth, "of the tree of modules; -1: all of it")
       .value("N")
       .with_default();

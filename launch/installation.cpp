@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <regex>
 
 #include "core/error.h"
 #include "meta/platform/cudnn/cudnn_planner.h"
@@ -66,6 +67,18 @@ void emulate(const LaunchOptions& options, std::map<std::string, std::string>& e
     environment["KINETO_LOG_LEVEL"] = "99";  // there is no profiler of kernels to find
 }
 
+// A line each. Errors: one that is none.
+std::string assumptions_of(const LaunchOptions& options) {
+  static const std::regex kAssumption(R"(even|.+:[0-9]+=[0-9]+(/[1-9][0-9]*)?)");
+  std::string lines;
+  for (const std::string& text : options.assumptions) {
+    if (!std::regex_match(text, kAssumption))
+      fail("--assume {}: expected even, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", text);
+    lines += text + "\n";
+  }
+  return lines;
+}
+
 }  // namespace
 
 fs::path recorder_folder() {
@@ -80,6 +93,7 @@ std::map<std::string, std::string> environment_of(const LaunchOptions& options, 
   environment["METAPROF_RECORD"] = record.string();
   environment["METAPROF_RECORD_STEPS"] = options.steps > 0 ? fmt::format("{}", options.steps) : "";
   environment["METAPROF_RECORD_DETAIL"] = fmt::format("{}", options.detail_steps);
+  environment["METAPROF_RECORD_ASSUME"] = assumptions_of(options);
   if (!options.real) emulate(options, environment, record);
   if (!options.alloc_conf.empty())  // up to 2.9 the name had CUDA in it
     environment["PYTORCH_ALLOC_CONF"] = environment["PYTORCH_CUDA_ALLOC_CONF"] = options.alloc_conf;

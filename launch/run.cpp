@@ -80,7 +80,8 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
   run.emulated = process.emulated;
   if (recorded.trace) {
     CachingAllocator allocator({.conf = parse_alloc_conf(options.alloc_conf),
-                                .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)}});
+                                .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)},
+                                .order = framework_of_torch(process.torch).free_block_order});
     run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);
     run.replay_equal = equal_peaks(run.memory.phases, phases_of(recorded));
   }
@@ -144,6 +145,10 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
   if (progress) process.poll = [&] { progress(read_progress(record.path())); };
   const ProcessEnd end = run_process(process);
   return report_of(options, end, read_processes(record.path()));
+}
+
+Framework framework_of_torch(const std::string& version) {
+  return framework_of(version.empty() ? kNewestFramework : parse_framework_version(version));
 }
 
 std::string short_line(const std::string& line) {

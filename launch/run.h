@@ -9,6 +9,7 @@
 #include "launch/launch_options.h"
 #include "launch/process.h"
 #include "launch/recording.h"
+#include "meta/platform/framework.h"
 #include "profiler/profile.h"
 
 namespace metaprof {
@@ -35,6 +36,9 @@ struct RunReport {
   std::vector<std::string> notes;  ///< what is missing
   std::vector<RankRun> ranks;      ///< by rank, then by device
 };
+
+/// What a version does, as torch says it, "2.11.0+cu130"; the newest of an empty one.
+Framework framework_of_torch(const std::string& version);
 
 /// Errors: the program cannot be run, the recorder or the emulated device is not installed, a name in
 /// `environment` is malformed.

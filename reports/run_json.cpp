@@ -56,8 +56,10 @@ Json rank_json(const RankRun& rank) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
   for (const DataRead& read : recorded.reads)
-    reads.push_back(
-        {{"op", read.op}, {"line", text_or_null(read.line)}, {"count", read.count}, {"answered", "zero"}});
+    reads.push_back({{"op", read.op},
+                     {"line", text_or_null(read.line)},
+                     {"count", read.count},
+                     {"answered", read.answered}});
   Json json = {{"rank", rank.rank},
                {"device", recorded.device},
                {"device_title", recorded.title},

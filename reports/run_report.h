@@ -11,6 +11,9 @@ namespace metaprof {
 /// What profile's reports are made of, for one device of one process: without FLOPs, which a run does not have.
 ProfileReport profile_of(const RunReport& report, const RankRun& rank);
 
+/// That with the highest peak of reserved bytes. There must be one.
+const RankRun& largest_rank(const RunReport& report);
+
 /// A row per phase, the modules, the peak, data that the program read, and the closing line; of several ranks
 /// a row each, and the rest of the one with the highest peak. Errors: an unknown column.
 std::string run_text(const RunReport& report, const TextOptions& options);

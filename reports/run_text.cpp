@@ -22,12 +22,6 @@ int64_t steps_of(const RankRun& rank) {
   return steps;
 }
 
-const RankRun& largest(const RunReport& report) {
-  return *std::max_element(report.ranks.begin(), report.ranks.end(), [](const RankRun& a, const RankRun& b) {
-    return a.memory.phases.peak.reserved_bytes.peak < b.memory.phases.peak.reserved_bytes.peak;
-  });
-}
-
 std::string opening(const RunReport& report) {
   return fmt::format("{}\non {}{}, PyTorch {}{}\n",
                      shown(fmt::format("{}", fmt::join(report.program, " ")), 2 * kMostCharactersOfName),
@@ -121,9 +115,10 @@ std::string reads(const RankRun& rank) {
   TextTable table;
   table.column("operator", Align::left);
   table.column("times");
+  table.column("gave", Align::left);
   table.column("line", Align::left);
   for (const DataRead& read : rank.recorded.reads)
-    table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count),
+    table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count), read.answered,
                shown(short_line(read.line), kMostCharactersOfName)});
   return table.text(2);
 }
@@ -170,6 +165,12 @@ std::string closing(const RunReport& report, const RankRun& rank, bool colour) {
 
 }  // namespace
 
+const RankRun& largest_rank(const RunReport& report) {
+  return *std::max_element(report.ranks.begin(), report.ranks.end(), [](const RankRun& a, const RankRun& b) {
+    return a.memory.phases.peak.reserved_bytes.peak < b.memory.phases.peak.reserved_bytes.peak;
+  });
+}
+
 ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
   ProfileReport profile;
   profile.model = fmt::format("{}", fmt::join(report.program, " "));
@@ -182,7 +183,7 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
 }
 
 std::string run_text(const RunReport& report, const TextOptions& options) {
-  const RankRun& rank = largest(report);
+  const RankRun& rank = largest_rank(report);
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report);
   if (report.ranks.size() > 1) {
@@ -199,8 +200,7 @@ std::string run_text(const RunReport& report, const TextOptions& options) {
   text += title("Peak");
   text += peak(rank, options);
   if (!rank.recorded.reads.empty()) {
-    text += title(report.real ? "Data that the program read from the device"
-                              : "Data that the program read from the device, which was zero");
+    text += title("Data that the program read from the device");
     text += reads(rank);
   }
   const std::string remarks = notes(report, rank);

@@ -209,4 +209,4 @@ def write(recorder, found, device):
     recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched)
     if not recorder.reads.listening:
         for (operator, line), count in sorted(lines.reads.items()):
-            recorder.output.write("data_read", device=device, op=operator, line=line, count=count)
+            recorder.output.write("data_read", device=device, op=operator, line=line, count=count, answered="device")

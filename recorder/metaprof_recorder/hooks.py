@@ -81,6 +81,14 @@ class Recorder:
         agreement.install(torch, devices.emulator())
         torch.cuda._lazy_call(self._device_is_used)
         endings.watch(self)
+        self._assume(os.environ.get("METAPROF_RECORD_ASSUME"))
+
+    def _assume(self, text):
+        library = devices.emulator()
+        if text and library is not None:
+            from metaprof_recorder.assume import Assumptions
+            values = agreement.Values(library)
+            Assumptions(self.torch, text, self.sources, self.reads.answer, values.write).__enter__()
 
     @staticmethod
     def _hide(module, hidden):
@@ -321,6 +329,6 @@ class Recorder:
                 self.write_events()
             except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then
                 self.output.problem("events", f"the requests of memory could not be read: {error!r}")
-            for device, operator, line, count in self.reads.rows():
-                self.output.write("data_read", device=device, op=operator, line=line, count=count)
+            for device, operator, line, count, answered in self.reads.rows():
+                self.output.write("data_read", device=device, op=operator, line=line, count=count, answered=answered)
         self.finished = True

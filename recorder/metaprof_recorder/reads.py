@@ -5,6 +5,7 @@ then say which of them it was for.
 """
 import bisect
 import ctypes
+import threading
 import time
 
 from metaprof_recorder.items import Begin
@@ -23,6 +24,8 @@ class Reads:
         self._timed = []   # (time in ns, device, line) of those whose operators are recorded
         self._counts = {}  # (device, line) -> how many so far
         self._named = {}   # (device, line) -> operator -> how many
+        self._assumed = set()  # (device, line) of those that were answered
+        self._local = threading.local()
 
     @property
     def listening(self):
@@ -44,8 +47,18 @@ class Reads:
         if self.listening:
             self._library.metaprof_emulator_on_read(None)
 
+    def answer(self, content):
+        """What the next read of this thread gives; None: what the device has."""
+        self._local.answer = content
+
     def _read(self, host, count):
-        self.note(time.time_ns(), self._device(), self._sources.of_stack(self._thread)[0])
+        device, line = self._device(), self._sources.of_stack(self._thread)[0]
+        content = getattr(self._local, "answer", None)
+        if content is not None:
+            self._local.answer = None
+            self._assumed.add((device, line))
+            ctypes.memmove(host, content, min(count, len(content)))
+        self.note(time.time_ns(), device, line)
 
     def note(self, moment, device, line):
         self._counts[device, line] = self._counts.get((device, line), 0) + 1
@@ -64,8 +77,9 @@ class Reads:
         self._timed = []
 
     def rows(self):
-        """(device, operator, line, count). Reads of a line whose operators were not recorded are taken to be of its first one."""
+        """(device, operator, line, count, how they were answered). Reads of a line whose operators were not recorded are taken to be of its first one."""
         for (device, line), count in sorted(self._counts.items()):
             named = dict(self._named.get((device, line)) or {UNKNOWN: 0})
             named[next(iter(named))] += count - sum(named.values())
-            yield from ((device, operator, line, number) for operator, number in named.items())
+            answered = "assumed" if (device, line) in self._assumed else "zero"
+            yield from ((device, operator, line, number, answered) for operator, number in named.items())

@@ -1,10 +1,12 @@
 #include "launch/recording.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "core/error.h"
+#include "launch/installation.h"
 #include "launch/run.h"
 #include "reports/run_report.h"
 
@@ -55,6 +57,26 @@ class RecordingTest : public testing::Test {
   const fs::path folder_ =
       fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
+
+TEST(Assumptions, AreLinesOfTheEnvironment) {
+  setenv("METAPROF_RECORDER", "recorder", 1);
+  LaunchOptions options;
+  options.real = true;
+  options.assumptions = {"even", "src/detect.py:88=300", "a b.py:9=1/4"};
+  EXPECT_EQ(environment_of(options, "/record").at("METAPROF_RECORD_ASSUME"),
+            "even\nsrc/detect.py:88=300\na b.py:9=1/4\n");
+  for (const char* wrong : {"", "odd", "x.py=3", "x.py:3", "x.py:3=many", "x.py:3=1/0"}) {
+    options.assumptions = {wrong};
+    try {
+      environment_of(options, "/record");
+      ADD_FAILURE() << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(
+          std::string(error.what()),
+          fmt::format("--assume {}: expected even, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", wrong));
+    }
+  }
+}
 
 TEST_F(RecordingTest, WhatTheEmulatedDeviceSays) {
   write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6));

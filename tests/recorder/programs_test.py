@@ -26,6 +26,10 @@ def step():
     loss.backward(); optimizer.step(); optimizer.zero_grad()
 """
 
+class Whole(str):
+    """A program that does not begin with TRAINING."""
+
+
 # name: (options, program after TRAINING, exit status, part of what is said)
 PROGRAMS = {
     "runs to its end": ([], "step()", 0, "Fits on h200"),
@@ -87,25 +91,161 @@ PROGRAMS = {
         seen = []
         net.register_forward_hook(lambda *a: seen.append(1))
         step(); assert seen == [1]""", 0, "Fits on h200"),
-    "the device is not used": ([], None, 2, "the program used no CUDA device"),
+    "the device is not used": ([], Whole("import torch"), 2, "the program used no CUDA device"),
+
+    # how it ends
+    "exit with a text": ([], "step(); sys.exit('my words')", 1, "my words"),
+    "an interrupt": ([], "step(); raise KeyboardInterrupt", 130, "ended by signal 2"),
+    "ended by SIGTERM": ([], "step(); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", 143, "ended by signal 15"),
+    "an alarm": ([], "step(); signal.alarm(1); time.sleep(60)", 142, "ended by signal 14"),
+    "a signal that it handles": ([], "signal.signal(signal.SIGUSR1, lambda *_: step()); os.kill(os.getpid(), signal.SIGUSR1); step()", 0, "Fits on h200"),
+    "an endless recursion": ([], "def f(): f()\nstep(); f()", 1, "RecursionError"),
+    "no host memory": ([], "step(); bytearray(1 << 60)", 1, "MemoryError"),
+    "a syntax error": ([], Whole("import torch; ="), 1, "SyntaxError"),
+    "a module that is not there": ([], Whole("import torch, no_such_module"), 1, "No module named"),
+    "an end before PyTorch": ([], Whole("import sys; sys.exit(4)"), 4, "ended before it had imported PyTorch"),
+    "PyTorch is not imported": ([], Whole("print(1)"), 2, "did not import PyTorch"),
+    "an exit handler that fails": ([], "import atexit; atexit.register(lambda: 1 / 0); step()", 0, "ZeroDivisionError"),
+    "an exit handler that uses the device": ([], "import atexit; atexit.register(step); step()", 0, "Fits on h200"),
+    "becomes another program": ([], "step(); os.execv(sys.executable, [sys.executable, '-S', '-c', 'print(5)'])", 0, "Fits on h200"),
+    "stdin is at its end": ([], "step(); input()", 1, "EOFError"),
+
+    # threads and processes
+    "a thread that never ends": (["--timeout", "40"], "threading.Thread(target=lambda: time.sleep(1000)).start(); step()", 2, "was ended after 40 s"),
+    "a daemon thread that never ends": ([], "threading.Thread(target=lambda: time.sleep(1000), daemon=True).start(); step()", 0, "Fits on h200"),
+    "training in a thread": ([], "t = threading.Thread(target=step); t.start(); t.join()", 0, "Fits on h200"),
+    "an exception in a thread": ([], "t = threading.Thread(target=lambda: 1 / 0); t.start(); t.join(); step()", 0, "ZeroDivisionError"),
+    "a child that uses the device": ([], """
+        import subprocess
+        subprocess.run([sys.executable, '-c', 'import torch; torch.zeros(9, device="cuda"); print("child")'], check=True); step()""", 0, "Ranks"),
+    "children by spawn": ([], Whole("""
+        import torch, torch.multiprocessing as processes
+        def work(number): torch.zeros(1000, device="cuda")
+        if __name__ == "__main__": processes.spawn(work, nprocs=2)"""), 0, "Fits on h200"),
+    "a fork before the device is used": ([], Whole("""
+        import os, torch
+        child = os.fork()
+        torch.zeros(1000, device="cuda")
+        if child: os.wait()"""), 0, "Ranks"),
+    "a child by fork that is left behind": ([], "step()\nif os.fork() == 0: time.sleep(1000)", 0, "1 processes that the program had left running were ended"),
+    "a daemon by two forks": ([], "step()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)", 0,
+                              "1 processes that the program had left running were ended"),
+    "children that refuse to end": ([], "import subprocess; step()\nfor _ in range(3): subprocess.Popen(['sh', '-c', 'trap \"\" TERM; sleep 1000 & wait; wait'])", 0,
+                                    "that the program had left running were ended"),
+
+    # the device
+    "no device is visible": (["--env", "CUDA_VISIBLE_DEVICES="], "step()", 1, "No CUDA GPUs are available"),
+    "all of the device": ([], """
+        kept = []
+        try:
+            while True: kept.append(torch.empty(1 << 30, device="cuda"))
+        except torch.OutOfMemoryError: print(len(kept), "blocks")
+        kept.clear(); step()""", 0, "blocks"),
+    "memory taken from the runtime": ([], """
+        import ctypes
+        address = ctypes.c_void_p()
+        torch.cuda.init(); runtime = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line))
+        assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(64 << 20)) == 0; step()""", 0, "outside the allocator: 64.0 MiB"),
+    "use after free": ([], """
+        import ctypes
+        runtime = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line))
+        x = torch.zeros(64 << 20, device="cuda"); address = x.data_ptr(); del x; torch.cuda.empty_cache()
+        print("copy gives", runtime.cudaMemcpy(ctypes.create_string_buffer(4), ctypes.c_void_p(address), ctypes.c_size_t(4), 2))""", 0, "copy gives 1"),
+    "freed twice": ([], """
+        import ctypes
+        runtime = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line))
+        address = ctypes.c_void_p(); runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(4096))
+        print("free gives", runtime.cudaFree(address), runtime.cudaFree(address)); step()""", 0, "free gives 0 1"),
+    "tensors of two devices": ([], "net(torch.zeros(4, 64))", 1, "same device"),
+    "a share of the device": ([], "torch.cuda.set_per_process_memory_fraction(0.001); torch.zeros(1 << 30, device='cuda')", 1, "Does not fit on h200"),
+    "streams and events": ([], """
+        a, b, side = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
+        a.record()
+        with torch.cuda.stream(side): x = torch.zeros(1000, device="cuda"); x.record_stream(torch.cuda.default_stream())
+        b.record(); torch.cuda.synchronize(); assert a.elapsed_time(b) > 0; step()""", 0, "Fits on h200"),
+    "a graph": ([], """
+        x = torch.zeros(4, 64, device="cuda"); graph = torch.cuda.CUDAGraph()
+        with torch.no_grad():
+            net(x)
+            with torch.cuda.graph(graph): net(x)
+        graph.replay(); step()""", 0, "Fits on h200"),
+    "a pool of its own": ([], """
+        with torch.cuda.use_mem_pool(torch.cuda.MemPool()): x = torch.zeros(1000, device="cuda")
+        step()""", 0, "Fits on h200"),
+    "pinned memory": ([], "x = torch.zeros(1000, pin_memory=True).cuda(non_blocking=True); step()", 0, "Fits on h200"),
+
+    # what it does with torch
+    "a wrong shape": ([], "net(torch.zeros(4, 65, device='cuda'))", 1, "shapes cannot be multiplied"),
+    "backward twice": ([], "loss = net(torch.zeros(4, 64, device='cuda')).sum(); loss.backward(); loss.backward()", 1, "a second time"),
+    "an exception in a hook of its own": ([], "net.register_forward_hook(lambda *_: 1 / 0)\nstep()", 1, "ZeroDivisionError"),
+    "an exception in a module that is caught": ([], """
+        try: net(torch.zeros(4, 65, device="cuda"))
+        except RuntimeError: pass
+        step()""", 0, "Fits on h200"),
+    "the history is ended by the program": ([], "step(); torch.cuda.memory._record_memory_history(None); step()", 0, "Fits on h200"),
+    "anomalies are looked for": ([], "with torch.autograd.detect_anomaly(): step()", 0, "Fits on h200"),
+    "a copy and a file of the model": ([], "import copy, io; copy.deepcopy(net); torch.save(net, io.BytesIO()); step()", 0, "Fits on h200"),
+    "LBFGS with a closure": ([], """
+        lbfgs = torch.optim.LBFGS(net.parameters(), max_iter=2)
+        def closure():
+            lbfgs.zero_grad(); loss = net(torch.zeros(4, 64, device="cuda")).sum(); loss.backward(); return loss
+        lbfgs.step(closure)""", 0, "Fits on h200"),
+    "an optimizer step within backward": ([], """
+        for p in net.parameters():
+            one = torch.optim.SGD([p], lr=0.1); p.register_post_accumulate_grad_hook(lambda p, one=one: (one.step(), one.zero_grad()))
+        for _ in range(2): net(torch.zeros(4, 64, device="cuda")).sum().backward()""", 0, "Fits on h200"),
+    "steps without an optimizer": (["--steps", "1"], "for _ in range(3): net(torch.zeros(4, 64, device='cuda'))", 0, "Fits on h200"),
+    "the environment is cleared": ([], "os.environ.clear(); step()", 0, "Fits on h200"),
+    "output is closed": ([], "step(); sys.stdout.close(); os.close(2)", 0, "Fits on h200"),
+    "much output": ([], "step()\nfor _ in range(1000): print('x' * 5000)", 0, "Fits on h200"),
+    "a tracer of its own": ([], "sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None); step()", 0, "Fits on h200"),
+    "an even choice of classes": (["--assume", "even"], """
+        chosen = torch.rand(64, 8, device='cuda').topk(2).indices
+        mask = torch.nn.functional.one_hot(chosen, 8).permute(2, 1, 0)
+        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()
+        counts = [len(torch.where(mask[expert[0]])[0]) for expert in hit]
+        print('found', hit.flatten().tolist(), counts, len(chosen[chosen == 3]), torch.bincount(chosen.flatten(), minlength=8).tolist())
+        step()""", 0, "found [0, 1, 2, 3, 4, 5, 6, 7] [16, 16, 16, 16, 16, 16, 16, 16] 16 [16, 16, 16, 16, 16, 16, 16, 16]"),
+    "what a line reads is assumed": (["--assume", "program.py:11=1/4", "--assume", "program.py:12=7"], """
+        x = torch.ones(40, device='cuda')
+        print('found', len(x.nonzero()),
+              x.sum().item())""", 0, "found 10 7.0"),
+    "sizes that follow from data": ([], "x = torch.ones(10, device='cuda'); print('found', len(x.nonzero())); step()", 0, "found 0"),
+}
+
+# name: (the words of the command, exit status, part of what is said)
+COMMANDS = {
+    "no such program": (["/no/such/program"], 2, "there is no such program"),
+    "a file that cannot be run": (["/etc/passwd"], 2, "cannot be run"),
+    "not Python": (["true"], 2, "the recorder was not loaded"),
+    "isolated Python": ([PYTHON, "-I", "-c", "import torch"], 2, "the recorder was not loaded"),
+    "a shell that runs Python": (["sh", "-c", f"{PYTHON} -c 'import torch; torch.zeros(9, device=\"cuda\")'"], 0, "Fits on h200"),
+    "a text of Python": ([PYTHON, "-c", "import torch; torch.zeros(9, device='cuda')"], 0, "Fits on h200"),
 }
 
 
 @unittest.skipUnless(PYTHON, "METAPROF_TORCH_PYTHON names no Python with PyTorch")
 class ProgramsTest(unittest.TestCase):
     def test_programs(self):
-        only = os.environ.get("METAPROF_PROGRAM")
         for name, (options, text, status, said) in PROGRAMS.items():
-            if only and only not in name:
-                continue
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 program = pathlib.Path(folder) / "program.py"
-                program.write_text("import torch\n" if text is None else TRAINING + textwrap.dedent(text) + "\n")
-                begin = time.monotonic()
-                result = subprocess.run([METAPROF, "run", *options, "--", PYTHON, program], capture_output=True, text=True, timeout=300)
-                print(f"{name}: {result.returncode}, {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
-                self.assertIn(said, result.stdout + result.stderr)
-                self.assertEqual(result.returncode, status, result.stderr)
+                program.write_text(("" if isinstance(text, Whole) else TRAINING) + textwrap.dedent(text) + "\n")
+                self.check(name, [*options, "--", PYTHON, program], status, said)
+
+    def test_commands(self):
+        for name, (words, status, said) in COMMANDS.items():
+            with self.subTest(name):
+                self.check(name, ["--", *words], status, said)
+
+    def check(self, name, words, status, said):
+        if os.environ.get("METAPROF_PROGRAM", "") not in name:
+            return
+        begin = time.monotonic()
+        result = subprocess.run([METAPROF, "run", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=600)
+        print(f"{name}: {result.returncode}, {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+        self.assertIn(said, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, status, result.stderr)
 
 
 if __name__ == "__main__":
