@@ -1,5 +1,6 @@
 #include "estimate/fit.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -95,6 +96,14 @@ class Search {
   FitRow row_;
 };
 
+// What a row says in any case; a run without training has no optimizer.
+std::vector<std::string> always_shown(const std::vector<RunOptions>& runs) {
+  std::vector<std::string> names = {"device", "precision"};
+  if (std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode == Mode::train; }))
+    names.emplace_back("optimizer");
+  return names;
+}
+
 }  // namespace
 
 void check_fit_options(const FitOptions& options) {
@@ -113,7 +122,7 @@ FitReport fit(const Model& model, const FitOptions& options) {
                    .dimension = options.dimension,
                    .margin = margin_of(options.grid.common),
                    .trains = runs[0].step.mode == Mode::train,
-                   .columns = telling_options(runs, RunOptions(), {"device", "precision", "optimizer"}),
+                   .columns = telling_options(runs, RunOptions(), always_shown(runs)),
                    .rows = std::vector<FitRow>(runs.size()),
                    .notes = {}};
   WorkspacePlanners planners;

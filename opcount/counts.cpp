@@ -1,6 +1,7 @@
 #include "opcount/counts.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "meta/trace/module_path.h"
 
@@ -75,6 +76,12 @@ class Pricing {
   std::vector<Covering> covering_;
 };
 
+// A lower bound stays one where the sum has no place in 64 bits.
+void add_at_least(Bytes& sum, Bytes more) {
+  if (__builtin_add_overflow(sum.count, more.count, &sum.count))
+    sum.count = std::numeric_limits<int64_t>::max();
+}
+
 class Counter {
  public:
   Counter(const Trace& trace, const Rates& rates) : trace_(trace), rates_(rates) {}
@@ -140,6 +147,16 @@ class Counter {
 };
 
 }  // namespace
+
+Cost& Cost::operator+=(const Cost& other) {
+  counted += other.counted;
+  all += other.all;
+  add_at_least(moved.forward, other.moved.forward);
+  add_at_least(moved.backward, other.moved.backward);
+  add_at_least(moved.recompute, other.moved.recompute);
+  add_at_least(moved.optimizer, other.moved.optimizer);
+  return *this;
+}
 
 double Rates::flops_per_second(DType dtype) const {
   if (is_reduced_floating(dtype)) return flops_f16;

@@ -60,14 +60,9 @@ struct PhaseSeconds {
 /// The cost of some calls.
 struct Cost {
   ByPhase<Flops> counted, all;
-  ByPhase<Bytes> moved;  ///< read and written by ideal kernels
+  ByPhase<Bytes> moved;  ///< read and written by ideal kernels: a lower bound, and at most 2^63 - 1
 
-  Cost& operator+=(const Cost& other) {
-    counted += other.counted;
-    all += other.all;
-    moved += other.moved;
-    return *this;
-  }
+  Cost& operator+=(const Cost& other);
 };
 
 struct OpCost {

@@ -140,10 +140,6 @@ class Replay {
 
 }  // namespace
 
-bool fits(const Phases& phases, Bytes device_memory) {
-  return !phases.out_of_memory && phases.peak.reserved_bytes.peak <= device_memory.count;
-}
-
 Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator) {
   return Replay(trace, device, allocator).run();
 }

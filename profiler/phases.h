@@ -34,8 +34,4 @@ struct Phases {
 /// Feeds the storages of one device to an allocator.
 Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator);
 
-/// Whether a device with this memory can run it. Without a limit of its own an allocator never fails, so its
-/// largest reservation decides.
-bool fits(const Phases& phases, Bytes device_memory);
-
 }  // namespace metaprof

@@ -20,12 +20,15 @@ class PageData {
       : report_(report), schedule_(schedule), at_peak_(at_peak) {}
 
   std::string json() && {
-    add(R"({{"model":{},"device":{},"options":{},)", json_string(report_.model),
-        json_string(report_.device_title), json_string(options()));
+    add(R"({{"model":{},"device":{},"options":{},"verdict":{},"fits":{},)", json_string(report_.model),
+        json_string(report_.device_title), json_string(options()), json_string(verdict_line(report_)),
+        verdict_of(report_).fits);
     add_facts();
     add_names();
-    add(R"("events":{},"peak_event":{},)", schedule_.phases.empty() ? 0 : schedule_.phases.back().end,
-        report_.memory.peak.event);
+    const Verdict verdict = verdict_of(report_);
+    add(R"("events":{},"peak_event":{},"limit":{},"failed":{},)", events(), report_.memory.peak.event,
+        (verdict.memory - verdict.outside - verdict.kept_free).count,
+        report_.memory.phases.out_of_memory.has_value());
     add_phases();
     add_changes();
     add_peak();
@@ -46,8 +49,18 @@ class PageData {
     append(out_, format, std::forward<Args>(args)...);
   }
 
+  // What was run: where memory ran out, until then.
+  size_t events() const {
+    const size_t all = schedule_.phases.empty() ? 0 : schedule_.phases.back().end;
+    const auto& failed = report_.memory.phases.out_of_memory;
+    return failed ? std::min<size_t>(failed->event, all) : all;
+  }
+
   std::string options() const {
     std::string text;
+    for (const InputRow& input : report_.inputs)
+      text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", input.name, short_name(input.dtype),
+                          to_string(SizesView(input.sizes)));
     for (const auto& [name, value] : report_.options) {
       const std::string shown_value = std::visit(
           [](const auto& v) -> std::string {
@@ -60,7 +73,8 @@ class PageData {
               return fmt::format("{}", v);
           },
           value);
-      if (!shown_value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, shown_value);
+      if (!shown_value.empty() && !report_.as_usual.contains(name))
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, shown_value);
     }
     return text;
   }
@@ -69,9 +83,8 @@ class PageData {
     const AllocatorNumbers& peak = report_.memory.phases.peak;
     add(R"("facts":[["peak, allocated",{}],["peak, reserved",{}],["memory of the device",{}],)",
         peak.allocated_bytes.peak, peak.reserved_bytes.peak, report_.device_memory.count);
-    const bool fit = fits(report_.memory.phases, report_.device_memory);
-    add(R"(["parameters",{}],["kept for backward",{}],["",{}]],)", report_.memory.parameters.all.bytes.count,
-        report_.memory.saved.bytes.count, fit ? "\"fits\"" : "\"does not fit\"");
+    add(R"(["parameters",{}],["kept for backward",{}]],)", report_.memory.parameters.all.bytes.count,
+        report_.memory.saved.bytes.count);
   }
 
   void add_names() {
@@ -88,8 +101,9 @@ class PageData {
     out_ += "\"phases\":[";
     for (size_t i = 0; i < schedule_.phases.size(); ++i) {
       const PhaseSpan& span = schedule_.phases[i];
+      if (i > 0 && span.begin >= events()) break;
       std::string name(to_string(span.part.phase));
-      if (span.part.phase != Phase::setup) name += fmt::format(" {}", span.part.step);
+      if (span.part.phase != Phase::setup) name += fmt::format(" {}", span.part.step + 1);
       if (span.part.micro >= 0) name += fmt::format(".{}", span.part.micro);
       add(R"({}["{}",{},{}])", i == 0 ? "" : ",", name, span.begin, span.end);
     }
@@ -102,6 +116,7 @@ class PageData {
     uint32_t event = 0;
     bool first = true;
     for (const Moment& moment : schedule_.moments) {
+      if (moment.event > events()) break;
       for (size_t c = 0; c < before.size(); ++c) {
         const int64_t difference = (moment.by_category[c] - before[c]).count;
         if (difference == 0) continue;

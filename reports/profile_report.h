@@ -73,6 +73,8 @@ struct Verdict {
 Verdict verdict_of(const ProfileReport& report);
 /// "FITS h200: needs 1.2 GiB + 691.0 MiB outside the allocator of 139.8 GiB, margin 0 %; 137.9 GiB stay free"
 std::string verdict_line(const ProfileReport& report);
+/// That parameters are not fp32, where the option says so; empty: they are.
+std::string precision_note(const ProfileReport& report);
 /// How well the part outside the allocator is known; empty: it was given, or there is none.
 std::string outside_note(const ProfileReport& report);
 

@@ -30,15 +30,14 @@ std::string profile_markdown(const ProfileReport& report, const TextOptions& opt
   const AllocatorNumbers& peak = report.memory.phases.peak;
   const auto cell = [](const std::string& text) { return markdown_cell(shown(text, 80)); };
   std::string text = fmt::format("## {} on {}\n\n", cell(report.model), cell(report.device_title));
-  text += fmt::format("Peak: {} allocated, {} reserved. {}\n\n", human_bytes(peak.allocated_bytes.peak),
-                      human_bytes(peak.reserved_bytes.peak),
-                      fits(report.memory.phases, report.device_memory)
-                          ? fmt::format("Fits in {}.", human_bytes(report.device_memory.count))
-                          : fmt::format("Does not fit in {}.", human_bytes(report.device_memory.count)));
-  text += fmt::format("### {}\n\n", report.nodes ? "Nodes" : "Modules");
+  text += fmt::format("{} **{}**\n\nPeak: {} allocated, {} reserved.\n\n",
+                      verdict_of(report).fits ? "✅" : "❌", cell(verdict_line(report)),
+                      human_bytes(peak.allocated_bytes.peak), human_bytes(peak.reserved_bytes.peak));
+  text += "### Live bytes at the peak\n\n";
+  text += to_string(category_figures(report.memory.peak), TableForm::markdown);
+  text += fmt::format("\n<details><summary>{}</summary>\n\n", report.nodes ? "Nodes" : "Modules");
   text += to_string(table_of(report, options, true), TableForm::markdown);
-  text += "\n### Live bytes at the peak\n\n";
-  return text + to_string(category_figures(report.memory.peak), TableForm::markdown);
+  return text + "\n</details>\n";
 }
 
 std::string profile_csv(const ProfileReport& report, const TextOptions& options) {

@@ -30,7 +30,7 @@ std::string options_line(const ProfileReport& report) {
     const bool exported =
         name == "precision" && report.as_usual.contains(name) && !report.parameter_types.empty();
     text += fmt::format(
-        "{}{} {}", text.empty() ? "" : ", ", name,
+        "{}{} {}", text.empty() ? "" : ", ", !trains && name == "steps" ? "forwards" : name,
         exported ? report.parameter_types + " as exported" : shown(to_text(value), kMostCharactersOfName));
   }
   return text.empty() ? text : text + "\n";
@@ -167,7 +167,8 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
     text += title("Not modelled: results as the program records them, temporaries and FLOPs unknown");
     text += unmodelled_table(memory.unmodelled);
   }
-  for (const std::string& note : {workspace_note(report.workspaces), outside_note(report)})
+  for (const std::string& note :
+       {precision_note(report), workspace_note(report.workspaces), outside_note(report)})
     if (!note.empty()) text += fmt::format("\nNote: {}\n", note);
   return text;
 }

@@ -36,6 +36,17 @@ std::string verdict_line(const ProfileReport& report) {
   return left < 0 && !verdict.at_least ? text + fmt::format("; {} are missing", human_bytes(-left)) : text;
 }
 
+std::string precision_note(const ProfileReport& report) {
+  if (report.parameter_types.empty()) return "";
+  for (const auto& [name, value] : report.options)
+    if (name == "precision" && to_text(value) == "fp32")
+      return fmt::format(
+          "the export's parameters are {}, and --precision fp32 leaves them so; export the model in fp32 for "
+          "figures of fp32",
+          report.parameter_types);
+  return "";
+}
+
 std::string outside_note(const ProfileReport& report) {
   if (report.outside_source.empty()) return "";
   return fmt::format(

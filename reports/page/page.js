@@ -28,6 +28,8 @@
   document.title = data.model + ' – metaprof';
   element('title').textContent = data.model + ' on ' + data.device;
   element('subtitle').textContent = data.options;
+  element('verdict').textContent = data.verdict;
+  element('verdict').className = data.fits ? 'fits' : 'fails';
   for (const [label, value] of data.facts) {
     const box = document.createElement('div');
     box.className = 'fact';
@@ -99,6 +101,9 @@
       columns[x] = best;
       most = Math.max(most, value);
     }
+    // The limit is drawn where it is near; far above the curve it would flatten that.
+    const limit = data.limit > 0 && data.limit < 2.5 * most ? data.limit : 0;
+    most = Math.max(most, limit);
     const scale = height / (most * 1.05);
     context.font = '11px system-ui, sans-serif';
     context.textBaseline = 'middle';
@@ -137,6 +142,24 @@
       if (x1 - x0 > context.measureText(name).width + 6) context.fillText(name, x0 + 3, h - bottom + 4);
     }
     context.fillText('events ' + Math.round(from).toLocaleString('en') + ' – ' + Math.round(to).toLocaleString('en'), left, h - 14);
+    if (limit) {
+      const y = top_ + height - limit * scale;
+      context.strokeStyle = context.fillStyle = style('--bad');
+      context.lineWidth = 1.5;
+      context.beginPath(); context.moveTo(left, y); context.lineTo(w - 4, y); context.stroke();
+      context.lineWidth = 1;
+      context.textBaseline = 'bottom';
+      context.fillText('the allocator can have ' + bytes(limit), left + 4, y - 2);
+      context.textBaseline = 'top';
+    }
+    if (data.failed && to >= data.events) {
+      const x = left + (data.events - from) / (to - from) * plot;
+      context.strokeStyle = context.fillStyle = style('--bad');
+      context.textAlign = 'right';
+      context.beginPath(); context.moveTo(x - 1, top_); context.lineTo(x - 1, top_ + height); context.stroke();
+      context.fillText('out of memory', x - 5, top_ + 14);
+      context.textAlign = 'left';
+    }
     const peak = data.peak_event;
     if (peak >= from && peak <= to) {
       const x = left + (peak - from) / (to - from) * plot;

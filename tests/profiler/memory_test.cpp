@@ -279,7 +279,6 @@ TEST(Phases, EndWhereMemoryRunsOut) {
   EXPECT_EQ(phases.out_of_memory->module, "fc");
   EXPECT_EQ(phases.out_of_memory->requested.count, 101);
   EXPECT_EQ(trace.events[phases.out_of_memory->event].id, 2u) << "the second storage";
-  EXPECT_FALSE(fits(phases, {1000}));
 }
 
 // The peak is that of what was run: of the 64 bytes, and not of what would have followed.
@@ -309,14 +308,6 @@ TEST(Phases, UsesOnOtherStreamsReachTheAllocator) {
   replay(trace, kFirstGpu, allocator);
   ASSERT_EQ(allocator.uses.size(), 1u);
   EXPECT_EQ(allocator.uses[0], (std::pair<BlockNumber, uint16_t>{1, 3}));
-}
-
-TEST(Phases, ADeviceWithLessThanWhatIsReservedDoesNotDo) {
-  const Trace trace = parse_trace("# phase setup\n+ 1 64 parameter\n");
-  ExactAllocator allocator;
-  const Phases phases = replay(trace, kFirstGpu, allocator);
-  EXPECT_TRUE(fits(phases, {64}));
-  EXPECT_FALSE(fits(phases, {63}));
 }
 
 }  // namespace
