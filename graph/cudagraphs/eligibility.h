@@ -1,0 +1,65 @@
+#pragma once
+// Whether a program can be captured as a CUDA graph, and if not, why and where.
+
+#include <map>
+#include <string>
+
+#include "graph/cudagraphs/mutations.h"
+#include "meta/trace/trace.h"
+
+namespace metaprof {
+
+enum class SkipReason : uint8_t {
+  none,
+  several_devices,
+  host_node,              ///< an operator's tensors are on the host
+  incompatible_operator,  ///< its record says so
+  data_read,              ///< an operator waits for the device and reads what it has computed
+  number_input,           ///< an input is no tensor, and changes from call to call
+  dynamic_sizes,          ///< sizes follow the inputs', and the policy is to capture nothing then
+  mutated_input           ///< an input is written to that no graph manages
+};
+/// As JSON has it: "host_node".
+std::string_view to_string(SkipReason reason);
+
+/// What becomes of programs whose sizes change.
+struct CapturePolicy {
+  bool skip_dynamic_sizes = false;  ///< else one graph is recorded for each size that comes
+};
+
+/// The call that is responsible.
+struct CapturePlace {
+  std::string op;      ///< "aten::nonzero"
+  std::string module;  ///< path; empty: none
+  std::string line;    ///< `net.py:12: y = self.fc(x)`; empty: not known
+};
+
+/// An input of the captured graph.
+struct CaptureInput {
+  std::string name;
+  bool fixed = false;  ///< its address stays: parameters, buffers, constants. Others are copied into the pool
+  Bytes copied;        ///< per call; 0 for fixed ones and numbers
+  MutationKind mutation = MutationKind::none;
+};
+
+struct Verdict {
+  std::string graph;  ///< "forward", "backward"
+  SkipReason reason = SkipReason::none;
+  std::string message;  ///< one line; empty: it is captured
+  CapturePlace place;
+  std::vector<CaptureInput> inputs;
+  std::map<std::string, std::string> first_nodes;  ///< per device: the first call that has a tensor there
+
+  bool captured() const { return reason == SkipReason::none; }
+};
+
+/// Of the program as it is called. Reasons are looked for in the order of SkipReason, calls in theirs.
+Verdict judge_forward(const Program& program, const Registry& registry, const CapturePolicy& policy = {});
+
+/// Of the backward that a step of the trace ran. It has no inputs that are written to: gradients are its own.
+Verdict judge_backward(const Trace& trace, const Registry& registry);
+
+/// "captured", or "skipped: MESSAGE".
+std::string to_text(const Verdict& verdict);
+
+}  // namespace metaprof
