@@ -12,29 +12,38 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kDescription =
-    "What CUDA graphs would cost a training step: memory in and outside the graphs' pools, copies and "
-    "launches\n"
-    "per step (docs/cudagraphs.md).\n"
+    "Whether CUDA graphs can capture a training step, and what they would cost: memory in and outside their "
+    "pools,\n"
+    "copies and launches per step (docs/cudagraphs.md).\n"
     "\n"
-    "  metaprof cudagraphs model.pt2                    the whole step as one graph\n"
+    "  metaprof cudagraphs model.pt2                    verdicts, the whole step as one graph, a tree of "
+    "graphs\n"
     "  metaprof cudagraphs model.pt2 --whole-network --warmup 3 --json -\n"
+    "  metaprof cudagraphs model.pt2 --require          for a job: exit status 1 if a graph would be "
+    "skipped\n"
+    "  metaprof cudagraphs model.pt2 --tree --dot tree.dot\n"
     "\n"
-    "Exit status: 0 fine, 2 bad usage or input.\n";
+    "Exit status: 0 fine, 1 with --require: a graph would be skipped, 2 bad usage or input.\n";
 
 struct Words {
-  std::string model, json;
-  bool whole_network = false;
+  std::string model, json, dot;
+  bool whole_network = false, tree = false, require = false;
   CudagraphsOptions options;
 };
 
-int show(const Words& words) {
+int show(Words words) {
+  const bool one = words.whole_network || words.tree;
+  words.options.whole_network = words.whole_network || !one;
+  words.options.tree = words.tree || !one;
+  words.options.tree_steps = words.options.run.step.steps;
   const Model model = read_model(words.model);
   print_notes(warnings_of(model));
   const CudagraphsReport report = cudagraphs(model, words.options);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, cudagraphs_json(report));
-  if (words.json != "-") std::cout << cudagraphs_text(report);
-  return kFine;
+  if (!words.dot.empty()) write_result(words.dot, cudagraphs_dot(report));
+  if (words.json != "-" && words.dot != "-") std::cout << cudagraphs_text(report);
+  return words.require && !report.all_captured() ? kFinding : kFine;
 }
 
 }  // namespace
@@ -44,6 +53,7 @@ void add_cudagraphs_command(CommandLine& line) {
   auto words = std::make_shared<Words>();
   // An optimizer whose step the framework captures; AdamW counts its steps on the host.
   words->options.run.step.optimizer = "sgd-momentum";
+  words->options.run.step.steps = 4;  // of a tree: one to warm up, one to record, replays
   add_model(command, words->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a program");
   add_run_options(command, words->options.run);
   command.flag("--whole-network", words->whole_network, "the whole step as one graph");
@@ -51,6 +61,11 @@ void add_cudagraphs_command(CommandLine& line) {
       .value("N")
       .from_to(0, 1000)
       .with_default();
+  command.flag("--tree", words->tree, "forward and backward as a tree of graphs, for --steps steps");
+  command.flag("--skip-dynamic-sizes", words->options.policy.skip_dynamic_sizes,
+               "nothing is captured where sizes change; else a graph is recorded for each");
+  command.flag("--require", words->require, "exit status 1 if a graph would be skipped");
+  command.option("--dot", words->dot, "write the tree for Graphviz").value("FILE");
   add_json(command, words->json);
   command.on_run([words] { return show(*words); });
 }

@@ -1,6 +1,7 @@
 #include "estimate/cudagraphs.h"
 
 #include "core/error.h"
+#include "meta/ops/all.h"
 #include "meta/optim/optimizer.h"
 #include "meta/step/whole_network.h"
 
@@ -13,15 +14,13 @@ CachingAllocator allocator_of(const RunOptions& options, const Platform& platfor
                            .order = platform.framework.free_block_order});
 }
 
-WholeNetworkMemory whole_network(const Program& program, const CudagraphsOptions& options,
-                                 const Platform& platform) {
+WholeNetworkTrace run_captured(const Program& program, const CudagraphsOptions& options,
+                               const Platform& platform) {
   WorkspacePlanners planners;
   const auto planned = planners.for_run(options.run.workspaces, platform);
   StepOptions step = options.run.step;
   step.workspaces = planned.get();
-  const WholeNetworkTrace run = run_whole_network(program, platform, step, options.warmup);
-  CachingAllocator allocator = allocator_of(options.run, platform);
-  return measure(run, platform.device(), allocator);
+  return run_whole_network(program, platform, step, options.warmup);
 }
 
 // What the framework itself refuses while it captures.
@@ -54,7 +53,15 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   report.device = platform.hardware.name;
   report.options = option_values(options.run);
   report.warmup = options.warmup;
-  report.whole_network = whole_network(with_inputs(model, options.run), options, platform);
+  const Program program = with_inputs(model, options.run);
+  report.graphs.push_back(judge_forward(program, standard_registry(), options.policy));
+  const WholeNetworkTrace run = run_captured(program, options, platform);
+  report.graphs.push_back(judge_backward(run.trace, standard_registry()));
+  if (options.whole_network) {
+    CachingAllocator allocator = allocator_of(options.run, platform);
+    report.whole_network = measure(run, platform.device(), allocator);
+  }
+  if (options.tree) report.tree = run_tree(program, report.graphs[0], report.graphs[1], options.tree_steps);
   return report;
 }
 

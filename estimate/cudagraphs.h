@@ -8,7 +8,10 @@ namespace metaprof {
 
 struct CudagraphsOptions {
   RunOptions run;
-  int warmup = 3;  ///< steps before the whole step is captured
+  int warmup = 3;                          ///< steps before the whole step is captured
+  bool whole_network = true, tree = true;  ///< what is asked
+  int tree_steps = 4;
+  CapturePolicy policy;
 };
 
 /// Errors: as estimate; the model is a trace; the device has no CUDA; the mode is not training; the optimizer or

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "reports/cudagraphs_report.h"
@@ -34,19 +35,63 @@ Json whole_network_json(const WholeNetworkMemory& memory) {
           {"out_of_memory", failed}};
 }
 
+Json verdict_json(const CaptureVerdict& verdict) {
+  Json inputs = Json::array();
+  for (const CaptureInput& input : verdict.inputs)
+    inputs.push_back({{"name", input.name},
+                      {"static", input.fixed},
+                      {"copied_bytes", input.copied.count},
+                      {"mutation", letter_of(input.mutation)}});
+  Json place = nullptr;
+  if (!verdict.place.op.empty())
+    place = {{"op", verdict.place.op}, {"module", verdict.place.module}, {"line", verdict.place.line}};
+  return {{"graph", verdict.graph},
+          {"captured", verdict.captured()},
+          {"reason", verdict.captured() ? Json(nullptr) : Json(to_string(verdict.reason))},
+          {"message", verdict.message},
+          {"place", place},
+          {"first_call_by_device", verdict.first_nodes},
+          {"unknown_operators", verdict.unknown},
+          {"inputs", inputs}};
+}
+
+// Bytes of a tree are not modelled: null, not 0. Counters have the framework's names; it leaves out those that are 0.
+Json tree_json(const StepTree& tree) {
+  Json counters = Json::object();
+  const int64_t skips = tree.skips + tree.counters.skips;
+  if (skips > 0) counters["cudagraph_skips"] = skips;
+  if (tree.counters.non_static_inputs > 0)
+    counters["cudagraph_recorded_non_static_inputs"] = tree.counters.non_static_inputs;
+  Json nodes = Json::array();
+  for (const GraphTree::Node& node : tree.nodes)
+    nodes.push_back({{"function", node.function == 0 ? "forward" : "backward"},
+                     {"parent", node.parent == kNoGraphNode ? Json(nullptr) : Json(node.parent)},
+                     {"warm_up", node.warm_up},
+                     {"copied_inputs", node.copied},
+                     {"replays", node.replays}});
+  return {{"allocated", nullptr}, {"peak", nullptr},      {"reserved", nullptr},
+          {"steps", tree.steps},  {"counters", counters}, {"nodes", nodes}};
+}
+
 }  // namespace
+
+bool CudagraphsReport::all_captured() const { return std::ranges::all_of(graphs, &CaptureVerdict::captured); }
 
 std::string cudagraphs_json(const CudagraphsReport& report) {
   Json options = Json::object();
   for (const auto& [name, value] : report.options) options[name] = option_json(value);
   Json memory = Json::object();
   if (report.whole_network) memory["whole_network"] = whole_network_json(*report.whole_network);
+  if (report.tree) memory["tree"] = tree_json(*report.tree);
+  Json graphs = Json::array();
+  for (const CaptureVerdict& verdict : report.graphs) graphs.push_back(verdict_json(verdict));
   const Json json = {{"schema", "metaprof.cudagraphs"},
                      {"schema_version", 1},
                      {"model", report.model},
                      {"device", report.device},
                      {"options", options},
                      {"warmup", report.warmup},
+                     {"graphs", graphs},
                      {"memory", memory},
                      {"notes", report.notes}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

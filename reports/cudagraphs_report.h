@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/option_value.h"
+#include "graph/cudagraphs/step_tree.h"
 #include "graph/cudagraphs/whole_network.h"
 
 namespace metaprof {
@@ -14,13 +15,20 @@ namespace metaprof {
 struct CudagraphsReport {
   std::string model, device;
   std::vector<std::pair<std::string, OptionValue>> options;
-  int warmup = 0;  ///< steps before the whole step is captured
+  int warmup = 0;                      ///< steps before the whole step is captured
+  std::vector<CaptureVerdict> graphs;  ///< forward, backward
   std::optional<WholeNetworkMemory> whole_network;
+  std::optional<StepTree> tree;
   std::vector<std::string> notes;
+
+  bool all_captured() const;
 };
 
 std::string cudagraphs_text(const CudagraphsReport& report);
 /// `metaprof.cudagraphs` (docs/cudagraphs.md).
 std::string cudagraphs_json(const CudagraphsReport& report);
+
+/// The tree of recorded graphs as Graphviz draws it.
+std::string cudagraphs_dot(const CudagraphsReport& report);
 
 }  // namespace metaprof

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/cudagraphs_report.h"
 #include "reports/format.h"
 #include "reports/text_table.h"
@@ -32,11 +34,69 @@ std::string whole_network_text(const CudagraphsReport& report) {
   return text;
 }
 
+std::string verdicts_text(const CudagraphsReport& report) {
+  std::string text;
+  for (const CaptureVerdict& verdict : report.graphs) {
+    text += fmt::format("{}: {}\n", verdict.graph, shown(to_text(verdict), 300));
+    if (!verdict.unknown.empty())
+      text += fmt::format("  of {} operators nothing is known, {} first\n", verdict.unknown.size(),
+                          shown(*verdict.unknown.begin(), 80));
+  }
+  return text + "\n";
+}
+
+// Inputs that are copied or written to; the others are fixed and only read.
+std::string inputs_text(const CaptureVerdict& verdict) {
+  TextTable table;
+  table.column("input", TextTable::Align::left);
+  table.column("copied per call");
+  table.column("written to", TextTable::Align::left);
+  size_t fixed = 0;
+  for (const CaptureInput& input : verdict.inputs) {
+    if (input.fixed && input.mutation == MutationKind::none) ++fixed;
+    if (input.fixed && input.mutation != MutationKind::unmanaged) continue;
+    constexpr std::string_view kinds[] = {"no (a)", "a parameter or buffer (b)", "an earlier output (c)",
+                                          "yes (d)"};
+    table.row({shown(input.name, 60), human_bytes(input.copied.count),
+               std::string(kinds[static_cast<size_t>(input.mutation)])});
+  }
+  const auto state = std::ranges::count(verdict.inputs, MutationKind::state, &CaptureInput::mutation);
+  return table.text() +
+         fmt::format("fixed and only read: {}; parameters and buffers that are written to (b): {}\n\n", fixed,
+                     state);
+}
+
+std::string tree_text(const StepTree& tree) {
+  return fmt::format(
+      "\nForward and backward as a tree of graphs, {} steps: {} runs to warm up, {} recordings, {} replays; "
+      "{} inputs "
+      "are copied (modules are inlined, so that parameters are inputs); bytes are not modelled\n",
+      tree.steps, tree.counters.warmups, tree.counters.recordings, tree.counters.replays,
+      tree.counters.non_static_inputs);
+}
+
 }  // namespace
+
+std::string cudagraphs_dot(const CudagraphsReport& report) {
+  std::string text = "digraph cudagraphs {\n  node [shape=box];\n";
+  const std::vector<GraphTree::Node> nodes =
+      report.tree ? report.tree->nodes : std::vector<GraphTree::Node>();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const GraphTree::Node& node = nodes[i];
+    if (node.warm_up) continue;
+    text += fmt::format("  n{} [label=\"{}\\n{} inputs copied\\nreplayed {} times\"];\n", i,
+                        node.function == 0 ? "forward" : "backward", node.copied, node.replays);
+    if (node.parent != kNoGraphNode) text += fmt::format("  n{} -> n{};\n", node.parent, i);
+  }
+  return text + "}\n";
+}
 
 std::string cudagraphs_text(const CudagraphsReport& report) {
   std::string text = fmt::format("{} on {}\n\n", report.model, report.device);
+  text += verdicts_text(report);
+  if (!report.graphs.empty()) text += inputs_text(report.graphs.front());
   if (report.whole_network) text += whole_network_text(report);
+  if (report.tree) text += tree_text(*report.tree);
   return text;
 }
 

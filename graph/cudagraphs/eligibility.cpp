@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
-#include "meta/tensor/tensor.h"
+#include "graph/cudagraphs/mutations.h"
+#include "meta/op/registry.h"
+#include "meta/program/program.h"
+#include "meta/trace/trace.h"
 
 namespace metaprof {
 namespace {
@@ -61,7 +64,7 @@ class Judge {
   Judge(const Program& program, const Registry& registry, const CapturePolicy& policy)
       : program_(program), registry_(registry), policy_(policy) {}
 
-  Verdict run() {
+  CaptureVerdict run() {
     verdict_.graph = "forward";
     const std::vector<Mutation> mutations = input_mutations(program_, registry_);
     list_inputs(mutations);
@@ -135,17 +138,44 @@ class Judge {
   }
 
   void judge_operators() {
-    visit_calls(program_.graph, [&](const Graph&, const GraphNode& node) {
+    visit_calls(program_.graph, [&](const Graph& graph, const GraphNode& node) {
       const Operator* op = registry_.find(node.op);
-      if (op == nullptr) return true;
-      const Facts& facts = op->record.facts;
-      const CapturePlace place = place_of(program_, node);
-      if (facts.reads_data)
-        skip(SkipReason::data_read, "the host waits for the device and reads data: " + shown(place), place);
-      else if (facts.cudagraph_unsafe)
-        skip(SkipReason::incompatible_operator, "an operator cannot be captured: " + shown(place), place);
+      if (op == nullptr) {
+        if (!is_higher_order(node)) verdict_.unknown.insert(node.op);
+        return true;
+      }
+      judge_operator(op->record.facts, has_mask(graph, op->schema, node), place_of(program_, node));
       return verdict_.captured();
     });
+  }
+
+  void judge_operator(const Facts& facts, bool mask, const CapturePlace& place) {
+    if (facts.reads_data || facts.host_reads || mask)
+      skip(SkipReason::data_read, "the host waits for the device and reads data: " + shown(place), place);
+    else if (facts.cudagraph_unsafe)
+      skip(SkipReason::incompatible_operator, "an operator cannot be captured: " + shown(place), place);
+  }
+
+  static bool is_higher_order(const GraphNode& node) {
+    return std::ranges::any_of(node.operands,
+                               [](const Operand& operand) { return operand.kind == Operand::Kind::graph; });
+  }
+
+  // Of tensors that index another, one that is a mask: how many it picks is read on the host.
+  static bool has_mask(const Graph& graph, const Schema& schema, const GraphNode& node) {
+    const auto is_mask = [&](ValueId value) {
+      if (value == kNoValue) return false;
+      const auto& tensor = graph.values[static_cast<size_t>(value)].tensor;
+      return tensor && tensor->dtype == DType::b8;
+    };
+    for (size_t i = 0; i < schema.arguments.size() && i < node.operands.size(); ++i) {
+      const Argument& argument = schema.arguments[i];
+      if (argument.is_tensors() && argument.optional_elements &&
+          node.operands[i].kind == Operand::Kind::values &&
+          std::ranges::any_of(node.operands[i].values, is_mask))
+        return true;
+    }
+    return false;
   }
 
   void judge_inputs() {
@@ -178,7 +208,7 @@ class Judge {
   const Program& program_;
   const Registry& registry_;
   const CapturePolicy& policy_;
-  Verdict verdict_;
+  CaptureVerdict verdict_;
   std::map<std::string, CapturePlace> places_;  // by device
 };
 
@@ -186,19 +216,19 @@ class Judge {
 
 std::string_view to_string(SkipReason reason) { return kReasons[static_cast<size_t>(reason)]; }
 
-Verdict judge_forward(const Program& program, const Registry& registry, const CapturePolicy& policy) {
+CaptureVerdict judge_forward(const Program& program, const Registry& registry, const CapturePolicy& policy) {
   return Judge(program, registry, policy).run();
 }
 
-Verdict judge_backward(const Trace& trace, const Registry& registry) {
-  Verdict verdict;
+CaptureVerdict judge_backward(const Trace& trace, const Registry& registry) {
+  CaptureVerdict verdict;
   verdict.graph = "backward";
   for (const CallRecord& call : trace.calls) {
     if (call.phase != Phase::backward || call.composite) continue;
     const CapturePlace place{
         .op = std::string(trace.text(call.op)), .module = std::string(trace.text(call.module)), .line = ""};
     const Operator* op = registry.find(place.op);
-    const bool reads = op != nullptr && op->record.facts.reads_data;
+    const bool reads = op != nullptr && (op->record.facts.reads_data || op->record.facts.host_reads);
     const bool unsafe = op != nullptr && op->record.facts.cudagraph_unsafe;
     bool on_host = false;
     for (uint32_t i = 0; i < call.outputs; ++i) {
@@ -218,7 +248,7 @@ Verdict judge_backward(const Trace& trace, const Registry& registry) {
   return verdict;
 }
 
-std::string to_text(const Verdict& verdict) {
+std::string to_text(const CaptureVerdict& verdict) {
   return verdict.captured() ? "captured" : "skipped: " + verdict.message;
 }
 

@@ -2,12 +2,18 @@
 // Whether a program can be captured as a CUDA graph, and if not, why and where.
 
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
-#include "graph/cudagraphs/mutations.h"
-#include "meta/trace/trace.h"
+#include "core/units.h"
+#include "graph/cudagraphs/mutation_kind.h"
 
 namespace metaprof {
+
+class Registry;
+class Trace;
+struct Program;
 
 enum class SkipReason : uint8_t {
   none,
@@ -42,24 +48,26 @@ struct CaptureInput {
   MutationKind mutation = MutationKind::none;
 };
 
-struct Verdict {
+struct CaptureVerdict {
   std::string graph;  ///< "forward", "backward"
   SkipReason reason = SkipReason::none;
   std::string message;  ///< one line; empty: it is captured
   CapturePlace place;
   std::vector<CaptureInput> inputs;
+  std::set<std::string> unknown;  ///< operators without a record, of which nothing could be said
   std::map<std::string, std::string> first_nodes;  ///< per device: the first call that has a tensor there
 
   bool captured() const { return reason == SkipReason::none; }
 };
 
 /// Of the program as it is called. Reasons are looked for in the order of SkipReason, calls in theirs.
-Verdict judge_forward(const Program& program, const Registry& registry, const CapturePolicy& policy = {});
+CaptureVerdict judge_forward(const Program& program, const Registry& registry,
+                             const CapturePolicy& policy = {});
 
 /// Of the backward that a step of the trace ran. It has no inputs that are written to: gradients are its own.
-Verdict judge_backward(const Trace& trace, const Registry& registry);
+CaptureVerdict judge_backward(const Trace& trace, const Registry& registry);
 
 /// "captured", or "skipped: MESSAGE".
-std::string to_text(const Verdict& verdict);
+std::string to_text(const CaptureVerdict& verdict);
 
 }  // namespace metaprof

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "core/shape.h"
+#include "meta/op/registry.h"
+#include "meta/program/program.h"
 
 namespace metaprof {
 namespace {

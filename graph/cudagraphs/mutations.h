@@ -2,13 +2,14 @@
 // Which inputs of a program it writes to: found from operators' schemas and from which values look into the same
 // memory (views, lists of views, results that are an argument).
 
+#include <cstddef>
 #include <vector>
 
-#include "graph/cudagraphs/mutation_kind.h"
-#include "meta/op/registry.h"
-#include "meta/program/program.h"
-
 namespace metaprof {
+
+class Registry;
+struct GraphNode;
+struct Program;
 
 /// A call that writes to an input of the program.
 struct Mutation {

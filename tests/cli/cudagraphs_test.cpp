@@ -1,3 +1,5 @@
+#include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -23,6 +25,43 @@ TEST(Cudagraphs, MeasuresTheWholeStepAsOneGraph) {
   EXPECT_EQ(memory["replayed"], memory["captured"]);
   // 64 images of 28 x 28 in fp32 and 64 labels of 8 bytes.
   EXPECT_EQ(memory["copied_bytes_per_step"], 64 * 784 * 4 + 64 * 8);
+}
+
+TEST(Cudagraphs, SaysWhatIsCapturedAndWhatATreeDoes) {
+  const Json json = Json::parse(run_program("cudagraphs " + kMlp + " --tree --steps 4 --json -").out);
+  ASSERT_EQ(json["graphs"].size(), 2u);
+  EXPECT_EQ(json["graphs"][0]["captured"], true);
+  EXPECT_EQ(json["graphs"][1]["graph"], "backward");
+  const Json& tree = json["memory"]["tree"];
+  // Recorded: four layers of two parameters, the images, the labels; and the gradient of the loss.
+  EXPECT_EQ(tree["counters"], Json::parse("{\"cudagraph_recorded_non_static_inputs\": 11}"));
+  ASSERT_EQ(tree["nodes"].size(), 4u);  // two runs to warm up, two recordings
+  EXPECT_EQ(tree["nodes"][3]["parent"], 2);
+  EXPECT_EQ(tree["nodes"][3]["replays"], 2);
+  EXPECT_TRUE(tree["peak"].is_null());  // not modelled
+  const Outcome dot = run_program("cudagraphs " + kMlp + " --tree --dot -");
+  EXPECT_EQ(dot.out,
+            "digraph cudagraphs {\n  node [shape=box];\n"
+            "  n2 [label=\"forward\\n10 inputs copied\\nreplayed 2 times\"];\n"
+            "  n3 [label=\"backward\\n1 inputs copied\\nreplayed 2 times\"];\n  n2 -> n3;\n}\n");
+}
+
+TEST(Cudagraphs, RequireMakesASkippedGraphAFinding) {
+  EXPECT_EQ(run_program("cudagraphs " + kMlp + " --require").exit_code, 0);
+  const std::string file = testing::TempDir() + "metaprof_moves.mp";
+  std::ofstream(file) << "metaprof program 1\n"
+                         "parameter w = %w: f32[3] grad\n"
+                         "input x = %x: f32[3]\n"
+                         "%z: f32[3] = aten::add_.Scalar(%x, 1)\n"
+                         "%y: f32[3] = aten::mul.Tensor(%z, %w)\n"
+                         "%loss: f32[] = aten::mean(%y)\n"
+                         "loss = %loss\n";
+  const Outcome outcome = run_program("cudagraphs " + file + " --require");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_TRUE(outcome.out.find("forward: skipped: input x is written to: aten::add_.Scalar") !=
+              std::string::npos)
+      << outcome.out;
+  std::remove(file.c_str());
 }
 
 TEST(Cudagraphs, RefusesWhatTheFrameworkCannotCapture) {

@@ -1,0 +1,80 @@
+// Verdicts on small programs, for people to read (verdicts.case beside this file):
+//
+//   case TITLE
+//   # a remark
+//   … lines of a program (docs/program.md), without the first
+//   expect captured                 the verdict, as `metaprof cudagraphs` says it; or: expect skipped: …
+//   expect input x copied 24 a      an input: fixed, or the bytes that are copied; the kind of mutation
+//   policy skip dynamic sizes
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "graph/cudagraphs/eligibility.h"
+#include "meta/ops/all.h"
+#include "meta/program/text.h"
+#include "tests/read_file.h"
+
+namespace metaprof {
+namespace {
+
+struct Case {
+  std::string title, program = "metaprof program 1\n";
+  std::vector<std::string> expected;
+  CapturePolicy policy;
+  int line = 0;
+};
+
+std::vector<Case> read_cases(const std::string& file) {
+  std::vector<Case> cases;
+  std::istringstream text(read_file(file));
+  std::string line;
+  for (int number = 1; std::getline(text, line); ++number) {
+    if (line.starts_with("case ")) {
+      cases.push_back({.title = line.substr(5), .expected = {}, .policy = {}, .line = number});
+    } else if (line.starts_with("expect ")) {
+      cases.back().expected.push_back(line.substr(7));
+    } else if (line == "policy skip dynamic sizes") {
+      cases.back().policy.skip_dynamic_sizes = true;
+    } else if (!cases.empty()) {
+      cases.back().program += line + "\n";
+    }
+  }
+  return cases;
+}
+
+std::string shown(const CaptureInput& input) {
+  const std::string memory = input.fixed ? "fixed" : fmt::format("copied {}", input.copied.count);
+  return fmt::format("input {} {} {}", input.name, memory, letter_of(input.mutation));
+}
+
+void check(const Case& tried) {
+  const Program program = parse_program(tried.program, "case");
+  const CaptureVerdict verdict = judge_forward(program, standard_registry(), tried.policy);
+  for (const std::string& expected : tried.expected) {
+    if (!expected.starts_with("input ")) {
+      EXPECT_EQ(to_text(verdict), expected) << tried.title << ", line " << tried.line;
+      continue;
+    }
+    const bool found = std::ranges::any_of(
+        verdict.inputs, [&](const CaptureInput& input) { return shown(input) == expected; });
+    std::string all;
+    for (const CaptureInput& input : verdict.inputs) all += "\n  " + shown(input);
+    EXPECT_TRUE(found) << tried.title << ", line " << tried.line << ": " << expected << "; there are" << all;
+  }
+}
+
+TEST(Verdicts, TextCases) {
+  const std::vector<Case> cases = read_cases("tests/graph/verdicts.case");
+  EXPECT_GE(cases.size(), 18u);
+  for (const Case& tried : cases) {
+    EXPECT_FALSE(tried.expected.empty()) << tried.title;
+    check(tried);
+  }
+}
+
+}  // namespace
+}  // namespace metaprof
