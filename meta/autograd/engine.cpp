@@ -46,7 +46,10 @@ void validate(Session& session, Gradients& outgoing, const Node& node) {
     Tensor& gradient = outgoing[i];
     if (!edge.valid() || !gradient.defined()) continue;
     const Geometry& wanted = edge.node->outputs[edge.input_nr];
-    if (!wanted.defined() || gradient.is_sparse()) continue;
+    if (!wanted.defined()) continue;
+    if (gradient->layout == Layout::sparse_csr && wanted->layout != Layout::sparse_csr)
+      fail("{}: returned an invalid gradient at index {}: a CSR tensor for one that is not", node.name(), i);
+    if (gradient.is_sparse()) continue;
     if (gradient.sizes() != wanted->sizes) {
       if (!expands_to(wanted->sizes, gradient.sizes()))
         fail("{}: returned an invalid gradient at index {}: got {}, expected a shape that sums to {}",

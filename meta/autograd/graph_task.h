@@ -63,7 +63,9 @@ struct GraphTask {
     return buffers[state.buffer];
   }
   Gradients take_buffer(NodeState& state) {
-    Gradients gradients = buffer_of(state).take();
+    InputBuffer& buffer = buffer_of(state);
+    buffer.wait(session, {state.node->device, state.node->stream});
+    Gradients gradients = buffer.take();
     free_buffers.push_back(std::exchange(state.buffer, kNoBuffer));
     return gradients;
   }

@@ -3,6 +3,7 @@
 #include "meta/autograd/input_buffer.h"
 
 #include "allocator/caching_allocator.h"
+#include "meta/autograd/views.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
 #include "profiler/phases.h"
@@ -13,20 +14,21 @@ namespace {
 
 constexpr Device kFirst{DeviceType::cuda, 0}, kSecond{DeviceType::cuda, 1}, kThird{DeviceType::cuda, 2};
 
-enum class Kind { dense, coo, csr };
-std::string name_of(Kind kind) { return kind == Kind::dense ? "dense" : kind == Kind::coo ? "COO" : "CSR"; }
+constexpr Layout kDense = Layout::strided, kCoo = Layout::sparse, kCsr = Layout::sparse_csr;
+
+std::string name_of(Layout layout) { return layout == kDense ? "dense" : layout == kCoo ? "COO" : "CSR"; }
 
 class Buffers : public Graph {
  protected:
   /// [10,4]: dense, or three rows of it, or six elements.
-  Tensor gradient(Kind kind, Device device = kFirst) {
+  Tensor gradient(Layout layout, Device device = kFirst) {
     auto part = [&](std::initializer_list<int64_t> sizes, DType dtype) {
       return session_->empty(Sizes(sizes), dtype, device);
     };
     const Sizes sizes{10, 4};
-    if (kind == Kind::coo)
+    if (layout == kCoo)
       return make_sparse(*session_, part({1, 3}, DType::i64), part({3, 4}, DType::f32), sizes);
-    if (kind == Kind::csr)
+    if (layout == kCsr)
       return make_sparse_csr(*session_, part({11}, DType::i64), part({6}, DType::i64), part({6}, DType::f32),
                              sizes);
     return session_->empty(sizes, DType::f32, device);
@@ -60,7 +62,8 @@ class Buffers : public Graph {
   }
 };
 
-struct StreamCase {
+// Until 2.7.
+struct FormerCase {
   const char* rule;
   Device gradient;
   Stream producer, consumer;
@@ -69,8 +72,8 @@ struct StreamCase {
   int waits_for;
 };
 
-// The five cases of torch/csrc/autograd/input_buffer.cpp, with the same stream and with different ones.
-const StreamCase kStreamCases[] = {
+// The five cases of torch/csrc/autograd/input_buffer.cpp in 2.6, with the same stream and with different ones.
+const FormerCase kFormerCases[] = {
     {"(1) a host gradient has no stream", kHost, {kFirst, 1}, {kFirst, 2}, 0, -1},
     {"(1) the same with host nodes", kHost, {kHost, 0}, {kHost, 0}, 0, -1},
     {"(2) one device, same stream", kFirst, {kFirst, 1}, {kFirst, 1}, 1, -1},
@@ -86,13 +89,87 @@ const StreamCase kStreamCases[] = {
     {"(5) neither's device, different streams", kThird, {kFirst, 1}, {kSecond, 2}, 0, -1},
 };
 
-TEST_F(Buffers, AccumulateOnTheRightStreamAfterTheRightWait) {
-  for (const Kind kind : {Kind::dense, Kind::coo, Kind::csr}) {
+// From 2.8 on.
+struct StreamCase {
+  const char* rule;
+  Device gradient;
+  Stream producer, consumer;
+  int first_used_on;       // the stream that the first gradient is marked as used on; -1: none
+  int accumulates_on;      // the second is added there
+  int waits_for;           // what it waits for, for each of the two; -1: nothing
+  int consumer_waits_for;  // before the node runs; -1: nothing
+};
+
+// Cases A to C of torch/csrc/autograd/input_buffer.cpp in 2.11: the gradient is on the consumer's device, only on the
+// producer's, or on neither's. A host node has no stream: the gradient's device's current one stands for it.
+const StreamCase kStreamCases[] = {
+    {"a host gradient has no stream", kHost, {kFirst, 1}, {kFirst, 2}, -1, 0, -1, -1},
+    {"the same with host nodes", kHost, {kHost, 0}, {kHost, 0}, -1, 0, -1, -1},
+    {"(A) one device, same stream", kFirst, {kFirst, 1}, {kFirst, 1}, -1, 1, -1, -1},
+    {"(A) one device, different streams", kFirst, {kFirst, 1}, {kFirst, 2}, 2, 2, 1, -1},
+    {"(A) another device's producer, default stream", kFirst, {kSecond, 1}, {kFirst, 0}, 0, 0, 1, -1},
+    {"(A) another device's producer", kFirst, {kSecond, 1}, {kFirst, 2}, 2, 2, 1, -1},
+    {"(A) a producer of the host", kFirst, {kHost, 0}, {kFirst, 2}, 2, 2, 0, -1},
+    {"(A) a producer of the host, default stream", kFirst, {kHost, 0}, {kFirst, 0}, -1, 0, -1, -1},
+    {"(B) the producer's default stream", kFirst, {kFirst, 0}, {kSecond, 2}, -1, 0, -1, 0},
+    {"(B) the producer's stream", kFirst, {kFirst, 1}, {kSecond, 2}, -1, 1, -1, 1},
+    {"(A) a consumer of the host", kFirst, {kFirst, 1}, {kHost, 0}, -1, 1, -1, -1},
+    {"(C) neither's device", kThird, {kFirst, 1}, {kSecond, 2}, -1, 0, 1, 0},
+};
+
+TEST_F(Buffers, TheFirstGradientDecidesTheStream) {
+  for (const Layout layout : {kDense, kCoo, kCsr}) {
     for (const StreamCase& one : kStreamCases) {
-      SCOPED_TRACE(std::string(one.rule) + ", " + name_of(kind));
+      SCOPED_TRACE(std::string(one.rule) + ", " + name_of(layout));
       session_ = make_session(platform_named("h200"));
       session_->stream = 7;  // what is current meanwhile does not matter
-      const Tensor first = gradient(kind, one.gradient), second = gradient(kind, one.gradient);
+      const Tensor first = gradient(layout, one.gradient), second = gradient(layout, one.gradient);
+      auto uses = [&](const Tensor& tensor, int stream, CallNames& words) {
+        for (uint32_t storage : storages_of(tensor))
+          words.push_back("storage " + std::to_string(storage) + " on stream " + std::to_string(stream));
+      };
+      InputBuffer buffer(1);
+      size_t begin = mark();
+      buffer.add(*session_, 0, first, one.producer, one.consumer);
+      CallNames expected;
+      if (one.first_used_on >= 0) uses(first, one.first_used_on, expected);
+      EXPECT_EQ(synchronisation_since(begin), expected);
+      EXPECT_FALSE(allocated_on(begin));  // the first gradient is only moved in
+
+      expected.clear();
+      const std::string on = std::to_string(one.accumulates_on);
+      if (one.waits_for >= 0) {
+        for (const Tensor* tensor : {&second, &first}) {
+          expected.push_back("stream " + on + " waits for " + std::to_string(one.waits_for));
+          uses(*tensor, one.accumulates_on, expected);
+        }
+      }
+      begin = mark();
+      // `first` is held here, too, so the sum is made anew: on the stream that accumulates.
+      buffer.add(*session_, 0, second, one.producer, one.consumer);
+      EXPECT_EQ(synchronisation_since(begin), expected);
+      EXPECT_EQ(allocated_on(begin), one.accumulates_on);
+      EXPECT_EQ(session_->stream, 7);
+      EXPECT_EQ(buffer[0]->layout, layout);
+
+      expected.clear();
+      if (one.consumer_waits_for >= 0)
+        expected.push_back("stream " + std::to_string(one.consumer.id) + " waits for " +
+                           std::to_string(one.consumer_waits_for));
+      begin = mark();
+      buffer.wait(*session_, one.consumer);
+      EXPECT_EQ(synchronisation_since(begin), expected);
+    }
+  }
+}
+
+TEST_F(Buffers, UntilVersion27EveryGradientIsACaseOfItsOwn) {
+  for (const Layout layout : {kDense, kCoo, kCsr}) {
+    for (const FormerCase& one : kFormerCases) {
+      SCOPED_TRACE(std::string(one.rule) + ", " + name_of(layout));
+      session_ = make_session(with_framework(platform_named("h200"), {.major = 2, .minor = 7, .patch = 1}));
+      session_->stream = 7;
+      const Tensor first = gradient(layout, one.gradient), second = gradient(layout, one.gradient);
       CallNames expected;
       if (one.waits_for >= 0) {
         const std::string on = std::to_string(one.accumulates_on);
@@ -104,15 +181,13 @@ TEST_F(Buffers, AccumulateOnTheRightStreamAfterTheRightWait) {
       size_t begin = mark();
       buffer.add(*session_, 0, first, one.producer, one.consumer);
       EXPECT_EQ(synchronisation_since(begin), expected);
-      EXPECT_FALSE(allocated_on(begin));  // the first gradient is only moved in
-
-      // `first` is held here, too, so the sum is made anew: on the stream that accumulates.
       begin = mark();
       buffer.add(*session_, 0, second, one.producer, one.consumer);
       EXPECT_EQ(synchronisation_since(begin).size(), expected.size());
       EXPECT_EQ(allocated_on(begin), one.accumulates_on);
-      EXPECT_EQ(session_->stream, 7);
-      EXPECT_EQ(buffer[0]->layout, first->layout);
+      begin = mark();
+      buffer.wait(*session_, one.consumer);
+      EXPECT_EQ(mark(), begin);
     }
   }
 }
@@ -123,7 +198,7 @@ TEST_F(Buffers, SkipWhatIsUndefined) {
   buffer.add(*session_, 0, Tensor(), {kFirst, 1}, {kFirst, 2});
   EXPECT_FALSE(buffer[0].defined());
   EXPECT_EQ(mark(), begin);
-  const Tensor only = gradient(Kind::dense);
+  const Tensor only = gradient(kDense);
   buffer.add(*session_, 1, only, {kFirst, 0}, {kFirst, 0});
   buffer.add(*session_, 1, Tensor(), {kFirst, 0}, {kFirst, 0});
   EXPECT_EQ(buffer[1], only);
@@ -164,29 +239,27 @@ TEST_F(Buffers, AccumulateInPlaceOnlyAsTheSoleOwner) {
   run("view whose base has no other handle", view(tensor({40}), Sizes{10, 4}), false);
 }
 
-TEST_F(Buffers, AddSparseGradientsToDenseOnesWhicheverComesFirst) {
+// torch/csrc/autograd/input_buffer.cpp, accumulate: a sparse tensor is never added in place, and nothing is written in
+// place when it arrives; COO and CSR that came first are added to what is dense.
+TEST_F(Buffers, AddSparseAndDenseGradients) {
   struct Case {
-    Kind first, second;
+    Layout first, second;
     bool sole;  // owner of the dense one
     const char* op;
     Layout result;
   };
   const Case cases[] = {
-      {Kind::dense, Kind::coo, true, "add_.Tensor", Layout::strided},
-      {Kind::coo, Kind::dense, true, "add_.Tensor", Layout::strided},
-      {Kind::dense, Kind::coo, false, "add.Tensor", Layout::strided},
-      {Kind::coo, Kind::dense, false, "add.Tensor", Layout::strided},
-      {Kind::coo, Kind::coo, true, "add.Tensor", Layout::sparse},
-      {Kind::dense, Kind::csr, true, "add_.Tensor", Layout::strided},
-      {Kind::dense, Kind::csr, false, "add.Tensor", Layout::strided},
-      {Kind::csr, Kind::dense, true, "add.Tensor", Layout::strided},
-      {Kind::csr, Kind::csr, true, "add.Tensor", Layout::sparse_csr},
+      {kDense, kCoo, true, "add.Tensor", kDense},  {kDense, kCoo, false, "add.Tensor", kDense},
+      {kDense, kCsr, true, "add.Tensor", kDense},  {kDense, kCsr, false, "add.Tensor", kDense},
+      {kCoo, kDense, true, "add_.Tensor", kDense}, {kCoo, kDense, false, "add.Tensor", kDense},
+      {kCsr, kDense, true, "add_.Tensor", kDense}, {kCsr, kDense, false, "add.Tensor", kDense},
+      {kCoo, kCoo, true, "add.Tensor", kCoo},      {kCsr, kCsr, true, "add.Tensor", kCsr},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(name_of(one.first) + " + " + name_of(one.second) + (one.sole ? "" : ", held"));
     Scoped<bool> no_grad(session_->modes.grad, false);
     Tensor first = gradient(one.first), second = gradient(one.second);
-    const Tensor held = one.sole ? Tensor() : one.first == Kind::dense ? first : second;
+    const Tensor held = one.sole ? Tensor() : one.first == kDense ? first : second;
     InputBuffer buffer(1);
     buffer.add(*session_, 0, std::move(first), {kFirst, 0}, {kFirst, 0});
     const size_t begin = mark();
@@ -196,6 +269,39 @@ TEST_F(Buffers, AddSparseGradientsToDenseOnesWhicheverComesFirst) {
     EXPECT_EQ(calls[0], one.op);
     EXPECT_EQ(buffer[0]->layout, one.result);
     EXPECT_EQ(describe(buffer[0]), "f32[10,4]");
+  }
+}
+
+// A function whose backward returns this gradient for its argument.
+class Returns final : public Node {
+ public:
+  Returns(const Tensor& of, Tensor gradient)
+      : Node(session_of(of), "Returns", 0), gradient_(std::move(gradient)) {
+    add_next(gradient_edge(of));
+    record_edges();
+  }
+  Gradients apply(Gradients&) override { return {gradient_}; }
+
+ private:
+  Tensor gradient_;
+};
+
+// A gradient has its tensor's layout, is strided, or COO (torch/csrc/autograd/engine.cpp, validate_outputs).
+TEST_F(Buffers, RefuseALayoutThatTheInputDoesNotHave) {
+  for (const Layout layout : {kDense, kCoo, kCsr}) {
+    const Tensor x = leaf({10, 4});
+    Tensor y = tensor({10, 4});
+    y->requires_grad = true;
+    Ref<Node> node = make<Returns>(x, gradient(layout));
+    const uint32_t output = node->add_output(y);
+    set_gradient_edge(y, {node, output});
+    if (layout == kDense || layout == kCoo) {
+      run_backward(y);
+      EXPECT_EQ(x.grad()->layout, layout);
+      continue;
+    }
+    EXPECT_EQ(message_of([&] { run_backward(y); }),
+              "Returns: returned an invalid gradient at index 0: a CSR tensor for one that is not");
   }
 }
 
@@ -213,7 +319,8 @@ TEST_F(Buffers, RecordStreamDelaysTheReuseOfABlock) {
   run_backward(loss);
   const CallNames words = synchronisation_since(begin);
   ASSERT_EQ(words.size(), 2U);
-  EXPECT_EQ(words[0], "stream 3 waits for 0");
+  EXPECT_TRUE(words[0].ends_with(" on stream 3")) << words[0];
+  EXPECT_EQ(words[1], "stream 3 waits for 0");
 
   CachingAllocator allocator({.events_complete_at_once = false});
   replay(session_->trace, kFirstGpu, allocator);
