@@ -110,6 +110,7 @@ class Adagrad final : public Algorithm {
   }
 
  private:
+  SparseGradients sparse_gradients() const override { return SparseGradients::unmodelled; }
   void make_state(const Tensor&, ParameterState&) override {}
 
   void foreach_step(std::vector<Group>& groups) override {

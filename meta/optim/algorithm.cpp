@@ -4,6 +4,24 @@
 
 namespace metaprof {
 
+namespace {
+
+void check_layout(const Tensor& gradient, SparseGradients sparse) {
+  if (!gradient.is_sparse()) return;
+  if (sparse == SparseGradients::refused)
+    fail(
+        "this optimizer does not take sparse gradients, in the framework neither: take --optimizer sgd, or "
+        "make the "
+        "embedding with sparse=False");
+  if (sparse == SparseGradients::unmodelled)
+    fail(
+        "this optimizer's step over a sparse gradient is not modelled: how many different rows it has is "
+        "known to the "
+        "data only; take --optimizer sgd, or make the embedding with sparse=False");
+}
+
+}  // namespace
+
 void Algorithm::step() {
   std::vector<Group> groups;
   Group all;
@@ -11,7 +29,7 @@ void Algorithm::step() {
     const Tensor& parameter = parameters[i];
     const Tensor gradient = parameter.grad();
     if (!gradient.defined()) continue;
-    if (gradient.is_sparse()) fail("this optimizer's step over a sparse gradient is not modelled");
+    check_layout(gradient, sparse_gradients());
     ParameterState& state = states[i];
     if (!state.made) make_state(parameter, state);
     state.made = true;

@@ -10,6 +10,13 @@ namespace metaprof {
 
 enum class Implementation : uint8_t { foreach, for_loop, fused };
 
+/// What an optimizer makes of gradients that are sparse, as those of embeddings can be.
+enum class SparseGradients : uint8_t {
+  refused,  ///< the framework refuses them
+  taken,
+  unmodelled  ///< the framework takes them
+};
+
 /// The arguments that recorded configurations give; others have the framework's defaults.
 struct Settings {
   double learning_rate = 1e-3;
@@ -47,7 +54,7 @@ class Algorithm {
   }
   virtual ~Algorithm() = default;
 
-  /// One step; grad mode is off.
+  /// One step; grad mode is off. Errors: a gradient is sparse, and the optimizer does not take it.
   void step();
   bool fused() const { return implementation == Implementation::fused; }
 
@@ -59,6 +66,7 @@ class Algorithm {
   virtual void foreach_step(std::vector<Group>& groups) = 0;
   virtual void for_loop_step(Group& all) = 0;
   virtual void fused_step(std::vector<Group>& groups);
+  virtual SparseGradients sparse_gradients() const { return SparseGradients::refused; }
 
   /// A counter on the host or, if asked for, on the device.
   Tensor counter(bool on_device);

@@ -1,5 +1,6 @@
 #include "meta/optim/clip.h"
 
+#include "core/error.h"
 #include "meta/optim/list.h"
 
 namespace metaprof {
@@ -11,6 +12,7 @@ std::vector<List> gradient_groups(std::span<const Tensor> parameters) {
   for (const Tensor& parameter : parameters) {
     const Tensor gradient = parameter.grad();
     if (!gradient.defined()) continue;
+    if (gradient.is_sparse()) fail("sparse gradients cannot be clipped, in the framework neither");
     List* group = nullptr;
     for (List& g : groups)
       if (g[0].dtype() == gradient.dtype()) group = &g;

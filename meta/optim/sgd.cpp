@@ -1,15 +1,28 @@
 // torch/optim/sgd.py, PyTorch 2.11. State 0: momentum buffer, a copy of the first gradient.
 
+#include <algorithm>
+
+#include "core/error.h"
 #include "meta/optim/algorithm.h"
 
 namespace metaprof {
 namespace {
+
+bool any_sparse(const List& gradients) {
+  return std::ranges::any_of(gradients, [](const Tensor& gradient) { return gradient.is_sparse(); });
+}
 
 class Sgd final : public Algorithm {
  public:
   using Algorithm::Algorithm;
 
  private:
+  SparseGradients sparse_gradients() const override {
+    return fused() || settings.weight_decay != 0 ? SparseGradients::refused
+           : settings.maximize                   ? SparseGradients::unmodelled
+                                                 : SparseGradients::taken;
+  }
+
   void make_state(const Tensor& parameter, ParameterState& state) override {
     // The fused step makes all buffers before it runs; the others make each from a gradient, in the step.
     if (!fused() || settings.momentum == 0) return;
@@ -19,6 +32,7 @@ class Sgd final : public Algorithm {
 
   Tensor first_buffer(const Tensor& gradient) {
     Scoped<Category> born_as(session.category, Category::optimizer_state);
+    if (gradient.is_sparse()) return call<"clone">(session, gradient);
     return call<"clone">(session, call<"detach">(session, gradient));
   }
 
@@ -37,17 +51,23 @@ class Sgd final : public Algorithm {
       if (settings.momentum != 0) {
         const List buffers = momentum_buffers(g, gradients);
         if (settings.nesterov) {
-          in_place<"_foreach_add_.List">(session, gradients, buffers, settings.momentum);
+          add(gradients, buffers, settings.momentum);
         } else {
           gradients = buffers;
         }
       }
-      in_place<"_foreach_add_.List">(session, g.parameters, gradients, -settings.learning_rate);
+      add(g.parameters, gradients, -settings.learning_rate);
     }
   }
 
+  // Lists with something sparse are taken tensor by tensor (_multi_tensor_sgd; aten/src/ATen/native/ForeachUtils.h).
+  void add(const List& to, const List& added, double factor) {
+    if (!any_sparse(added)) return in_place<"_foreach_add_.List">(session, to, added, factor);
+    for (size_t i = 0; i < to.size(); ++i) call<"add_.Tensor">(session, to[i], added[i], factor);
+  }
+
   List momentum_buffers(Group& g, const List& gradients) {
-    if (g.states[0].size() == g.parameters.size()) {
+    if (g.states[0].size() == g.parameters.size() && !any_sparse(gradients)) {
       in_place<"_foreach_mul_.Scalar">(session, g.states[0], settings.momentum);
       in_place<"_foreach_add_.List">(session, g.states[0], gradients, 1);
       return g.states[0];
@@ -61,7 +81,10 @@ class Sgd final : public Algorithm {
   Tensor updated_buffer(ParameterState& state, const Tensor& gradient) {
     Tensor& buffer = state.tensors[0];
     if (buffer.defined()) {
-      call<"mul_.Tensor">(session, buffer, settings.momentum);
+      Scoped<Category> born_as(session.category, Category::optimizer_state);
+      // Elements that are not there stay 0: the values alone are multiplied. A sum of two keeps the elements of both.
+      const Tensor values = buffer.is_sparse() ? Tensor(buffer->extra->parts.back()) : buffer;
+      call<"mul_.Tensor">(session, values, settings.momentum);
       call<"add_.Tensor">(session, buffer, gradient, 1);
     } else {
       buffer = first_buffer(gradient);

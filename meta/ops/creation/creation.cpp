@@ -73,8 +73,21 @@ void new_empty_strided_meta(Call& c) {
   c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", self.dtype()), device);
 }
 
+// native/sparse/SparseTensor.cpp, clone_sparse: copies of the parts.
+void clone_sparse(Call& c, const Tensor& self) {
+  Tensor copy(new TensorImpl(self.sizes(), self.strides(), self.dtype(), self.device()));
+  copy->layout = self->layout;
+  copy->storage = c.session.allocate(self.device(), 0);
+  copy->ensure_extra().coalesced = self->extra->coalesced;
+  const BelowAutograd below(c.session);
+  for (const Ref<TensorImpl>& part : self->extra->parts)
+    copy->extra->parts.push_back(call<"clone">(c.session, Tensor(part)));
+  c.result(copy);
+}
+
 void clone_meta(Call& c) {
   const Tensor& self = c.tensor("self");
+  if (self.is_sparse()) return clone_sparse(c, self);
   c.output(self.sizes(), strides_for_format(c, self, MemoryFormat::preserve), self.dtype(), self.device());
 }
 

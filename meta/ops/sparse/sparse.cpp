@@ -12,8 +12,13 @@ namespace {
 
 Tensor part(const Tensor& sparse, size_t i) { return Tensor(sparse->extra->parts[i]); }
 
-Tensor joined(Session& session, const Tensor& a, const Tensor& b, size_t which, int64_t dim) {
-  return call<"cat">(session, Value::Tensors{part(a, which), part(b, which)}, dim);
+Tensor joined(Session& session, const Tensor& a, const Tensor& b, int64_t dim) {
+  return call<"cat">(session, Value::Tensors{a, b}, dim);
+}
+
+bool is_one(const Value& number) {
+  return number.kind() == Value::Kind::integer ? number.integer() == 1
+                                               : number.kind() == Value::Kind::real && number.real() == 1;
 }
 
 void make_meta(Call& c) {
@@ -80,7 +85,10 @@ void sum_with_dense(Call& c, const Tensor& dense, const Tensor& sparse) {
 
 void sum_of_coordinates(Call& c, const Tensor& self, const Tensor& other) {
   // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_sparse_cuda.
-  const Tensor indices = joined(c.session, self, other, 0, 1), values = joined(c.session, self, other, 1, 0);
+  Tensor added = part(other, 1);
+  if (!is_one(c["alpha"])) added = call<"mul.Tensor">(c.session, added, c["alpha"]);
+  const Tensor indices = joined(c.session, part(self, 0), part(other, 0), 1);
+  const Tensor values = joined(c.session, part(self, 1), added, 0);
   if (!c.op.in_place) return c.result(make_sparse(c.session, indices, values, self.sizes()));
   self->extra->parts = {indices, values};
   c.result(self);
