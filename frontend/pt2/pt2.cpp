@@ -46,12 +46,28 @@ std::optional<Device> device_of_export(Json graph, Json signature) {
   return read_device(entry.find("device"));
 }
 
-// Export in training mode shows in the flags of dropout and normalization; a program without any is taken to
-// be in training mode.
+// What the flags of calls say. A module's follows its mode; a function's may be written out (`F.dropout(x, 0.5)` drops
+// in any mode).
+struct TrainingFlags {
+  bool any = false, on = false;
+  void add(bool flag) {
+    any = true;
+    on |= flag;
+  }
+};
+
+bool is_of_a_module(const Program& program, const GraphNode& node) {
+  if (node.modules < 0) return false;
+  const std::vector<ModuleCall>& stack = program.module_stacks[size_t(node.modules)];
+  return !stack.empty() && stack.back().type.starts_with("torch.nn.modules.");
+}
+
+// Export in training mode shows in the flags of dropout and normalization, first of all of the framework's modules; a
+// program without any is taken to be in training mode.
 bool is_in_training_mode(const Program& program, Json notes) {
   if (notes)
     if (const Json training = notes.find("training")) return training.boolean();
-  bool any_false = false;
+  TrainingFlags of_modules, all;
   for (const GraphNode& node : program.graph.nodes) {
     const Operator* op = standard_registry().find(node.op);
     if (!op) continue;
@@ -59,11 +75,12 @@ bool is_in_training_mode(const Program& program, Json notes) {
       const int at = op->schema.find(name_hash(operand.name));
       if (at < 0 || op->schema.arguments[size_t(at)].role != Role::training_flag) continue;
       if (operand.constant.kind() != Value::Kind::boolean) continue;
-      if (operand.constant.boolean()) return true;
-      any_false = true;
+      all.add(operand.constant.boolean());
+      if (is_of_a_module(program, node)) of_modules.add(operand.constant.boolean());
     }
   }
-  return !any_false;
+  const TrainingFlags& flags = of_modules.any ? of_modules : all;
+  return flags.on || !flags.any;
 }
 
 // An optional JSON entry of the archive.

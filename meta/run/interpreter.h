@@ -12,9 +12,10 @@ namespace metaprof {
 class Interpreter {
  public:
   struct Options {
-    bool strict = false;       ///< an operator without a record is an Error instead of an unmodelled call
-    bool training = true;      ///< false: dropout and batch norm as in eval mode, whatever the program says
-    DType dtype = DType::f32;  ///< of the parameters, where the program has f32
+    bool strict = false;  ///< an operator without a record is an Error instead of an unmodelled call
+    bool training =
+        true;  ///< false: dropout and batch norm as in eval mode, although the program was exported in training mode
+    DType dtype = DType::f32;                        ///< of the parameters, where the program has f32
     std::vector<CheckpointRegion> checkpoints = {};  ///< in place of those of the program, unless empty
   };
   /// Session and program outlive the interpreter.

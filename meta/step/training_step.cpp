@@ -50,11 +50,12 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
   placed_ = place_tensors(*session_, program_, options_);
   session_->trace.add({.kind = Event::Kind::pause});
   make_optimizer();
-  interpreter_ = std::make_unique<Interpreter>(*session_, program_,
-                                               Interpreter::Options{.strict = options_.strict,
-                                                                    .training = options_.mode == Mode::train,
-                                                                    .dtype = state_dtype(options_.precision),
-                                                                    .checkpoints = checkpoints()});
+  interpreter_ = std::make_unique<Interpreter>(
+      *session_, program_,
+      Interpreter::Options{.strict = options_.strict,
+                           .training = options_.mode == Mode::train || !program_.training,
+                           .dtype = state_dtype(options_.precision),
+                           .checkpoints = checkpoints()});
 }
 
 TrainingStep::~TrainingStep() = default;
