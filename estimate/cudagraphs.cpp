@@ -41,6 +41,16 @@ void check_step(const RunOptions& options) {
         step.optimizer);
 }
 
+// The framework ends such a capture with an error.
+void note_refusals(CudagraphsReport& report) {
+  for (const CaptureVerdict& verdict : report.graphs)
+    if (verdict.reason == SkipReason::data_read || verdict.reason == SkipReason::incompatible_operator)
+      report.notes.push_back(verdict.graph +
+                             " cannot be captured, so that the figures of the whole step as one graph are "
+                             "those of a capture that would go through: " +
+                             verdict.message);
+}
+
 }  // namespace
 
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
@@ -60,6 +70,7 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   if (options.whole_network) {
     CachingAllocator allocator = allocator_of(options.run, platform);
     report.whole_network = measure(run, platform.device(), allocator);
+    note_refusals(report);
   }
   if (options.tree) report.tree = run_tree(program, report.graphs[0], report.graphs[1], options.tree_steps);
   return report;

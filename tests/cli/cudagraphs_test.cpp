@@ -64,6 +64,25 @@ TEST(Cudagraphs, RequireMakesASkippedGraphAFinding) {
   std::remove(file.c_str());
 }
 
+TEST(Cudagraphs, SaysThatACaptureWouldBeRefused) {
+  const std::string file = testing::TempDir() + "metaprof_reads.mp";
+  std::ofstream(file) << "metaprof program 1\n"
+                         "parameter w = %w: f32[3] grad\n"
+                         "input x = %x: f32[3]\n"
+                         "%n: i64[2,1] = aten::nonzero(%x)\n"
+                         "%y: f32[3] = aten::mul.Tensor(%x, %w)\n"
+                         "%loss: f32[] = aten::mean(%y)\n"
+                         "loss = %loss\n";
+  const Outcome outcome = run_program("cudagraphs " + file + " --whole-network");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(
+      outcome.err.find("forward cannot be captured, so that the figures of the whole step as one graph are "
+                       "those of a capture that would go through: the host waits for the device and reads "
+                       "data: aten::nonzero") != std::string::npos)
+      << outcome.err;
+  std::remove(file.c_str());
+}
+
 TEST(Cudagraphs, RefusesWhatTheFrameworkCannotCapture) {
   expect_refusal(
       "cudagraphs " + kMlp + " --optimizer adamw",
