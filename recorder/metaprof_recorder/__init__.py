@@ -22,6 +22,7 @@ The recorder imports nothing but the standard library until the program itself i
     distributed one rank of a large job
     agreement   objects that ranks send to each other
     assume      what the program's data are taken to be
+    answers     the same, as the user says it
     sources     which line of the program it was
     names       words of a trace's text
     endings     how a program ends, and how it is ended

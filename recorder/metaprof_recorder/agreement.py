@@ -48,6 +48,7 @@ class Values:
         library.metaprof_emulator_known.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
         library.metaprof_emulator_write.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p]
         library.metaprof_emulator_write.restype = None
+        self._written = []  # (storage, address, bytes) of what was written
 
     def read(self, tensor):
         """A contiguous tensor's bytes; None if it is not on the device, or they are not known."""
@@ -62,8 +63,18 @@ class Values:
         return None if found is None else [int.from_bytes(found[i:i + 8], "little", signed=True) for i in range(0, len(found), 8)]
 
     def write(self, tensor, content):
+        from torch.multiprocessing.reductions import StorageWeakRef
+        self.forget_freed()
         if tensor.is_cuda and tensor.is_contiguous():
             self._library.metaprof_emulator_write(tensor.data_ptr(), len(content), content)
+            self._written.append((StorageWeakRef(tensor.untyped_storage()), tensor.data_ptr(), len(content)))
+
+    def forget_freed(self):
+        """What stood in storages that are gone reads as zero: their memory is used for other things."""
+        for storage, address, count in self._written:
+            if storage.expired():
+                self._library.metaprof_emulator_write(address, count, bytes(count))
+        self._written = [entry for entry in self._written if not entry[0].expired()]
 
 
 def _sizes(torch, values):

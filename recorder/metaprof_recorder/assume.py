@@ -14,6 +14,7 @@ import ctypes
 import struct
 from fractions import Fraction
 
+from metaprof_recorder.answers import even_counts, rules_of
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -26,38 +27,12 @@ SAME = {"permute", "transpose", "t", "view", "reshape", "flatten", "squeeze", "u
 PACKING = {"torch.int64": "q", "torch.int32": "i", "torch.int16": "h", "torch.int8": "b", "torch.uint8": "B", "torch.bool": "?", "torch.float32": "f", "torch.float64": "d"}
 
 
-class Rule:
-    """FILE:LINE=ANSWER. ANSWER: a number, or a Fraction of the elements."""
-
-    def __init__(self, text):
-        self.line, _, answer = text.rpartition("=")
-        self.share = "/" in answer
-        self.answer = Fraction(answer)
-
-    def matches(self, line):
-        return line == self.line or line.endswith("/" + self.line)
-
-    def count(self, elements):
-        return min(elements, round(self.answer * elements) if self.share else int(self.answer))
-
-
-def rules_of(text):
-    """(whether choices are even, the rules) of METAPROF_RECORD_ASSUME: a line each."""
-    lines = [line for line in text.splitlines() if line]
-    return "even" in lines, [Rule(line) for line in lines if line != "even"]
-
-
-def even_counts(elements, classes):
-    """How many of the elements each class has; the first ones have those that are left over."""
-    return [elements // classes + (number < elements % classes) for number in range(classes)]
-
-
 class Assumptions(TorchFunctionMode):
-    """`answer(bytes)`: the next read of this thread gives these. `put(tensor, bytes)`: they stand in its memory."""
+    """`answer(bytes)`: the next read of this thread gives these. `memory`: an agreement.Values, by which they stand in a tensor."""
 
-    def __init__(self, torch, text, sources, answer, put):
+    def __init__(self, torch, text, sources, answer, memory):
         super().__init__()
-        self._torch, self._sources, self._answer, self._put = torch, sources, answer, put
+        self._torch, self._sources, self._answer, self._memory = torch, sources, answer, memory
         self.even, self.rules = rules_of(text)
         self._classes, self._shares, self._values = WeakTensorKeyDictionary(), WeakTensorKeyDictionary(), WeakTensorKeyDictionary()
 
@@ -76,6 +51,7 @@ class Assumptions(TorchFunctionMode):
     # ---- before a call: what it will read
 
     def _prepare(self, name, arguments):
+        self._memory.forget_freed()
         if name in COUNTS and arguments:
             mask = self._mask(name, arguments)
             count = None if mask is None else self._count(mask)
@@ -147,7 +123,7 @@ class Assumptions(TorchFunctionMode):
 
     def _learn_of_classes(self, name, first, arguments, options, result):
         classes = self._classes[first]
-        if name in SAME or name in ("sort", "argsort"):
+        if name in SAME:
             self._classes[result] = classes
         elif name in ("eq", "__eq__"):
             self._shares[result] = Fraction(1, classes)
@@ -183,4 +159,4 @@ class Assumptions(TorchFunctionMode):
             return
         self._values[tensor] = value
         if tensor.is_cuda and tensor.is_contiguous() and tensor.numel():
-            self._put(tensor, ctypes.string_at(value.contiguous().data_ptr(), value.numel() * value.element_size()))
+            self._memory.write(tensor, ctypes.string_at(value.contiguous().data_ptr(), value.numel() * value.element_size()))

@@ -87,8 +87,7 @@ class Recorder:
         library = devices.emulator()
         if text and library is not None:
             from metaprof_recorder.assume import Assumptions
-            values = agreement.Values(library)
-            Assumptions(self.torch, text, self.sources, self.reads.answer, values.write).__enter__()
+            Assumptions(self.torch, text, self.sources, self.reads.answer, agreement.Values(library)).__enter__()
 
     @staticmethod
     def _hide(module, hidden):
