@@ -87,6 +87,8 @@ void check(const Command& command, const RunCommandOptions& options) {
       if (command.was_given(option))
         fail("{} has no effect with --real: the device is the machine's own", option);
   if (command.was_given("--rank") && run.world_size == 0) fail("--rank needs --world-size");
+  if (!run.save.empty() && !run.save.ends_with(".mp"))
+    fail("--save {}: the file's name ends in .mp", run.save);
   if (run.world_size > 0 && run.rank >= run.world_size)
     fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
 }
@@ -171,6 +173,8 @@ void add_options(Command& command, RunCommandOptions& options) {
       .value("even|FILE:LINE=N[/M]")
       .one_value();
   command.option("--env", run.environment, "NAME=VALUE for the program").value("NAME=VALUE").one_value();
+  command.option("--save", run.save, "write the program that was run, for `metaprof profile FILE.mp`")
+      .value("FILE.mp");
   command.flag("--real", run.real, "on this machine's GPU in place of an emulated one");
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
       .value("FILE");

@@ -10,8 +10,10 @@
 #include "estimate/estimate.h"
 #include "estimate/parallel.h"
 #include "evidence/profiles/baseline.h"
+#include "evidence/steps/captured.h"
 #include "evidence/steps/check.h"
 #include "evidence/steps/snapshot.h"
+#include "frontend/program/program_file.h"
 
 namespace metaprof {
 namespace {
@@ -57,6 +59,29 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
   return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 
+// Device and allocator are those of the run.
+RunOptions as_captured(RunOptions run, const Capture& capture, bool workspaces_given) {
+  if (!capture.device.empty()) run.device = capture.device;
+  if (capture.memory > 0) run.memory = fmt::format("{}B", capture.memory);
+  run.alloc_conf = capture.alloc_conf;
+  if (!workspaces_given) run.workspaces = capture.workspaces;
+  return run;
+}
+
+CheckResult check_captured(const std::string& path, const CheckOptions& options,
+                           WorkspacePlanners& planners) {
+  const Model model = read_model(path);
+  const Measurement measurement = measurement_of(model.program);
+  const RunOptions run = as_captured(options.run, *model.program.captured, options.workspaces_given);
+  const Platform platform = with_framework(device_of(run), *measurement.head.framework);
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(model.program, run, platform, planners, workspaces);
+  CheckResult result = compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory));
+  result.log = path;
+  result.first_difference = first_difference(*model.program.captured, trace, platform.device());
+  return result;
+}
+
 BaselineResult check_baseline(const std::string& path, const CheckOptions& options,
                               WorkspacePlanners& planners) {
   const Baseline before = baseline_of(ProfileFile(path));
@@ -70,7 +95,7 @@ BaselineResult check_baseline(const std::string& path, const CheckOptions& optio
 }  // namespace
 
 void check_options(const CheckOptions& options) {
-  if (options.measurements.empty() && options.baselines.empty())
+  if (options.measurements.empty() && options.baselines.empty() && !is_program_file(options.model))
     fail("check: give measurements with --against, an earlier report with --baseline, or both");
   if (options.model.empty() == options.models.empty())
     fail("check: name the model, or the folder of its exports with --models, and not both");
@@ -81,20 +106,27 @@ void check_options(const CheckOptions& options) {
       fail("{}: does not say of which model it is; name the MODEL", path);
 }
 
-bool says_how_it_was_run(const std::string& file) { return !is_snapshot_file(file); }
+bool says_how_it_was_run(const std::string& file) {
+  return !is_snapshot_file(file) && !is_program_file(file);
+}
 
 CheckReport check(const CheckOptions& options) {
   check_options(options);
+  std::vector<std::string> measurements = options.measurements;
+  // A captured program has the run's own measurement in it.
+  if (measurements.empty() && options.baselines.empty()) measurements = {options.model};
   CheckReport report;
   report.tolerance = options.tolerance;
-  report.measurements.resize(options.measurements.size());
+  report.measurements.resize(measurements.size());
   report.baselines.resize(options.baselines.size());
   const size_t measured = report.measurements.size();
   WorkspacePlanners planners;
   in_parallel(measured + report.baselines.size(), [&](size_t i) {
     if (i >= measured)
       report.baselines[i - measured] = check_baseline(options.baselines[i - measured], options, planners);
-    else if (const std::string& path = options.measurements[i]; is_snapshot_file(path))
+    else if (const std::string& path = measurements[i]; is_program_file(path))
+      report.measurements[i] = check_captured(path, options, planners);
+    else if (is_snapshot_file(path))
       report.measurements[i] = check_snapshot(path, options, planners);
     else
       report.measurements[i] = check_measurement(path, options, planners);

@@ -99,6 +99,12 @@ std::set<std::string> usual_options(const RunOptions& options) {
   return names;
 }
 
+// A captured program has steps of its own.
+void drop_step_options(ProfileReport& report) {
+  std::erase_if(report.options,
+                [](const auto& given) { return run_option(given.first).group == RunOption::Group::step; });
+}
+
 }  // namespace
 
 std::vector<InputRow> inputs_of(const Program& program) {
@@ -178,6 +184,7 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
     const Program program = with_inputs(model, options);
     report.module_types = program.module_types;
     report.options = option_values(options);
+    if (program.captured) drop_step_options(report);
     report.as_usual = usual_options(options);
     report.inputs = inputs_of(program);
     report.parameter_types = parameter_types(program);

@@ -116,6 +116,9 @@ class Reader {
         });
     } else if (kind == "events") {
       events(row);
+    } else if (kind == "program") {
+      const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
+      process_.captured = read_file(file, kMostBytes, "a recording");
     } else if (kind == "ended") {
       process_.ended_after_steps = true;
     } else if (kind == "note") {

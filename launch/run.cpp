@@ -10,6 +10,7 @@
 #include "allocator/caching_allocator.h"
 #include "core/error.h"
 #include "launch/installation.h"
+#include "launch/saved_program.h"
 
 namespace metaprof {
 namespace {
@@ -144,7 +145,10 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
   process.timeout = options.timeout;
   if (progress) process.poll = [&] { progress(read_progress(record.path())); };
   const ProcessEnd end = run_process(process);
-  return report_of(options, end, read_processes(record.path()));
+  const std::vector<RecordedProcess> processes = read_processes(record.path());
+  RunReport report = report_of(options, end, processes);
+  if (!options.save.empty()) report.saved = save_programs(processes, options);
+  return report;
 }
 
 Framework framework_of_torch(const std::string& version) {

@@ -35,6 +35,7 @@ struct RunReport {
   std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
   std::vector<std::string> notes;  ///< what is missing
   std::vector<RankRun> ranks;      ///< by rank, then by device
+  std::vector<std::string> saved;  ///< files of captured programs
 };
 
 /// What a version does, as torch says it, "2.11.0+cu130"; the newest of an empty one.

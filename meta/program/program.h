@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "allocator/device_allocator.h"
 #include "meta/program/expression.h"
 #include "meta/tensor/value.h"
 
@@ -178,6 +179,27 @@ struct Resizing {
   bool empty() const { return changes.empty(); }
 };
 
+/// How a program was captured from a run. Its calls are then all that the run did: phases, backward passes and
+/// optimizer steps are among them (step_call.h), and it has no inputs.
+struct Capture {
+  /// What the run itself took in a part of its steps.
+  struct Measured {
+    std::string phase;  ///< setup, forward, backward, optimizer, zero_grad, after
+    int64_t step = 0, micro = -1;
+    AllocatorNumbers numbers;
+    /// Of device memory, in order: the bytes of a request, or -n for the return of what the n-th of the requests
+    /// before asked for (1: the last one). Those of the whole run count.
+    std::vector<int64_t> requests;
+  };
+
+  std::string torch;                ///< the framework's version, "2.11.0+cu130"
+  std::string device;               ///< on which it ran, "h200"; empty: it is not known
+  int64_t memory = 0;               ///< of the device, in bytes; 0: all that it has
+  std::string alloc_conf;           ///< PYTORCH_ALLOC_CONF
+  std::string workspaces = "auto";  ///< of cuDNN's plans: planned, or "none"
+  std::vector<Measured> measured;
+};
+
 struct Program {
   std::string name;    ///< "resnet18"
   std::string origin;  ///< the file it was read from, for messages
@@ -194,6 +216,7 @@ struct Program {
   std::vector<std::string> modules;                 ///< paths of all modules, in the order of registration
   std::vector<std::string> warnings;                ///< one clear line each
   bool training = true;
+  std::optional<Capture> captured;
 
   /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of
   /// the model. kNoValue if there is none.

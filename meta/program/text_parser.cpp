@@ -85,14 +85,25 @@ class Parser {
     static constexpr struct {
       std::string_view word;
       Read read;
-    } kLines[] = {{"name", &Parser::parse_name},        {"evaluation", &Parser::parse_evaluation},
-                  {"warning", &Parser::parse_warning},  {"symbol", &Parser::parse_symbol},
-                  {"range", &Parser::parse_range},      {"expression", &Parser::parse_expression_line},
-                  {"resized", &Parser::parse_resized},  {"module", &Parser::parse_module},
-                  {"type", &Parser::parse_type},        {"file", &Parser::parse_file},
-                  {"line", &Parser::parse_source_line}, {"scope", &Parser::parse_scope},
-                  {"stack", &Parser::parse_stack},      {"graph", &Parser::parse_graph},
-                  {"return", &Parser::parse_return},    {"checkpoint", &Parser::parse_checkpoint}};
+    } kLines[] = {{"name", &Parser::parse_name},
+                  {"evaluation", &Parser::parse_evaluation},
+                  {"warning", &Parser::parse_warning},
+                  {"symbol", &Parser::parse_symbol},
+                  {"range", &Parser::parse_range},
+                  {"expression", &Parser::parse_expression_line},
+                  {"resized", &Parser::parse_resized},
+                  {"module", &Parser::parse_module},
+                  {"type", &Parser::parse_type},
+                  {"file", &Parser::parse_file},
+                  {"line", &Parser::parse_source_line},
+                  {"scope", &Parser::parse_scope},
+                  {"stack", &Parser::parse_stack},
+                  {"graph", &Parser::parse_graph},
+                  {"captured", &Parser::parse_captured},
+                  {"measured", &Parser::parse_measured},
+                  {"requests", &Parser::parse_requests},
+                  {"return", &Parser::parse_return},
+                  {"checkpoint", &Parser::parse_checkpoint}};
     if (line.skip('}')) return parse_closing(line);
     const std::string_view first = line.peek();
     for (const auto& row : kLines)
@@ -109,6 +120,31 @@ class Parser {
 
   void parse_name(ProgramLine& line) { program_.name = line.word("the name of the program"); }
   void parse_evaluation(ProgramLine&) { program_.training = false; }
+  void parse_captured(ProgramLine& line) {
+    if (!line.skip("torch")) line.expected("'torch' and its version");
+    Capture& capture = program_.captured.emplace();
+    capture.torch = line.word("the version of torch");
+    if (line.skip("device")) capture.device = line.word("the name of a device");
+    if (line.skip("memory")) capture.memory = line.integer("the device's memory in bytes");
+    if (line.skip("alloc_conf")) capture.alloc_conf = line.word("settings of the allocator");
+    if (line.skip("workspaces")) capture.workspaces = line.word("auto or none");
+  }
+  void parse_measured(ProgramLine& line) {
+    if (!program_.captured) line.wrong("'measured' stands behind 'captured'");
+    Capture::Measured& measured = program_.captured->measured.emplace_back();
+    measured.phase = line.word("the name of a phase");
+    measured.step = line.integer("the number of a step");
+    measured.micro = line.integer("the number of a micro-batch, or -1");
+    for (const auto member : kMeasuredNumbers)
+      for (int64_t AllocatorNumber::*which : {&AllocatorNumber::current, &AllocatorNumber::peak})
+        measured.numbers.*member.*which = line.integer("a statistic of the allocator");
+  }
+  void parse_requests(ProgramLine& line) {
+    if (!program_.captured || program_.captured->measured.empty())
+      line.wrong("'requests' stands behind a 'measured' line");
+    while (!line.at_end())
+      program_.captured->measured.back().requests.push_back(line.integer("bytes, or how many requests ago"));
+  }
   void parse_warning(ProgramLine& line) { program_.warnings.push_back(line.word("a warning")); }
 
   // --- Symbols

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -43,6 +44,7 @@ class Printer {
     line("metaprof program {}", kProgramTextVersion);
     if (!program_.name.empty()) line("name {}", quoted_text(program_.name));
     if (!program_.training) line("evaluation");
+    if (program_.captured) print_capture(*program_.captured);
     for (const std::string& warning : program_.warnings) line("warning {}", quoted_text(warning));
     print_symbols();
     print_modules();
@@ -59,6 +61,29 @@ class Printer {
     text_.append(indent_, ' ');
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     text_ += '\n';
+  }
+
+  void print_capture(const Capture& capture) {
+    std::string where;
+    if (!capture.device.empty()) where += " device " + word_text(capture.device);
+    if (capture.memory != 0) where += fmt::format(" memory {}", capture.memory);
+    if (!capture.alloc_conf.empty()) where += " alloc_conf " + quoted_text(capture.alloc_conf);
+    if (capture.workspaces != "auto") where += " workspaces " + word_text(capture.workspaces);
+    line("captured torch {}{}", word_text(capture.torch), where);
+    for (const Capture::Measured& measured : capture.measured) {
+      std::string numbers;
+      for (const auto member : kMeasuredNumbers)
+        fmt::format_to(std::back_inserter(numbers), " {} {}", (measured.numbers.*member).current,
+                       (measured.numbers.*member).peak);
+      line("measured {} {} {}{}", word_text(measured.phase), measured.step, measured.micro, numbers);
+      // Lines that a person can scroll, and that no reader refuses as too long.
+      constexpr size_t kPerLine = 100;
+      for (size_t i = 0; i < measured.requests.size(); i += kPerLine) {
+        const auto begin = measured.requests.begin() + static_cast<std::ptrdiff_t>(i);
+        const size_t count = std::min(kPerLine, measured.requests.size() - i);
+        line("requests {}", fmt::join(begin, begin + static_cast<std::ptrdiff_t>(count), " "));
+      }
+    }
   }
 
   void print_symbols() {

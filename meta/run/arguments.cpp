@@ -55,11 +55,11 @@ Value Interpreter::adapt(const Instruction& instruction, Instruction::Place plac
 }
 
 // A value that a program names may never have got one: what an unknown operator makes is known by its facts
-// only.
+// only. And a text may leave an argument out.
 void Interpreter::check_tensors(const Instruction& instruction, std::span<const Value> given) const {
-  for (const Instruction::Place place : instruction.places) {
-    const Argument& argument = instruction.op->schema.arguments[place.argument];
-    const Value& value = given[place.argument];
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Argument& argument = instruction.op->schema.arguments[i];
+    const Value& value = given[i];
     const bool undefined =
         (argument.is_tensor() && !argument.optional && value.is_none()) ||
         (value.is_tensors() && !argument.optional_elements &&

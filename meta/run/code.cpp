@@ -41,6 +41,10 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
     made.kind = Kind::region;
     return made;
   }
+  if ((made.step = step_call(node.op))) {
+    made.kind = Kind::step;
+    return made;
+  }
   const Operator* op = registry.find(node.op);
   if (!op || has_unknown_operand(node)) return made;
   if (op->schema.arguments.size() > kMostArguments)

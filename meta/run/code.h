@@ -7,6 +7,7 @@
 
 #include "meta/op/registry.h"
 #include "meta/program/higher_order.h"
+#include "meta/program/step_call.h"
 
 namespace metaprof {
 
@@ -15,6 +16,7 @@ struct Instruction {
   enum class Kind : uint8_t {
     call,        ///< `op`
     region,      ///< `region`: the graph inside, in some mode
+    step,        ///< `step`: what no operator does
     numbers,     ///< results are numbers, which the program knows
     unmodelled,  ///< an operator without a record
     nothing,     ///< a check that only exporting runs
@@ -31,6 +33,7 @@ struct Instruction {
   const GraphNode* node = nullptr;
   const Operator* op = nullptr;
   std::optional<RegionCall> region;
+  std::optional<StepCall> step;
   std::vector<Place> places;  ///< per operand of a call
 };
 

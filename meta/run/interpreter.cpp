@@ -16,7 +16,9 @@ Interpreter::Interpreter(Session& session, const Program& program, Options optio
   }
 }
 
-Interpreter::~Interpreter() = default;
+Interpreter::~Interpreter() {
+  while (!autocast_.empty()) autocast_.pop_back();
+}
 
 const Code& Interpreter::code_of(const Graph& graph) {
   auto& code = codes_[&graph];
@@ -46,6 +48,7 @@ std::vector<Value> Interpreter::run(const Code& code, const Values& inputs) {
     next = checkpoint.region.end;
   }
   run_instructions(code, next, code.instructions.size(), values);
+  if (program_.captured && &graph == &program_.graph) return values;
   Values outputs;
   for (const Operand& output : graph.outputs) outputs.push_back(evaluate(output, values));
   return outputs;
@@ -54,7 +57,7 @@ std::vector<Value> Interpreter::run(const Code& code, const Values& inputs) {
 void Interpreter::run_instructions(const Code& code, size_t begin, size_t end, Values& values) {
   for (size_t i = begin; i < end; ++i) {
     const Instruction& instruction = code.instructions[i];
-    if (instruction.node->modules >= 0) move_to_modules(instruction.node->modules);
+    if (instruction.node->modules >= 0 || program_.captured) move_to_modules(instruction.node->modules);
     run_instruction(code, instruction, values);
     for (const ValueId value : instruction.node->drops) values[size_t(value)] = Value();
   }
@@ -64,6 +67,7 @@ void Interpreter::run_instruction(const Code& code, const Instruction& instructi
   switch (instruction.kind) {
     case Instruction::Kind::call: return run_call(code, instruction, values);
     case Instruction::Kind::region: return run_region(instruction, values);
+    case Instruction::Kind::step: return run_step_call(code, instruction, values);
     case Instruction::Kind::unmodelled: return run_unmodelled(code, instruction, values);
     case Instruction::Kind::nothing: return;
     case Instruction::Kind::numbers:

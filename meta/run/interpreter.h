@@ -3,11 +3,14 @@
 // drops there. A graph is made ready once and run many times.
 
 #include <map>
+#include <memory>
 
 #include "meta/run/code.h"
 #include "meta/session/call.h"
 
 namespace metaprof {
+
+class AutocastRegion;
 
 class Interpreter {
  public:
@@ -22,7 +25,8 @@ class Interpreter {
   Interpreter(Session& session, const Program& program, Options options);
   ~Interpreter();
 
-  /// Runs the graph on these inputs (paired with the graph's inputs). Returns its outputs.
+  /// Runs the graph on these inputs (paired with the graph's inputs). Returns its outputs; of a captured
+  /// program, which has none, all that it holds in the end.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
  private:
@@ -43,6 +47,15 @@ class Interpreter {
   void run_checkpoint(const Code& code, const Code::Checkpoint& checkpoint, Values& values);
   Values run_again(const Code& code, const Code::Checkpoint& checkpoint, Values values);
 
+  // What no operator does (step_calls.cpp).
+  void run_step_call(const Code& code, const Instruction& instruction, Values& values);
+  void begin_phase(Phase phase, int64_t step, int64_t micro);
+  void note_loss(const std::vector<Tensor>& roots);
+  static const TensorFacts& facts_of_result(const Code& code, const GraphNode& node);
+  Tensor made_tensor(const TensorFacts& facts) const;
+  static Tensor made_alias(const Code& code, const GraphNode& node, const Tensor& of);
+  void name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor);
+
   // What operands become (arguments.cpp).
   Value evaluate(const Operand& operand, const Values& values) const;
   Value adapt(const Instruction& instruction, Instruction::Place place, Value value,
@@ -57,7 +70,8 @@ class Interpreter {
   const Options options_;
   std::map<const Graph*, std::unique_ptr<const Code>> codes_;
   std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
-  int32_t modules_ = -1;  // the module stack that is entered
+  int32_t modules_ = -1;                                   // the module stack that is entered
+  std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered
 };
 
 }  // namespace metaprof

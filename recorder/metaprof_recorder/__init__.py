@@ -6,6 +6,7 @@
     METAPROF_RECORD_STEPS   end the program after so many optimizer steps; without it the program runs to its end
     METAPROF_RECORD_WORLD   answer for the other ranks of a job of so many
     METAPROF_RECORD_ASSUME  what sizes that follow from data are taken to be, a line each (assume.py)
+    METAPROF_RECORD_PROGRAM write the program as it calls torch, too; not empty: yes
     METAPROF_RECORD_DETAIL  of how many steps every request of memory is kept; statistics are kept of all
 
 The recorder imports nothing but the standard library until the program itself imports torch.
@@ -26,5 +27,6 @@ The recorder imports nothing but the standard library until the program itself i
     sources     which line of the program it was
     names       words of a trace's text
     endings     how a program ends, and how it is ended
+    capture     the program as it calls torch; capture_hooks: what it does without an operator; capture_text: how it is written
     output      the file that is written
 """

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from metaprof_recorder import agreement, devices, distributed, endings, events, reads, sources, tags
+from metaprof_recorder import agreement, capture, devices, distributed, endings, events, reads, sources, tags
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -35,9 +35,10 @@ class Recorder:
         self.detail_steps = int(os.environ.get("METAPROF_RECORD_DETAIL") or DETAIL_STEPS)
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
-        self.tags = tags.Tags(torch)
         self.history = events.History(torch)
         self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
+        self.capture = capture.Capture(torch, self.sources) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
+        self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
         self.rows = []
         self.cut = 0
@@ -77,6 +78,8 @@ class Recorder:
         torch._C._cuda_memoryStats = self.statistics.program_reads
         torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets
         self.history.give_way_to_program(self)
+        if self.capture:
+            self.capture.install()
         distributed.represent(torch)
         agreement.install(torch, devices.emulator())
         torch.cuda._lazy_call(self._device_is_used)
@@ -124,6 +127,8 @@ class Recorder:
         torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
         self.reads.listen(devices.emulator(), self.thread)
         self.history.begin()
+        if self.capture:
+            self.capture.begin()
 
     def used_devices(self):
         if not self.ready or os.getpid() != self.pid:
@@ -149,6 +154,8 @@ class Recorder:
     def _measure(self):
         self.cut += 1
         self.history.mark(self.cut)
+        if self.capture:
+            self.capture.cut(self.cut)
         return Segment(self.cut, {device: self.statistics.of_phase(device) for device in self.used_devices()})
 
     def _emit(self, row):
@@ -205,6 +212,8 @@ class Recorder:
                 self.tags.inputs(arguments, self.cut)
         path = self.paths.get(id(module), stack[-1][0] if stack else "")
         stack.append((path, self.history.enter(path)))
+        if self.capture:
+            self.capture.enter(path)
 
     def _name_modules(self, root):
         """Paths from an outermost module; those of a second one begin with its class."""
@@ -219,6 +228,8 @@ class Recorder:
         if self.torch.compiler.is_compiling() or not stack:
             return
         self.history.leave(stack.pop()[1])
+        if self.capture:
+            self.capture.leave()
         if not stack:
             self._observe("forward_ends")
 
@@ -299,14 +310,27 @@ class Recorder:
     def write_events(self):
         """Writes what the history has, and ends it."""
         before = time.monotonic()
+        if self.capture:
+            self.capture.end()
         found_all = self.history.end()
         if found_all is None:
             return
         self.reads.name(found_all.items)
+        if self.capture:
+            self._write_program()
         for device, found in found_all.by_device():
             events.write(self, found, device)
         self.output.write("modules", types=self.types)
         self.output.write("detail", took=round(time.monotonic() - before, 3), complete=not self.history.cut_short)
+
+    def _write_program(self):
+        if self.capture.refused:
+            self.output.write("note", text=f"the program is not saved: {self.capture.refused}")
+            return
+        path = self.output.path("program", ".mp")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.capture.text(self.rows, self.types))
+        self.output.write("program", file=os.path.basename(path))
 
     def _measure_outside(self):
         """What is taken from the devices beyond what the allocator has: libraries' own memory, and on a real device the context."""

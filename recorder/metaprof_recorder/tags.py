@@ -7,8 +7,10 @@ from metaprof_recorder.names import tensor_word
 
 
 class Tags:
-    def __init__(self, torch):
+    def __init__(self, torch, capture=None):
         self._torch = torch
+        self._capture = capture  # of the program, which says what its tensors are for
+        self._gradient_of = torch._C.TensorBase.grad.__get__
         self._models = {}   # id of an outermost module -> names of its parameters by id
         self._known = []    # parameters with a name: (name, parameter)
         self._name_of = {}  # id of a parameter -> name
@@ -35,8 +37,9 @@ class Tags:
 
     def gradients(self, cut):
         for parameter in self._known:
-            if parameter.grad is not None:
-                self._tag(cut, parameter.grad, "gradient", self._name_of[id(parameter)])
+            gradient = self._gradient_of(parameter)
+            if gradient is not None:
+                self._tag(cut, gradient, "gradient", self._name_of[id(parameter)])
 
     def optimizer(self, optimizer, cut):
         for parameter, state in list(optimizer.state.items()):
@@ -48,6 +51,8 @@ class Tags:
 
     def _tag(self, cut, tensor, category, name):
         try:
+            if self._capture and category != "gradient":
+                self._capture.name(category, tensor, name)
             tensor = getattr(tensor, "_local_tensor", tensor)  # of a distributed tensor: what this rank has
             if not tensor.is_cuda:
                 return

@@ -26,6 +26,10 @@ std::string message(const std::string& lines) {
 constexpr std::string_view kEverything = R"text(metaprof program 1
 name "a model"
 evaluation
+captured torch 2.11.0+cu130 device h200 memory 150121545728 alloc_conf "a:1,b:2" workspaces none
+measured setup 0 -1 512 1024 100 612 512 1024 2097152 2097152 0 0 1 2 1 1
+requests 100 512 -1
+measured forward 1 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 warning "the parameter b is used by no call: it gets no gradient"
 symbol s27 = 4 in 2 to 512
 symbol s28 = 6
@@ -69,6 +73,9 @@ graph {
   return %x
 } as g1
 %r: f32[2] = higher_order::wrap_with_set_grad_enabled(False, graph(g1), %q) drop %"odd name", %8, %q
+step::phase("forward", 0, -1)
+step::autocast_enter(True, 15, True)
+[%g: f32[2], _] = step::backward([%r], [None], False, False, tensors[], True)
 loss = %r
 buffer_mutation scale = %x
 parameter_mutation fc.weight = %w

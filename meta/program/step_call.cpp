@@ -1,0 +1,36 @@
+#include "meta/program/step_call.h"
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+constexpr std::string_view kNamespace = "step::";
+constexpr struct {
+  std::string_view name;
+  StepCall call;
+} kCalls[] = {{"phase", StepCall::phase},
+              {"pause", StepCall::pause},
+              {"backward", StepCall::backward},
+              {"gradient", StepCall::gradient},
+              {"set_gradient", StepCall::set_gradient},
+              {"set_data", StepCall::set_data},
+              {"alias", StepCall::alias},
+              {"tensor", StepCall::tensor},
+              {"name", StepCall::name},
+              {"grad_mode", StepCall::grad_mode},
+              {"inference_mode", StepCall::inference_mode},
+              {"autocast_enter", StepCall::autocast_enter},
+              {"autocast_leave", StepCall::autocast_leave},
+              {"requires_grad", StepCall::requires_grad}};
+
+}  // namespace
+
+std::optional<StepCall> step_call(std::string_view op) {
+  if (!op.starts_with(kNamespace)) return std::nullopt;
+  for (const auto& row : kCalls)
+    if (row.name == op.substr(kNamespace.size())) return row.call;
+  fail("{}: a program has no such call: docs/program.md lists those of step::", op);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,30 @@
+#pragma once
+// What a captured program does without calling an operator, written as calls of `step::` (docs/program.md).
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace metaprof {
+
+enum class StepCall : uint8_t {
+  phase,     ///< (name, step, micro-batch or -1): a part of the step begins
+  pause,     ///< (): what follows, up to the next phase, belongs to none
+  backward,  ///< (roots, gradients, retain, create, inputs, accumulate), as the framework's engine is called
+  gradient,  ///< (leaf): its .grad
+  set_gradient,  ///< (leaf, tensor or None): .grad = …
+  set_data,      ///< (tensor, other): .data = …
+  alias,         ///< (tensor): another one over its memory, without its history; the result's facts say which
+  tensor,        ///< (): one that no call of the program has made, as the result's facts say
+  name,          ///< (purpose, name, tensor): what it is for, a Category
+  grad_mode,     ///< (on)
+  inference_mode,  ///< (on)
+  autocast_enter,  ///< (on, dtype, cache)
+  autocast_leave,  ///< (): of the innermost region
+  requires_grad,   ///< (leaf, on)
+};
+
+/// Nothing: the operator is not of `step::`. Errors: it is, but there is none of this name.
+std::optional<StepCall> step_call(std::string_view op);
+
+}  // namespace metaprof

@@ -1,0 +1,187 @@
+// What a captured program does without calling an operator: phases, backward, modes, .data and .grad.
+
+#include "core/error.h"
+#include "meta/autograd/autocast.h"
+#include "meta/autograd/engine.h"
+#include "meta/autograd/views.h"
+#include "meta/run/interpreter.h"
+
+namespace metaprof {
+namespace {
+
+template <class Kind, size_t count>
+std::optional<Kind> kind_named(std::string_view name, const Kind (&kinds)[count]) {
+  for (const Kind kind : kinds)
+    if (to_string(kind) == name) return kind;
+  return std::nullopt;
+}
+
+constexpr Phase kPhasesOfSteps[] = {Phase::setup, Phase::forward, Phase::backward, Phase::optimizer,
+                                    Phase::zero_grad};
+constexpr Category kPurposes[] = {Category::parameter, Category::buffer, Category::input,
+                                  Category::optimizer_state};
+
+// Values of the operands, by their place.
+class Given {
+ public:
+  Given(const GraphNode& node, std::vector<Value> values) : node_(node), values_(std::move(values)) {}
+
+  const Value& value(size_t i) const {
+    if (i >= values_.size()) fail("{}: takes more than {} arguments", node_.op, values_.size());
+    return values_[i];
+  }
+  Tensor tensor(size_t i) const {
+    if (!value(i).is_tensor() || !value(i).tensor().defined())
+      fail("{}: no tensor is known for argument {}", node_.op, i);
+    return value(i).tensor();
+  }
+  Tensor tensor_or_none(size_t i) const { return value(i).is_none() ? Tensor() : tensor(i); }
+  std::vector<Tensor> tensors(size_t i) const {
+    return value(i).is_tensors() ? value(i).tensors() : std::vector<Tensor>{};
+  }
+  /// All of them are there.
+  std::vector<Tensor> known_tensors(size_t i) const {
+    std::vector<Tensor> all = tensors(i);
+    for (const Tensor& tensor : all)
+      if (!tensor.defined()) fail("{}: a tensor of argument {} is not known", node_.op, i);
+    return all;
+  }
+
+ private:
+  const GraphNode& node_;
+  const std::vector<Value> values_;
+};
+
+Phase phase_of(const Given& given) {
+  const auto phase = kind_named(given.value(0).string(), kPhasesOfSteps);
+  if (!phase) fail("step::phase: there is no phase '{}'", given.value(0).string());
+  return *phase;
+}
+
+void set_data(const Tensor& to, const Tensor& from) {
+  if (to.is_sparse() || from.is_sparse()) fail("step::set_data: of sparse tensors nothing is known");
+  to->storage = from->storage;
+  to->dtype = from.dtype();
+  to->device = from.device();
+  change_geometry(to, from.sizes(), from.strides(), from->offset);
+}
+
+}  // namespace
+
+void Interpreter::run_step_call(const Code& code, const Instruction& instruction, Values& values) {
+  const GraphNode& node = *instruction.node;
+  std::vector<Value> operands;
+  for (const Operand& operand : node.operands) operands.push_back(evaluate(operand, values));
+  const Given given(node, std::move(operands));
+  ResultList results;
+  switch (*instruction.step) {
+    case StepCall::phase: {
+      const Phase phase = phase_of(given);
+      const int64_t step = given.value(1).integer(), micro = given.value(2).integer();
+      begin_phase(phase, step, micro);
+      break;
+    }
+    case StepCall::pause: session_.trace.add({.kind = Event::Kind::pause}); break;
+    case StepCall::backward: {
+      const std::vector<Tensor> roots = given.known_tensors(0), gradients = given.tensors(1),
+                                inputs = given.known_tensors(4);
+      note_loss(roots);
+      Gradients made = backward(session_, roots, gradients, inputs,
+                                {.retain_graph = given.value(2).boolean(),
+                                 .create_graph = given.value(3).boolean(),
+                                 .accumulate = given.value(5).boolean(),
+                                 .allow_unused = true});
+      if (!given.value(5).boolean()) results.push_back(Value(Value::Tensors(made.begin(), made.end())));
+      break;
+    }
+    case StepCall::gradient: {
+      const Tensor gradient = given.tensor(0).grad();
+      if (!gradient.defined()) fail("step::gradient: {} has none", describe(given.tensor(0)));
+      results.push_back(Value(gradient));
+      break;
+    }
+    case StepCall::set_gradient: given.tensor(0)->ensure_extra().grad = given.tensor_or_none(1); break;
+    case StepCall::set_data: set_data(given.tensor(0), given.tensor(1)); break;
+    case StepCall::alias: results.push_back(Value(made_alias(code, node, given.tensor(0)))); break;
+    case StepCall::tensor: results.push_back(Value(made_tensor(facts_of_result(code, node)))); break;
+    case StepCall::name:
+      name_tensor(given.value(0).string(), given.value(1).string(), given.tensor(2));
+      break;
+    case StepCall::grad_mode: session_.modes.grad = given.value(0).boolean(); break;
+    case StepCall::inference_mode: session_.modes.inference = given.value(0).boolean(); break;
+    case StepCall::autocast_enter: {
+      const auto dtype = dtype_numbered(given.value(1).integer());
+      if (!dtype) fail("step::autocast_enter: {} is no dtype", given.value(1).integer());
+      autocast_.push_back(std::make_unique<AutocastRegion>(session_, given.value(0).boolean(), *dtype,
+                                                           given.value(2).boolean()));
+      break;
+    }
+    case StepCall::autocast_leave:
+      if (autocast_.empty()) fail("step::autocast_leave: no region of autocast is open");
+      autocast_.pop_back();
+      break;
+    case StepCall::requires_grad: given.tensor(0)->requires_grad = given.value(1).boolean(); break;
+  }
+  store(node, std::move(results), values);
+}
+
+void Interpreter::begin_phase(Phase phase, int64_t step, int64_t micro) {
+  if (step < 0 || step > UINT32_MAX) fail("step::phase: {} is no step", step);
+  session_.begin_phase(phase, static_cast<uint32_t>(step), micro);
+  session_.category = phase == Phase::forward ? Category::activation : Category::temporary;
+  if (phase == Phase::forward) session_.trace.losses.push_back(0);
+}
+
+// The loss of a forward is what the first backward after it begins with.
+void Interpreter::note_loss(const std::vector<Tensor>& roots) {
+  auto& losses = session_.trace.losses;
+  if (!losses.empty() && losses.back() == 0 && !roots.empty() && roots[0]->grad_fn)
+    losses.back() = grad_fn(roots[0])->record + 1;
+}
+
+const TensorFacts& Interpreter::facts_of_result(const Code& code, const GraphNode& node) {
+  const bool one = node.targets.size() == 1 && node.targets[0].values.size() == 1;
+  const ValueId value = one ? node.targets[0].values[0] : kNoValue;
+  if (value == kNoValue || !code.graph->values[size_t(value)].tensor)
+    fail("{}: its result has to say what it is, as %x: f32[2,3]", node.op);
+  return *code.graph->values[size_t(value)].tensor;
+}
+
+Tensor Interpreter::made_tensor(const TensorFacts& facts) const {
+  Tensor tensor =
+      session_.empty_strided(facts.sizes, facts.strides, facts.dtype, facts.device.value_or(session_.device));
+  tensor->requires_grad = facts.requires_grad && is_floating(facts.dtype);
+  return tensor;
+}
+
+Tensor Interpreter::made_alias(const Code& code, const GraphNode& node, const Tensor& of) {
+  const TensorFacts& facts = facts_of_result(code, node);
+  if (of.is_sparse()) return alias(of);
+  const int64_t bytes = multiply(facts.offset, element_size(of.dtype())) +
+                        storage_bytes(facts.sizes, facts.strides, of.dtype());
+  if (facts.offset < 0 || bytes > of->storage->bytes)
+    fail("{}: {} bytes do not lie in the {} of {}", node.op, bytes, of->storage->bytes, describe(of));
+  Tensor made = alias(of, facts.sizes, facts.strides, facts.offset);
+  made->requires_grad = facts.requires_grad;
+  return made;
+}
+
+void Interpreter::name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor) {
+  const auto category = kind_named(purpose, kPurposes);
+  if (!category) fail("step::name: tensors are for no '{}'", purpose);
+  if (tensor.is_sparse()) return;
+  Trace& trace = session_.trace;
+  const uint32_t storage = tensor->storage->id;
+  session_.categorise(*tensor->storage, *category);
+  if (trace.storages[storage].name == 0) trace.storages[storage].name = trace.intern(name);
+  if (*category != Category::parameter && *category != Category::buffer) return;
+  tensor->is_parameter = true;
+  trace.parameters.push_back({.names = {name},
+                              .sizes = tensor.sizes(),
+                              .dtype = tensor.dtype(),
+                              .requires_grad = tensor.requires_grad(),
+                              .buffer = *category == Category::buffer,
+                              .storage = storage});
+}
+
+}  // namespace metaprof

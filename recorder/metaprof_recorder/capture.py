@@ -1,0 +1,487 @@
+"""The program as it calls PyTorch: every call before autocast and autograd, composites whole, and when each tensor goes.
+
+Calls are seen on the PreDispatch key, above autocast and autograd: the Python dispatcher asks each operator for its kernel there, and
+is given one that writes the call down and goes on with the dispatcher switched off. What a backward calls is not written down: it is
+one call of the program, and follows from the calls before it.
+
+A tensor has a name as long as its Python object lives; `drop` is written behind the last call before it died. An object that only
+autograd holds lives on, and dies within a backward: then nobody else has used it since its last call, so it is dropped there.
+
+What no operator does is written as calls of `step::` (docs/program.md): phases, backward, modes, `.data`, `.grad`.
+"""
+import sys
+import threading
+import weakref
+
+from metaprof_recorder import capture_hooks
+from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
+
+ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
+EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
+
+
+class Name(weakref.ref):
+    """A tensor that has names: the numbers of the values that are this object."""
+    __slots__ = ("key", "numbers", "last", "grad")
+
+    def __new__(cls, tensor, died, key, number, last, grad):
+        return weakref.ref.__new__(cls, tensor, died)
+
+    def __init__(self, tensor, died, key, number, last, grad):
+        super().__init__(tensor, died)
+        self.key, self.numbers, self.last, self.grad = key, [number], last, grad
+
+
+class Capture:
+    """`begin` and `end` once each; the rest does nothing between."""
+
+    def __init__(self, torch, sources):
+        self.torch = torch
+        self.running = False
+        self.paused = 0          # within a backward and the like: calls are not the program's own
+        self.thread = None
+        self._tensor = torch.Tensor
+        self._constants = Constants(torch)
+        self._facts = Facts()
+        self._places = Places(self._write, sources)
+        self._lines = []         # of the text; an integer stands for a cut between phases
+        self._calls = []         # per call: index of its line
+        self._drops = {}         # call -> numbers of values
+        self._names = {}         # id of a tensor -> Name
+        self._used = []          # names that the call which is being prepared takes
+        self._values = 0
+        self._grad = True
+        self._inference = False
+        self._modules = [(0, {})]  # number of the scope, and how often each path was called in it
+        self._region = None      # the checkpointed region that is open: index of its line
+        self._values_before = {} # the same -> how many values there were when it was opened
+        self._handled = []       # operators that have a kernel of ours
+        self._guard = None
+        self._named = set()      # values that have been told what they are for
+        self._warnings = []
+        self.refused = None      # why there is no program
+        self._off = torch._C._DisablePythonDispatcher
+
+    # ---- beginning and end
+
+    def install(self):
+        """To be called before the program has taken functions of torch to itself."""
+        capture_hooks.install(self)
+
+    def begin(self):
+        if self.running or self.refused:
+            return
+        torch = self.torch
+        self.thread = threading.get_ident()
+        self.running = True
+        self._key = torch._C.DispatchKey.PreDispatch
+        self._find = torch._ops.OpOverload._get_dispatch
+        torch._ops.OpOverload._get_dispatch = lambda overload, key: self._get_dispatch(overload, key)
+        torch._C._dispatch_tls_set_dispatch_key_included(self._key, True)
+        self._guard = torch._C._EnablePythonDispatcher()
+
+    def end(self):
+        if not self.running:
+            return
+        self.running = False
+        torch = self.torch
+        if self.thread == threading.get_ident():
+            torch._C._dispatch_tls_set_dispatch_key_included(self._key, False)
+            self._guard = None
+        torch._ops.OpOverload._get_dispatch = self._find
+        for overload in self._handled:
+            overload._dispatch_cache.pop(self._key, None)
+
+    def refuse(self, reason):
+        """The program does what cannot be written down; it goes on unseen."""
+        if self.refused is None:
+            self.refused = reason
+            self.end()
+
+    def _get_dispatch(self, overload, key):
+        if key != self._key or not self.running:
+            return self._find(overload, key)
+        kernel = self._kernel(overload)
+        overload._dispatch_cache[key] = kernel
+        self._handled.append(overload)
+        return kernel
+
+    # ---- calls of operators
+
+    def _kernel(self, overload):
+        """What runs in place of the operator on the PreDispatch key."""
+        off = self._off
+        tensor_class = self._tensor
+        signature = Signature(overload)
+        compiling = self.torch.compiler.is_compiling
+
+        def call(*arguments, **options):
+            if compiling():
+                self.refuse(capture_hooks.COMPILED)
+            if self.paused or not self.running or signature.asks:
+                with off():
+                    return overload(*arguments, **options)
+            relevant = self._concern(arguments) or (options and self._concern(options.values()))
+            texts = self._arguments(signature, arguments, options) if relevant else None
+            with off():
+                result = overload(*arguments, **options)
+            if texts is None:
+                if not self._on_device(result):
+                    return result
+                texts = self._arguments(signature, arguments, options)
+            if type(result) is tensor_class and not signature.writes:
+                made = self._made(result) + " = "
+            else:
+                made = self._all_made(signature, result)
+            self._call(f"{made}{signature.name}({texts})", sys._getframe(1))
+            return result
+
+        return call
+
+    def _concern(self, values):
+        """Whether a call that takes these is written down: some are on the device, or part of what autograd follows from there."""
+        tensor_class = self._tensor
+        for value in values:
+            if isinstance(value, tensor_class):
+                if value.is_cuda or (value.requires_grad and id(value) in self._names):
+                    return True
+            elif type(value) in (list, tuple) and value and self._concern(value):
+                return True
+        return False
+
+    def _on_device(self, result):
+        if isinstance(result, self._tensor):
+            return result.is_cuda
+        return isinstance(result, (list, tuple)) and any(self._on_device(value) for value in result)
+
+    def _arguments(self, signature, arguments, options):
+        texts = [self._argument(signature, i, value) for i, value in enumerate(arguments)]
+        for name, value in options.items():
+            texts.append(f"{name}={self._argument(signature, name, value)}")
+        return ", ".join(texts)
+
+    def _argument(self, signature, which, value):
+        if isinstance(value, self._tensor):
+            return f"%{self.use(value)}"
+        if type(value) in (list, tuple):
+            if not value:
+                return signature.empty.get(which, "[]")
+            if any(isinstance(element, self._tensor) for element in value):
+                return "[" + ", ".join("None" if element is None else f"%{self.use(element)}" for element in value) + "]"
+            if which in signature.reals:
+                return "[" + ", ".join(real(float(element)) for element in value) + "]"
+        return self._constants.text(value)
+
+    def whole(self, name, arguments, run):
+        """Runs something that is written down as one call: of an operator of this name."""
+        relevant = self._concern(arguments)
+        given = [value for value in arguments if isinstance(value, self._tensor)] if relevant else ()
+        texts = ", ".join(f"%{self.use(value)}" for value in given)
+        self.paused += 1
+        try:
+            with self._off():
+                result = run()
+        finally:
+            self.paused -= 1
+        results = result if isinstance(result, (list, tuple)) else (result,)
+        if relevant or self._on_device(results):
+            made = ", ".join("_" if id(one) in self._names else self.made(one) for one in results)
+            self._call(f"{made} = {word(name)}({texts})", sys._getframe(2))
+        return result
+
+    def warn(self, text):
+        """What a reader of the program should know."""
+        if text not in self._warnings:
+            self._warnings.append(text)
+
+    # ---- values
+
+    def use(self, tensor):
+        """The number of a tensor that a call takes."""
+        name = self._names.get(id(tensor))
+        if name is None:
+            return self._meet(tensor)
+        self._used.append(name)
+        if tensor.requires_grad is not name.grad:
+            name.grad = tensor.requires_grad
+            if tensor.is_leaf:
+                self._add(f"step::requires_grad(%{name.numbers[-1]}, {tensor.requires_grad})")
+        return name.numbers[-1]
+
+    def _meet(self, tensor):
+        """A tensor that no call has made: a view that Python took, or something from before or from elsewhere."""
+        base = self._of_same_storage(tensor) if tensor.is_cuda else None
+        facts = self._facts.of(tensor)
+        grad = " grad" if tensor.requires_grad and facts else ""
+        if base is None:
+            number = self._new(tensor)
+            self._add(f"%{number}: {facts or 'u8[0]'}{grad} = step::tensor()")
+        else:
+            self._alias(tensor, base)
+        name = self._names[id(tensor)]
+        self._used.append(name)
+        return name.numbers[-1]
+
+    def alias(self, tensor, base):
+        """A tensor over another one's memory, without its history."""
+        if id(tensor) not in self._names:
+            self.use(base)
+            self._alias(tensor, base)
+
+    def _alias(self, tensor, base):
+        of = self._names[id(base)].numbers[-1]
+        number = self._new(tensor)
+        offset = f" offset {tensor.storage_offset()}" if tensor.storage_offset() else ""
+        grad = " grad" if tensor.requires_grad else ""
+        self._add(f"%{number}: {self._facts.of(tensor)}{offset}{grad} = step::alias(%{of})")
+
+    def _of_same_storage(self, tensor):
+        address = self._address(tensor)
+        if address is None:
+            return None
+        for name in list(self._names.values()):
+            other = name()
+            if other is not None and other.is_cuda and self._address(other) == address:
+                return other
+        return None
+
+    def _address(self, tensor):
+        try:
+            return self.torch._C._storage_address(tensor)
+        except (RuntimeError, NotImplementedError):  # sparse, and other kinds without a storage
+            return None
+
+    def _new(self, tensor):
+        number = self._values
+        self._values += 1
+        key = id(tensor)
+        name = self._names.get(key)
+        if name is None:
+            self._names[key] = Name(tensor, self._died, key, number, len(self._calls), tensor.requires_grad)
+        else:
+            name.numbers.append(number)
+            name.last = len(self._calls)
+        return number
+
+    def _died(self, name):
+        if self._names.get(name.key) is name:
+            del self._names[name.key]
+        if self.running and self._calls:
+            self._drops.setdefault(name.last if self.paused else len(self._calls) - 1, []).extend(name.numbers)
+
+    def made(self, tensor):
+        """The text of a value that a call makes."""
+        return self._made(tensor) if isinstance(tensor, self._tensor) else "_"
+
+    def _made(self, tensor):
+        number = self._new(tensor)
+        facts = self._facts.of(tensor)
+        return f"%{number}: {facts}" if facts else f"%{number}"
+
+    def _all_made(self, signature, result):
+        if signature.results == 0:
+            return ""
+        results = result if signature.results > 1 else (result,)
+        texts = []
+        for i, one in enumerate(results):
+            if i in signature.writes:
+                if isinstance(one, self._tensor) and id(one) in self._names:
+                    self._names[id(one)].grad = one.requires_grad
+                texts.append("_" if not isinstance(one, (list, tuple)) else "[" + ", ".join("_" for _ in one) + "]")
+            elif isinstance(one, (list, tuple)):
+                texts.append("[" + ", ".join(self.made(element) for element in one) + "]")
+            else:
+                texts.append(self.made(one))
+        return ", ".join(texts) + " = "
+
+    # ---- lines
+
+    def _write(self, line):
+        self._lines.append(line)
+
+    def _call(self, text, frame):
+        """Writes a call of an operator, after what has changed since the last one."""
+        torch = self.torch
+        grad = torch.is_grad_enabled()
+        if grad is not self._grad and not self._reentrant():
+            self._mode("grad_mode", grad)
+            self._grad = grad
+        inference = torch.is_inference_mode_enabled()
+        if inference is not self._inference:
+            self._mode("inference_mode", inference)
+            self._inference = inference
+        scope = self._modules[-1][0]
+        stack = self._places.stack(frame)
+        self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}")
+
+    def _mode(self, mode, on):
+        """The line of a mode stands before the lines of tensors that the call has met, which do not care."""
+        self._add(f"step::{mode}({on})")
+
+    def call(self, text):
+        """Writes a call, which is the last one so far that takes what has been used for it."""
+        for name in self._used:
+            name.last = len(self._calls)
+        self._used.clear()
+        self._add(text)
+
+    def _add(self, text):
+        """Writes a call that stands before the one that is being prepared."""
+        self._calls.append(len(self._lines))
+        self._lines.append(text)
+
+    def step(self, text):
+        """A call of `step::`, if the program is being captured and the thread is its own."""
+        if self.active():
+            self.call(f"step::{text}")
+
+    def active(self):
+        return self.running and not self.paused and threading.get_ident() == self.thread
+
+    # ---- what the recorder observes
+
+    def cut(self, number):
+        if self.running:
+            self._calls.append(len(self._lines))  # what dies now goes in the next phase
+            self._lines.append(number)
+
+    def enter(self, path):
+        if self.active():
+            number, calls = self._modules[-1]
+            count = calls.get(path, 0)
+            calls[path] = count + 1
+            self._modules.append((self._places.scope(number, path, count), {}))
+
+    def leave(self):
+        if self.active() and len(self._modules) > 1:
+            self._modules.pop()
+            if len(self._modules) == 1:
+                self._modules[0][1].clear()
+
+    def name(self, kind, tensor, name=""):
+        """What a tensor is for."""
+        if not self.active() or not isinstance(tensor, self._tensor) or not (tensor.is_cuda or id(tensor) in self._names):
+            return
+        number = self.use(tensor)
+        if number not in self._named:
+            self._named.add(number)
+            self.call(f"step::name({words(kind)}, {words(name)}, %{number})")
+
+    # ---- checkpointed regions
+
+    def _reentrant(self):
+        return self._region is not None and self._lines[self._region] == "checkpoint reentrant {"
+
+    def open_region(self, reentrant):
+        """False: it is inside another one, with which it is computed again."""
+        if not self.active() or self._region is not None:
+            return False
+        self._region = len(self._lines)
+        self._values_before[self._region] = self._values
+        self._calls_before = len(self._calls)
+        self._lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
+        return True
+
+    def close_region(self):
+        grad = self.torch.is_grad_enabled()
+        if grad is not self._grad and not self._reentrant():
+            self._mode("grad_mode", grad)
+            self._grad = grad
+        if all(isinstance(self._lines[index], int) for index in self._calls[self._calls_before:]):
+            self._lines[self._region] = "# a checkpointed region without calls"
+        else:
+            self._lines.append("}")
+        self._region = None
+
+    # ---- the text
+
+    def text(self, rows, types):
+        """`rows`: (phase, step, first cut, last cut) of the phases; `types`: of modules, by path."""
+        phases = Phases(rows)
+        lines = ["metaprof program 1", f"captured torch {self.torch.__version__}"]
+        lines += [f"warning {words(text)}" for text in self._warnings]
+        lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
+        drops = {}
+        for call, numbers in self._drops.items():
+            drops.setdefault(self._calls[min(call, len(self._calls) - 1)], []).extend(numbers)
+        lines += phases.line(1)
+        calls = set(self._calls)
+        call = len(lines) - 1  # where the last one stands
+        region = None          # where the checkpointed region begins that is open
+
+        def drop(numbers):
+            if numbers:
+                lines[call] += f"{',' if ' drop %' in lines[call] else ' drop'} {', '.join(f'%{number}' for number in numbers)}"
+
+        for index, line in enumerate(self._lines):
+            if isinstance(line, int):
+                # A region is in one phase: that of the module's call in it.
+                at = len(lines) if region is None else region
+                begins = phases.line(line + 1)
+                lines[at:at] = begins
+                if region is not None:
+                    region += len(begins)
+                call = len(lines) - 1 if begins and region is None else call + len(begins) if call >= at else call
+            else:
+                lines.append(line)
+                if line.startswith("checkpoint"):
+                    region = len(lines) - 1
+                    made_outside, held = self._values_before[index], []
+                elif line == "}":
+                    region = None
+                    drop(held)
+                elif index in calls:
+                    call = len(lines) - 1
+            numbers = drops.get(index, ())
+            if region is not None:  # what a region was given is held by its caller
+                held += [number for number in numbers if number < made_outside]
+                numbers = [number for number in numbers if number >= made_outside]
+            drop(numbers)
+        return "\n".join(lines) + "\n"
+
+
+class Signature:
+    """What of an operator's schema its calls need."""
+
+    def __init__(self, overload):
+        schema = overload._schema
+        self.name = word(overload.name())
+        self.asks = self.name in ASK_ONLY
+        self.results = len(schema.returns)
+        self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
+        self.empty = {}
+        self.reals = set()
+        for i, argument in enumerate(schema.arguments):
+            kind = str(argument.type)
+            for which in (i, argument.name):
+                if kind in EMPTY_LISTS:
+                    self.empty[which] = EMPTY_LISTS[kind]
+                if kind == "List[float]":
+                    self.reals.add(which)
+
+
+class Phases:
+    """The lines that stand where phases begin."""
+
+    def __init__(self, rows):
+        self._of = {}
+        self._shown = None
+        micros = {}
+        for phase, step, first, last in rows:
+            micro = micros.get((phase, step), 0)
+            micros[phase, step] = micro + 1
+            for cut in range(first, last + 1):
+                self._of[cut] = (phase, step, micro)
+        self._accumulates = {step for (phase, step), count in micros.items() if phase == "backward" and count > 1}
+
+    def line(self, cut):
+        """Of the stretch that ends with this cut: none, if the phase goes on."""
+        where = self._of.get(cut, ("after", 0, 0))
+        if where == self._shown:
+            return []
+        self._shown = where
+        phase, step, micro = where
+        if phase == "after":
+            return ["step::pause()"]
+        numbered = phase in ("forward", "backward") and step in self._accumulates
+        return [f'step::phase("{phase}", {step}, {micro if numbered else -1})']

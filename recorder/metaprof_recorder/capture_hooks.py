@@ -1,0 +1,190 @@
+"""What the program does without calling an operator: `.data` and `.grad`, backward, autocast, checkpointed regions, functions with a
+backward of their own."""
+import functools
+
+COMPILED = "it uses torch.compile, and compiled functions call no operators"
+
+
+def install(capture):
+    torch = capture.torch
+    _watch_data(capture, torch.Tensor, torch._C.TensorBase.data)
+    _watch_gradient(capture, torch.Tensor, torch._C.TensorBase.grad)
+    _watch_backward(capture)
+    _watch_autocast(capture)
+    _watch_checkpoint(capture)
+    _watch_functions(capture)
+    _watch_hooks(capture)
+    _watch_compiler(capture)
+
+
+class Watched(property):
+    """In the place of a property of tensors. Who looks at it (torch's compiler does) finds the name of the original and its class."""
+
+    def __init__(self, original, *functions):
+        super().__init__(*functions, doc=original.__doc__)
+        self.__objclass__, self.__name__ = original.__objclass__, original.__name__
+
+
+def _concerns(capture, tensor):
+    return capture.active() and (tensor.is_cuda or id(tensor) in capture._names)
+
+
+def _watch_data(capture, owner, original):
+    def read(tensor):
+        data = original.__get__(tensor)
+        if _concerns(capture, tensor) and data.is_cuda:
+            capture.alias(data, tensor)
+        return data
+
+    def write(tensor, data):
+        if capture.active() and isinstance(data, owner) and (data.is_cuda or _concerns(capture, tensor)):
+            capture.step(f"set_data(%{capture.use(tensor)}, %{capture.use(data)})")
+        original.__set__(tensor, data)
+
+    owner.data = Watched(original, read, write)
+
+
+def _watch_gradient(capture, owner, original):
+    def read(tensor):
+        gradient = original.__get__(tensor)
+        if gradient is not None and _concerns(capture, tensor) and id(gradient) not in capture._names:
+            leaf = capture.use(tensor)
+            capture.call(f"{capture.made(gradient)} = step::gradient(%{leaf})")
+        return gradient
+
+    def write(tensor, gradient):
+        if _concerns(capture, tensor):
+            if gradient is not None:
+                capture.step(f"set_gradient(%{capture.use(tensor)}, %{capture.use(gradient)})")
+            elif original.__get__(tensor) is not None:
+                capture.step(f"set_gradient(%{capture.use(tensor)}, None)")
+        original.__set__(tensor, gradient)
+
+    def delete(tensor):
+        write(tensor, None)
+
+    owner.grad = Watched(original, read, write, delete)
+
+
+def _watch_backward(capture):
+    torch = capture.torch
+    original = torch.autograd.graph._engine_run_backward
+
+    def values(tensors):
+        if not tensors:
+            return "tensors[]"
+        return "[" + ", ".join(f"%{capture.use(tensor)}" if isinstance(tensor, torch.Tensor) else "None" for tensor in tensors) + "]"
+
+    @functools.wraps(original)
+    def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
+        arguments = (roots, gradients, retain, create, inputs, *rest)
+        if not capture.active():
+            return original(*arguments, **options)
+        accumulate = options.get("accumulate_grad", rest[1] if len(rest) > 1 else False)
+        text = f"{values(roots)}, {values(gradients)}, {bool(retain)}, {bool(create)}, {values(inputs)}, {bool(accumulate)}"
+        number = len(capture._calls)
+        capture.paused += 1
+        try:
+            with capture._off():
+                result = original(*arguments, **options)
+        finally:
+            capture.paused -= 1
+        made = "" if accumulate else "[" + ", ".join(capture.made(tensor) for tensor in result) + "] = "
+        assert number == len(capture._calls)
+        capture.call(f"{made}step::backward({text})")
+        return result
+
+    torch.autograd.graph._engine_run_backward = run
+    torch.autograd._engine_run_backward = run
+
+
+def _watch_autocast(capture):
+    autocast = capture.torch.amp.autocast_mode.autocast
+    enter, leave = autocast.__enter__, autocast.__exit__
+
+    @functools.wraps(enter)
+    def entered(self):
+        result = enter(self)
+        torch = capture.torch
+        if capture.active():
+            dtype = capture._constants.text(torch.get_autocast_dtype("cuda"))
+            capture.step(f"autocast_enter({torch.is_autocast_enabled('cuda')}, {dtype}, {torch.is_autocast_cache_enabled()})")
+        return result
+
+    @functools.wraps(leave)
+    def left(self, *arguments):
+        if capture.active():
+            capture.step("autocast_leave()")
+        return leave(self, *arguments)
+
+    autocast.__enter__, autocast.__exit__ = entered, left
+
+
+def _watch_checkpoint(capture):
+    import torch.utils.checkpoint as checkpoint
+    original = checkpoint.checkpoint
+
+    @functools.wraps(original)
+    def run(function, *arguments, use_reentrant=None, **options):
+        opened = capture.open_region(use_reentrant is None or bool(use_reentrant))
+        try:
+            return original(function, *arguments, use_reentrant=use_reentrant, **options)
+        finally:
+            if opened:
+                capture.close_region()
+
+    checkpoint.checkpoint = run
+
+
+def _watch_functions(capture):
+    """A custom function is one call, of an operator that nobody knows: what its backward will do is not seen before it does it."""
+    import torch.utils.checkpoint as checkpoint
+    function = capture.torch.autograd.Function
+    original = function.__dict__["apply"].__func__
+
+    @functools.wraps(original)
+    def apply(cls, *arguments, **options):
+        if cls.__module__ == checkpoint.__name__ or not capture.active():
+            return original(cls, *arguments, **options)
+        return capture.whole(f"{cls.__module__}::{cls.__qualname__}", arguments, lambda: original(cls, *arguments, **options))
+
+    function.apply = classmethod(apply)
+
+
+def _watch_hooks(capture):
+    """What runs in the middle of a backward is not seen."""
+    torch = capture.torch
+    for owner, name, what in ((torch.Tensor, "register_hook", "hooks on gradients"),
+                              (torch.Tensor, "register_post_accumulate_grad_hook", "hooks on accumulated gradients"),
+                              (torch.autograd.graph.saved_tensors_hooks, "__enter__", "hooks on saved tensors")):
+        _announce(capture, owner, name, what)
+
+
+def _announce(capture, owner, name, what):
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def call(*arguments, **options):
+        if capture.active() and capture._region is None:
+            capture.warn(f"{what} run in backward; what they call is not in the program")
+        return original(*arguments, **options)
+
+    setattr(owner, name, call)
+
+
+def _watch_compiler(capture):
+    """Compiled functions call kernels instead of operators."""
+    for owner in (capture.torch, capture.torch.nn.Module):
+        _refuse(capture, owner, "compile")
+
+
+def _refuse(capture, owner, name):
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def call(*arguments, **options):
+        if capture.running:  # what is compiled before, as libraries do when they are imported, need not be used
+            capture.refuse(COMPILED)
+        return original(*arguments, **options)
+
+    setattr(owner, name, call)

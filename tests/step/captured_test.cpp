@@ -1,0 +1,191 @@
+// Captured programs: calls that no operator makes, and what is said of those that cannot be made.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "allocator/caching_allocator.h"
+#include "core/error.h"
+#include "meta/platform/platform.h"
+#include "meta/program/text.h"
+#include "meta/step/step.h"
+#include "profiler/phases.h"
+
+namespace metaprof {
+namespace {
+
+const std::string kHead = "metaprof program 1\ncaptured torch 2.11.0\nstep::phase(\"setup\", 0, -1)\n";
+
+Trace run(const std::string& calls, const StepOptions& options = {}) {
+  return run_steps(parse_program(kHead + calls, "step.mp"), platform_named("h200"), options);
+}
+
+std::string message(const std::string& calls, const StepOptions& options = {}) {
+  try {
+    run(calls, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Phases phases(const std::string& calls) {
+  const Trace trace = run(calls);
+  CachingAllocator allocator;
+  return replay(trace, kFirstGpu, allocator);
+}
+
+// loss = sum(w * x), w of 1000 floats: 4000 bytes, 4096 of a block.
+const std::string kStep = R"(%w: f32[1000] grad = step::tensor()
+step::name("parameter", "w", %w)
+step::phase("forward", 0, -1)
+%x: f32[1000] = step::tensor()
+%y: f32[1000] = aten::mul.Tensor(%w, %x) drop %x
+%loss: f32[] = aten::sum(%y) drop %y
+step::phase("backward", 0, -1)
+%one: f32[] = aten::ones_like(%loss)
+step::backward([%loss], [%one], False, False, tensors[], True) drop %one, %loss
+step::phase("optimizer", 0, -1)
+step::grad_mode(False)
+%g: f32[1000] = step::gradient(%w)
+_ = aten::add_.Tensor(%w, %g, alpha=-0.1)
+step::phase("zero_grad", 0, -1)
+step::set_gradient(%w, None) drop %g
+)";
+
+TEST(Captured, AStepTakesWhatItsCallsTake) {
+  const Phases found = phases(kStep);
+  ASSERT_EQ(found.rows.size(), 5u);
+  const auto requested = [&](size_t row) { return found.rows[row].numbers.requested_bytes; };
+  EXPECT_EQ(requested(0).current, 4000);  // w
+  // x is kept for the gradient of w; y is not, and w needs none for x. sum makes 4 bytes.
+  EXPECT_EQ(requested(1).peak, 4000 + 4000 + 4000 + 4);
+  EXPECT_EQ(requested(1).current, 4000 + 4000 + 4);
+  EXPECT_EQ(requested(2).current, 4000 + 4000);  // w and its gradient
+  EXPECT_EQ(requested(3).peak, 4000 + 4000);     // in place
+  EXPECT_EQ(requested(4).current, 4000);
+}
+
+TEST(Captured, TheStorageSaysWhatItIsFor) {
+  const Trace trace = run(kStep);
+  ASSERT_EQ(trace.parameters.size(), 1u);
+  EXPECT_EQ(trace.parameters[0].names[0], "w");
+  EXPECT_TRUE(trace.parameters[0].requires_grad);
+  EXPECT_EQ(trace.losses.size(), 1u);
+  EXPECT_NE(trace.losses[0], 0u);
+}
+
+TEST(Captured, DataMovesToAnotherDevice) {
+  const Phases found = phases(R"(%w: f32[1000] on cpu grad = step::tensor()
+%d: f32[1000] = aten::to.device(%w, device(model), f32)
+step::set_data(%w, %d) drop %d
+step::phase("forward", 0, -1)
+step::phase("zero_grad", 0, -1)
+%a: f32[500] offset 500 = step::alias(%w) drop %w
+)");
+  EXPECT_EQ(found.rows[0].numbers.requested_bytes.current, 4000);
+  EXPECT_EQ(found.rows[1].numbers.requested_bytes.current, 4000);
+  EXPECT_EQ(found.rows[2].numbers.requested_bytes.current, 4000);  // the alias keeps all of it
+}
+
+TEST(Captured, AutocastKeepsCastsOfParametersUntilItsRegionEnds) {
+  const Phases found = phases(R"(%w: f32[8,8] grad = step::tensor()
+%x: f32[4,8] = step::tensor()
+step::phase("forward", 0, -1)
+step::autocast_enter(True, bf16, True)
+%y: bf16[4,8] = aten::linear(%x, %w) drop %y
+step::phase("backward", 0, -1)
+step::autocast_leave()
+)");
+  // The graph goes with %y, but the cast of w (64 elements of 2 bytes) stays with the region.
+  const int64_t before = found.rows[0].numbers.requested_bytes.current;
+  EXPECT_GE(found.rows[1].numbers.requested_bytes.current, before + 128);
+  EXPECT_LT(found.rows[2].numbers.requested_bytes.current, found.rows[1].numbers.requested_bytes.current);
+}
+
+TEST(Captured, StepsAreThePrograms) {
+  StepOptions options;
+  options.optimizer = "sgd";
+  EXPECT_EQ(message(kStep, options), "--optimizer: step.mp was captured from a run, whose steps are its own");
+  options = {};
+  options.precision = Precision::bf16;
+  EXPECT_EQ(message(kStep, options), "--precision: step.mp was captured from a run, whose steps are its own");
+  options = {};
+  options.strict = true;
+  EXPECT_EQ(message(kStep, options), "no error");
+}
+
+TEST(Captured, CallsThatCannotBeMadeSayWhy) {
+  const std::string w = "%w: f32[4] grad = step::tensor()\n";
+  const std::pair<std::string, std::string> kCases[] = {
+      {"step::phases()", "step::phases: a program has no such call: docs/program.md lists those of step::"},
+      {"step::phase(\"lunch\", 0, -1)", "step::phase: there is no phase 'lunch'"},
+      {"step::phase(\"forward\", -1, -1)", "step::phase: -1 is no step"},
+      {"step::phase(\"forward\")", "step::phase: takes more than 1 arguments"},
+      {"step::autocast_leave()", "step::autocast_leave: no region of autocast is open"},
+      {"step::autocast_enter(True, 99, True)", "step::autocast_enter: 99 is no dtype"},
+      {w + "%g: f32[4] = step::gradient(%w)", "step::gradient: f32[4] has none"},
+      {w + "%a: f32[5] = step::alias(%w)", "step::alias: 20 bytes do not lie in the 16 of f32[4]"},
+      {w + "%a = step::alias(%w)", "step::alias: its result has to say what it is, as %x: f32[2,3]"},
+      {w + "step::name(\"lunch\", \"\", %w)", "step::name: tensors are for no 'lunch'"},
+      {w + "step::set_data(%w, None)", "step::set_data: no tensor is known for argument 1"},
+      {w + "step::backward([%w], [None], False, False, tensors[], True)",
+       "backward: a gradient can be made up only for outputs of one element; got f32[4]"},
+      {w + "step::backward([None], [None], False, False, tensors[], True)",
+       "step::backward: a tensor of argument 0 is not known"}};
+  for (const auto& [calls, expected] : kCases) EXPECT_EQ(message(calls + "\n"), expected) << calls;
+}
+
+// Texts with characters changed, left out or put in twice, or lines exchanged: a message or a trace.
+TEST(Captured, MutatedProgramsGetAMessageOrATrace) {
+  const std::string all = kHead + kStep + R"(step::grad_mode(True)
+checkpoint {
+  %h: f32[1000] = aten::sin(%w)
+}
+%d: f32[1000] = step::alias(%h)
+step::set_data(%w, %d)
+step::autocast_enter(True, bf16, True)
+%m: f32[1000] = aten::exp(%h)
+step::autocast_leave()
+[%n: f32[1000]] = step::backward([%m], [%x2], True, False, [%h], False)
+step::set_gradient(%w, %n)
+)";
+  const std::string whole = [&] {
+    std::string text = all;
+    const std::string forward = "step::phase(\"forward\", 0, -1)\n";
+    return text.insert(text.find(forward), "%x2: f32[1000] = step::tensor()\n");
+  }();
+  ASSERT_NO_THROW(run_steps(parse_program(whole, "step.mp"), platform_named("h200"), {}));
+  std::mt19937 random(1);
+  const auto any = [&](size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); };
+  size_t traces = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    std::string text = whole;
+    for (size_t changes = 1 + any(3); changes > 0; --changes) {
+      const size_t at = any(text.size()), length = std::min(text.size() - at, 1 + any(20));
+      const size_t line = text.find('\n', at), next = line == text.npos ? line : text.find('\n', line + 1);
+      switch (any(4)) {
+        case 0: text[at] = whole[any(whole.size())]; break;
+        case 1: text.erase(at, length); break;
+        case 2: text.insert(any(text.size()), text.substr(at, length)); break;
+        default: {
+          if (next == text.npos) break;
+          const std::string moved = text.substr(line, next - line);
+          text.erase(line, next - line);
+          const size_t to = text.find('\n', any(text.size()));
+          if (to != text.npos) text.insert(to, moved);
+        }
+      }
+    }
+    try {
+      run_steps(parse_program(text, "step.mp"), platform_named("h200"), {});
+      ++traces;
+    } catch (const Error& error) {
+      ASSERT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  }
+  EXPECT_GT(traces, 500u);
+}
+
+}  // namespace
+}  // namespace metaprof
