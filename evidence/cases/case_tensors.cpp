@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "evidence/cases/recorded_argument.h"
 
 namespace metaprof {
 namespace {
@@ -229,49 +230,6 @@ Tensor CaseTensors::tensor_argument(const RecordedTensor& recorded) {
   return found;
 }
 
-Value CaseTensors::convert_list(const Argument& argument, const RecordedValue& value) {
-  if (argument.type == Type::tensor) {
-    Value::Tensors tensors;
-    for (const RecordedValue& element : value.list)
-      tensors.push_back(element.tensor.empty() ? Tensor() : tensor_argument(element.tensor[0]));
-    return Value(std::move(tensors));
-  }
-  if (argument.type == Type::boolean) {
-    Value::Booleans booleans;
-    for (const RecordedValue& element : value.list) booleans.push_back(static_cast<char>(element.integer));
-    return Value(std::move(booleans));
-  }
-  const bool real = argument.type == Type::real || argument.type == Type::scalar;
-  if (real) {
-    Value::Reals reals;
-    for (const RecordedValue& element : value.list)
-      reals.push_back(element.kind == RecordedValue::Kind::real ? element.real
-                                                                : static_cast<double>(element.integer));
-    return Value(std::move(reals));
-  }
-  Sizes integers;
-  for (const RecordedValue& element : value.list) integers.push_back(element.integer);
-  return Value(integers);
-}
-
-Value CaseTensors::convert(const Argument& argument, const RecordedValue& value) {
-  using Kind = RecordedValue::Kind;
-  switch (value.kind) {
-    case Kind::none: return {};
-    case Kind::tensor: return Value(tensor_argument(value.tensor[0]));
-    case Kind::boolean: return Value(value.integer != 0);
-    case Kind::integer: return Value(value.integer);
-    case Kind::real: return Value(value.real);
-    case Kind::complex: return Value::complex(value.real, value.imaginary);
-    case Kind::text: return Value(value.text);
-    case Kind::list: return convert_list(argument, value);
-    case Kind::device: return Value(value.text == "cpu" ? kHost : session_.device);
-    case Kind::generator: return Value::generator();
-    case Kind::other: break;
-  }
-  fail("'{}' is no value that an operator takes", value.text);
-}
-
 std::vector<Value> CaseTensors::arguments(const Operator& op, const std::vector<RecordedValue>& inputs) {
   if (inputs.size() > op.schema.arguments.size())
     fail("the recording gives {} arguments, the record's schema has {}", inputs.size(),
@@ -281,7 +239,10 @@ std::vector<Value> CaseTensors::arguments(const Operator& op, const std::vector<
   for (const RecordedValue& value : inputs)
     for_each_tensor(value, [&](const RecordedTensor& tensor) { wanted_.push_back(&tensor); });
   std::vector<Value> arguments;
-  for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(convert(op.schema.arguments[i], inputs[i]));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    arguments.push_back(
+        recorded_argument(op.schema.arguments[i], inputs[i], session_.device,
+                          [this](const RecordedTensor& tensor) { return tensor_argument(tensor); }));
   return arguments;
 }
 

@@ -59,8 +59,6 @@ class CaseTensors {
   std::vector<Tensor> all_like(const RecordedTensor& recorded) const;
   Tensor choose(const RecordedTensor& recorded, Tensor found);
   Tensor tensor_argument(const RecordedTensor& recorded);
-  Value convert(const Argument& argument, const RecordedValue& value);
-  Value convert_list(const Argument& argument, const RecordedValue& value);
   void find_outputs();
   void note_span(const RecordedTensor& recorded);
   void hold(const RecordedTensor& recorded, const Tensor& tensor, bool input);

@@ -1,7 +1,7 @@
 #include "evidence/cases/example.h"
 
 #include "core/error.h"
-#include "evidence/recordings/recorded_value.h"
+#include "evidence/cases/recorded_argument.h"
 
 namespace metaprof {
 namespace {
@@ -13,47 +13,6 @@ Tensor make_tensor(Session& session, const RecordedTensor& recorded, bool gradie
   return tensor;
 }
 
-Value convert(Session& session, const RecordedValue& value, bool gradients) {
-  switch (value.kind) {
-    case RecordedValue::Kind::none: return {};
-    case RecordedValue::Kind::tensor: return Value(make_tensor(session, value.tensor[0], gradients));
-    case RecordedValue::Kind::boolean: return Value(value.integer != 0);
-    case RecordedValue::Kind::integer: return Value(value.integer);
-    case RecordedValue::Kind::real: return Value(value.real);
-    case RecordedValue::Kind::complex: return Value::complex(value.real, value.imaginary);
-    case RecordedValue::Kind::text: return Value(value.text);
-    case RecordedValue::Kind::generator: return Value::generator();
-    case RecordedValue::Kind::device: return Value(value.text.starts_with("cpu") ? kHost : session.device);
-    case RecordedValue::Kind::list:
-    case RecordedValue::Kind::other: break;
-  }
-  fail("a value of an example cannot be read: {}", value.text);
-}
-
-Value convert_list(Session& session, const Argument& argument, const RecordedValue& value, bool gradients) {
-  if (argument.is_tensors()) {
-    Value::Tensors tensors;
-    for (const RecordedValue& element : value.list)
-      tensors.push_back(convert(session, element, gradients).tensor());
-    return Value(std::move(tensors));
-  }
-  if (argument.type == Type::boolean) {
-    Value::Booleans booleans;
-    for (const RecordedValue& element : value.list) booleans.push_back(element.integer != 0);
-    return Value(std::move(booleans));
-  }
-  if (argument.type == Type::real || argument.type == Type::scalar) {
-    Value::Reals reals;
-    for (const RecordedValue& element : value.list)
-      reals.push_back(element.kind == RecordedValue::Kind::real ? element.real
-                                                                : static_cast<double>(element.integer));
-    return Value(std::move(reals));
-  }
-  Sizes integers;
-  for (const RecordedValue& element : value.list) integers.push_back(element.integer);
-  return Value(integers);
-}
-
 }  // namespace
 
 std::vector<Value> example_arguments(Session& session, const Operator& op, std::string_view text,
@@ -62,11 +21,10 @@ std::vector<Value> example_arguments(Session& session, const Operator& op, std::
   if (parsed.size() > op.schema.arguments.size())
     fail("record of {}: example '{}' has more values than the schema arguments", op.name, text);
   std::vector<Value> arguments;
-  for (size_t i = 0; i < parsed.size(); ++i) {
-    const bool list = parsed[i].kind == RecordedValue::Kind::list;
-    arguments.push_back(list ? convert_list(session, op.schema.arguments[i], parsed[i], gradients)
-                             : convert(session, parsed[i], gradients));
-  }
+  for (size_t i = 0; i < parsed.size(); ++i)
+    arguments.push_back(recorded_argument(
+        op.schema.arguments[i], parsed[i], session.device,
+        [&](const RecordedTensor& recorded) { return make_tensor(session, recorded, gradients); }));
   return arguments;
 }
 
