@@ -24,7 +24,7 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
                  "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, advise, devices; "
+                 "run, cudagraphs, advise, devices; "
                  "metaprof --help "
                  "shows examples");
   expect_refusal("frobnicate",
