@@ -1,0 +1,71 @@
+#pragma once
+// Code: a graph made ready to run. Values have places in a frame, operators are found, and it is known where each
+// value is used last, so that it goes there. Code belongs to no session: threads may run it at once.
+
+#include <memory>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/ir/numbers.h"
+
+namespace metaprof::ir {
+
+class Code;
+class DifferentiableCode;
+class FusedCode;
+
+/// A value that an instruction takes.
+struct Operand {
+  int32_t place = 0;     ///< in the frame; negative: constant -1 - place
+  bool is_last = false;  ///< nobody takes the value after this
+};
+
+/// Consecutive instructions that are run together: of a block.
+struct Body {
+  size_t begin = 0, end = 0;    ///< indices of instructions; those of inner blocks stand elsewhere
+  std::vector<int32_t> inputs;  ///< places of the block's inputs
+  std::vector<Operand> outputs;
+};
+
+struct Instruction {
+  Kind kind = Kind::call;
+  const Node* node = nullptr;
+  const Operator* op = nullptr;  ///< of a call, and of what belongs to one
+  const NumberOp* number = nullptr;
+  std::vector<Operand> inputs;
+  std::vector<int32_t> outputs;  ///< places; -1: nobody takes it
+  std::vector<int32_t> frees;    ///< places that are used for the last time inside the blocks
+  std::vector<Body> bodies;
+  int32_t scope = -1;  ///< index into Code::scopes
+  // Of derivatives and recorded calls: the arguments that need gradients, the saved tensors that are given.
+  std::vector<int64_t> wants, saves;
+  size_t results = 0;  ///< of a derivative: how many values hold the gradients of the results
+  std::shared_ptr<const DifferentiableCode> differentiable;
+  std::shared_ptr<const FusedCode> fused;
+};
+
+struct ExecutorOptions;
+
+class Code {
+ public:
+  /// The graph must outlive the code and stay as it is. `options`: of the executors of gradients inside.
+  Code(std::shared_ptr<Graph> graph, const ExecutorOptions& options);
+
+  const Graph& graph() const { return *graph_; }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<Constant>& constants() const { return constants_; }
+  const std::vector<std::string>& scopes() const { return scopes_; }
+  const Body& body() const { return body_; }
+  size_t places() const { return places_; }
+
+ private:
+  friend class CodeMaker;
+  std::shared_ptr<Graph> graph_;
+  std::vector<Instruction> instructions_;
+  std::vector<Constant> constants_;
+  std::vector<std::string> scopes_;
+  Body body_;
+  size_t places_ = 0;
+};
+
+}  // namespace metaprof::ir

@@ -1,0 +1,106 @@
+#include "graph/executor/executor.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "graph/executor/differentiable_code.h"
+#include "graph/executor/interpreter.h"
+#include "graph/ir/text.h"
+
+namespace metaprof::ir {
+
+GraphExecutor::GraphExecutor(const std::shared_ptr<Graph>& graph, const ExecutorOptions& options)
+    : options_(options), graph_(graph->copy()) {
+  count(&ExecutorCounters::executors);
+}
+
+std::vector<metaprof::Value> GraphExecutor::run(Session& session, std::vector<metaprof::Value> inputs) {
+  const size_t wanted = graph_->block().inputs().size();
+  if (inputs.size() < wanted) fail("the graph takes {} inputs, but got only {}", wanted, inputs.size());
+  inputs.resize(wanted);
+  count(&ExecutorCounters::invocations);
+  const std::shared_ptr<const ExecutionPlan> plan =
+      options_.optimise ? plan_for(session, inputs) : fallback();
+  return metaprof::ir::run(plan->code, session, std::move(inputs));
+}
+
+std::shared_ptr<const ExecutionPlan> GraphExecutor::plan_for(Session& session,
+                                                             std::span<const metaprof::Value> inputs) {
+  const ArgumentSpec spec(*graph_, inputs, session.modes.grad);  // hashed before anybody waits
+  const std::lock_guard lock(mutex_);
+  if (const auto found = plans_.find(spec); found != plans_.end()) {
+    count(&ExecutorCounters::hits);
+    return last_ = found->second;
+  }
+  last_ = compile(spec);
+  plans_.emplace(spec, last_);
+  order_.push_back(spec);
+  count(&ExecutorCounters::misses);
+  return last_;
+}
+
+std::shared_ptr<const ExecutionPlan> GraphExecutor::fallback() {
+  const std::lock_guard lock(mutex_);
+  if (!fallback_) {
+    std::shared_ptr<Graph> graph = graph_->copy();
+    std::vector<PassRecord> records;
+    run_required_passes(*graph, options_.context, options_.compile, records);
+    fallback_ =
+        std::make_shared<ExecutionPlan>(ExecutionPlan{graph, Code(graph, options_), std::move(records)});
+  }
+  return last_ = fallback_;
+}
+
+std::shared_ptr<const ExecutionPlan> GraphExecutor::compile(const ArgumentSpec& spec) const {
+  std::shared_ptr<Graph> graph = graph_->copy();
+  spec.specialise(*graph);
+  std::vector<PassRecord> records;
+  metaprof::ir::compile(*graph, options_.context, spec.gradients(), options_.compile, records);
+  return std::make_shared<ExecutionPlan>(ExecutionPlan{graph, Code(graph, options_), std::move(records)});
+}
+
+std::vector<std::pair<ArgumentSpec, std::shared_ptr<const ExecutionPlan>>> GraphExecutor::plans() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<ArgumentSpec, std::shared_ptr<const ExecutionPlan>>> plans;
+  for (const ArgumentSpec& spec : order_) plans.emplace_back(spec, plans_.at(spec));
+  return plans;
+}
+
+std::shared_ptr<const ExecutionPlan> GraphExecutor::last_plan() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+std::vector<std::shared_ptr<GraphExecutor>> gradient_executors(const ExecutionPlan& plan) {
+  std::vector<std::shared_ptr<GraphExecutor>> executors;
+  for (const Instruction& instruction : plan.code.instructions())
+    if (instruction.differentiable && instruction.differentiable->gradient())
+      executors.push_back(instruction.differentiable->gradient());
+  return executors;
+}
+
+namespace {
+
+void explain(const GraphExecutor& executor, const std::string& title, std::string& text) {
+  text += fmt::format("{}: graph\n{}", title, to_text(executor.graph()));
+  size_t number = 0;
+  for (const auto& [spec, plan] : executor.plans()) {
+    const std::string plan_title = fmt::format("{}, plan {}", title, ++number);
+    text += fmt::format("\n{} ({})\n{}", plan_title, to_string(spec), to_text(*plan->graph));
+    size_t gradient = 0;
+    for (const auto& inner : gradient_executors(*plan)) {
+      text += "\n";
+      explain(*inner, fmt::format("{}, gradient {}", plan_title, ++gradient), text);
+    }
+  }
+}
+
+}  // namespace
+
+std::string explain(const GraphExecutor& executor) {
+  std::string text;
+  explain(executor, "executor", text);
+  return text;
+}
+
+}  // namespace metaprof::ir

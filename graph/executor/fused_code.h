@@ -1,0 +1,21 @@
+#pragma once
+// Elementwise operators that run as one kernel: it reads what comes in, writes what goes out, and what is in between
+// has no memory. Where a session computes numbers, the operators run one by one: numbers have to be somewhere.
+
+#include "graph/executor/code.h"
+#include "meta/session/call.h"
+
+namespace metaprof::ir {
+
+class FusedCode {
+ public:
+  FusedCode(const Node& node, const ExecutorOptions& options) : code_(node.graph("graph"), options) {}
+  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) const;
+  const Graph& graph() const { return code_.graph(); }
+
+ private:
+  std::vector<metaprof::Value> run_as_one(Session& session, const std::vector<metaprof::Value>& inputs) const;
+  Code code_;
+};
+
+}  // namespace metaprof::ir

@@ -1,0 +1,49 @@
+// One way to write what can be written in several: a constant stands on the right of a comparison or of an operation
+// whose sides may be exchanged, and no If has a negated condition.
+
+#include <algorithm>
+
+#include "graph/passes/pass.h"
+
+namespace metaprof::ir {
+namespace {
+
+// The operation with its sides exchanged; empty: there is none.
+std::string_view exchanged(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
+      {"aten::lt.int", "aten::gt.int"},   {"aten::gt.int", "aten::lt.int"},  {"aten::le.int", "aten::ge.int"},
+      {"aten::ge.int", "aten::le.int"},   {"aten::eq.int", "aten::eq.int"},  {"aten::ne.int", "aten::ne.int"},
+      {"aten::add.int", "aten::add.int"}, {"aten::mul.int", "aten::mul.int"}};
+  for (const auto& [from, to] : kPairs)
+    if (from == name) return to;
+  return {};
+}
+
+void exchange_sides(Node& node) {
+  const std::string_view name = exchanged(node.name);
+  if (name.empty() || !node.has_constant(0) || node.has_constant(1)) return;
+  Value *left = node.input(0), *right = node.input(1);
+  node.set_input(0, right);
+  node.set_input(1, left);
+  node.name = std::string(name);
+}
+
+void drop_negation(Node& branch) {
+  const Node* condition = branch.input()->node;
+  if (condition->name != "aten::__not__") return;
+  branch.set_input(0, condition->input());
+  std::swap(branch.blocks[0], branch.blocks[1]);
+}
+
+}  // namespace
+
+void canonicalise(Graph& graph, const PassContext&) {
+  std::vector<Node*> nodes;
+  collect_nodes(graph.block(), nodes);
+  for (Node* node : nodes) {
+    if (node->is(Kind::number)) exchange_sides(*node);
+    if (node->is(Kind::branch)) drop_negation(*node);
+  }
+}
+
+}  // namespace metaprof::ir
