@@ -1,5 +1,7 @@
 #include "graph/executor/argument_spec.h"
 
+#include <algorithm>
+
 namespace metaprof::ir {
 namespace {
 
@@ -20,6 +22,11 @@ ArgumentState state_of(const Type& type, const Constant& argument, bool gradient
   return state;
 }
 
+bool any_requires_grad(const Constant& list) {
+  if (!list.is_tensors()) return false;
+  return std::ranges::any_of(list.tensors(), [](const Tensor& tensor) { return tensor.requires_grad(); });
+}
+
 size_t packed(const ArgumentState& state) {
   return size_t{state.given} | size_t{state.defined} << 1 | size_t{state.requires_grad} << 2 |
          static_cast<size_t>(static_cast<uint8_t>(state.dtype)) << 8 |
@@ -29,14 +36,17 @@ size_t packed(const ArgumentState& state) {
 }  // namespace
 
 ArgumentSpec::ArgumentSpec(const Graph& graph, std::span<const Constant> arguments, bool gradients)
-    : gradients_(gradients), hash_(gradients) {
+    : gradients_(false), hash_(0) {
   const auto& inputs = graph.block().inputs();
   arguments_.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]->type.is_tensors()) gradients_ |= gradients && any_requires_grad(arguments[i]);
     if (!counts(inputs[i]->type)) continue;
     arguments_.push_back(state_of(inputs[i]->type, arguments[i], gradients));
+    gradients_ |= arguments_.back().requires_grad;
     hash_ = (hash_ ^ packed(arguments_.back())) * 0x9e3779b97f4a7c15ULL;
   }
+  hash_ = (hash_ ^ size_t{gradients_}) * 0x9e3779b97f4a7c15ULL;
 }
 
 void ArgumentSpec::specialise(Graph& graph) const {
@@ -60,7 +70,7 @@ void ArgumentSpec::specialise(Graph& graph) const {
 }
 
 std::string to_string(const ArgumentSpec& spec) {
-  std::string text = spec.gradients() ? "grad mode" : "no grad mode";
+  std::string text = spec.gradients() ? "with gradients" : "without gradients";
   for (const ArgumentState& state : spec.arguments()) {
     TensorDetail tensor;
     if (state.given && state.defined) {

@@ -1,7 +1,7 @@
 #pragma once
-// What decides which plan a call of a graph runs: gradient mode, and of every tensor among the arguments whether it
-// is there, its dtype, device, number of dimensions and whether it requires grad. Sizes are not part of it: one plan
-// serves all of them.
+// What decides which plan a call of a graph runs: of every tensor among the arguments whether it is there, its dtype,
+// device, number of dimensions and whether it requires grad. Sizes are not part of it: one plan serves all of them.
+// Gradient mode counts where it makes a difference: without it nothing requires grad.
 
 #include <span>
 #include <vector>
@@ -26,6 +26,7 @@ class ArgumentSpec {
   /// Of these arguments of a graph, one per input. Numbers and lists do not count.
   ArgumentSpec(const Graph& graph, std::span<const Constant> arguments, bool gradients);
 
+  /// Gradient mode is on, and something requires grad.
   bool gradients() const { return gradients_; }
   const std::vector<ArgumentState>& arguments() const { return arguments_; }
   size_t hash() const { return hash_; }
@@ -46,7 +47,7 @@ struct HashOfSpec {
   size_t operator()(const ArgumentSpec& spec) const { return spec.hash(); }
 };
 
-/// "grad mode; f32[*,*] cpu grad, undefined, None": for --explain.
+/// "with gradients; Tensor(f32[*,*] cpu grad); Tensor(undefined)": for --explain.
 std::string to_string(const ArgumentSpec& spec);
 
 }  // namespace metaprof::ir

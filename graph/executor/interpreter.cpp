@@ -63,6 +63,7 @@ class Frame {
       case Kind::number: return run_number(instruction);
       case Kind::list_construct: return run_list(instruction);
       case Kind::list_unpack: return run_unpack(instruction);
+      case Kind::constant_chunk: return run_chunk(instruction);
       case Kind::branch: return run_branch(instruction);
       case Kind::loop: return run_loop(instruction);
       case Kind::context: return run_context(instruction);
@@ -119,12 +120,18 @@ class Frame {
     put(instruction.outputs[0], {std::move(tensors)});
   }
 
-  void run_unpack(const Instruction& instruction) {
-    const metaprof::Value list = take(instruction.inputs[0]);
+  void run_chunk(const Instruction& instruction) {
+    Given given = take_all(instruction);
+    unpack(instruction, std::move(invoke(session_, *instruction.op, {given.data(), given.size()}).list()[0]));
+  }
+  void run_unpack(const Instruction& instruction) { unpack(instruction, take(instruction.inputs[0])); }
+
+  void unpack(const Instruction& instruction, const metaprof::Value& list) {
     const bool of_tensors = list.is_tensors();
     const size_t size = of_tensors ? list.tensors().size() : list.integers().size();
     if (size != instruction.outputs.size())
-      fail("prim::ListUnpack: a list of {} is taken apart into {}", size, instruction.outputs.size());
+      fail("{}: a list of {} is taken apart into {}", instruction.node->name, size,
+           instruction.outputs.size());
     for (size_t i = 0; i < size; ++i)
       put(instruction.outputs[i],
           of_tensors ? metaprof::Value(list.tensors()[i]) : metaprof::Value(list.integers()[i]));

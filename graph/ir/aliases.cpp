@@ -36,6 +36,7 @@ void Aliases::add(const Node& node) {
     case Kind::call: return add_call(node);
     case Kind::list_construct:
     case Kind::list_unpack:
+    case Kind::constant_chunk:
     case Kind::autograd_add:
     case Kind::number:  // an element of a list
       for (const Value* input : node.inputs)

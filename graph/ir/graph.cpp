@@ -19,6 +19,7 @@ constexpr struct {
               {Kind::loop, "prim::Loop"},
               {Kind::differentiable_graph, "prim::DifferentiableGraph"},
               {Kind::fusion_group, "prim::FusionGroup"},
+              {Kind::constant_chunk, "prim::ConstantChunk"},
               {Kind::context, "prim::Context"},
               {Kind::recorded, "prim::Recorded"},
               {Kind::derivative, "prim::Derivative"},

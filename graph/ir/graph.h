@@ -57,7 +57,8 @@ enum class Kind : uint8_t {
   loop,    ///< prim::Loop (most trips, first condition, carried values …): one block, see docs
   differentiable_graph,
   fusion_group,
-  context,   ///< what a call leaves for its derivative: geometry and plain values
+  constant_chunk,  ///< a call of aten::chunk and what takes its list apart, where the number of chunks is a constant
+  context,         ///< what a call leaves for its derivative: geometry and plain values
   recorded,  ///< a call that is recorded by autograd, for one that has a body instead of a derivative
   derivative,
   grad_of,  ///< one block: what computes nothing but zeros from zeros

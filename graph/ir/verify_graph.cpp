@@ -79,6 +79,8 @@ class Verifier {
         return expect(
             node, fits(node, "graph") && node.graph("graph")->block().outputs().size() == node.outputs.size(),
             "a graph with its inputs and outputs");
+      case Kind::constant_chunk:
+        return expect(node, node.inputs.size() == 3 && node.op, "a tensor, chunks and a dimension");
       case Kind::autograd_add: return expect(node, node.inputs.size() == 2, "two inputs");
       default: return;
     }

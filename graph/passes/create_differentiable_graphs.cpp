@@ -12,7 +12,7 @@ namespace {
 
 class Slicer {
  public:
-  Slicer(Graph& graph, const PassContext& context) : graph_(graph), context_(context), aliases_(graph) {}
+  Slicer(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
 
   void run() {
     grow(graph_.block());
@@ -25,7 +25,7 @@ class Slicer {
  private:
   bool may_join(const Node& node) const {
     if (node.is(Kind::differentiable_graph)) return !node.has("gradient");
-    return !is_view_outside(node) && is_differentiable_in_graph(node) && !aliases_.touches_written(node);
+    return !is_view_outside(node) && is_differentiable_in_graph(node);
   }
 
   // Nodes with effects cannot be passed: what lies between two of them is cut for itself.
@@ -69,7 +69,7 @@ class Slicer {
         producers.push_back(input->node);
     std::ranges::sort(producers, [](const Node* a, const Node* b) { return b->is_before(a); });
     for (Node* producer : producers) {
-      if (!may_join(*producer) || !make_adjacent(producer, group, aliases_)) continue;
+      if (!may_join(*producer) || !make_adjacent(producer, group)) continue;
       merge_into(producer, group);
       return true;
     }
@@ -132,7 +132,6 @@ class Slicer {
 
   Graph& graph_;
   const PassContext& context_;
-  const Aliases aliases_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ bool is_one(const Node& node, size_t i) {
 
 bool can_fuse_sum(const Node& node) {
   return node.output()->is_used() && std::ranges::all_of(node.output()->uses, [&](const Use& use) {
-           return use.user->block == node.block && is_elementwise(*use.user);
+           return use.user->block == node.block && (is_elementwise(*use.user) || use.user->is(Kind::context));
          });
 }
 

@@ -164,14 +164,15 @@ const Row* row_of(const Node& node) {
     for (const Row& row : kRows) rows.emplace(row.name, &row);
     return rows;
   }();
-  const auto found = rows.find(node.name);
+  const auto found = rows.find(node.op ? std::string_view(node.op->name) : std::string_view(node.name));
   return found == rows.end() ? nullptr : found->second;
 }
 
 }  // namespace
 
 bool is_differentiable_in_graph(const Node& node) {
-  if (node.is(Kind::autograd_zero) || node.is(Kind::autograd_add)) return true;
+  if (node.is(Kind::autograd_zero) || node.is(Kind::autograd_add) || node.is(Kind::constant_chunk))
+    return true;
   if (!node.is(Kind::call) || !row_of(node) || node.op->writes) return false;
   // Without training it is the identity, which nobody wrote a formula for.
   if (node.name == "aten::dropout") return node.has_constant(2) && node.constant(2).boolean();

@@ -107,6 +107,8 @@ class Differentiation {
         if (input->type.may_require_grad()) add_gradient(input, gradients_.at(node.output()));
     } else if (node.is(Kind::call)) {
       add_call(node);
+    } else if (node.is(Kind::constant_chunk)) {
+      add_chunk(node);
     }
   }
 
@@ -158,6 +160,43 @@ class Differentiation {
       grad_of->blocks[0]->results->add_input(derivative->add_output(input->type.kind));
       add_gradient(input, grad_of->add_output(input->type.kind));
     }
+  }
+
+  // A list of chunks again, which autograd records, and which is taken apart behind it.
+  void add_chunk(Node& node) {
+    if (!node.input()->type.may_require_grad()) return;
+    Node* grad_of = gradient_->create(Kind::grad_of);
+    for (const auto& output : node.outputs) grad_of->add_input(gradient_of(output.get()));
+    grad_of->attributes["name"] = Constant(node.op->name);
+    grad_of->scope = node.scope;
+    reverse().append(grad_of);
+    Node* recorded = forward_.create(Kind::recorded, node.inputs);
+    recorded->op = node.op;
+    recorded->scope = node.scope;
+    recorded->attributes["of"] = Constant(node.op->name);
+    recorded->attributes["wants"] = Constant(Sizes{0});
+    recorded->move_after(&node);
+    Value* list = recorded->add_output(Type::Kind::tensors);
+    Value* context = recorded->add_output(Type::Kind::context);
+    Node* unpack = forward_.create(Kind::list_unpack, {list});
+    unpack->move_after(recorded);
+    Value* input = node.input();
+    for (const auto& output : node.outputs) {
+      Value* value = unpack->add_output(output->type, output->name);
+      output->replace_with(value);
+      rename(output.get(), value);
+    }
+    node.destroy();
+    Node* derivative = gradient_->create(Kind::derivative, {captured(context)});
+    grad_of->add_block()->append(derivative);
+    derivative->op = recorded->op;
+    for (Value* gradient : grad_of->inputs) derivative->add_input(gradient);
+    derivative->attributes["of"] = Constant(derivative->op->name);
+    derivative->attributes["wants"] = Constant(Sizes{0});
+    derivative->attributes["saves"] = Constant(Sizes());
+    derivative->attributes["results"] = Constant(grad_of->inputs.size());
+    grad_of->blocks[0]->results->add_input(derivative->add_output(Type::Kind::tensor));
+    add_gradient(input, grad_of->add_output(Type::Kind::tensor));
   }
 
   // The saved tensors of the rows that are wanted.

@@ -16,12 +16,16 @@ constexpr size_t kMostArguments = 128;
 
 class Fuser {
  public:
-  Fuser(Graph& graph) : graph_(graph), aliases_(graph) {}
+  explicit Fuser(Graph& graph) : graph_(graph), aliases_(graph) {}
 
-  void run() {
+  void run(const PassContext& context) {
     fuse(graph_.block());
     clean(graph_.block());
     absorb_contexts(graph_.block());
+    std::vector<Node*> nodes;
+    collect_nodes(graph_.block(), nodes);
+    for (const Node* node : nodes)
+      if (node->is(Kind::fusion_group)) pool_constants(*node->graph("graph"), context);
   }
 
  private:
@@ -59,7 +63,7 @@ class Fuser {
     for (Node* producer : producers) {
       if (!may_fuse(*producer) || !only_feeds(*producer, *group)) continue;
       if (group->inputs.size() + producer->inputs.size() > kMostArguments) continue;
-      if (!make_adjacent(producer, group, aliases_)) continue;
+      if (!make_adjacent(producer, group)) continue;
       merge_into(producer, group);
       return true;
     }
@@ -104,8 +108,9 @@ class Fuser {
 }  // namespace
 
 void fuse_elementwise(Graph& graph, const PassContext& context) {
-  Fuser(graph).run();
+  Fuser(graph).run(context);
   eliminate_dead_code(graph, context);
+  pool_constants(graph, context);  // those of groups that were put back
 }
 
 }  // namespace metaprof::ir

@@ -8,11 +8,16 @@
 namespace metaprof::ir {
 namespace {
 
-// As the framework counts: the operators and what their derivatives add.
+// As the framework counts (inline_autodiff_subgraphs.cpp, 2.11): all nodes, constants and what derivatives add
+// among them.
 int64_t size_of(const Graph& graph) {
   int64_t size = 0;
-  for (const Node* node : working_nodes(graph))
-    if (!node->is(Kind::context)) size += 1 + added_nodes(*node);
+  for (const Node* node : graph.nodes()) {
+    if (node->is(Kind::fusion_group))
+      size += size_of(*node->graph("graph"));
+    else if (!node->is(Kind::context))
+      size += 1 + added_nodes(*node);
+  }
   return size;
 }
 

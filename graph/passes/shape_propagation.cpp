@@ -33,6 +33,13 @@ class Propagation {
     if (node.is(Kind::loop)) return propagate_loop(node);
     for (const auto& block : node.blocks) propagate(*block);
     if (node.is(Kind::call)) propagate_call(node);
+    // As many dimensions, of the same dtype.
+    if (node.is(Kind::constant_chunk)) {
+      TensorDetail chunk = node.input()->type.tensor;
+      chunk.sizes.clear();
+      chunk.strides.reset();
+      for (const auto& output : node.outputs) set(output.get(), Type(chunk));
+    }
     if (node.is(Kind::branch))
       for (size_t i = 0; i < node.outputs.size(); ++i)
         set(node.output(i), common_type(node.blocks[0]->output(i)->type, node.blocks[1]->output(i)->type));

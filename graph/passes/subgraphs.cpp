@@ -130,13 +130,12 @@ std::vector<Node*> inline_group(Node* group) {
   return nodes;
 }
 
-bool make_adjacent(Node* producer, Node* group, const Aliases& aliases) {
+bool make_adjacent(Node* producer, Node* group) {
   std::unordered_set<const Node*> dependent{producer};
   std::vector<Node*> moved;
   for (Node* node = producer->next; node != group; node = node->next) {
     if (!takes_from(*node, dependent)) continue;
-    if (has_effects(*node) || aliases.touches_written(*node) || (node->op && node->op->record.facts.random))
-      return false;
+    if (has_effects(*node) || (node->op && node->op->record.facts.random)) return false;
     dependent.insert(node);
     moved.push_back(node);
   }

@@ -18,7 +18,7 @@ void merge_behind(Node* group, Node* consumer);
 std::vector<Node*> inline_group(Node* group);
 /// Takes the nodes between two nodes that need the first behind the second, if the second does not need them. False:
 /// it does, or they may not be moved.
-bool make_adjacent(Node* producer, Node* group, const Aliases& aliases);
+bool make_adjacent(Node* producer, Node* group);
 /// The group's nodes that do something: no constants.
 std::vector<Node*> working_nodes(const Graph& graph);
 /// Takes the node out of the group and puts it behind it. Its inputs become outputs of the group where they have to.

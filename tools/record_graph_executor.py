@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+"""Record what PyTorch's graph executor does with scripted functions, for tests/data/graph_executor.json.
+
+Needs PyTorch (2.11 made the recording in the checkout; any that still has the specialising executor will do), on the
+CPU. For every function: its graph as a text of graph/ir, the differentiable graphs of the plan for its first call
+(operators inside, what is captured), and how many plans there are after each of a sequence of calls.
+
+    tools/record_graph_executor.py --out tests/data/graph_executor/recorded.json
+"""
+import argparse
+import inspect
+import json
+import sys
+
+import torch
+import torch.nn.functional as F
+from typing import List, Optional
+
+Tensor = torch.Tensor
+
+# --- The functions. Their arguments stand in ARGUMENTS: sizes with "g" for requires grad.
+
+
+def chain(x: Tensor, y: Tensor):
+    return torch.sigmoid(torch.tanh(x * y) + x) * y
+
+
+def two_relus(x: Tensor):
+    return torch.relu(torch.neg(torch.relu(x)))
+
+
+def one_product(x: Tensor, y: Tensor):
+    return x * y
+
+
+def two_products(x: Tensor, y: Tensor):
+    return x * y * y
+
+
+def three_functions(x: Tensor):
+    return torch.exp(torch.sin(torch.cos(x)))
+
+
+def five_functions(x: Tensor):
+    return torch.exp(torch.sin(torch.cos(torch.tanh(torch.sigmoid(x)))))
+
+
+def six_functions(x: Tensor):
+    return torch.exp(torch.sin(torch.cos(torch.tanh(torch.sigmoid(torch.neg(x))))))
+
+
+def broadcast(x: Tensor, b: Tensor, s: Tensor):
+    return torch.exp((x + b) * s)
+
+
+def polynomial(x: Tensor):
+    return x * x * x + x * x * 2.0 + x * 3.0 + 1.0
+
+
+def mlp(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor):
+    return F.linear(torch.relu(F.linear(x, w1, b1)), w2, b2)
+
+
+def mlp_gelu(x: Tensor, w1: Tensor, w2: Tensor):
+    return F.linear(F.gelu(F.linear(x, w1)), w2)
+
+
+def mlp_loss(x: Tensor, w1: Tensor, b1: Tensor, t: Tensor):
+    y = torch.log_softmax(F.linear(x, w1, b1), 1)
+    return torch.mean(y * t)
+
+
+def products(x: Tensor, w: Tensor, b: Tensor):
+    return torch.mm(torch.relu(torch.addmm(b, x, w)), w.t())
+
+
+def lstm_cell(x: Tensor, h: Tensor, c: Tensor, wi: Tensor, wh: Tensor, bi: Tensor, bh: Tensor):
+    gates = torch.mm(x, wi.t()) + bi + torch.mm(h, wh.t()) + bh
+    i, f, g, o = gates.chunk(4, 1)
+    c2 = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    h2 = torch.sigmoid(o) * torch.tanh(c2)
+    return h2, c2
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor):
+    scores = torch.matmul(q, k.transpose(1, 2)) * 0.5
+    return torch.matmul(torch.softmax(scores, 2), v)
+
+
+def attention_bmm(q: Tensor, k: Tensor, v: Tensor):
+    return torch.bmm(torch.softmax(torch.bmm(q, k) / 2.0, 2), v)
+
+
+def loop(x: Tensor, w: Tensor, n: int):
+    for i in range(n):
+        x = torch.tanh(x * w) + x
+    return x
+
+
+def small_loop(x: Tensor, w: Tensor):
+    for i in range(3):
+        x = torch.tanh(x * w)
+    return x
+
+
+def branch(x: Tensor, w: Tensor, n: int):
+    if n > 2:
+        y = torch.sigmoid(x * w)
+    else:
+        y = torch.tanh(x + w)
+    return y * w
+
+
+def nested_branch(x: Tensor, w: Tensor, n: int):
+    y = x
+    if n > 0:
+        if n > 5:
+            y = torch.relu(y * w)
+        else:
+            y = torch.exp(torch.neg(y))
+    return torch.sigmoid(y * 2.0) * w
+
+
+def concatenation(x: Tensor, y: Tensor):
+    return torch.exp(torch.cat([torch.tanh(x), y], 0))
+
+
+def stack_of_two(x: Tensor, y: Tensor):
+    return torch.sigmoid(torch.stack([x, y], 0)) * 2.0
+
+
+def split_of_two(x: Tensor):
+    a, b = torch.tanh(torch.exp(x)).split([1, 2], 0)
+    return torch.sigmoid(a), b
+
+
+def cut_by_detach(x: Tensor, y: Tensor):
+    z = torch.tanh(x * y)
+    return torch.sigmoid(z.detach() * x) + z
+
+
+def dropout(x: Tensor, w: Tensor):
+    return torch.tanh(torch.dropout(x * w, 0.5, True)) * w
+
+
+def dropout_in_evaluation(x: Tensor, w: Tensor):
+    return torch.tanh(torch.dropout(x * w, 0.5, False)) * w
+
+
+def unused_output(x: Tensor, y: Tensor):
+    return torch.tanh(x * y), torch.sigmoid(x + y)
+
+
+def shared_input(x: Tensor):
+    a = torch.sigmoid(x)
+    return a * a, torch.tanh(a)
+
+
+def normalised(x: Tensor, w: Tensor, b: Tensor):
+    return torch.relu(torch.layer_norm(x, [4], w, b)) * 2.0
+
+
+def with_convolution(x: Tensor, w: Tensor):
+    y = torch.conv2d(torch.relu(x * 2.0), w)
+    return torch.tanh(torch.relu(y)) * 0.5
+
+
+def clamped(x: Tensor, y: Tensor):
+    return torch.clamp(x * y, -0.5, 0.5) / (y + 3.0)
+
+
+def selected(x: Tensor, y: Tensor):
+    return torch.where(x > 0.0, x * y, torch.exp(y))
+
+
+def reduced(x: Tensor):
+    return torch.exp(torch.mean(torch.tanh(x) * x, [1]))
+
+
+def in_place(x: Tensor, y: Tensor):
+    z = torch.tanh(x * y)
+    z.add_(1.0)
+    return torch.sigmoid(z) * y
+
+
+FUNCTIONS = {
+    chain: "3,4 g; 3,4 g",
+    two_relus: "3,4 g",
+    one_product: "3,4 g; 3,4 g",
+    two_products: "3,4 g; 3,4 g",
+    three_functions: "3,4 g",
+    five_functions: "3,4 g",
+    six_functions: "3,4 g",
+    broadcast: "3,4 g; 4 g; g",
+    polynomial: "3,4 g",
+    mlp: "5,3; 4,3 g; 4 g; 2,4 g; 2 g",
+    mlp_gelu: "5,3; 4,3 g; 2,4 g",
+    mlp_loss: "5,3; 4,3 g; 4 g; 5,4",
+    products: "5,3 g; 3,4 g; 4 g",
+    lstm_cell: "2,3; 2,5 g; 2,5 g; 20,3 g; 20,5 g; 20 g; 20 g",
+    attention: "2,3,4 g; 2,5,4 g; 2,5,6 g",
+    attention_bmm: "2,3,4 g; 2,4,5 g; 2,5,6 g",
+    loop: "3,4 g; 3,4 g; int 5",
+    small_loop: "3,4 g; 3,4 g",
+    branch: "3,4 g; 3,4 g; int 3",
+    nested_branch: "3,4 g; 3,4 g; int 7",
+    concatenation: "2,3 g; 4,3 g",
+    stack_of_two: "2,3 g; 2,3 g",
+    split_of_two: "3,4 g",
+    cut_by_detach: "3,4 g; 3,4 g",
+    dropout: "3,4 g; 3,4 g",
+    dropout_in_evaluation: "3,4 g; 3,4 g",
+    unused_output: "3,4 g; 3,4 g",
+    shared_input: "3,4 g",
+    normalised: "3,4 g; 4 g; 4 g",
+    with_convolution: "1,2,5,5 g; 3,2,3,3 g",
+    clamped: "3,4 g; 3,4 g",
+    selected: "3,4 g; 3,4 g",
+    reduced: "3,4 g",
+    in_place: "3,4 g; 3,4 g",
+}
+
+
+def parse(arguments):
+    parsed = []
+    for one in arguments.split(";"):
+        words = one.split()
+        if words and words[0] == "int":
+            parsed.append({"int": int(words[1])})
+            continue
+        sizes = [int(size) for size in words[0].split(",")] if words and words[0] != "g" else []
+        parsed.append({"sizes": sizes, "dtype": "f32", "grad": "g" in words})
+    return parsed
+
+
+def calls(arguments):
+    """What is called one after the other: each changes something of the first call."""
+    def changed(**changes):
+        return [dict(one, **changes) if "sizes" in one else one for one in arguments]
+
+    first_tensor = next(i for i, one in enumerate(arguments) if "sizes" in one)
+
+    def first_changed(**changes):
+        return [dict(one, **changes) if i == first_tensor else one for i, one in enumerate(arguments)]
+
+    yield "first", arguments, True
+    yield "same", arguments, True
+    yield "f64", changed(dtype="f64"), True
+    yield "no argument requires grad", changed(grad=False), True
+    yield "no grad mode", arguments, False
+    yield "first again", arguments, True
+    yield "first argument does not require grad", first_changed(grad=False), True
+    yield "no grad mode, none requires grad", changed(grad=False), False
+
+
+def make(one):
+    if "int" in one:
+        return one["int"]
+    dtype = {"f32": torch.float32, "f64": torch.float64}[one["dtype"]]
+    tensor = torch.rand(one["sizes"], dtype=dtype)
+    return tensor.requires_grad_(one["grad"])
+
+
+# --- TorchScript's graph as a text of graph/ir.
+
+def constant_text(node):
+    value = node.output().toIValue()
+    if value is None or isinstance(value, (bool, int)):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        return '"' + value + '"'
+    if isinstance(value, list):
+        return "[" + ", ".join(repr(one) for one in value) + "]"
+    raise ValueError(f"a constant of type {type(value)}")
+
+
+def type_text(type_):
+    text = str(type_)
+    known = {"Tensor": "Tensor", "int": "int", "bool": "bool", "float": "float", "List[Tensor]": "Tensor[]",
+             "Tensor[]": "Tensor[]", "int[]": "int[]", "List[int]": "int[]", "NoneType": "None"}
+    return known.get(text, "Any")
+
+
+NUMBERS = {"aten::lt": "aten::lt.int", "aten::gt": "aten::gt.int"}
+
+
+class Writer:
+    def __init__(self):
+        self.lines = []
+        self.names = {}
+
+    def name(self, value):
+        return self.names.setdefault(value.debugName(), "%v" + str(len(self.names)))
+
+    def value(self, value):
+        if value.node().kind() == "prim::Constant":
+            return constant_text(value.node())
+        return self.name(value)
+
+    def block(self, block, indent):
+        for node in block.nodes():
+            self.node(node, indent)
+        outputs = [one for output in block.returnNode().inputs() for one in self.flat(output)]
+        self.lines.append(indent + "-> (" + ", ".join(self.value(one) for one in outputs) + ")")
+
+    @staticmethod
+    def flat(value):
+        if value.node().kind() == "prim::TupleConstruct":
+            return list(value.node().inputs())
+        return [value]
+
+    def node(self, node, indent):
+        kind = node.kind()
+        if kind in ("prim::Constant", "prim::TupleConstruct"):
+            return
+        outputs = list(node.outputs())
+        made = ", ".join(f"{self.name(one)}: {type_text(one.type())}" for one in outputs)
+        inputs = ", ".join(self.value(one) for one in node.inputs())
+        if kind in ("prim::If", "prim::Loop"):
+            text = f"{made} = {kind}({inputs})"
+            for block in node.blocks():
+                parameters = ", ".join(f"{self.name(one)}: {type_text(one.type())}" for one in block.inputs())
+                self.lines.append(indent + text + (" { (" + parameters + ")" if parameters else " {"))
+                self.block(block, indent + "  ")
+                text = "}"
+            self.lines.append(indent + "}")
+            return
+        name = kind
+        if kind.startswith("aten::"):
+            schema = torch._C.parse_schema(node.schema())
+            name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
+        self.lines.append(f"{indent}{made} = {name}({inputs})")
+
+    def graph(self, graph):
+        inputs = ", ".join(f"{self.name(one)}: {type_text(one.type())}" for one in graph.inputs())
+        self.lines.append(f"graph({inputs}) {{")
+        self.block(graph.block(), "  ")
+        self.lines.append("}")
+        return "\n".join(self.lines) + "\n"
+
+
+# --- What the executor did.
+
+def subgraphs(block, found):
+    for node in block.nodes():
+        if node.kind() == "prim::DifferentiableGraph":
+            found.append(node.g("Subgraph"))
+        for inner in node.blocks():
+            subgraphs(inner, found)
+
+
+def operators(block):
+    names = []
+    for node in block.nodes():
+        if node.kind() == "prim::FusionGroup":
+            names += operators(node.g("Subgraph"))
+        elif node.kind() != "prim::Constant":
+            names.append(node.kind())
+        for inner in node.blocks():
+            names += operators(inner)
+    return names
+
+
+def differentiable(graph):
+    found = []
+    subgraphs(graph, found)
+    return found
+
+
+def record(function, arguments):
+    scripted = torch.jit.script(function)
+    described = parse(arguments)
+    storages, counted = {}, [0]
+
+    def pack(tensor):
+        counted[0] += 1
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    result = {"name": function.__name__, "arguments": described, "graph": Writer().graph(scripted.graph), "calls": []}
+    keep = []
+    for label, values, gradients in calls(described):
+        with torch.set_grad_enabled(gradients):
+            made = [make(one) for one in values]
+            if label == "first":
+                with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                    outputs = scripted(*made)
+                keep.append(outputs)
+                result["saved_tensors"], result["saved_bytes"] = counted[0], sum(storages.values())
+            else:
+                scripted(*made)
+        state = scripted.get_debug_state()
+        plans = list(state.execution_plans.values())
+        result["calls"].append({"call": label, "arguments": values, "grad_mode": gradients, "plans": len(plans)})
+        if label == "first":
+            result["graphs"] = []
+            for graph in differentiable(plans[0].graph):
+                result["graphs"].append(operators(graph))
+            result["outside"] = [name for name in operators(plans[0].graph) if name != "prim::DifferentiableGraph"]
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True)
+    options = parser.parse_args()
+    torch._C._jit_set_profiling_executor(False)
+    torch._C._jit_set_profiling_mode(False)
+    recorded = {"torch": torch.__version__, "functions": [record(f, a) for f, a in FUNCTIONS.items()]}
+    with open(options.out, "w") as file:
+        json.dump(recorded, file, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
