@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "meta/autograd/backward.h"
 #include "meta/autograd/engine.h"
+#include "meta/autograd/graph_task.h"
+#include "meta/autograd/views.h"
 
 namespace metaprof::ir {
 namespace {
@@ -27,7 +29,8 @@ class CallGeometry final : public CallContext {
   CallGeometry(Session& session, const Operator& op, std::span<metaprof::Value> arguments,
                std::span<const metaprof::Value> results)
       : node_(make<OpNode>(Call{.session = session, .op = op, .arguments = arguments, .results = {}})) {
-    for (const metaprof::Value& result : results) add_outputs(result);
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!(op.without_gradient >> i & 1)) add_outputs(results[i]);
     ends_ = make<Boundary>(session);
   }
 
@@ -39,7 +42,6 @@ class CallGeometry final : public CallContext {
       const auto [first, count] = node_->edges_of(size_t(argument));
       for (size_t e = first; e < first + count; ++e) node_->next[e] = {ends_, 0};
     }
-    if (op.record.facts.materialize) node_->materialise(incoming);
     SmallVector<Tensor, 4> tensors;
     std::vector<std::vector<Tensor>> lists;
     tensors.resize(op.saved.size());

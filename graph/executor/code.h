@@ -7,12 +7,17 @@
 
 #include "graph/ir/graph.h"
 #include "graph/ir/numbers.h"
+#include "meta/session/session.h"
 
 namespace metaprof::ir {
 
-class Code;
-class DifferentiableCode;
-class FusedCode;
+/// What runs a node that holds a graph.
+class NodeCode {
+ public:
+  virtual ~NodeCode() = default;
+  /// Takes the node's inputs and returns its outputs.
+  virtual std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) const = 0;
+};
 
 /// A value that an instruction takes.
 struct Operand {
@@ -40,32 +45,17 @@ struct Instruction {
   // Of derivatives and recorded calls: the arguments that need gradients, the saved tensors that are given.
   std::vector<int64_t> wants, saves;
   size_t results = 0;  ///< of a derivative: how many values hold the gradients of the results
-  std::shared_ptr<const DifferentiableCode> differentiable;
-  std::shared_ptr<const FusedCode> fused;
+  std::shared_ptr<const NodeCode> inner;  ///< of a differentiable graph or a fused kernel
 };
 
-struct ExecutorOptions;
-
-class Code {
- public:
-  /// The graph must outlive the code and stay as it is. `options`: of the executors of gradients inside.
-  Code(std::shared_ptr<Graph> graph, const ExecutorOptions& options);
-
-  const Graph& graph() const { return *graph_; }
-  const std::vector<Instruction>& instructions() const { return instructions_; }
-  const std::vector<Constant>& constants() const { return constants_; }
-  const std::vector<std::string>& scopes() const { return scopes_; }
-  const Body& body() const { return body_; }
-  size_t places() const { return places_; }
-
- private:
-  friend class CodeMaker;
-  std::shared_ptr<Graph> graph_;
-  std::vector<Instruction> instructions_;
-  std::vector<Constant> constants_;
-  std::vector<std::string> scopes_;
-  Body body_;
-  size_t places_ = 0;
+/// Made by make_code (make_code.h), then never changed.
+struct Code {
+  std::shared_ptr<const Graph> graph;
+  std::vector<Instruction> instructions;
+  std::vector<Constant> constants;
+  std::vector<std::string> scopes;
+  Body body;
+  size_t places = 0;
 };
 
 }  // namespace metaprof::ir

@@ -1,9 +1,11 @@
 #include "graph/executor/differentiable_code.h"
 
-#include "graph/executor/executor.h"
+#include <algorithm>
+
 #include "graph/executor/interpreter.h"
 #include "meta/autograd/graph_task.h"
 #include "meta/autograd/state.h"
+#include "meta/autograd/views.h"
 
 namespace metaprof::ir {
 namespace {
@@ -12,6 +14,12 @@ std::vector<size_t> numbers(const Node& node, const char* key) {
   std::vector<size_t> numbers;
   for (const int64_t number : node.value(key).integers()) numbers.push_back(static_cast<size_t>(number));
   return numbers;
+}
+
+bool requires_grad(const metaprof::Value& value) {
+  if (value.is_tensors())
+    return std::ranges::any_of(value.tensors(), [](const Tensor& tensor) { return tensor.requires_grad(); });
+  return value.is_tensor() && value.tensor().requires_grad();
 }
 
 metaprof::Value detached(metaprof::Value value) {
@@ -26,7 +34,7 @@ metaprof::Value detached(metaprof::Value value) {
 
 // --- The node
 
-DifferentiableGraphNode::DifferentiableGraphNode(Session& session, std::shared_ptr<GraphExecutor> gradient)
+DifferentiableGraphNode::DifferentiableGraphNode(Session& session, std::shared_ptr<GraphRunner> gradient)
     : metaprof::Node(session, "DifferentiableGraphBackward", session.call), gradient_(std::move(gradient)) {}
 
 void DifferentiableGraphNode::add_outgoing(const metaprof::Value& input) {
@@ -140,10 +148,9 @@ void DifferentiableGraphNode::release_variables() {
 
 // --- The code
 
-DifferentiableCode::DifferentiableCode(const Node& node, const ExecutorOptions& options)
-    : forward_(node.graph("graph"), options), real_outputs_(node.outputs.size()) {
-  if (!node.has("gradient")) return;
-  gradient_ = std::make_shared<GraphExecutor>(node.graph("gradient"), options);
+DifferentiableCode::DifferentiableCode(const Node& node, Code forward, std::shared_ptr<GraphRunner> gradient)
+    : forward_(std::move(forward)), gradient_(std::move(gradient)), real_outputs_(node.outputs.size()) {
+  if (!gradient_) return;
   incoming_ = numbers(node, "incoming");
   captured_inputs_ = numbers(node, "captured_inputs");
   captured_outputs_ = numbers(node, "captured_outputs");
@@ -152,7 +159,14 @@ DifferentiableCode::DifferentiableCode(const Node& node, const ExecutorOptions& 
 
 std::vector<metaprof::Value> DifferentiableCode::run(Session& session,
                                                      std::vector<metaprof::Value> inputs) const {
-  if (!gradient_) return metaprof::ir::run(forward_, session, std::move(inputs));
+  // The graph was compiled for what may require grad; of a list that is known only now.
+  const bool needs_gradient =
+      gradient_ && std::ranges::any_of(outgoing_, [&](size_t i) { return requires_grad(inputs[i]); });
+  if (!needs_gradient) {
+    std::vector<metaprof::Value> outputs = metaprof::ir::run(forward_, session, std::move(inputs));
+    outputs.resize(real_outputs_);
+    return outputs;
+  }
   auto node = make<DifferentiableGraphNode>(session, gradient_);
   for (const size_t i : outgoing_) node->add_outgoing(inputs[i]);
   node->record_edges();

@@ -3,26 +3,24 @@
 // runs its gradient, through an executor of its own, when the backward reaches it.
 
 #include "graph/executor/code.h"
+#include "graph/executor/graph_runner.h"
 #include "meta/autograd/saved_tensor.h"
 
 namespace metaprof::ir {
 
-class GraphExecutor;
-
-class DifferentiableCode {
+class DifferentiableCode final : public NodeCode {
  public:
-  DifferentiableCode(const Node& node, const ExecutorOptions& options);
+  /// `gradient` may be null: then autograd records what the forward calls.
+  DifferentiableCode(const Node& node, Code forward, std::shared_ptr<GraphRunner> gradient);
 
-  /// Takes the inputs and returns the real outputs.
-  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) const;
+  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) const override;
 
   /// Null if the graph has no gradient.
-  const std::shared_ptr<GraphExecutor>& gradient() const { return gradient_; }
-  const Graph& forward() const { return forward_.graph(); }
+  const std::shared_ptr<GraphRunner>& gradient() const { return gradient_; }
 
  private:
   Code forward_;
-  std::shared_ptr<GraphExecutor> gradient_;
+  std::shared_ptr<GraphRunner> gradient_;
   size_t real_outputs_ = 0;
   // Of the forward's inputs and outputs, in the order of the gradient's inputs and outputs.
   std::vector<size_t> incoming_, captured_inputs_, captured_outputs_, outgoing_;
@@ -31,7 +29,7 @@ class DifferentiableCode {
 /// The node of a run of a differentiable graph.
 class DifferentiableGraphNode final : public metaprof::Node {
  public:
-  DifferentiableGraphNode(Session& session, std::shared_ptr<GraphExecutor> gradient);
+  DifferentiableGraphNode(Session& session, std::shared_ptr<GraphRunner> gradient);
 
   /// Where the gradient of an input goes: of a list, those of its tensors.
   void add_outgoing(const metaprof::Value& input);
@@ -54,7 +52,7 @@ class DifferentiableGraphNode final : public metaprof::Node {
   std::vector<metaprof::Value> inputs_of_gradient(Gradients& incoming);
   void produce(Gradients& outgoing, Tensor gradient) const;
 
-  std::shared_ptr<GraphExecutor> gradient_;
+  std::shared_ptr<GraphRunner> gradient_;
   std::vector<Captured> captured_;
   std::vector<SavedTensor> tensors_;
   std::vector<metaprof::Value> values_;

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "graph/executor/differentiable_code.h"
 #include "graph/executor/interpreter.h"
+#include "graph/executor/make_code.h"
 #include "graph/ir/text.h"
 
 namespace metaprof::ir {
@@ -45,8 +46,7 @@ std::shared_ptr<const ExecutionPlan> GraphExecutor::fallback() {
     std::shared_ptr<Graph> graph = graph_->copy();
     std::vector<PassRecord> records;
     run_required_passes(*graph, options_.context, options_.compile, records);
-    fallback_ =
-        std::make_shared<ExecutionPlan>(ExecutionPlan{graph, Code(graph, options_), std::move(records)});
+    fallback_ = plan_of(graph, std::move(records));
   }
   return last_ = fallback_;
 }
@@ -56,7 +56,16 @@ std::shared_ptr<const ExecutionPlan> GraphExecutor::compile(const ArgumentSpec& 
   spec.specialise(*graph);
   std::vector<PassRecord> records;
   metaprof::ir::compile(*graph, options_.context, spec.gradients(), options_.compile, records);
-  return std::make_shared<ExecutionPlan>(ExecutionPlan{graph, Code(graph, options_), std::move(records)});
+  return plan_of(graph, std::move(records));
+}
+
+std::shared_ptr<const ExecutionPlan> GraphExecutor::plan_of(const std::shared_ptr<Graph>& graph,
+                                                            std::vector<PassRecord> records) const {
+  const auto executor = [this](const std::shared_ptr<Graph>& gradient) {
+    return std::make_shared<GraphExecutor>(gradient, options_);
+  };
+  return std::make_shared<ExecutionPlan>(
+      ExecutionPlan{graph, make_code(graph, executor), std::move(records)});
 }
 
 std::vector<std::pair<ArgumentSpec, std::shared_ptr<const ExecutionPlan>>> GraphExecutor::plans() const {
@@ -73,9 +82,11 @@ std::shared_ptr<const ExecutionPlan> GraphExecutor::last_plan() const {
 
 std::vector<std::shared_ptr<GraphExecutor>> gradient_executors(const ExecutionPlan& plan) {
   std::vector<std::shared_ptr<GraphExecutor>> executors;
-  for (const Instruction& instruction : plan.code.instructions())
-    if (instruction.differentiable && instruction.differentiable->gradient())
-      executors.push_back(instruction.differentiable->gradient());
+  for (const Instruction& instruction : plan.code.instructions) {
+    const auto* code = dynamic_cast<const DifferentiableCode*>(instruction.inner.get());
+    if (code && code->gradient())
+      executors.push_back(std::static_pointer_cast<GraphExecutor>(code->gradient()));
+  }
   return executors;
 }
 

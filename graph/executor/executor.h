@@ -9,6 +9,7 @@
 
 #include "graph/executor/argument_spec.h"
 #include "graph/executor/code.h"
+#include "graph/executor/graph_runner.h"
 #include "graph/passes/compile.h"
 #include "meta/session/session.h"
 
@@ -34,13 +35,13 @@ struct ExecutionPlan {
   std::vector<PassRecord> passes;
 };
 
-class GraphExecutor {
+class GraphExecutor final : public GraphRunner {
  public:
   /// What `options` refer to must outlive the executor. The graph is copied.
   GraphExecutor(const std::shared_ptr<Graph>& graph, const ExecutorOptions& options);
 
   /// Runs the graph on its inputs. Errors: fewer inputs than the graph has; those of compilation and of operators.
-  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs);
+  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) override;
 
   /// The plan for these arguments, compiled now if there is none.
   std::shared_ptr<const ExecutionPlan> plan_for(Session& session, std::span<const metaprof::Value> inputs);
@@ -55,6 +56,8 @@ class GraphExecutor {
 
  private:
   std::shared_ptr<const ExecutionPlan> compile(const ArgumentSpec& spec) const;
+  std::shared_ptr<const ExecutionPlan> plan_of(const std::shared_ptr<Graph>& graph,
+                                               std::vector<PassRecord> records) const;
   void count(std::atomic<int64_t> ExecutorCounters::*counter) const {
     if (options_.counters) ++(options_.counters->*counter);
   }

@@ -7,11 +7,10 @@
 
 namespace metaprof::ir {
 
-class FusedCode {
+class FusedCode final : public NodeCode {
  public:
-  FusedCode(const Node& node, const ExecutorOptions& options) : code_(node.graph("graph"), options) {}
-  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) const;
-  const Graph& graph() const { return code_.graph(); }
+  explicit FusedCode(Code code) : code_(std::move(code)) {}
+  std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) const override;
 
  private:
   std::vector<metaprof::Value> run_as_one(Session& session, const std::vector<metaprof::Value>& inputs) const;

@@ -2,8 +2,6 @@
 
 #include "core/error.h"
 #include "graph/executor/call_context.h"
-#include "graph/executor/differentiable_code.h"
-#include "graph/executor/fused_code.h"
 #include "graph/executor/matmul_batches.h"
 #include "meta/autograd/input_buffer.h"
 
@@ -14,12 +12,12 @@ using Given = SmallVector<metaprof::Value, 12>;
 
 class Frame {
  public:
-  Frame(const Code& code, Session& session) : code_(code), session_(session), values_(code.places()) {
-    for (const std::string& scope : code.scopes()) scopes_.push_back(session.trace.intern(scope));
+  Frame(const Code& code, Session& session) : code_(code), session_(session), values_(code.places) {
+    for (const std::string& scope : code.scopes) scopes_.push_back(session.trace.intern(scope));
   }
 
   std::vector<metaprof::Value> run(std::vector<metaprof::Value> inputs) {
-    const Body& body = code_.body();
+    const Body& body = code_.body;
     for (size_t i = 0; i < body.inputs.size(); ++i) put(body.inputs[i], std::move(inputs[i]));
     const Scoped<uint32_t> module(session_.module, session_.module);
     run(body);
@@ -34,7 +32,7 @@ class Frame {
   }
   metaprof::Value take(Operand operand) {
     if (operand.place < 0) {
-      const Constant& constant = code_.constants()[size_t(-1 - operand.place)];
+      const Constant& constant = code_.constants[size_t(-1 - operand.place)];
       // The device on which the model runs (meta/program/program.h).
       if (constant.kind() == Constant::Kind::device && constant.device().index < 0) return {session_.device};
       return constant;
@@ -50,7 +48,7 @@ class Frame {
 
   void run(const Body& body) {
     for (size_t i = body.begin; i < body.end; ++i) {
-      const Instruction& instruction = code_.instructions()[i];
+      const Instruction& instruction = code_.instructions[i];
       if (instruction.scope >= 0) session_.module = scopes_[size_t(instruction.scope)];
       run(instruction);
       for (const int32_t place : instruction.frees) values_[size_t(place)] = {};
@@ -73,9 +71,8 @@ class Frame {
       case Kind::autograd_add: return run_autograd_add(instruction);
       case Kind::autograd_any_defined: return run_any_defined(instruction);
       case Kind::differentiable_graph:
-        return put_all(instruction, instruction.differentiable->run(session_, inputs_of(instruction)));
       case Kind::fusion_group:
-        return put_all(instruction, instruction.fused->run(session_, inputs_of(instruction)));
+        return put_all(instruction, instruction.inner->run(session_, inputs_of(instruction)));
       case Kind::matmul_tree:
         return put(instruction.outputs[0], matmul_tree(session_, inputs_of(instruction)));
       case Kind::matmul_side:

@@ -134,7 +134,7 @@ class Differentiation {
     for (const auto& output : node.outputs) outputs.push_back(output.get());
     std::vector<Value*> incoming;
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (!(node.op->record.facts.no_gradient_for >> i & 1)) incoming.push_back(gradient_of(outputs[i]));
+      if (!(node.op->without_gradient >> i & 1)) incoming.push_back(gradient_of(outputs[i]));
     Node* grad_of = gradient_->create(Kind::grad_of, incoming);
     grad_of->attributes["name"] = Constant(node.op->name);
     grad_of->scope = node.scope;

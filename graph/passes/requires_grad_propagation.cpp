@@ -24,7 +24,7 @@ bool call_requires_grad(const Node& node) {
 
 bool can_require_grad(const Node& node, size_t i) {
   const TensorDetail& tensor = node.output(i)->type.tensor;
-  if (node.op && node.is(Kind::call) && node.op->record.facts.no_gradient_for >> i & 1) return false;
+  if (node.op && node.is(Kind::call) && node.op->without_gradient >> i & 1) return false;
   return !tensor.dtype || is_differentiable(*tensor.dtype);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -135,10 +136,27 @@ ExecutorOptions test_options(bool optimise, ExecutorCounters* counters) {
           .counters = counters};
 }
 
+namespace {
+
+// Whether a value requires grad is known of the kinds of arguments only, and not of the branch that is taken: a gradient
+// that nothing leads to may come as zeros.
+std::vector<Numbers> without_zeros(std::vector<Numbers> found, const std::vector<Numbers>& expected) {
+  const auto all_zero = [](const Numbers& numbers) {
+    return std::ranges::all_of(numbers, [](double n) { return n == 0; });
+  };
+  if (expected.empty() && std::ranges::all_of(found, all_zero)) return {};
+  for (size_t i = 0; i < found.size() && i < expected.size(); ++i)
+    if (expected[i].empty() && all_zero(found[i])) found[i].clear();
+  return found;
+}
+
+}  // namespace
+
 std::string difference(const GraphResult& a, const GraphResult& b) {
   if (a.error != b.error) return fmt::format("error '{}', not '{}'", a.error, b.error);
   for (const std::string& found :
-       {difference("outputs", a.outputs, b.outputs), difference("gradients", a.gradients, b.gradients),
+       {difference("outputs", a.outputs, b.outputs),
+        difference("gradients", without_zeros(a.gradients, b.gradients), b.gradients),
         difference("second gradients", a.second_gradients, b.second_gradients)})
     if (!found.empty()) return found;
   return {};

@@ -1,4 +1,4 @@
-#include "graph/executor/code.h"
+#include "graph/executor/make_code.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -10,11 +10,17 @@
 
 namespace metaprof::ir {
 
+namespace {
+
 class CodeMaker {
  public:
-  CodeMaker(Code& code, const ExecutorOptions& options) : code_(code), options_(options) {}
+  explicit CodeMaker(const MakeRunner& make_runner) : make_runner_(make_runner) {}
 
-  void make() { code_.body_ = body(code_.graph_->block()); }
+  Code make(const std::shared_ptr<const Graph>& graph) {
+    code_.graph = graph;
+    code_.body = body(graph->block());
+    return std::move(code_);
+  }
 
  private:
   // The node of the value's own block in which a use stands.
@@ -33,8 +39,8 @@ class CodeMaker {
   }
 
   int32_t place_of(const Value& value) {
-    const auto [found, is_new] = places_.try_emplace(&value, static_cast<int32_t>(code_.places_));
-    if (is_new) ++code_.places_;
+    const auto [found, is_new] = places_.try_emplace(&value, static_cast<int32_t>(code_.places));
+    if (is_new) ++code_.places;
     return found->second;
   }
 
@@ -44,17 +50,17 @@ class CodeMaker {
     std::vector<Instruction> instructions;
     for (const Node* node = block.first(); !block.is_end(node); node = node->next) {
       if (node->is(Kind::constant)) {
-        places_.emplace(node->output(), -1 - static_cast<int32_t>(code_.constants_.size()));
-        code_.constants_.push_back(node->value("value"));
+        places_.emplace(node->output(), -1 - static_cast<int32_t>(code_.constants.size()));
+        code_.constants.push_back(node->value("value"));
       } else {
         instructions.push_back(instruction(*node));
       }
     }
     made.outputs = operands(*block.results);
     // Inner blocks have put theirs before these.
-    made.begin = code_.instructions_.size();
-    std::ranges::move(instructions, std::back_inserter(code_.instructions_));
-    made.end = code_.instructions_.size();
+    made.begin = code_.instructions.size();
+    std::ranges::move(instructions, std::back_inserter(code_.instructions));
+    made.end = code_.instructions.size();
     return made;
   }
 
@@ -94,10 +100,15 @@ class CodeMaker {
     if (!node.blocks.empty()) made.frees = last_inside(node);
     if (!node.scope.empty()) made.scope = scope(node.scope);
     add_derivative(node, made);
-    if (node.is(Kind::differentiable_graph))
-      made.differentiable = std::make_shared<DifferentiableCode>(node, options_);
-    if (node.is(Kind::fusion_group)) made.fused = std::make_shared<FusedCode>(node, options_);
+    if (node.is(Kind::differentiable_graph) || node.is(Kind::fusion_group)) made.inner = inner_code(node);
     return made;
+  }
+
+  std::shared_ptr<const NodeCode> inner_code(const Node& node) {
+    Code inner = make_code(node.graph("graph"), make_runner_);
+    if (node.is(Kind::fusion_group)) return std::make_shared<FusedCode>(std::move(inner));
+    return std::make_shared<DifferentiableCode>(
+        node, std::move(inner), node.has("gradient") ? make_runner_(node.graph("gradient")) : nullptr);
   }
 
   void add_derivative(const Node& node, Instruction& made) {
@@ -135,19 +146,21 @@ class CodeMaker {
   }
 
   int32_t scope(const std::string& path) {
-    const auto found = std::ranges::find(code_.scopes_, path);
-    if (found != code_.scopes_.end()) return static_cast<int32_t>(found - code_.scopes_.begin());
-    code_.scopes_.push_back(path);
-    return static_cast<int32_t>(code_.scopes_.size()) - 1;
+    const auto found = std::ranges::find(code_.scopes, path);
+    if (found != code_.scopes.end()) return static_cast<int32_t>(found - code_.scopes.begin());
+    code_.scopes.push_back(path);
+    return static_cast<int32_t>(code_.scopes.size()) - 1;
   }
 
-  Code& code_;
-  const ExecutorOptions& options_;
+  Code code_;
+  const MakeRunner& make_runner_;
   std::unordered_map<const Value*, int32_t> places_;
 };
 
-Code::Code(std::shared_ptr<Graph> graph, const ExecutorOptions& options) : graph_(std::move(graph)) {
-  CodeMaker(*this, options).make();
+}  // namespace
+
+Code make_code(const std::shared_ptr<const Graph>& graph, const MakeRunner& make_runner) {
+  return CodeMaker(make_runner).make(graph);
 }
 
 }  // namespace metaprof::ir
