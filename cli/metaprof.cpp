@@ -23,6 +23,7 @@ constexpr const char* kDescription =
     "  metaprof run -- python train.py                a whole program, on a GPU that need not be there\n"
     "  metaprof cudagraphs model.pt2                  what capture as CUDA graphs would cost\n"
     "  metaprof advise model.pt2 --device rtx4090     what helps it to fit\n"
+    "  metaprof plan model.pt2 --budget 24GiB         what to compute again so that it fits\n"
     "  metaprof devices                               the devices that are known\n"
     "  metaprof ops softmax                           what is known of the operators with this word\n"
     "  metaprof check model.pt2 --against measured.json\n"
@@ -45,6 +46,7 @@ int run_metaprof(int count, char** words) {
   add_run_command(line);
   add_cudagraphs_command(line);
   add_advise_command(line);
+  add_plan_command(line);
   add_devices_command(line);
   try {
     const int status = line.run(count, words);

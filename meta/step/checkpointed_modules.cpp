@@ -2,6 +2,8 @@
 
 #include <fnmatch.h>
 
+#include <sstream>
+
 #include "core/error.h"
 
 namespace metaprof {
@@ -21,7 +23,10 @@ std::vector<std::string> segments(const std::string& path) {
 
 class Pattern {
  public:
-  explicit Pattern(const std::string& pattern) : segments_(segments(pattern)) {}
+  explicit Pattern(const std::string& pattern) : text(pattern), segments_(segments(pattern)) {}
+
+  std::string text;
+  bool used = false;
 
   bool matches(const std::string& path) const {
     const auto given = segments(path);
@@ -42,17 +47,30 @@ struct Match {
   friend bool operator==(const Match&, const Match&) = default;
 };
 
-Match outermost_match(const std::vector<ModuleCall>& stack, const Pattern& pattern) {
+// Notes which patterns match something, be it inside a match.
+Match outermost_match(const std::vector<ModuleCall>& stack, std::vector<Pattern>& patterns) {
+  Match outermost;
   for (size_t i = 0; i < stack.size(); ++i)
-    if (pattern.matches(stack[i].path)) return {i + 1, stack[i].key};
-  return {};
+    for (Pattern& pattern : patterns) {
+      if (!pattern.matches(stack[i].path)) continue;
+      pattern.used = true;
+      if (outermost.depth == 0) outermost = {i + 1, stack[i].key};
+    }
+  return outermost;
+}
+
+std::vector<Pattern> patterns_of(const std::string& text) {
+  std::vector<Pattern> patterns;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) patterns.emplace_back(word);
+  return patterns;
 }
 
 }  // namespace
 
-std::vector<CheckpointRegion> checkpointed_modules(const Program& program, const std::string& pattern,
+std::vector<CheckpointRegion> checkpointed_modules(const Program& program, const std::string& patterns,
                                                    bool reentrant) {
-  const Pattern wanted(pattern);
+  std::vector<Pattern> wanted = patterns_of(patterns);
   std::vector<Match> matches;  // per module stack
   for (const auto& stack : program.module_stacks) matches.push_back(outermost_match(stack, wanted));
   std::vector<CheckpointRegion> regions;
@@ -64,7 +82,9 @@ std::vector<CheckpointRegion> checkpointed_modules(const Program& program, const
     if (here.depth) regions.back().end = i + 1;
     current = here;
   }
-  if (regions.empty()) fail("--checkpoint: no module of {} matches '{}'", program.name, pattern);
+  for (const Pattern& pattern : wanted)
+    if (!pattern.used) fail("--checkpoint: no module of {} matches '{}'", program.name, pattern.text);
+  if (regions.empty()) fail("--checkpoint: no module of {} matches '{}'", program.name, patterns);
   return regions;
 }
 

@@ -174,7 +174,9 @@ void add_step_rows(std::vector<RunOption>& rows) {
   add({"channels_last", "", Group::step, "parameters and inputs in channels_last", yes_or_no()},
       &Step::channels_last);
   add({"checkpoint", "GLOB", Group::step,
-       "recompute these modules in backward: paths with shell wildcards within a segment; none", text()},
+       "recompute these modules in backward: paths with shell wildcards within a segment, blanks between "
+       "several; none",
+       text()},
       &Step::checkpoint);
   add({"checkpoint_reentrant", "", Group::step, "… by the reentrant method", yes_or_no()},
       &Step::checkpoint_reentrant);

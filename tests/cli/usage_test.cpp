@@ -24,15 +24,15 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
                  "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, cudagraphs, advise, devices; "
+                 "run, cudagraphs, advise, plan, devices; "
                  "metaprof --help "
                  "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, devices");
+                 "sweep, plan-input, run, cudagraphs, advise, plan, devices");
   expect_refusal("profil",
                  "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-                 "plan-input, run, cudagraphs, advise, devices; did you mean 'profile'?");
+                 "plan-input, run, cudagraphs, advise, plan, devices; did you mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -73,7 +73,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
   expect_refusal("--colour profile",
                  "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, devices");
+                 "sweep, plan-input, run, cudagraphs, advise, plan, devices");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

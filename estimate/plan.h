@@ -1,0 +1,23 @@
+#pragma once
+// What of a step to compute again in backward, so that it fits in a budget: docs/planning.md.
+
+#include "estimate/model.h"
+#include "reports/checkpoint_report.h"
+
+namespace metaprof {
+
+struct PlanOptions {
+  RunOptions run;      ///< of the step; its `checkpoint` is empty
+  std::string budget;  ///< "24GiB", or a share of the peak without recomputation: "60%"
+  std::vector<std::string> strategies = {"modules"};  ///< of plan_strategies()
+};
+
+/// The words of --strategy.
+std::vector<std::string> plan_strategies();
+
+/// For each strategy the cheapest plan of which the step, run with it, stays within the budget; where there is
+/// none the one that comes closest. Errors: a trace, a mode without backward, a --checkpoint of the user's own,
+/// no budget; as run_steps.
+CheckpointReport plan(const Model& model, const PlanOptions& options);
+
+}  // namespace metaprof
