@@ -42,6 +42,7 @@ void add_advise_command(CommandLine& line) {
   auto words = std::make_shared<AdviseWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_run_options(command, words->run);
+  take_environment(command);
   add_json(command, words->json);
   command.on_run([words] { return advise(*words); });
 }

@@ -68,7 +68,13 @@ AddedOption& AddedOption::one_of(std::vector<std::string> words) {
   return *this;
 }
 AddedOption& AddedOption::from_to(double least, double most) {
-  option_->check(CLI::Range(least, most));
+  option_->check(CLI::Validator(
+      [least, most](const std::string& text) {
+        double number = 0;
+        const bool is = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+        return is ? std::string() : fmt::format("'{}' is not from {:.0f} to {:.0f}", text, least, most);
+      },
+      ""));
   return *this;
 }
 AddedOption& AddedOption::above(double least) {
@@ -76,9 +82,9 @@ AddedOption& AddedOption::above(double least) {
       [least](const std::string& text) {
         double number = 0;
         const bool is = CLI::detail::lexical_cast(text, number) && number > least;
-        return is ? std::string() : fmt::format("Number less or equal to {}: {}", least, text);
+        return is ? std::string() : fmt::format("'{}' is not above {:g}", text, least);
       },
-      "NUMBER"));
+      ""));
   return *this;
 }
 
@@ -120,6 +126,9 @@ AddedOption Command::existing(const std::string& name) const { return AddedOptio
 bool Command::was_given(std::string_view name) const {
   return app_->get_option(std::string(name))->count() > 0;
 }
+void Command::take_environment(const std::string& name, const std::string& variable) {
+  app_->get_option(name)->envname(variable);
+}
 void Command::positionals_at_end() { app_->positionals_at_end(); }
 void Command::on_run(std::function<int()> run) {
   app_->callback([run = std::move(run), exit_code = exit_code_] { *exit_code = run(); });
@@ -136,6 +145,18 @@ CommandLine::~CommandLine() = default;
 
 Command CommandLine::add(const std::string& name, const std::string& description) {
   return {app_->add_subcommand(name, description), &exit_code_};
+}
+
+std::vector<CommandFacts> CommandLine::commands() const {
+  std::vector<CommandFacts> all;
+  for (const CLI::App* command : app_->get_subcommands({})) {
+    CommandFacts facts{.name = command->get_name(), .description = command->get_description(), .options = {}};
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames())
+        facts.options.push_back({"--" + name, option->get_option_text(), option->get_description()});
+    all.push_back(std::move(facts));
+  }
+  return all;
 }
 
 void CommandLine::expect_command(int count, char** words) const {

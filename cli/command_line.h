@@ -59,6 +59,8 @@ class Command {
 
   AddedOption existing(const std::string& name) const;
   bool was_given(std::string_view name) const;
+  /// Where the option is not on the command line, this environment variable is taken if it is set.
+  void take_environment(const std::string& name, const std::string& variable);
   /// What follows the first word that is no option belongs to it.
   void positionals_at_end();
   /// The command; it gives the exit status.
@@ -67,6 +69,15 @@ class Command {
  private:
   CLI::App* app_;
   int* exit_code_;
+};
+
+/// What a command takes, for texts about it.
+struct CommandFacts {
+  struct Option {
+    std::string name, value, help;  ///< "--batch", "N" (empty: a flag), what it does
+  };
+  std::string name, description;
+  std::vector<Option> options;
 };
 
 class CommandLine {
@@ -81,6 +92,7 @@ class CommandLine {
   /// Runs the command that the words name, and gives its exit status. Errors: there is no such command or
   /// option, a value is not as it must be; and those of the command.
   int run(int count, char** words);
+  std::vector<CommandFacts> commands() const;
 
  private:
   void expect_command(int count, char** words) const;

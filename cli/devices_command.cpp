@@ -1,5 +1,7 @@
 // metaprof devices: what --device knows.
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -33,6 +35,9 @@ std::vector<DeviceRow> rows() {
                     .bandwidth = profile.bandwidth,
                     .flops_f32 = profile.flops_f32,
                     .flops_f16 = profile.flops_f16});
+  std::ranges::stable_sort(rows, std::greater<>(), [](const DeviceRow& row) {
+    return std::pair(row.multiprocessors > 0, row.memory.count);
+  });
   return rows;
 }
 

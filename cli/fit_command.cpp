@@ -47,6 +47,7 @@ void add_fit_command(CommandLine& line) {
   auto words = std::make_shared<FitWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->options.grid);
+  take_environment(command);
   command.option("--find", words->options.dimension, "batch or sequence").value("WORD").with_default();
   add_json(command, words->json);
   command.on_run([words] { return fit(*words); });

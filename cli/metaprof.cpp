@@ -2,8 +2,10 @@
 
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <new>
 
+#include "cli/completion.h"
 #include "cli/console.h"
 #include "core/error.h"
 
@@ -28,9 +30,27 @@ constexpr const char* kDescription =
     "  metaprof ops softmax                           what is known of the operators with this word\n"
     "  metaprof check model.pt2 --against measured.json\n"
     "  metaprof allocator --replay gpt2.log.gz        the caching allocator against a recording\n"
+    "  metaprof completion bash                       completion for a shell; metaprof man: the manual page\n"
     "  metaprof COMMAND --help                        examples and options of a command\n";
 
-// "metaprof profile" once it is known which command was given.
+// Texts about the program itself.
+void add_text_commands(CommandLine& line) {
+  Command completion = line.add("completion",
+                                "Completion for a shell: bash, zsh or fish.\n\n"
+                                "  source <(metaprof completion bash)\n"
+                                "  metaprof completion fish > ~/.config/fish/completions/metaprof.fish\n");
+  auto shell = std::make_shared<std::string>();
+  completion.option("SHELL", *shell, "bash, zsh or fish").value(" ").required();
+  completion.on_run([&line, shell] {
+    std::cout << completion_text(line.commands(), *shell);
+    return int{kFine};
+  });
+  line.add("man", "The manual page.\n\n  metaprof man | man -l -\n").on_run([&line] {
+    std::cout << manual_page(line.commands(), "metaprof " METAPROF_VERSION);
+    return int{kFine};
+  });
+}
+
 }  // namespace
 
 int run_metaprof(int count, char** words) {
@@ -48,6 +68,7 @@ int run_metaprof(int count, char** words) {
   add_advise_command(line);
   add_plan_command(line);
   add_devices_command(line);
+  add_text_commands(line);
   try {
     const int status = line.run(count, words);
     std::cout.flush();

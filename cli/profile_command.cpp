@@ -9,7 +9,9 @@
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
 #include "core/error.h"
+#include "estimate/advise.h"
 #include "estimate/report_forms.h"
+#include "estimate/source_lines.h"
 #include "meta/program/text.h"
 #include "meta/trace/text.h"
 
@@ -75,6 +77,8 @@ int profile(const Command& command, const ProfileOptions& options) {
   Estimate result = estimate(model, options.run);
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
+  if (!verdict_of(result.report).fits && !model.is_trace())
+    result.report.cure = cheapest_cure(advise(model, options.run));
   TextOptions text = options.text;
   text.colour = colour_on_stdout();
   Results results(result, text);
@@ -85,6 +89,9 @@ int profile(const Command& command, const ProfileOptions& options) {
     print_note(workspace_note(report.workspaces));
   } else {
     if (!options.per_node) report.nodes.reset();
+    if (!options.markdown)
+      report.culprits =
+          culprits_of(results.at_peak(), model.is_trace() ? SourceLines() : source_lines(model.program));
     std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
   }
   return verdict_of(report).fits ? kFine : kFinding;
@@ -124,6 +131,7 @@ void add_profile_command(CommandLine& line) {
   add_model(command, options->model,
             "a .pt2, the name of one (METAPROF_MODELS lists folders), a program or a trace");
   add_run_options(command, options->run);
+  take_environment(command);
   add_report_options(command, *options);
   command.on_run([command, options] { return profile(command, *options); });
 }

@@ -1,5 +1,7 @@
 #include "cli/run_options.h"
 
+#include <cctype>
+
 #include "core/error.h"
 
 namespace metaprof {
@@ -15,6 +17,13 @@ const char* title_of(RunOption::Group group) {
 }
 
 // Adds a row; `take` gets each text that was typed.
+// --alloc-conf: METAPROF_ALLOC_CONF
+std::string variable_of(const RunOption& option) {
+  std::string variable = "METAPROF_";
+  for (const char c : option.name) variable += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return variable;
+}
+
 void add_row(Command& command, const RunOption& option, const std::string& argument,
              const std::string& standard, const std::function<void(const std::string&)>& take) {
   if (option.argument.empty())
@@ -36,6 +45,10 @@ void add_run_options(Command& command, RunOptions& options) {
   for (const RunOption& option : run_options())
     add_row(command, option, std::string(option.argument), to_text(option.value(options)),
             [&options, &option](const std::string& text) { set_from_text(options, option, text); });
+}
+
+void take_environment(Command& command) {
+  for (const RunOption& option : run_options()) command.take_environment(option.flag(), variable_of(option));
 }
 
 void add_grid_options(Command& command, Grid& grid) {

@@ -15,6 +15,9 @@ void add_run_options(Command& command, RunOptions& options);
 /// The same, where each may have a list of values.
 void add_grid_options(Command& command, Grid& grid);
 
+/// Options that are not given are taken from the environment: METAPROF_DEVICE, METAPROF_PRECISION …
+void take_environment(Command& command);
+
 /// MODEL, the command's first word.
 AddedOption add_model(Command& command, std::string& model, const std::string& what);
 /// --json

@@ -1,5 +1,6 @@
 // metaprof sweep: what steps cost for every combination of some options.
 
+#include <iostream>
 #include <memory>
 
 #include "cli/console.h"
@@ -17,12 +18,14 @@ constexpr const char* kSweepDescription =
     "  metaprof sweep model.pt2 --device a100,h100 --optimizer sgd,adamw --csv grid.csv\n"
     "  metaprof sweep model.pt2 --checkpoint none,'model.layers.*' --json - | jq '.rows[].fits'\n"
     "\n"
-    "A combination that cannot be run has an error in its row.\n"
+    "A combination that cannot be run has an error in its row. A star stands at those that none beats in "
+    "both memory\n"
+    "and FLOPs.\n"
     "\n"
     "Exit status: 0 all combinations fit, 1 some do not or cannot be run, 2 bad usage or input.\n";
 
 struct SweepWords {
-  std::string model, csv = "-", json;
+  std::string model, csv, json;
   Grid grid;
 };
 
@@ -32,7 +35,8 @@ int sweep(const SweepWords& words) {
   const SweepReport report = metaprof::sweep(model, words.grid);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, sweep_json(report));
-  if (words.json != "-" || words.csv != "-") write_result(words.csv, sweep_csv(report));
+  if (!words.csv.empty()) write_result(words.csv, sweep_csv(report));
+  if (words.json != "-" && words.csv != "-") std::cout << sweep_text(report);
   return report.all_fit() ? kFine : kFinding;
 }
 
@@ -43,8 +47,9 @@ void add_sweep_command(CommandLine& line) {
   auto words = std::make_shared<SweepWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->grid);
-  command.option("--csv", words->csv, "write CSV to FILE; -: to stdout").value("FILE").with_default();
-  add_json(command, words->json, "CSV");
+  take_environment(command);
+  command.option("--csv", words->csv, "write CSV to FILE; -: to stdout, in place of the table").value("FILE");
+  add_json(command, words->json);
   command.on_run([words] { return sweep(*words); });
 }
 

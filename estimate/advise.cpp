@@ -96,11 +96,11 @@ class Advisor {
     const RunOptions run = changed(options_, change);
     WorkspaceSources workspaces;
     const Trace trace = run_model(with_inputs(model_, run), run, platform_, planners_, workspaces);
-    const Phases need = replay_trace(trace, run, platform_, unlimited_memory());
-    const ByPhase<Flops> flops = count(trace, rates_of(platform_.hardware)).total.counted;
     const Bytes available = available_memory(run, platform_);
-    const bool fits = need.peak.reserved_bytes.peak <= available.count ||
-                      !replay_trace(trace, run, platform_, available).out_of_memory;
+    Phases need = replay_trace(trace, run, platform_, available);
+    const bool fits = !need.out_of_memory && need.peak.reserved_bytes.peak <= available.count;
+    if (need.out_of_memory) need = replay_trace(trace, run, platform_, unlimited_memory());
+    const ByPhase<Flops> flops = count(trace, rates_of(platform_.hardware)).total.counted;
     return {.changes = change,
             .allocated = {need.peak.allocated_bytes.peak},
             .reserved = {need.peak.reserved_bytes.peak},
@@ -137,6 +137,10 @@ bool touches(const Change& change, const Change& other) {
   });
 }
 
+bool changes_numbers(const Change& change) {
+  return std::ranges::any_of(change, [](const auto& setting) { return setting.first == "precision"; });
+}
+
 // One switch after the other, each time the one that helps most, until it fits or nothing helps.
 AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<AdviceRow>& singles) {
   while (!best.fits) {
@@ -157,6 +161,15 @@ AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<AdviceRow>
   return best;
 }
 
+// Another precision changes the numbers of a step: it is taken only where the other switches do not suffice.
+AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<AdviceRow>& singles) {
+  std::vector<AdviceRow> harmless;
+  std::ranges::copy_if(singles, std::back_inserter(harmless),
+                       [](const AdviceRow& row) { return !changes_numbers(row.changes); });
+  AdviceRow best = combine(advisor, base, harmless);
+  return best.fits || harmless.size() == singles.size() ? best : combine(advisor, base, singles);
+}
+
 }  // namespace
 
 AdviceReport advise(const Model& model, const RunOptions& options) {
@@ -167,9 +180,12 @@ AdviceReport advise(const Model& model, const RunOptions& options) {
   report.model = model.name;
   report.device = platform.hardware.name;
   report.available = available_memory(options, platform);
+  report.outside = outside_of(options, platform).most;
+  report.margin = margin_of(options);
+  report.memory = platform.hardware.memory;
   report.base = advisor.row_of({});
   report.rows = advisor.rows_of(changes_for(with_inputs(model, options), options));
-  report.best = combine(advisor, report.base, report.rows);
+  report.best = best_of(advisor, report.base, report.rows);
   return report;
 }
 

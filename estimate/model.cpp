@@ -60,30 +60,38 @@ std::pair<std::string, std::string> path_and_program(const std::string& named) {
   return {named.substr(0, colon + 4), named.substr(colon + 5)};
 }
 
-// "RTX 4090" is rtx4090, and "NVIDIA H200" its title.
-bool same_device(const Hardware& known, std::string_view named) {
-  const auto letters = [](std::string_view text) {
-    std::string plain;
-    for (const char c : text)
-      if (std::isalnum(static_cast<unsigned char>(c)))
-        plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return plain;
-  };
-  return letters(named) == letters(known.name) || letters(named) == letters(known.title);
+std::string plain(std::string_view text) {
+  std::string plain;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
+// "RTX 4090", "4090" and "NVIDIA GeForce RTX 4090" are rtx4090. Null: none is meant, or several.
+const Hardware* hardware_meant(std::string_view named) {
+  const std::string letters = plain(named);
+  const Hardware* meant = nullptr;
+  for (const Hardware& known : known_hardware()) {
+    if (letters == plain(known.name) || letters == plain(known.title)) return &known;
+    if (letters.size() < 3 || !plain(known.title).ends_with(letters)) continue;
+    if (meant) return nullptr;
+    meant = &known;
+  }
+  return meant;
 }
 
 Platform load_device(const std::string& device) {
   if (device.ends_with(".json")) return read_device_file(device);
-  if (find_hardware(device)) return platform_named(device);
+  if (const Hardware* known = find_hardware(device)) return platform_named(known->name);
+  if (const Hardware* meant = hardware_meant(device)) return platform_named(meant->name);
   std::vector<std::string> names;
-  std::string text;
-  for (const Hardware& known : known_hardware()) {
-    if (same_device(known, device)) return platform_named(known.name);
-    names.push_back(known.name);
-    text += known.name + ", ";
-  }
-  fail("--device: there is no device '{}'; there are {}and files FILE.json{}", device, text,
-       did_you_mean(device, names));
+  for (const Hardware& known : known_hardware()) names.push_back(known.name);
+  fail(
+      "--device: there is no device '{}'; `metaprof devices` lists those that are known, and files FILE.json "
+      "describe "
+      "others{}",
+      device, did_you_mean(device, names));
 }
 
 }  // namespace

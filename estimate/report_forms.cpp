@@ -10,6 +10,7 @@
 #include "reports/graph_dot.h"
 #include "reports/html_page.h"
 #include "reports/memory_snapshot.h"
+#include "reports/timeline_svg.h"
 
 namespace metaprof {
 
@@ -21,6 +22,8 @@ const std::vector<ReportForm>& report_forms() {
        [](Results& r) { return profile_csv(r.report(), r.text); }},
       {"html", "one page with timeline, peak and tables",
        [](Results& r) { return html_page(r.with_nodes(), r.schedule(), r.at_peak()); }},
+      {"timeline", "a still picture of the step with the peak (.svg)",
+       [](Results& r) { return timeline_svg(r.report(), r.schedule()); }},
       {"chrome_trace", "for Perfetto and chrome://tracing",
        [](Results& r) { return chrome_trace(r.schedule(), r.report().model); }},
       {"snapshot", "PyTorch's memory snapshot (.pickle), for pytorch.org/memory_viz",

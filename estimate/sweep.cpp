@@ -10,7 +10,7 @@ namespace metaprof {
 namespace {
 
 SweepRow run_one(const Model& model, const RunOptions& run, WorkspacePlanners& planners, std::string& note) {
-  SweepRow row{.options = shown_options(run), .error = {}};
+  SweepRow row{.options = shown_options(run), .error = {}, .needed = {}};
   try {
     const ProfileReport report = estimate(model, run, planners).report;
     const AllocatorNumbers& peak = report.memory.phases.peak;
@@ -20,6 +20,8 @@ SweepRow run_one(const Model& model, const RunOptions& run, WorkspacePlanners& p
     row.allocated = peak.allocated_bytes.peak;
     row.requested = peak.requested_bytes.peak;
     row.reserved = peak.reserved_bytes.peak;
+    const Verdict verdict = verdict_of(report);
+    if (!verdict.at_least) row.needed = verdict.reserved.count;
     row.flops_forward = report.counts.total.counted.forward.count;
     row.flops_backward = (report.counts.total.counted.backward + report.counts.total.counted.recompute).count;
     row.flops_recompute = report.counts.total.counted.recompute.count;
@@ -39,6 +41,7 @@ SweepReport sweep(const Model& model, const Grid& grid) {
                      .columns = telling_options(runs, runs[0],
                                                 {"device", "precision", "optimizer", "optimizer_impl",
                                                  "checkpoint", "accumulate", "sequence", "batch"}),
+                     .differing = telling_options(runs, runs[0], {}),
                      .rows = std::vector<SweepRow>(runs.size()),
                      .notes = {}};
   WorkspacePlanners planners;

@@ -7,6 +7,7 @@
 
 #include "reports/format.h"
 #include "reports/text_table.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 namespace {
@@ -32,14 +33,15 @@ std::string change_in_percent(int64_t before, int64_t after) {
 }
 
 std::string first_line(const AdviceReport& report) {
-  std::string text = fmt::format(
-      "{} {}: needs {} of {} for the allocator", report.base.fits ? "FITS" : "DOES NOT FIT",
-      shown(report.device, 60), human_bytes(report.base.reserved.count), human_bytes(report.available.count));
-  if (report.base.fits) return text + "\n";
-  if (report.best.fits)
-    return text + fmt::format(". It fits with {}: {}\n", words_of(report.best),
-                              human_bytes(report.best.reserved.count));
-  return text + fmt::format(". Nothing tried makes it fit; the least is {} with {}\n",
+  const std::string line = verdict_line({.device = report.device,
+                                         .fits = report.base.fits,
+                                         .reserved = report.base.reserved,
+                                         .outside = report.outside,
+                                         .margin = report.margin,
+                                         .memory = report.memory});
+  if (report.base.fits) return line + "\n";
+  if (report.best.fits) return line + ". Cheapest cure: " + cheapest_cure(report) + "\n";
+  return line + fmt::format(". Nothing tried makes it fit; the least is {} with {}\n",
                             human_bytes(report.best.reserved.count), words_of(report.best));
 }
 
@@ -54,6 +56,11 @@ Json row_json(const AdviceRow& row) {
 }
 
 }  // namespace
+
+std::string cheapest_cure(const AdviceReport& report) {
+  if (report.base.fits || !report.best.fits) return "";
+  return fmt::format("{} → {}", words_of(report.best), human_bytes(report.best.reserved.count));
+}
 
 std::string advice_text(const AdviceReport& report) {
   TextTable table;
@@ -79,6 +86,8 @@ std::string advice_json(const AdviceReport& report) {
                      {"model", report.model},
                      {"device", report.device},
                      {"available_bytes", report.available.count},
+                     {"outside_bytes", report.outside.count},
+                     {"memory_bytes", report.memory.count},
                      {"base", row_json(report.base)},
                      {"rows", rows},
                      {"best", row_json(report.best)}};

@@ -13,7 +13,7 @@ namespace metaprof {
 struct AdviceRow {
   std::vector<std::pair<std::string, std::string>>
       changes;                ///< ("checkpoint", "model.layers.*"); empty: as it is
-  Bytes allocated, reserved;  ///< peaks without a limit
+  Bytes allocated, reserved;  ///< peaks; where it does not fit, without a limit
   Flops flops;                ///< of a step, as the framework counts
   bool fits = false;
 };
@@ -21,10 +21,16 @@ struct AdviceRow {
 struct AdviceReport {
   std::string model, device;
   Bytes available;              ///< for the allocator
+  Bytes outside = {};           ///< beside the allocator
+  double margin = 0;            ///< share of the memory that is to stay free
+  Bytes memory = {};            ///< the device's
   AdviceRow base;               ///< as it is
   std::vector<AdviceRow> rows;  ///< one change each, the least memory first
   AdviceRow best;               ///< changes that fit together; the least memory found, where none fit
 };
+
+/// "--optimizer-impl fused → 21.7 GiB": what makes it fit; empty: it fits as it is, or nothing does.
+std::string cheapest_cure(const AdviceReport& report);
 
 std::string advice_text(const AdviceReport& report);
 /// {"schema": "metaprof.advise", "schema_version": 1, …, "rows": [{"changes", "peak", "reserved", "flops", "fits"}]}

@@ -16,7 +16,11 @@ using Json = nlohmann::ordered_json;
 
 int64_t change_of(const DiffRow& row) { return row.after.value_or(0) - row.before.value_or(0); }
 
-bool is_bytes(const DiffRow& row) { return row.figure.find("bytes") != std::string::npos; }
+constexpr std::string_view kCategory = "peak.by_category.";
+
+bool is_bytes(const DiffRow& row) {
+  return row.figure.find("bytes") != std::string::npos || row.figure.starts_with(kCategory);
+}
 
 // A total, and no element of a list.
 bool is_total(const DiffRow& row) {
@@ -41,11 +45,40 @@ std::string number(const DiffRow& row, const std::optional<int64_t>& value) {
   return is_bytes(row) ? human_bytes(*value) : grouped(*value);
 }
 
+// "temporary  4.6 GiB → 2.2 GiB  -2.4 GiB"
+std::string cause_line(const std::string& name, const DiffRow& row) {
+  const int64_t change = change_of(row);
+  return fmt::format("{}  {} → {}  {}{}\n", name, number(row, row.before.value_or(0)),
+                     number(row, row.after.value_or(0)), change > 0 ? "+" : "-",
+                     number(row, std::abs(change)));
+}
+
+// What is reserved at most, and which kinds of memory alive at the peak changed most.
+std::string by_cause(const ProfileDiff& diff) {
+  constexpr size_t kMostCauses = 4;
+  std::string text;
+  std::vector<DiffRow> causes;
+  for (const DiffRow& row : diff.rows) {
+    if (row.figure == "peak.reserved_bytes") text = cause_line("reserved at most", row);
+    if (row.figure.starts_with(kCategory)) causes.push_back(row);
+  }
+  std::ranges::stable_sort(causes, std::greater<>(),
+                           [](const DiffRow& row) { return std::abs(change_of(row)); });
+  causes.resize(std::min(causes.size(), kMostCauses));
+  for (const DiffRow& row : causes)
+    text += cause_line("  " + row.figure.substr(kCategory.size()) + " alive at the peak", row);
+  return text;
+}
+
 }  // namespace
 
 std::string diff_text(const ProfileDiff& diff, int top) {
   std::string text;
-  for (const std::string& option : diff.options) text += option + "\n";
+  for (const std::string& option : diff.options) {
+    text += option + "\n";
+    if (option.starts_with("model: ")) text += "(these are two models)\n";
+  }
+  text += by_cause(diff);
   if (diff.rows.empty()) return text + "no figure differs\n";
   const std::vector<DiffRow> rows = top < 0 ? diff.rows : most_telling(diff.rows, static_cast<size_t>(top));
   TextTable table;

@@ -7,7 +7,7 @@
 
 namespace metaprof {
 
-/// All totals, and `top` of the other figures, those of bytes that changed most first; negative: all, in the
+/// In a few lines what is reserved and which kinds of memory changed; then all totals, and `top` of the other figures, those of bytes that changed most first; negative: all, in the
 /// order of the reports.
 std::string diff_text(const ProfileDiff& diff, int top);
 std::string diff_json(const ProfileDiff& diff);

@@ -43,16 +43,21 @@ struct SweepRow {
   bool fits = false;
   int64_t parameter_bytes = 0, saved_bytes = 0, allocated = 0, requested = 0, reserved = 0;
   int64_t flops_forward = 0, flops_backward = 0, flops_recompute = 0;
+  std::optional<int64_t> needed;  ///< reserved without a limit; nothing: more than any device has
 };
 
 struct SweepReport {
   std::string model;
-  std::vector<std::string> columns;  ///< options that CSV shows; JSON has all of them
+  std::vector<std::string> columns;    ///< options that CSV shows; JSON has all of them
+  std::vector<std::string> differing;  ///< options that are not the same in all runs
   std::vector<SweepRow> rows;
   std::vector<std::string> notes;  ///< what else is to be known of the figures
   bool all_fit() const;
 };
 
+/// A line for each run, with differences to the first. A star stands at those that no other run on the same
+/// device and inputs beats in both memory and FLOPs.
+std::string sweep_text(const SweepReport& report);
 /// RFC 4180: a header, then a line for each run.
 std::string sweep_csv(const SweepReport& report);
 std::string sweep_json(const SweepReport& report);

@@ -27,7 +27,7 @@ class PageData {
     add_names();
     const Verdict verdict = verdict_of(report_);
     add(R"("events":{},"peak_event":{},"limit":{},"failed":{},)", events(), report_.memory.peak.event,
-        (verdict.memory - verdict.outside - verdict.kept_free).count,
+        (verdict.memory - verdict.outside - verdict.kept_free()).count,
         report_.memory.phases.out_of_memory.has_value());
     add_phases();
     add_changes();

@@ -137,8 +137,9 @@ Json verdict_json(const ProfileReport& report) {
           {"outside_bytes", verdict.outside.count},
           {"outside_least_bytes", report.outside_least.count},
           {"outside_source", text_or_null(report.outside_source)},
-          {"margin_bytes", verdict.kept_free.count},
-          {"memory_bytes", verdict.memory.count}};
+          {"margin_bytes", verdict.kept_free().count},
+          {"memory_bytes", verdict.memory.count},
+          {"cure", text_or_null(report.cure)}};
 }
 
 }  // namespace

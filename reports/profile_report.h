@@ -13,6 +13,8 @@
 #include "opcount/counts.h"
 #include "profiler/nodes.h"
 #include "profiler/profile.h"
+#include "reports/culprits.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 
@@ -57,21 +59,12 @@ struct ProfileReport {
   Counts counts;
   WorkspaceSources workspaces;
   std::optional<NodeProfile> nodes;  ///< if the per-node pass was asked for
+  std::string cure;               ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
+  std::vector<Culprit> culprits;  ///< who holds the peak, the largest first; empty: was not asked for
 };
 
-/// Whether the run fits the device: what the allocator reserves at most and what lies outside of it must not
-/// exceed the device's memory less the margin.
-struct Verdict {
-  bool fits = false;
-  Bytes reserved;         ///< at most; where memory runs out, without the limit
-  bool at_least = false;  ///< memory runs out even without the limit: `reserved` is the device's memory
-  Bytes outside, kept_free;
-  Bytes memory;  ///< the device's
-  /// What stays free, or, negative, what is missing.
-  Bytes left() const { return memory - reserved - outside - kept_free; }
-};
 Verdict verdict_of(const ProfileReport& report);
-/// "FITS h200: needs 1.2 GiB + 691.0 MiB outside the allocator of 139.8 GiB, margin 0 %; 137.9 GiB stay free"
+/// The verdict in a line, with the cheapest cure where there is one.
 std::string verdict_line(const ProfileReport& report);
 /// That parameters are not fp32, where the option says so; empty: they are.
 std::string precision_note(const ProfileReport& report);

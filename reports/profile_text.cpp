@@ -142,6 +142,8 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report, options.colour);
   text += out_of_memory(report, options.colour);
+  if (!report.culprits.empty())
+    text += title("Why: what is alive at the peak") + culprits_table(report.culprits);
   if (report.nodes) {
     text += title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)");
     text += to_string(node_table(report, options), TableForm::text);

@@ -49,9 +49,21 @@ void Algorithm::step() {
     group->owners.push_back(&state);
   }
   switch (implementation) {
-    case Implementation::foreach: return foreach_step(groups);
-    case Implementation::for_loop: return for_loop_step(all);
-    case Implementation::fused: return fused_step(groups);
+    case Implementation::foreach: foreach_step(groups); break;
+    case Implementation::for_loop: for_loop_step(all); break;
+    case Implementation::fused: fused_step(groups); break;
+  }
+  name_new_states();
+}
+
+void Algorithm::name_new_states() {
+  auto& storages = session.trace.storages;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (states[i].steps != 1) continue;
+    const uint32_t name = storages[parameters[i]->storage->id].name;
+    for (const Tensor& tensor : states[i].tensors)
+      if (tensor.defined() && storages[tensor->storage->id].name == 0)
+        storages[tensor->storage->id].name = name;
   }
 }
 

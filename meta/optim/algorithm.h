@@ -77,6 +77,9 @@ class Algorithm {
   /// Adds 1 to one counter.
   void count(ParameterState& state);
 
+  /// Reports say whose state a storage is: it is named after its parameter.
+  void name_new_states();
+
   Session& session;
   const std::vector<Tensor>& parameters;
   const Settings settings;

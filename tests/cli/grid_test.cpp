@@ -183,16 +183,37 @@ TEST(Fit, OptionsThatContradict) {
 }
 
 TEST(Sweep, CsvHasALineForEachCombination) {
-  const Outcome outcome = run_program(
-      "sweep " + kResnet + " --batch 1,2 --optimizer none,sgd --steps 1 --checkpoint none,'model.layer?'");
+  const Outcome outcome =
+      run_program("sweep " + kResnet +
+                  " --batch 1,2 --optimizer none,sgd --steps 1 --checkpoint none,'model.layer?' --csv -");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with(
       "device,precision,optimizer,optimizer_impl,checkpoint,accumulate,sequence,batch,parameter_bytes,"
       "saved_bytes,peak_allocated_bytes,peak_requested_bytes,peak_reserved_bytes,flops_forward,flops_"
       "backward,"
-      "flops_recompute,fits,error\nh200,fp32,none,default,,1,,1,"))
+      "flops_recompute,needed_bytes,fits,error\nh200,fp32,none,default,,1,,1,"))
       << outcome.out;
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1 + 2 * 2 * 2);
+}
+
+// The table says what differs, against the first row, and which runs nothing beats.
+TEST(Sweep, TheTableComparesWithTheFirstRow) {
+  const Outcome outcome =
+      run_program("sweep " + kResnet + " --device t4 --batch 2 --steps 1 --checkpoint none,'model.layer?'");
+  EXPECT_TRUE(outcome.out.starts_with("resnet18: 2 of 2 fit; ")) << outcome.out;
+  EXPECT_NE(outcome.out.find("\ncheckpoint    "), std::string::npos) << "only what differs has a column";
+  EXPECT_EQ(outcome.out.find("adamw"), std::string::npos) << outcome.out;
+  // Checkpointing computes the forward of the layers twice: both rows are of use.
+  EXPECT_NE(outcome.out.find(" +"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("yes *\nmodel.layer?"), std::string::npos) << outcome.out;
+}
+
+// A run that does not fit has what it needs, not what was there when memory ran out.
+TEST(Sweep, WhatDoesNotFitHasItsNeed) {
+  const Json row = json_of("sweep " + kResnet + " --memory 1GiB --steps 1", 1)["rows"][0];
+  EXPECT_FALSE(row["fits"].get<bool>());
+  EXPECT_EQ(row["needed_bytes"].get<int64_t>(), reserved(kResnet + " --steps 1"));
+  EXPECT_LT(row["peak_reserved_bytes"].get<int64_t>(), row["needed_bytes"].get<int64_t>());
 }
 
 TEST(Sweep, FiguresAreThoseOfProfile) {

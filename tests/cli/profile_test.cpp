@@ -189,10 +189,10 @@ TEST(Profile, WordsThatAreNoOptionsAreRefused) {
   EXPECT_EQ(precision.exit_code, 2);
   EXPECT_EQ(precision.err,
             "metaprof: --precision: 'fp8' is not one of: fp32, bf16, fp16, amp-bf16, amp-fp16\n");
-  expect_refusal(
-      "profile " + kTrace + " --device h900",
-      "--device: there is no device 'h900'; there are h200, h100, a100, l40s, rtx4090, t4, cpu, and files "
-      "FILE.json; did you mean 'h200'?");
+  expect_refusal("profile " + kTrace + " --device h900",
+                 "--device: there is no device 'h900'; `metaprof devices` lists those that are known, and "
+                 "files FILE.json "
+                 "describe others; did you mean 'h200'?");
   expect_refusal(
       "profile " + kTrace + " --memory 24XB",
       "'24XB' is not a size; expected a number and a unit, as 40GiB (B, KiB, MiB, GiB, TiB, kB, MB, GB, "

@@ -19,7 +19,7 @@ TEST(ReportFiles, AllFormsAtOnce) {
   const Outcome outcome =
       run_program("profile " + kBase + " --optimizer none --per-node --json " + base + ".json --csv " + base +
                   ".csv --html " + base + ".html --chrome-trace " + base + ".trace.json --snapshot " + base +
-                  ".pickle --folded " + base + ".folded --dot " + base + ".dot");
+                  ".pickle --folded " + base + ".folded --dot " + base + ".dot --timeline " + base + ".svg");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("\nnode "), std::string::npos) << "the text is printed beside the files";
   EXPECT_EQ(Json::parse(read_file(base + ".json"))["nodes"]["granularity"], "module");
@@ -29,6 +29,10 @@ TEST(ReportFiles, AllFormsAtOnce) {
   EXPECT_TRUE(read_file(base + ".pickle").starts_with("\x80\x02}"));
   EXPECT_TRUE(read_file(base + ".folded").starts_with("(root);"));
   EXPECT_TRUE(read_file(base + ".dot").starts_with("digraph"));
+  const std::string picture = read_file(base + ".svg");
+  EXPECT_TRUE(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+  for (const char* word : {">forward<", ">backward<", ">peak ", ">FITS h200: needs ", ">parameter<"})
+    EXPECT_NE(picture.find(word), std::string::npos) << word;
 }
 
 TEST(ReportFiles, OneOfThemCanGoToStdout) {

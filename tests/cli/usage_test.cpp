@@ -1,3 +1,6 @@
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/program.h"
 
 namespace metaprof {
@@ -24,15 +27,16 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
                  "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, cudagraphs, advise, plan, devices; "
+                 "run, cudagraphs, advise, plan, devices, completion, man; "
                  "metaprof --help "
                  "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, plan, devices");
-  expect_refusal("profil",
-                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-                 "plan-input, run, cudagraphs, advise, plan, devices; did you mean 'profile'?");
+                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, completion, man");
+  expect_refusal(
+      "profil",
+      "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+      "plan-input, run, cudagraphs, advise, plan, devices, completion, man; did you mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -41,13 +45,80 @@ TEST(Usage, TheVersionAndHelpAsUsual) {
   EXPECT_EQ(run_program("help").out, run_program("--help").out);
 }
 
+// The shells themselves read what is written for them.
+TEST(Usage, CompletionForShellsAndAManualPage) {
+  const std::string file = testing::TempDir() + "metaprof_completion_" + std::to_string(getpid());
+  std::ofstream(file) << run_program("completion bash").out
+                      << "COMP_WORDS=(metaprof pro) COMP_CWORD=1; _metaprof; echo ${COMPREPLY[@]}\n"
+                         "COMP_WORDS=(metaprof fit --chan) COMP_CWORD=2; _metaprof; echo ${COMPREPLY[@]}\n";
+  ASSERT_EQ(std::system(("bash " + file + " > " + file + ".out 2>&1").c_str()), 0);
+  EXPECT_EQ(read_file(file + ".out"), "profile\n--channels-last\n");
+  std::remove(file.c_str());
+  std::remove((file + ".out").c_str());
+  EXPECT_NE(run_program("completion fish").out.find("__fish_seen_subcommand_from fit' -l device -r"),
+            std::string::npos);
+  EXPECT_TRUE(run_program("completion zsh").out.starts_with("autoload -U +X bashcompinit"));
+  expect_refusal("completion tcsh",
+                 "completion: 'tcsh' is no shell that is known; there are bash, zsh, fish");
+  const Outcome manual = run_program("man");
+  EXPECT_TRUE(manual.out.starts_with(".TH METAPROF 1 "));
+  EXPECT_NE(manual.out.find("\n.SS fit\n"), std::string::npos);
+}
+
+// What is not given is taken from the environment; the command line is stronger.
+TEST(Usage, OptionsHaveDefaultsInTheEnvironment) {
+  const std::string words = "profile tests/data/fixtures/base.pt2 --steps 1 --depth 0";
+  EXPECT_TRUE(run_program(words, "METAPROF_DEVICE=t4 ").out.starts_with("FITS t4: "));
+  EXPECT_TRUE(run_program(words + " --device l4", "METAPROF_DEVICE=t4 ").out.starts_with("FITS l4: "));
+  const Outcome wrong = run_program(words, "METAPROF_PRECISION=fp33 ");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("--precision: 'fp33' is not one of"), std::string::npos) << wrong.err;
+}
+
+TEST(Usage, JsonFollowsTheSchemas) {
+  const std::string base = testing::TempDir() + "metaprof_schema_" + std::to_string(getpid()) + "_";
+  const std::string model = "tests/data/fixtures/base.pt2 --steps 1";
+  const auto write = [&](const std::string& words, const std::string& name) {
+    EXPECT_NE(run_program(words + " --json " + base + name).exit_code, 2) << words;
+  };
+  write("profile " + model, "a");
+  write("profile " + model + " --optimizer sgd", "b");
+  write("fit " + model + " --device t4,l4", "fit");
+  write("sweep " + model + " --optimizer sgd,rprop --optimizer-impl default,fused", "sweep");
+  write("advise " + model + " --memory 700MiB", "advise");
+  write("devices", "devices");
+  write("diff " + base + "a " + base + "b", "diff");
+  for (const char* name : {"fit", "sweep", "advise", "devices", "diff"}) {
+    const int status = std::system((std::string(METAPROF_PYTHON " tests/validate_json.py reports/schema/") +
+                                    name + ".schema.json " + base + name)
+                                       .c_str());
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << name;
+  }
+}
+
 TEST(Usage, DevicesAreListedAndFound) {
   const Outcome outcome = run_program("devices");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(outcome.out.find("\nrtx4090 "), std::string::npos) << outcome.out;
   const std::string words = "profile tests/data/fixtures/base.pt2 --steps 1 --depth 0 --device ";
   EXPECT_EQ(run_program(words + "'RTX 4090'").out, run_program(words + "rtx4090").out);
-  expect_refusal_with(words + "rtx4080", {"there is no device 'rtx4080'", "did you mean 'rtx4090'?"});
+  EXPECT_EQ(run_program(words + "4090").out, run_program(words + "rtx4090").out);
+  EXPECT_EQ(run_program(words + "A100-40G").exit_code, 0);
+  expect_refusal_with(words + "rtx4095", {"there is no device 'rtx4095'", "did you mean 'rtx4090'?"});
+  for (const char* card : {"rtx3090", "a10g", "l4", "v100", "a6000", "rtx5090", "b200"})
+    EXPECT_NE(outcome.out.find("\n" + std::string(card) + " "), std::string::npos) << card;
+  // All have their figures, and the cards are listed by memory.
+  const auto devices = nlohmann::json::parse(run_program("devices --json -").out)["devices"];
+  EXPECT_GE(devices.size(), 40u);
+  int64_t more = INT64_MAX;
+  for (const auto& device : devices) {
+    if (device["name"] == "cpu") continue;
+    EXPECT_LE(device["memory_bytes"].get<int64_t>(), more) << device;
+    more = device["memory_bytes"];
+    EXPECT_GT(device["multiprocessors"].get<int>(), 0) << device;
+    EXPECT_GT(device["bytes_per_second"].get<double>(), 0) << device;
+  }
 }
 
 TEST(Usage, SizesNeedUnits) {
@@ -73,7 +144,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
   expect_refusal("--colour profile",
                  "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, plan, devices");
+                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

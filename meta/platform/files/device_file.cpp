@@ -31,9 +31,7 @@ Platform base_of(const Json& root) {
   const Json like = root.find("like");
   if (!like) return {};
   if (const Hardware* known = find_hardware(like.string())) return {.hardware = *known};
-  std::string names;
-  for (const Hardware& known : known_hardware()) names += (names.empty() ? "" : ", ") + known.name;
-  like.reject(fmt::format("there is no such device; there are {}", names));
+  like.reject("there is no such device; `metaprof devices` lists those that are known");
 }
 
 constexpr int64_t kMostNumber = 1 << 30, kMostMemory = int64_t{1} << 50;

@@ -1,0 +1,155 @@
+#include "reports/culprits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "reports/format.h"
+#include "reports/text_table.h"
+
+namespace metaprof {
+namespace {
+
+constexpr size_t kMostShown = 7, kMostOperators = 4;
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// "model.layers.3.mlp.up" is the layer "3" of "model.layers.*.mlp": what stands behind is inside of that.
+struct Folded {
+  std::string path, layer;
+};
+Folded folded(std::string_view path) {
+  constexpr int kMostParts = 3;
+  Folded result;
+  int parts = 0, behind_layer = 0;
+  while (!path.empty() && behind_layer < 2) {
+    const size_t dot = std::min(path.find('.'), path.size());
+    const std::string_view part = path.substr(0, dot);
+    path.remove_prefix(std::min(dot + 1, path.size()));
+    if (is_number(part)) {
+      result.layer += std::string(part) + ".";
+    } else if (result.layer.empty() && parts >= kMostParts) {
+      break;
+    }
+    ++parts;
+    if (!result.layer.empty()) ++behind_layer;
+    result.path += (result.path.empty() ? "" : ".") + (is_number(part) ? "*" : std::string(part));
+  }
+  return result;
+}
+
+// "aten::_foreach_sqrt" → "_foreach_sqrt"
+std::string short_op(const std::string& op) {
+  const size_t colons = op.rfind("::");
+  return colons == std::string::npos ? op : op.substr(colons + 2);
+}
+
+struct Group {
+  Category category = Category::activation;
+  std::string path;
+  std::set<std::string> layers, names;
+  std::map<std::string, int64_t> bytes_by_op;
+  Bytes bytes;
+  size_t storages = 0;
+  const LargeStorage* largest = nullptr;
+};
+
+bool belongs_to_all(Category category) {
+  return category == Category::parameter || category == Category::gradient || category == Category::buffer ||
+         category == Category::optimizer_state || category == Category::input ||
+         category == Category::workspace;
+}
+
+std::string operators_of(const Group& group) {
+  std::vector<std::pair<int64_t, std::string>> ops;
+  for (const auto& [op, bytes] : group.bytes_by_op)
+    if (!op.empty()) ops.emplace_back(-bytes, short_op(op));
+  std::ranges::sort(ops);
+  std::string text;
+  for (size_t i = 0; i < std::min(ops.size(), kMostOperators); ++i)
+    text += (i == 0 ? "" : ", ") + ops[i].second;
+  return ops.size() > kMostOperators ? text + ", …" : text;
+}
+
+std::string name_of(const Group& group) {
+  switch (group.category) {
+    case Category::parameter: return fmt::format("{} parameters", group.storages);
+    case Category::gradient: return fmt::format("gradients, {} tensors", group.storages);
+    case Category::buffer: return fmt::format("{} buffers", group.storages);
+    case Category::optimizer_state:
+      return group.names.empty() ? "optimizer state"
+                                 : fmt::format("optimizer state of {} parameters", group.names.size());
+    case Category::input: return fmt::format("{} inputs", group.storages);
+    case Category::workspace: return "workspaces of libraries";
+    default: break;
+  }
+  std::string text = group.layers.size() > 1 ? fmt::format("{} × ", group.layers.size()) : "";
+  text += group.path.empty() ? std::string("(root)") : group.path;
+  if (const std::string ops = operators_of(group); !ops.empty()) text += ": " + ops;
+  return group.category == Category::activation ? text
+                                                : text + fmt::format(" ({})", to_string(group.category));
+}
+
+}  // namespace
+
+std::string SourceLines::line_of(const std::string& module, const std::string& op) const {
+  if (const auto found = by_call.find({module, op}); found != by_call.end()) return found->second;
+  if (module.empty()) return "";  // the optimizer's and the loss's, too: no line is that of all
+  const auto found = by_module.find(module);
+  return found == by_module.end() ? "" : found->second;
+}
+
+std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines) {
+  std::map<std::pair<Category, std::string>, Group> groups;
+  for (const LargeStorage& storage : held) {
+    const Folded module = belongs_to_all(storage.category) ? Folded() : folded(storage.module);
+    Group& group = groups[{storage.category, module.path}];
+    group.category = storage.category;
+    group.path = module.path;
+    group.layers.insert(module.layer);
+    if (!storage.name.empty()) group.names.insert(storage.name);
+    group.bytes_by_op[storage.op] += storage.bytes.count;
+    group.bytes += storage.bytes;
+    ++group.storages;
+    if (!group.largest || storage.bytes > group.largest->bytes) group.largest = &storage;
+  }
+  std::vector<Culprit> culprits;
+  for (const auto& [key, group] : groups)
+    culprits.push_back({.what = name_of(group),
+                        .bytes = group.bytes,
+                        .storages = group.storages,
+                        .line = belongs_to_all(group.category)
+                                    ? ""
+                                    : lines.line_of(group.largest->module, group.largest->op)});
+  std::ranges::stable_sort(culprits, std::greater<>(),
+                           [](const Culprit& culprit) { return culprit.bytes.count; });
+  return culprits;
+}
+
+std::string culprits_table(const std::vector<Culprit>& culprits) {
+  if (culprits.empty()) return "";
+  Bytes all, rest;
+  for (const Culprit& culprit : culprits) all += culprit.bytes;
+  for (size_t i = kMostShown; i < culprits.size(); ++i) rest += culprits[i].bytes;
+  TextTable table;
+  table.column("bytes");
+  table.column("share, %");
+  table.column("what", TextTable::Align::left);
+  table.column("line", TextTable::Align::left);
+  const auto add = [&](Bytes bytes, const std::string& what, const std::string& line) {
+    table.row(
+        {human_bytes(bytes.count),
+         fmt::format("{:.0f}", 100.0 * static_cast<double>(bytes.count) / static_cast<double>(all.count)),
+         shown(what, 70), shown(line, 40)});
+  };
+  for (size_t i = 0; i < std::min(culprits.size(), kMostShown); ++i)
+    add(culprits[i].bytes, culprits[i].what, culprits[i].line);
+  if (culprits.size() > kMostShown) add(rest, fmt::format("{} more", culprits.size() - kMostShown), "");
+  return table.text(2);
+}
+
+}  // namespace metaprof

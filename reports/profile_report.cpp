@@ -1,0 +1,50 @@
+#include "reports/profile_report.h"
+
+#include <fmt/format.h>
+
+#include "reports/format.h"
+
+namespace metaprof {
+
+Verdict verdict_of(const ProfileReport& report) {
+  const Phases& phases = report.memory.phases;
+  Verdict verdict{.device = report.device,
+                  .reserved = {phases.peak.reserved_bytes.peak},
+                  .outside = report.outside,
+                  .margin = report.margin,
+                  .memory = report.device_memory};
+  if (!phases.out_of_memory) {
+    verdict.fits = verdict.left().count >= 0;
+  } else {
+    verdict.at_least = !report.needed_memory;
+    verdict.reserved = report.needed_memory.value_or(report.device_memory);
+  }
+  return verdict;
+}
+
+std::string verdict_line(const ProfileReport& report) {
+  const std::string line = verdict_line(verdict_of(report));
+  return report.cure.empty() ? line : line + ". Cheapest cure: " + report.cure;
+}
+
+std::string precision_note(const ProfileReport& report) {
+  if (report.parameter_types.empty()) return "";
+  for (const auto& [name, value] : report.options)
+    if (name == "precision" && to_text(value) == "fp32")
+      return fmt::format(
+          "the export's parameters are {}, and --precision fp32 leaves them so; export the model in fp32 for "
+          "figures of fp32",
+          report.parameter_types);
+  return "";
+}
+
+std::string outside_note(const ProfileReport& report) {
+  if (report.outside_source.empty()) return "";
+  return fmt::format(
+      "outside the allocator {} to {} are reported for such cards, and the most is counted "
+      "(docs/devices.md); "
+      "--context SIZE says what yours takes",
+      human_bytes(report.outside_least.count), human_bytes(report.outside.count));
+}
+
+}  // namespace metaprof
