@@ -21,12 +21,12 @@ TEST(OutsideAllocator, LocalMemoryOfTheCardAndReportsOfItsArchitecture) {
 }
 
 TEST(OutsideAllocator, AnArchitectureWithoutReportsIsCountedAsTheNearest) {
-  Platform platform = platform_named("h200");
-  platform.hardware.sm = 100;
-  EXPECT_EQ(outside_allocator(platform).most, outside("h200").most);
-  EXPECT_TRUE(outside_allocator(platform).source.ends_with("; of 10.0 there is none"));
+  // 148 · 2048 threads of a B200, and what is reported of 9.0.
+  EXPECT_EQ(outside("b200").most.count, (148 * 2 + 427) * kMiB);
+  EXPECT_TRUE(outside("b200").source.ends_with("; of 10.0 there is none"));
+  Platform platform = platform_named("b200");
   platform.hardware.multiprocessors = 0;  // a file that does not say how many
-  EXPECT_EQ(outside_allocator(platform).most, outside("h200").most);
+  EXPECT_EQ(outside_allocator(platform).most, outside("b200").most);
 }
 
 TEST(OutsideAllocator, ACpuHasNoContext) {
