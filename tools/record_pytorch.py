@@ -94,6 +94,7 @@ class Recorder:
         measurement = {
             "format": 1, "id": out.stem, "config": self.config, "torch": torch.__version__,
             "cudnn": torch.backends.cudnn.version(), "device": device.name, "device_memory": device.total_memory,
+            "emulated": "libmetaprof-emulator" in os.environ.get("LD_PRELOAD", ""),
             "parameters": {"tensors": len(parameters), "trainable": sum(p.requires_grad for p in parameters),
                            "bytes": sum(p.numel() * p.element_size() for p in parameters)},
             "inputs": [{"shape": list(x.shape), "dtype": str(x.dtype).removeprefix("torch.")} for x in inputs],
