@@ -28,7 +28,7 @@ struct AdviseWords {
 
 int advise(const AdviseWords& words) {
   const Model model = read_model(words.model);
-  print_notes(warnings_of(model));
+  print_notes(warnings_of(model, words.run));
   const AdviceReport report = metaprof::advise(model, words.run);
   if (!words.json.empty()) write_result(words.json, advice_json(report));
   if (words.json != "-") std::cout << advice_text(report);

@@ -52,7 +52,8 @@ void expect_run_options_apply(const Command& command, const CheckOptions& option
   const std::string why =
       fmt::format("is for snapshots (*.pickle): {} says itself how it was run", others[0]);
   for (const RunOption& option : run_options())
-    if (option.name != "workspaces" && command.was_given(option.flag())) fail("{} {}", option.flag(), why);
+    if (option.name != "workspaces" && option.name != "framework" && command.was_given(option.flag()))
+      fail("{} {}", option.flag(), why);
 }
 
 int check(const Command& command, const CheckWords& words) {
@@ -81,6 +82,9 @@ void add_check_command(CommandLine& line) {
   command.existing("--workspaces")
       .with_default("")
       .help("none, auto or FILE, as for profile; else as it was measured");
+  command.existing("--framework")
+      .with_default("")
+      .help("version of PyTorch, 2.6 to 2.15; else the one that was measured");
   command.option("--models", options.models, "folder of exports, named as the measurements say").value("DIR");
   command.option("--against", options.measurements, "measurements, snapshots").value("RECORDING.json…");
   command.option("--baseline", options.baselines, "earlier reports of `metaprof profile --json`")

@@ -32,7 +32,7 @@ int fit(const FitWords& words) {
   const FitOptions& options = words.options;
   check_fit_options(options);
   const Model model = read_model(words.model);
-  print_notes(warnings_of(model));
+  print_notes(warnings_of(model, options.grid.common));
   const FitReport report = metaprof::fit(model, options);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, fit_json(report));

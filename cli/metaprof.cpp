@@ -68,6 +68,7 @@ int run_metaprof(int count, char** words) {
   add_advise_command(line);
   add_plan_command(line);
   add_devices_command(line);
+  add_frameworks_command(line);
   add_text_commands(line);
   try {
     const int status = line.run(count, words);

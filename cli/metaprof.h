@@ -28,5 +28,6 @@ void add_cudagraphs_command(CommandLine& line);
 void add_advise_command(CommandLine& line);
 void add_plan_command(CommandLine& line);
 void add_devices_command(CommandLine& line);
+void add_frameworks_command(CommandLine& line);
 
 }  // namespace metaprof

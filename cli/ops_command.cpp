@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
+#include "estimate/framework.h"
 #include "estimate/operators.h"
 #include "evidence/cases/repeat_case.h"
 #include "reports/cases_report.h"
@@ -27,14 +28,18 @@ constexpr const char* kOpsDescription =
     "Exit status: 0 fine, 1 recorded cases differ or an operator is not known, 2 bad usage or input.\n";
 
 struct OpsOptions {
-  std::string word, json;
+  std::string word, json, framework;
   std::vector<std::string> coverage;
   CaseSelection cases;
   bool verbose = false;
 };
 
 int repeat(const OpsOptions& options) {
-  const CaseSummary summary = repeat_cases(options.cases);
+  CaseSelection cases = options.cases;
+  RunOptions run;
+  run.framework = options.framework;
+  if (!run.framework.empty()) cases.framework = framework_given(run);
+  const CaseSummary summary = repeat_cases(cases);
   if (options.json != "-") {
     if (options.verbose) std::cout << cases_differences_text(summary) << "\n";
     std::cout << cases_text(summary);
@@ -47,8 +52,8 @@ void check_options(const OpsOptions& options) {
   const bool replays = !options.cases.logs.empty();
   if (replays + !options.coverage.empty() + !options.word.empty() > 1)
     fail("give one of WORD, --coverage and --replay");
-  if (!replays && (options.cases.only != "*" || options.verbose))
-    fail("--only and --verbose belong to --replay");
+  if (!replays && (options.cases.only != "*" || options.verbose || !options.framework.empty()))
+    fail("--only, --framework and --verbose belong to --replay");
 }
 
 int ops(const OpsOptions& options) {
@@ -83,6 +88,10 @@ void add_ops_command(CommandLine& line) {
       .value("LOG.gz…");
   command.option("--only", options->cases.only, "of these the cases with such a name, as '*/softmax/*'")
       .value("GLOB");
+  command
+      .option("--framework", options->framework, "version of PyTorch that recorded them: logs do not say it")
+      .value("VERSION")
+      .with_default(to_string(CaseSelection().framework));
   command.flag("--verbose", options->verbose, "show every difference");
   command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
       .value("FILE");

@@ -30,7 +30,7 @@ struct PlanOptions {
 
 int plan(const Command& command, const PlanOptions& options) {
   const Model model = read_model(options.model);
-  print_notes(warnings_of(model));
+  print_notes(warnings_of(model, options.run));
   if (model.is_trace())
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
   const Estimate result = estimate(model, options.run);

@@ -10,6 +10,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/advise.h"
+#include "estimate/framework.h"
 #include "estimate/report_forms.h"
 #include "estimate/source_lines.h"
 #include "meta/program/text.h"
@@ -64,8 +65,9 @@ int profile(const Command& command, const ProfileOptions& options) {
   check_columns(options.text, options.per_node);
   const ReportForm* const on_stdout = form_on_stdout(options);
   (void)device_of(options.run);
+  if (!options.run.framework.empty()) (void)framework_given(options.run);
   const Model model = read_model(options.model);
-  print_notes(warnings_of(model));
+  print_notes(warnings_of(model, options.run));
   if (model.is_trace()) {
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
     if (command.was_given("--workspaces"))

@@ -31,7 +31,7 @@ struct SweepWords {
 
 int sweep(const SweepWords& words) {
   const Model model = read_model(words.model);
-  print_notes(warnings_of(model));
+  print_notes(warnings_of(model, words.grid.common));
   const SweepReport report = metaprof::sweep(model, words.grid);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, sweep_json(report));

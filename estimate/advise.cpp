@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/framework.h"
 #include "estimate/parallel.h"
 
 namespace metaprof {
@@ -90,7 +91,7 @@ std::vector<Change> changes_for(const Program& program, const RunOptions& option
 class Advisor {
  public:
   Advisor(const Model& model, const RunOptions& options)
-      : model_(model), options_(options), platform_(device_of(options)) {}
+      : model_(model), options_(options), platform_(platform_of(options, model.program)) {}
 
   AdviceRow row_of(const Change& change) {
     const RunOptions run = changed(options_, change);
@@ -175,7 +176,7 @@ AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<Adv
 AdviceReport advise(const Model& model, const RunOptions& options) {
   if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
   Advisor advisor(model, options);
-  const Platform platform = device_of(options);
+  const Platform platform = platform_of(options, model.program);
   AdviceReport report;
   report.model = model.name;
   report.device = platform.hardware.name;

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "estimate/compare.h"
 #include "estimate/estimate.h"
+#include "estimate/framework.h"
 #include "estimate/parallel.h"
 #include "evidence/profiles/baseline.h"
 #include "evidence/steps/captured.h"
@@ -37,7 +38,9 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
   run.workspaces = options.workspaces_given         ? options.run.workspaces
                    : measurement.planned_workspaces ? "auto"
                                                     : "none";
-  const Platform platform = measured_on(measurement, device_of(run));
+  Platform platform = measured_on(measurement, device_of(run));
+  if (!options.run.framework.empty())
+    platform = with_framework(std::move(platform), framework_given(options.run));
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);
   CheckResult result = compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory));
@@ -50,12 +53,12 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
                            WorkspacePlanners& planners) {
   Snapshot snapshot = read_snapshot(path);
   const RunOptions& run = options.run;
-  if (!parse_alloc_conf(run.alloc_conf).cuts_blocks_by_default_rules())
+  const Model model = read_model(options.model);
+  const Platform platform = platform_of(run, model.program);
+  if (!parse_alloc_conf(allocator_settings(run, platform.framework)).cuts_blocks_by_default_rules())
     snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
-  const Platform platform = device_of(run);
   WorkspaceSources workspaces;
-  const Trace trace =
-      run_model(with_inputs(read_model(options.model), run), run, platform, planners, workspaces);
+  const Trace trace = run_model(with_inputs(model, run), run, platform, planners, workspaces);
   return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 
@@ -87,6 +90,7 @@ BaselineResult check_baseline(const std::string& path, const CheckOptions& optio
   const Baseline before = baseline_of(ProfileFile(path));
   RunOptions run = before.options;
   if (options.workspaces_given) run.workspaces = options.run.workspaces;
+  if (!options.run.framework.empty()) run.framework = options.run.framework;
   run.memory = fmt::format("{}B", before.device_memory.count);
   const Estimate now = estimate(read_model(options.model), run, planners);
   return compare(before, now.report.model, figures_of(now.report));

@@ -12,7 +12,7 @@ namespace metaprof {
 struct CheckOptions {
   std::string model;   ///< the .pt2 that was measured; empty: `models` has it
   std::string models;  ///< folder of exports, named as the measurements say
-  RunOptions run;      ///< how a snapshot's steps were run: it does not say it
+  RunOptions run;      ///< how a snapshot's steps were run: it does not say it; `framework` is taken for all
   bool workspaces_given =
       false;  ///< `run.workspaces` are taken for everything; else those that it was measured with
   std::vector<std::string> measurements, baselines;  ///< files

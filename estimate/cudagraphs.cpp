@@ -1,6 +1,7 @@
 #include "estimate/cudagraphs.h"
 
 #include "core/error.h"
+#include "estimate/framework.h"
 #include "meta/ops/all.h"
 #include "meta/optim/optimizer.h"
 #include "meta/step/whole_network.h"
@@ -55,7 +56,7 @@ void note_refusals(CudagraphsReport& report) {
 
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
   if (model.is_trace()) fail("{}: a trace has no program that could be captured: give the model", model.name);
-  const Platform platform = device_of(options.run);
+  const Platform platform = platform_of(options.run, model.program);
   if (platform.hardware.is_cpu()) fail("--device {}: CUDA graphs are of CUDA devices", options.run.device);
   check_step(options.run);
   CudagraphsReport report;

@@ -8,6 +8,7 @@
 #include "allocator/caching_allocator.h"
 #include "allocator/exact_allocator.h"
 #include "core/error.h"
+#include "estimate/framework.h"
 #include "estimate/sizes.h"
 #include "meta/step/step.h"
 
@@ -17,7 +18,7 @@ namespace {
 AllocConf conf_of(const RunOptions& options, const Platform& platform) {
   if (platform.hardware.is_cpu() && !options.alloc_conf.empty())
     fail("--alloc-conf has no effect on {}: the host's memory is not cached", platform.hardware.name);
-  return parse_alloc_conf(options.alloc_conf);
+  return parse_alloc_conf(allocator_settings(options, platform.framework));
 }
 
 // The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
@@ -171,13 +172,17 @@ Phases replay_trace(const Trace& trace, const RunOptions& options, const Platfor
 }
 
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners) {
-  Estimate result{.platform = device_of(options), .options = options, .trace = {}, .report = {}};
+  Estimate result{
+      .platform = platform_of(options, model.program), .options = options, .trace = {}, .report = {}};
   const Platform& platform = result.platform;
   ProfileReport& report = result.report;
   report.model = model.name;
   report.device = platform.hardware.name;
   report.device_title = platform.hardware.title;
   report.device_memory = platform.hardware.memory;
+  const FrameworkChoice framework = framework_for(options, model.program);
+  report.framework = to_string(framework.version);
+  report.framework_reason = framework.reason;
   if (model.is_trace()) {
     result.trace = *model.trace;
   } else {

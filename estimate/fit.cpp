@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/framework.h"
 #include "estimate/parallel.h"
 
 namespace metaprof {
@@ -15,7 +16,11 @@ constexpr int kLargest = 1 << 20;
 class Search {
  public:
   Search(const Model& model, const RunOptions& run, const FitOptions& options, WorkspacePlanners& planners)
-      : model_(model), run_(run), options_(options), planners_(planners), platform_(device_of(run)) {
+      : model_(model),
+        run_(run),
+        options_(options),
+        planners_(planners),
+        platform_(platform_of(run, model.program)) {
     row_.memory = available_memory(run, platform_);
   }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "estimate/framework.h"
 #include "estimate/model_inputs.h"
 #include "estimate/positions.h"
 #include "estimate/sizes.h"
@@ -116,10 +117,14 @@ Program with_inputs(const Model& model, const RunOptions& options) {
   return program;
 }
 
-std::vector<std::string> warnings_of(const Model& model) {
+std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {
   std::vector<std::string> warnings;
-  for (const std::string& warning : model.program.warnings)
+  const auto warn = [&](const std::string& warning) {
     warnings.push_back("warning: " + std::string(Error(warning).what()));
+  };
+  for (const std::string& warning : model.program.warnings) warn(warning);
+  const std::string of_framework = framework_for(options, model.program).warning;
+  if (!of_framework.empty()) warn(of_framework);
   return warnings;
 }
 
@@ -127,6 +132,10 @@ Platform device_of(const RunOptions& options) {
   Platform platform = load_device(options.device);
   if (!options.memory.empty()) platform.hardware.memory = parse_size(options.memory);
   return platform;
+}
+
+Platform platform_of(const RunOptions& options, const Program& program) {
+  return with_framework(device_of(options), framework_for(options, program).version);
 }
 
 std::string read_text_file(const std::string& path) { return read_file(path, kMostTextBytes, "a text file"); }

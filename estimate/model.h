@@ -29,11 +29,15 @@ Model read_model(const std::string& model);
 /// positions than the model has.
 Program with_inputs(const Model& model, const RunOptions& options);
 
-/// What was noticed while the model was read, a line each.
-std::vector<std::string> warnings_of(const Model& model);
+/// What was noticed while the model was read, and that it is run by rules of another version than its own; a line
+/// each. Errors: as framework_for.
+std::vector<std::string> warnings_of(const Model& model, const RunOptions& options);
 
 /// The device that --device and --memory describe. Errors: no such device; --memory is no size.
 Platform device_of(const RunOptions& options);
+
+/// That device with the version of PyTorch that the program is run for. Errors: as framework_for.
+Platform platform_of(const RunOptions& options, const Program& program);
 
 /// The whole of a text file. Errors: no such file, too large.
 std::string read_text_file(const std::string& path);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "estimate/framework.h"
 #include "reports/chrome_trace.h"
 #include "reports/folded.h"
 #include "reports/graph_dot.h"
@@ -73,7 +74,7 @@ AllocatorHistory Results::history() const {
     fail("--snapshot: {} has no caching allocator whose history could be shown",
          estimate_.platform.hardware.name);
   CachingAllocatorOptions options;
-  options.conf = parse_alloc_conf(estimate_.options.alloc_conf);
+  options.conf = parse_alloc_conf(allocator_settings(estimate_.options, estimate_.platform.framework));
   options.order = estimate_.platform.framework.free_block_order;
   const Bytes total = estimate_.platform.hardware.memory;
   options.device.capacity = static_cast<uint64_t>(total.count);

@@ -152,6 +152,7 @@ std::string profile_json(const ProfileReport& report) {
   json["schema_version"] = 1;
   json["model"] = report.model;
   json["device"] = report.device;
+  json["framework"] = {{"version", report.framework}, {"reason", report.framework_reason}};
   json["device_memory"] = report.device_memory.count;
   json["options"] = options_json(report);
   json["inputs"] = inputs_json(report.inputs);

@@ -48,10 +48,13 @@ std::string inputs_line(const ProfileReport& report) {
 std::string opening(const ProfileReport& report, bool colour) {
   const std::string verdict = verdict_line(report);
   const char* paint = verdict_of(report).fits ? "\x1b[1;32m" : "\x1b[1;31m";
-  return fmt::format("{}{}{}\n{} on {} ({})\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
-                     shown(report.model, kMostCharactersOfName),
-                     shown(report.device_title, kMostCharactersOfName),
-                     shown(report.device, kMostCharactersOfName), inputs_line(report), options_line(report));
+  const std::string framework =
+      report.framework.empty() ? ""
+                               : fmt::format(", PyTorch {}, {}", report.framework, report.framework_reason);
+  return fmt::format(
+      "{}{}{}\n{} on {} ({}){}\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
+      shown(report.model, kMostCharactersOfName), shown(report.device_title, kMostCharactersOfName),
+      shown(report.device, kMostCharactersOfName), framework, inputs_line(report), options_line(report));
 }
 
 std::string totals(const ProfileReport& report) {

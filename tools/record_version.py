@@ -5,18 +5,20 @@ usage: record_version.py FOLDER
 
 tools/record_version.sh runs it on the emulated device. Writes NAME.pt2, without weights, and RUN.json.
 """
+import os
 import pathlib
 import re
-import subprocess
 import sys
 
+import torch
+
+import record_pytorch
 import version_programs
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def export(name, folder):
-    import torch
     with torch.device("meta"):
         module, inputs = getattr(version_programs, name)()
     program = torch.export.export(module, tuple(inputs), strict=False)
@@ -28,19 +30,31 @@ def export(name, folder):
     torch.export.save(program, str(folder / f"{name}.pt2"))
 
 
+def record(arguments):
+    """In a process of its own, which begins with an empty device; PyTorch is imported once for all."""
+    child = os.fork()
+    if child == 0:
+        sys.argv = ["record_pytorch.py", *map(str, arguments)]
+        try:
+            record_pytorch.main()
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for name, runs in version_programs.RUNS.items():
+        for run, options in runs:
+            out = folder / f"{run}.json"
+            out.unlink(missing_ok=True)
+            record([f"version_programs:{name}", "--out", out, "--device", "h200", *options])
+    for name in version_programs.RUNS:
         try:
             export(name, folder)
         except Exception as error:  # a version may be unable to export a program; its runs still say something
             print(f"{name}: no export: {str(error).splitlines()[0]}", file=sys.stderr)
-        for run, options in runs:
-            out = folder / f"{run}.json"
-            out.unlink(missing_ok=True)
-            command = [sys.executable, HERE / "record_pytorch.py", f"version_programs:{name}", "--out", out, "--device",
-                       "h200", *options]
-            subprocess.run([str(word) for word in command], cwd=HERE, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -92,12 +92,12 @@ std::string show_traced(std::span<const MemoryEvent> events, size_t index, const
 
 class Repetition {
  public:
-  Repetition(const RecordedCase& recorded, CaseResult& result, int choice)
+  Repetition(const RecordedCase& recorded, FrameworkVersion framework, CaseResult& result, int choice)
       : case_(recorded),
         result_(result),
         steps_(recorded_steps(recorded.forward)),
         readable_(recorded.forward.size()),
-        session_(make_session(platform_named(recorded.device))),
+        session_(make_session(with_framework(platform_named(recorded.device), framework))),
         tensors_(recorded, *session_, choice) {
     allow_attention();
     if (recorded.reads_device_memory) readable_ = first_reading_line(recorded.forward);
@@ -303,7 +303,7 @@ void find_missing(const RecordedCase& recorded, CaseResult& result) {
 
 }  // namespace
 
-CaseResult repeat_case(const RecordedCase& recorded) {
+CaseResult repeat_case(const RecordedCase& recorded, FrameworkVersion framework) {
   CaseResult result;
   result.name = recorded.name;
   result.device = recorded.device;
@@ -316,7 +316,7 @@ CaseResult repeat_case(const RecordedCase& recorded) {
            gradient.name);
   find_missing(recorded, result);
   if (!result.claimed()) return result;
-  Repetition first(recorded, result, 0);
+  Repetition first(recorded, framework, result, 0);
   first.run();
   // Where an argument can be more than one tensor, the one that gives the recorded graph is meant.
   std::vector<int> choices;
@@ -326,7 +326,7 @@ CaseResult repeat_case(const RecordedCase& recorded) {
   for (int choice : choices) {
     if (result.equal(What::saved)) break;
     CaseResult other{.name = result.name, .device = result.device, .op = result.op};
-    Repetition(recorded, other, choice).run();
+    Repetition(recorded, framework, other, choice).run();
     if (other.equal(What::saved)) result = std::move(other);
   }
   if (const KnownDifference* known = result.all_equal() ? nullptr : reason_for(result))
@@ -340,7 +340,8 @@ CaseSummary repeat_cases(const CaseSelection& selection) {
     CaseLog log(path);
     RecordedCase recorded;
     while (log.next(recorded))
-      if (fnmatch(selection.only.c_str(), recorded.name.c_str(), 0) == 0) summary.add(repeat_case(recorded));
+      if (fnmatch(selection.only.c_str(), recorded.name.c_str(), 0) == 0)
+        summary.add(repeat_case(recorded, selection.framework));
   }
   if (summary.totals.total == 0) fail("no recorded case is named like '{}'", selection.only);
   return summary;

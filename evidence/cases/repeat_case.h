@@ -7,16 +7,19 @@
 
 #include "evidence/recordings/case_log.h"
 #include "evidence/results/case_result.h"
+#include "meta/platform/framework.h"
 
 namespace metaprof {
 
 /// Only claimed cases are run. Recordings of the CPU have no memory events, and of a case that reads device
 /// memory only what comes before the reading counts; what cannot be compared is equal.
-CaseResult repeat_case(const RecordedCase& recorded);
+/// `framework`: the version that recorded it.
+CaseResult repeat_case(const RecordedCase& recorded, FrameworkVersion framework = {});
 
 struct CaseSelection {
   std::vector<std::string> logs;
-  std::string only = "*";  ///< shell wildcard over case names; `*` matches `/` too
+  std::string only = "*";           ///< shell wildcard over case names; `*` matches `/` too
+  FrameworkVersion framework = {};  ///< that recorded them: logs do not say it
 };
 
 /// Repeats cases of recordings. Errors: a log cannot be read, no case has such a name.

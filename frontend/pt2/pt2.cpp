@@ -101,6 +101,7 @@ class SideFile {
 void read_program(Json root, Json weights_config, const Pt2Layout& layout, Json notes,
                   const Pt2Options& options, Pt2Context& context) {
   check_schema_version(root, context);
+  if (const Json version = root.find("torch_version")) context.program.framework = version.string();
   const Json graph_module = root.at("graph_module");
   const Json graph = graph_module.at("graph"), signature = graph_module.at("signature");
   context.model_device = device_of_export(graph, signature);

@@ -9,8 +9,6 @@
 namespace metaprof {
 namespace {
 
-constexpr FrameworkVersion kOldest = {.major = 2, .minor = 6, .patch = 0};
-
 // The number at the beginning, and the dot behind it if there is one. False if there is none.
 bool take_number(std::string_view& text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,16 +30,22 @@ bool ends_a_version(std::string_view rest) {
 
 }  // namespace
 
-FrameworkVersion parse_framework_version(std::string_view text) {
+std::optional<FrameworkVersion> read_framework_version(std::string_view text) {
   FrameworkVersion version{.major = 0, .minor = 0, .patch = 0};
   std::string_view rest = text;
   bool is_version = take_number(rest, version.major) && take_dot(rest) && take_number(rest, version.minor);
   if (is_version && !ends_a_version(rest)) is_version = take_dot(rest) && take_number(rest, version.patch);
-  if (!is_version || !ends_a_version(rest))
+  return is_version && ends_a_version(rest) ? std::optional(version) : std::nullopt;
+}
+
+FrameworkVersion parse_framework_version(std::string_view text) {
+  const auto version = read_framework_version(text);
+  if (!version)
     fail("'{}' is no version of PyTorch; expected one such as {}", text, to_string(kNewestFramework));
-  if (version < kOldest)
-    fail("PyTorch {} is not known; the oldest version that is known is {}", text, to_string(kOldest));
-  return version;
+  if (*version < kOldestFramework)
+    fail("PyTorch {} is not known; the oldest version that is known is {}", text,
+         to_string(kOldestFramework));
+  return *version;
 }
 
 std::string to_string(FrameworkVersion version) {

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,14 @@ struct FrameworkVersion {
   friend auto operator<=>(FrameworkVersion, FrameworkVersion) = default;
 };
 
-/// "2.11", "2.11.0", "2.11.0+cu130", "2.12.0a0+git1234": what stands behind the numbers is passed over. Errors:
-/// anything else, and versions before the oldest that is known (2.6).
+/// The oldest and the newest version whose behaviours are known.
+inline constexpr FrameworkVersion kOldestFramework = {.major = 2, .minor = 6, .patch = 0};
+inline constexpr FrameworkVersion kNewestFramework = {.major = 2, .minor = 15, .patch = 0};
+
+/// "2.11", "2.11.0", "2.11.0+cu130", "2.12.0a0+git1234": what stands behind the numbers is passed over. Nothing:
+/// it is anything else.
+std::optional<FrameworkVersion> read_framework_version(std::string_view text);
+/// Errors: it is no version, or one before the oldest that is known.
 FrameworkVersion parse_framework_version(std::string_view text);
 /// "2.11.0"
 std::string to_string(FrameworkVersion version);
@@ -87,8 +94,5 @@ struct Framework {
 
 /// How this version behaves. A version that is newer than all that are known behaves as the newest of these.
 Framework framework_of(FrameworkVersion version);
-
-/// The newest version whose behaviours are known.
-inline constexpr FrameworkVersion kNewestFramework = {.major = 2, .minor = 15, .patch = 0};
 
 }  // namespace metaprof

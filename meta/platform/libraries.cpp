@@ -22,9 +22,9 @@ constexpr Wheel kWheels[] = {
 Libraries libraries_shipped_with(FrameworkVersion version) {
   for (const Wheel& wheel : kWheels)
     if (version >= FrameworkVersion{.major = 2, .minor = wheel.minor, .patch = 0})
-      return {.cuda = wheel.cuda, .cudnn = wheel.cudnn, .cublas_workspace = {}, .cublas_lt_workspace = {}};
+      return {.cuda = wheel.cuda, .cudnn = wheel.cudnn};
   const Wheel& oldest = *std::prev(std::end(kWheels));
-  return {.cuda = oldest.cuda, .cudnn = oldest.cudnn, .cublas_workspace = {}, .cublas_lt_workspace = {}};
+  return {.cuda = oldest.cuda, .cudnn = oldest.cudnn};
 }
 
 }  // namespace metaprof

@@ -10,10 +10,11 @@ namespace metaprof {
 struct FrameworkVersion;
 
 struct Libraries {
-  int cuda = 13000;   ///< 13.0; as cudaRuntimeGetVersion says it
-  int cudnn = 91900;  ///< 9.19.0; as cudnnGetVersion says it
+  int cuda = 13000;             ///< 13.0; as cudaRuntimeGetVersion says it
+  int cudnn = 91900;            ///< 9.19.0; as cudnnGetVersion says it
+  bool of_the_machine = false;  ///< these versions are installed there; else they come with the framework
   /// What the environment says; nothing where it says nothing.
-  std::optional<Bytes> cublas_workspace, cublas_lt_workspace;
+  std::optional<Bytes> cublas_workspace = {}, cublas_lt_workspace = {};
 
   // What the framework expects of cuDNN's attention (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp).
 

@@ -33,6 +33,39 @@ Bytes lt_workspace_size(const std::string& text) {
   return {multiply(kibibytes, 1024)};
 }
 
+// As c10::utils::check_env reads a switch: anything but 0 and 1 says nothing.
+bool is(const std::string& value, const char* what) { return value == what; }
+
+// Whether cuBLASLt works in cuBLAS's workspace is asked from 2.8 on; from 2.15 on only where workspaces are kept
+// (CUDABlas.cpp, getCUDABlasLtWorkspace; CublasHandlePool.cpp, isCUDABlasWorkspaceCachingEnabled).
+void share_workspaces(Framework& framework, const std::map<std::string, std::string>& environment) {
+  const auto value_of = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  const FrameworkVersion since_sharing{.major = 2, .minor = 8, .patch = 0};
+  const FrameworkVersion since_choice{.major = 2, .minor = 15, .patch = 0};
+  if (framework.version < since_sharing) return;
+  if (framework.version >= since_choice && is(value_of("TORCH_CUBLAS_WORKSPACE_CACHE"), "1")) {
+    framework.keeps_cublas_workspaces = true;
+    framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;
+  }
+  if (!framework.keeps_cublas_workspaces) return;
+  const std::string unified = value_of("TORCH_CUBLASLT_UNIFIED_WORKSPACE");
+  if (is(unified, "1")) framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;
+  if (is(unified, "0") && framework.cublas_lt_workspace == CublasLtWorkspace::shared_with_cublas)
+    framework.cublas_lt_workspace = CublasLtWorkspace::kept;
+}
+
+// Variables that decide no memory of a run, or whose part is done elsewhere: the allocator's settings, and
+// which implementations are chosen when the framework is imported.
+bool is_read_elsewhere(const std::string& name) {
+  constexpr std::string_view kNames[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
+                                         "TORCH_CUBLASLT_UNIFIED_WORKSPACE", "TORCH_CUBLAS_WORKSPACE_CACHE",
+                                         "TORCH_DISABLE_NATIVE_AOT"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 }  // namespace
 
 Bytes Platform::cublas_workspace() const {
@@ -57,7 +90,7 @@ Platform platform_named(std::string_view hardware) {
 
 Platform with_framework(Platform platform, FrameworkVersion version) {
   platform.framework = framework_of(version);
-  platform.libraries = libraries_shipped_with(version);
+  if (!platform.libraries.of_the_machine) platform.libraries = libraries_shipped_with(version);
   return platform;
 }
 
@@ -67,12 +100,16 @@ Platform with_environment(Platform platform, const std::map<std::string, std::st
       platform.libraries.cublas_workspace = workspace_configuration(value);
     else if (name == "CUBLASLT_WORKSPACE_SIZE")
       platform.libraries.cublas_lt_workspace = lt_workspace_size(value);
-    else
+    else if (name == "TORCH_DISABLE_NATIVE_JIT")  // torch/_native: implementations in Triton, from 2.13 on
+      platform.framework.has_kernel_for_outer_products &= !is(value, "1");
+    else if (!is_read_elsewhere(name))
       fail(
           "the environment variable {} is not modelled; known: CUBLAS_WORKSPACE_CONFIG, "
-          "CUBLASLT_WORKSPACE_SIZE",
+          "CUBLASLT_WORKSPACE_SIZE, TORCH_CUBLASLT_UNIFIED_WORKSPACE, TORCH_CUBLAS_WORKSPACE_CACHE, "
+          "TORCH_DISABLE_NATIVE_JIT, TORCH_DISABLE_NATIVE_AOT, PYTORCH_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF",
           name);
   }
+  share_workspaces(platform.framework, environment);
   return platform;
 }
 

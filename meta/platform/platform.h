@@ -24,11 +24,13 @@ struct Platform {
 
 /// The built-in hardware of this name, with 2.11. Error: there is none.
 Platform platform_named(std::string_view hardware);
-/// The platform with this version of the framework and the libraries that come with it.
+/// The platform with this version of the framework, and the libraries that come with it unless those of the
+/// machine are known.
 Platform with_framework(Platform platform, FrameworkVersion version);
 
-/// The platform with what environment variables say (CUBLAS_WORKSPACE_CONFIG, CUBLASLT_WORKSPACE_SIZE). Errors:
-/// a variable that is not modelled, a value that the framework would not understand.
+/// The platform with what environment variables say, as far as its version of the framework reads them: others
+/// have no effect. The allocator's settings are read by who makes an allocator. Errors: a variable that is not
+/// modelled, a value that the framework would not understand.
 Platform with_environment(Platform platform, const std::map<std::string, std::string>& environment);
 
 }  // namespace metaprof

@@ -217,6 +217,7 @@ struct Program {
   std::vector<std::string> warnings;                ///< one clear line each
   bool training = true;
   std::optional<Capture> captured;
+  std::string framework;  ///< version of PyTorch that wrote it or ran it, "2.11.0+cu130"; empty: not known
 
   /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of
   /// the model. kNoValue if there is none.

@@ -103,7 +103,8 @@ class Parser {
                   {"measured", &Parser::parse_measured},
                   {"requests", &Parser::parse_requests},
                   {"return", &Parser::parse_return},
-                  {"checkpoint", &Parser::parse_checkpoint}};
+                  {"checkpoint", &Parser::parse_checkpoint},
+                  {"framework", &Parser::parse_framework}};
     if (line.skip('}')) return parse_closing(line);
     const std::string_view first = line.peek();
     for (const auto& row : kLines)
@@ -145,6 +146,7 @@ class Parser {
     while (!line.at_end())
       program_.captured->measured.back().requests.push_back(line.integer("bytes, or how many requests ago"));
   }
+  void parse_framework(ProgramLine& line) { program_.framework = line.word("a version of PyTorch"); }
   void parse_warning(ProgramLine& line) { program_.warnings.push_back(line.word("a warning")); }
 
   // --- Symbols

@@ -45,6 +45,7 @@ class Printer {
     if (!program_.name.empty()) line("name {}", quoted_text(program_.name));
     if (!program_.training) line("evaluation");
     if (program_.captured) print_capture(*program_.captured);
+    if (!program_.framework.empty()) line("framework {}", quoted_text(program_.framework));
     for (const std::string& warning : program_.warnings) line("warning {}", quoted_text(warning));
     print_symbols();
     print_modules();

@@ -209,6 +209,11 @@ void add_other_rows(std::vector<RunOption>& rows) {
   rows.push_back(added_later(never_a_list(
       row({"margin", "SHARE", Group::device, "share of the memory to leave free, as 5% or 0.05", text()},
           &Run::margin))));
+  rows.push_back(added_later(row(
+      {"framework", "VERSION", Group::device,
+       "version of PyTorch, 2.6 to 2.15; else the one that wrote the model; `metaprof frameworks` lists them",
+       text()},
+      &Run::framework)));
   rows.push_back(never_a_list(
       row({"alloc_conf", "TEXT", Group::device, "as PYTORCH_ALLOC_CONF", text()}, &Run::alloc_conf)));
   rows.push_back(added_later(repeated(row(

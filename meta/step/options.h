@@ -47,7 +47,7 @@ struct StepOptions {
   Mode mode = Mode::train;
   bool strict = false;  ///< an unknown operator is an error
   std::map<std::string, std::string>
-      environment;  ///< of the process: CUBLAS_WORKSPACE_CONFIG, CUBLASLT_WORKSPACE_SIZE
+      environment;                          ///< of the process (meta/platform/platform.h, with_environment)
   PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing
 };
 
@@ -56,6 +56,7 @@ struct RunOptions {
   StepOptions step;
   std::string device = "h200";      ///< of known_hardware(), or a file *.json
   std::string memory;               ///< of the device, as 24GiB; empty: all that it has
+  std::string framework;            ///< version of PyTorch, as 2.11; empty: the program's own
   std::string alloc_conf;           ///< as PYTORCH_ALLOC_CONF
   std::string workspaces = "auto";  ///< of cuDNN's plans: none, auto, or a file of measured ones
   std::string

@@ -24,7 +24,8 @@ TEST(Profile, BeginsWithWhetherItFitsAndShowsATable) {
   // Two workspaces of 32 MiB and a segment of 2 MiB for the rest; 132 · 2048 threads of 1 KiB and 427 MiB; of 143167 MiB.
   EXPECT_TRUE(
       outcome.out.starts_with("FITS h200: needs 66.0 MiB + 691.0 MiB outside the allocator of 139.8 GiB, "
-                              "margin 0 %; 139.1 GiB stay free\nbase on NVIDIA H200 (h200)\ninputs "))
+                              "margin 0 %; 139.1 GiB stay free\nbase on NVIDIA H200 (h200), PyTorch 2.11.0, "
+                              "which wrote the model\ninputs "))
       << outcome.out;
   EXPECT_NE(outcome.out.find("\n(root) "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("parameters: 15 in 2 tensors, 60 B; trainable: 15\n"), std::string::npos)

@@ -27,16 +27,16 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
                  "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, cudagraphs, advise, plan, devices, completion, man; "
+                 "run, cudagraphs, advise, plan, devices, frameworks, completion, man; "
                  "metaprof --help "
                  "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, completion, man");
+                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man");
   expect_refusal(
       "profil",
       "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-      "plan-input, run, cudagraphs, advise, plan, devices, completion, man; did you mean 'profile'?");
+      "plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man; did you mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -144,7 +144,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
   expect_refusal("--colour profile",
                  "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, completion, man");
+                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

@@ -42,6 +42,11 @@ DeviceType type_from(const Json& value) {
   return type == "cpu" ? DeviceType::cpu : DeviceType::cuda;
 }
 
+void read_library(Platform& platform, const Json& version, int Libraries::*library) {
+  platform.libraries.*library = integer_from<int>(version, 0, kMostNumber);
+  platform.libraries.of_the_machine = true;
+}
+
 // What a file may say, in the order in which a message lists it.
 struct Key {
   std::string_view name;
@@ -77,8 +82,8 @@ constexpr Key kKeys[] = {
      [](Platform& p, const Json& v) {
        p.hardware.memory_clock_khz = integer_from<int64_t>(v, 1, kMostNumber);
      }},
-    {"cudnn", [](Platform& p, const Json& v) { p.libraries.cudnn = integer_from<int>(v, 0, kMostNumber); }},
-    {"cuda", [](Platform& p, const Json& v) { p.libraries.cuda = integer_from<int>(v, 0, kMostNumber); }},
+    {"cudnn", [](Platform& p, const Json& v) { read_library(p, v, &Libraries::cudnn); }},
+    {"cuda", [](Platform& p, const Json& v) { read_library(p, v, &Libraries::cuda); }},
     {"bandwidth", [](Platform& p, const Json& v) { p.hardware.bandwidth = rate_from(v); }},
     {"flops_f32", [](Platform& p, const Json& v) { p.hardware.flops_f32 = rate_from(v); }},
     {"flops_tf32", [](Platform& p, const Json& v) { p.hardware.flops_tf32 = rate_from(v); }},

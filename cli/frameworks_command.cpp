@@ -1,0 +1,52 @@
+// metaprof frameworks: what --framework knows.
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/metaprof.h"
+#include "cli/run_options.h"
+#include "meta/platform/framework.h"
+#include "meta/platform/libraries.h"
+#include "reports/frameworks_report.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kDescription =
+    "The versions of PyTorch that --framework knows, and what came of comparing them with recordings.\n"
+    "\n"
+    "  metaprof frameworks\n"
+    "  metaprof frameworks --json - | jq '.frameworks[] | {version, steps, steps_equal}'\n"
+    "\n"
+    "A step is equal if the allocated and requested bytes are, at the end and at the peak of each part of "
+    "it.\n"
+    "Another patch release (2.9.0) has the rules of the one that was compared; a version that is newer than "
+    "all\n"
+    "has those of the newest, with a warning.\n"
+    "\n"
+    "Exit status: 0 fine, 2 bad usage.\n";
+
+std::vector<FrameworkRow> rows() {
+  std::vector<FrameworkRow> rows;
+  for (const ComparedVersion& compared : compared_versions()) {
+    const Libraries libraries = libraries_shipped_with(parse_framework_version(compared.version));
+    rows.push_back({.compared = compared, .cuda = libraries.cuda, .cudnn = libraries.cudnn});
+  }
+  return rows;
+}
+
+}  // namespace
+
+void add_frameworks_command(CommandLine& line) {
+  Command command = line.add("frameworks", kDescription);
+  auto json = std::make_shared<std::string>();
+  add_json(command, *json);
+  command.on_run([json] {
+    if (!json->empty()) write_result(*json, frameworks_json(rows()));
+    if (*json != "-") std::cout << frameworks_text(rows());
+    return int{kFine};
+  });
+}
+
+}  // namespace metaprof

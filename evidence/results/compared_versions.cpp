@@ -1,0 +1,14 @@
+#include "evidence/results/compared_versions.h"
+
+namespace metaprof {
+namespace {
+
+constexpr ComparedVersion kVersions[] = {
+#include "evidence/results/compared_versions.inc"
+};
+
+}  // namespace
+
+std::span<const ComparedVersion> compared_versions() { return kVersions; }
+
+}  // namespace metaprof

@@ -1,0 +1,104 @@
+// Versions of PyTorch on the command line.
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/program.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kMlp = "tests/data/models/mlp.pt2";
+
+std::string profile_of(const std::string& options, const std::string& model = kMlp) {
+  return run_program("profile " + model + " --workspaces none " + options).out;
+}
+
+bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+std::string reserved_of(const std::string& options) {
+  const std::string text = profile_of(options);
+  return text.substr(0, text.find(" + "));
+}
+
+// The model was written by 2.11, which keeps 32 MiB of workspace for each thread's products; 2.15 gives them back.
+TEST(FrameworkOption, TheDefaultIsTheVersionThatWroteTheModel) {
+  EXPECT_TRUE(says(profile_of(""), "PyTorch 2.11.0, which wrote the model\n"));
+  EXPECT_TRUE(says(profile_of("--framework 2.15"), "PyTorch 2.15.0, as asked\n"));
+  EXPECT_TRUE(says(profile_of("--framework 2.7.1+cu126"), "PyTorch 2.7.1, as asked\n"));
+  EXPECT_EQ(reserved_of("--framework 2.11"), reserved_of(""));
+  EXPECT_NE(reserved_of("--framework 2.15"), reserved_of(""));
+  EXPECT_EQ(reserved_of("--framework 2.15 --env TORCH_CUBLAS_WORKSPACE_CACHE=1"),
+            reserved_of("--framework 2.14"));
+}
+
+TEST(FrameworkOption, ANewerVersionHasTheNewestRules) {
+  const Outcome newer = run_program("profile " + std::string(kMlp) + " --workspaces none --framework 2.16");
+  EXPECT_EQ(newer.exit_code, 0);
+  EXPECT_EQ(newer.err,
+            "metaprof: warning: PyTorch 2.16.0 is newer than 2.15, the newest version that was compared; the "
+            "rules of "
+            "2.15 are taken\n");
+  EXPECT_EQ(reserved_of("--framework 2.16"), reserved_of("--framework 2.15"));
+}
+
+TEST(FrameworkOption, WhatIsNoneIsRefused) {
+  for (const char* command : {"profile", "fit", "advise", "plan-input"}) {
+    expect_refusal(command + std::string(" ") + kMlp + " --framework 2.5",
+                   "--framework: PyTorch 2.5 is not known; the oldest version that is known is 2.6.0");
+    expect_refusal(command + std::string(" ") + kMlp + " --framework new",
+                   "--framework: 'new' is no version of PyTorch; expected one such as 2.15.0");
+  }
+  // A combination of a sweep that cannot be run has an error in its row.
+  const Outcome sweep = run_program("sweep " + std::string(kMlp) + " --workspaces none --framework 2.5,2.15");
+  EXPECT_EQ(sweep.exit_code, 1);
+  EXPECT_TRUE(says(sweep.out, "--framework: PyTorch 2.5 is not known;")) << sweep.out;
+  expect_refusal("ops --framework 2.15", "--only, --framework and --verbose belong to --replay");
+}
+
+// A program as text may say its version, too.
+TEST(FrameworkOption, OfAProgramAsText) {
+  const std::string file = testing::TempDir() + "framework_" + std::to_string(getpid()) + ".mp";
+  const auto header = [&](const std::string& line) {
+    std::ofstream(file) << "metaprof program 1\n"
+                        << line << "input x = %x: f32[2]\n%y: f32[2] = aten::sin(%x)\n"
+                        << "output = %y\n";
+    return run_program("profile " + file + " --mode no-grad");
+  };
+  EXPECT_TRUE(says(header("framework 2.9.1\n").out, "PyTorch 2.9.1, which wrote the model\n"));
+  EXPECT_TRUE(says(header("").out, "PyTorch 2.15.0, the newest that is known\n"));
+  EXPECT_TRUE(
+      says(header("framework 2.5.1\n").err, "PyTorch 2.5.1, which wrote the model, is older than 2.6"));
+  EXPECT_TRUE(says(header("framework nightly\n").err, "the model says that PyTorch 'nightly' wrote it"));
+  std::filesystem::remove(file);
+}
+
+TEST(Frameworks, AreListedWithWhatTheyWereComparedWith) {
+  const std::string text = run_program("frameworks").out;
+  for (const char* version :
+       {"2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"})
+    EXPECT_TRUE(says(text, version)) << version;
+  EXPECT_TRUE(says(text, "57 of 57")) << text;
+  const std::string json = run_program("frameworks --json -").out;
+  EXPECT_TRUE(says(json, "\"schema\": \"metaprof.frameworks\"") && says(json, "\"newest\": \"2.15.0\""));
+}
+
+// docs/accuracy.md says what the program says.
+TEST(Frameworks, ThePageHasTheSameNumbers) {
+  const std::string page = read_file("docs/accuracy.md");
+  std::ifstream rows("evidence/results/compared_versions.inc");
+  int count = 0;
+  for (std::string row; std::getline(rows, row); ++count) {
+    const std::string version = row.substr(2, row.find('"', 2) - 2);
+    int steps = 0, equal = 0, reserved = 0;
+    ASSERT_EQ(std::sscanf(row.c_str() + row.find(',') + 1, "%d, %d, %d", &steps, &equal, &reserved), 3)
+        << row;
+    const std::string cells = "| " + version + " | " + std::to_string(steps) + " | " + std::to_string(equal) +
+                              " | " + std::to_string(reserved) + " |";
+    EXPECT_TRUE(says(page, cells)) << cells;
+  }
+  EXPECT_EQ(count, 10);
+}
+
+}  // namespace
+}  // namespace metaprof

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Compares estimates with the recordings of every version of PyTorch, and writes down what came of it.
+
+usage: compare_versions.py SHARED [METAPROF]
+
+SHARED has models/ and recordings/ (models, ops: 2.11; models-VERSION, ops-VERSION; versions/VERSION). Writes
+evidence/results/compared_versions.inc, which `metaprof frameworks` shows, and the table of docs/accuracy.md between
+its marks. METAPROF: the program, build/release/cli/metaprof unless given.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INC = ROOT / "evidence/results/compared_versions.inc"
+PAGE = ROOT / "docs/accuracy.md"
+BEGIN, END = "<!-- versions: begin -->\n", "<!-- versions: end -->\n"
+BASE = "2.11.0"  # of recordings whose folders name no version
+
+
+def run_json(command):
+    """What the program writes with --json; differences are no failure of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out.json"
+        words = [str(word) for word in [*command, "--json", out]]
+        result = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if result.returncode not in (0, 1):
+            sys.exit(f"{' '.join(words[:3])}: {result.stderr.strip()}")
+        return json.loads(out.read_text())
+
+
+def compare_steps(metaprof, models, recordings):
+    rows = run_json([metaprof, "check", "--models", models, "--against", *sorted(recordings)])["summary"]
+    return {"steps": len(rows), "equal": sum(row["exact_phases"] == row["phases"] for row in rows),
+            "reserved_equal": sum(row["peak_reserved_error"] == 0 for row in rows),
+            "worst": max((abs(row["peak_allocated_error"]) for row in rows), default=0)}
+
+
+def compare_cases(metaprof, folder, version):
+    logs = sorted(folder.glob("*.h200.log.gz")) if folder.is_dir() else []
+    if not logs:
+        return {"cases": 0, "cases_equal": 0}
+    found = run_json([metaprof, "ops", "--replay", *logs, "--framework", version])
+    return {"cases": found["claimed"], "cases_equal": found["claimed"] - len({d["case"] for d in found["differences"]})}
+
+
+def folders(shared):
+    """(version, folder of steps, folder of operator cases), oldest first."""
+    recordings = shared / "recordings"
+    found = {BASE: (recordings / "models", recordings / "ops")}
+    for folder in recordings.glob("models-*"):
+        version = folder.name.removeprefix("models-")
+        found[version + ".0"] = (folder, recordings / f"ops-{version}")
+    for folder in (recordings / "versions").iterdir():
+        found.setdefault(folder.name, (folder, recordings / f"ops-{folder.name}"))
+    return sorted(((version, *paths) for version, paths in found.items()), key=lambda row: [int(n) for n in row[0].split(".")])
+
+
+def table(rows):
+    lines = ["| PyTorch | steps | equal | peak of reserved bytes equal | largest error of a peak | operator cases known | equal |",
+             "|---|--:|--:|--:|--:|--:|--:|"]
+    for version, row in rows:
+        cases = (f"{row['cases']:,}", f"{row['cases_equal']:,}") if row["cases"] else ("", "")
+        worst = f"{100 * row['worst']:.2f} %" if row["worst"] else "0"
+        lines.append(f"| {version} | {row['steps']} | {row['equal']} | {row['reserved_equal']} | {worst} | {cases[0]} | {cases[1]} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    shared = pathlib.Path(sys.argv[1])
+    metaprof = sys.argv[2] if len(sys.argv) > 2 else ROOT / "build/release/cli/metaprof"
+    rows = []
+    for version, steps, cases in folders(shared):
+        row = compare_steps(metaprof, shared / "models", steps.glob("*.json")) | compare_cases(metaprof, cases, version)
+        rows.append((version, row))
+        print(f"{version}: {row['equal']} of {row['steps']} steps, {row['cases_equal']} of {row['cases']} cases")
+    INC.write_text("".join(f'{{"{v}", {r["steps"]}, {r["equal"]}, {r["reserved_equal"]}, {r["worst"]:.6g}, '
+                           f'{r["cases"]}, {r["cases_equal"]}}},\n' for v, r in rows))
+    page = PAGE.read_text()
+    PAGE.write_text(re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: BEGIN + table(rows) + END, page, flags=re.S))
+
+
+if __name__ == "__main__":
+    main()
