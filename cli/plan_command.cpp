@@ -31,7 +31,7 @@ struct PlanWords {
 
 int plan(const PlanWords& words) {
   const Model model = read_model(words.model);
-  print_notes(warnings_of(model));
+  print_notes(warnings_of(model, words.options.run));
   const CheckpointReport report = metaprof::plan(model, words.options);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, checkpoint_json(report));

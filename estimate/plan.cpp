@@ -223,7 +223,7 @@ CheckpointReport plan(const Model& model, const PlanOptions& options) {
   const StepFigures plain = runner.run({});
   CheckpointReport report;
   report.model = model.name;
-  report.device = device_of(options.run).hardware.name;
+  report.device = platform_of(options.run, model.program).hardware.name;
   report.budget = budget_of(options.budget, plain.allocated);
   report.plain = row_of("none", {.modules = {}, .patterns = {}, .figures = plain}, report.budget);
   report.flops = plain.flops;

@@ -5,7 +5,7 @@
 namespace metaprof {
 
 StepRunner::StepRunner(const Model& model, const RunOptions& options)
-    : program_(with_inputs(model, options)), options_(options), platform_(device_of(options)) {}
+    : program_(with_inputs(model, options)), options_(options), platform_(platform_of(options, model.program)) {}
 
 StepFigures StepRunner::run(const std::vector<std::string>& checkpoint) {
   RunOptions options = options_;
