@@ -12,7 +12,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kProgramDescription =
     "What one training step costs - bytes, FLOPs, per layer, and who holds the peak - before anyone runs "
     "it.\n"
     "\n"
@@ -54,7 +54,7 @@ void add_text_commands(CommandLine& line) {
 }  // namespace
 
 int run_metaprof(int count, char** words) {
-  CommandLine line(kDescription, "metaprof " METAPROF_VERSION);
+  CommandLine line(kProgramDescription, "metaprof " METAPROF_VERSION);
   add_profile_command(line);
   add_ops_command(line);
   add_allocator_command(line);

@@ -25,7 +25,7 @@ Sizes strides_in_order_of(const Tensor& query, SizesView sizes) {
   return strides;
 }
 
-void forward_meta(Call& c) {
+void cudnn_forward_meta(Call& c) {
   const Tensor &query = c.tensor("query"), &value = c.tensor("value");
   const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2);
   if (value.size(3) == query.size(3)) {
@@ -80,7 +80,7 @@ Ref<Storage> attention_workspace(Call& c, const AttentionPlan& plan) {
   return c.temporary_bytes(bytes, Category::workspace);
 }
 
-void forward_cuda(Call& c) {
+void cudnn_forward_cuda(Call& c) {
   c.allocate(6);
   c.allocate(7);
   c.allocate(0);
@@ -91,11 +91,11 @@ void forward_cuda(Call& c) {
   const Ref<Storage> workspace = attention_workspace(c, plan);
 }
 
-void backward_meta(Call& c) {
+void cudnn_backward_meta(Call& c) {
   for (Name name : {Name("query"), Name("key"), Name("value")}) c.output_like(c.tensor(name));
 }
 
-void backward_cuda(Call& c) {
+void cudnn_backward_cuda(Call& c) {
   const Tensor& given = c.tensor("grad_out");
   c.allocate_all();
   Tensor grad = given;
@@ -106,7 +106,7 @@ void backward_cuda(Call& c) {
   const Ref<Storage> workspace = attention_workspace(c, plan);
 }
 
-Gradients gradients(Backward& b) {
+Gradients cudnn_gradients(Backward& b) {
   const int64_t none = 0;
   Results all = call_all<"_scaled_dot_product_cudnn_attention_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), b("philox_seed"),
@@ -123,12 +123,12 @@ constexpr Op kCudnnAttention[] = {
          "cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor "
          "philox_offset, Tensor debug_attn_mask)",
      .summary = "softmax(scale · query · keyᵀ + bias) · value in one cuDNN plan, 16-bit",
-     .meta = forward_meta,
-     .host_code = {{DeviceType::cuda, forward_cuda}},
+     .meta = cudnn_forward_meta,
+     .host_code = {{DeviceType::cuda, cudnn_forward_cuda}},
      .derivatives = {{{"query", "key", "value"},
                       {"query", "key", "value", "attn_bias", "output", "logsumexp", "philox_seed",
                        "philox_offset", "cum_seq_q", "cum_seq_k"},
-                      gradients}},
+                      cudnn_gradients}},
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] None True"},
      .facts = {.random = true,
@@ -140,8 +140,8 @@ constexpr Op kCudnnAttention[] = {
          "attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, "
          "bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key and value",
-     .meta = backward_meta,
-     .host_code = {{DeviceType::cuda, backward_cuda}},
+     .meta = cudnn_backward_meta,
+     .host_code = {{DeviceType::cuda, cudnn_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "

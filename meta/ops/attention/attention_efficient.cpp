@@ -1,6 +1,7 @@
 // Memory-efficient attention (CUTLASS): aten/src/ATen/native/transformers/cuda/attention.cu,
 // attention_backward.cu and mem_eff_attention/kernel_backward.h, PyTorch 2.11.
 
+#include "core/rounding.h"
 #include "meta/autograd/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
@@ -10,9 +11,6 @@
 
 namespace metaprof {
 namespace {
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t align_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
 
 // [B,M,H,K] row-major, seen as [B,H,M,K]: the layout of what this implementation makes.
 void by_position(Call& c, const Tensor& like, int64_t head_size) {
@@ -27,7 +25,7 @@ bool seed_is_on_device(const Call& c) {
   return c.platform().framework.zeroes_seed_of_efficient_attention && c.real("dropout_p") == 0;
 }
 
-void forward_meta(Call& c) {
+void efficient_forward_meta(Call& c) {
   const Tensor& query = c.tensor("query");
   by_position(c, query, c.tensor("value").size(3));
   // One number per row, rows rounded up to 32; none if no gradient is needed.
@@ -41,7 +39,7 @@ void forward_meta(Call& c) {
 // kNeedsOutputAccumulatorBuffer).
 constexpr int64_t kLargestHeadInRegisters = 128;
 
-void forward_cuda(Call& c) {
+void efficient_forward_cuda(Call& c) {
   const Tensor& query = c.tensor("query");
   const int64_t head_size = c.tensor("value").size(3);
   c.allocate(2);
@@ -127,7 +125,7 @@ int64_t workspace_bytes(const Call& c, const BackwardKernel& kernel) {
   return batch * heads * align_up(dkv + dq, 4) * 4;
 }
 
-void backward_meta(Call& c) {
+void efficient_backward_meta(Call& c) {
   const Tensor &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
   by_position(c, query, query.size(3));
   by_position(c, key, key.size(3));
@@ -149,7 +147,7 @@ Tensor row_sums(Call& c, const Tensor& grad, bool half) {
   return contiguous(transpose(sums, -2, -1));
 }
 
-void backward_cuda(Call& c) {
+void efficient_backward_cuda(Call& c) {
   const Tensor& query = c.tensor("query");
   const bool half = is_reduced_floating(query.dtype());
   const Tensor grad = c.contiguous(transpose(c.tensor("grad_out_"), 1, 2));
@@ -175,7 +173,7 @@ void backward_cuda(Call& c) {
   workspace = c.temporary_bytes(workspace_bytes(c, kernel), Category::workspace);
 }
 
-Gradients gradients(Backward& b) {
+Gradients efficient_gradients(Backward& b) {
   Value::Booleans mask{b.wants("query"), b.wants("key"), b.wants("value"), b.wants("attn_bias")};
   Results all = call_all<"_scaled_dot_product_efficient_attention_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("attn_bias"), b("output"), b("log_sumexp"),
@@ -190,12 +188,12 @@ constexpr Op kEfficientAttention[] = {
                "attn_bias, bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, *, float? "
                "scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)",
      .summary = "softmax(scale · query · keyᵀ + bias) · value, tile by tile",
-     .meta = forward_meta,
-     .host_code = {{DeviceType::cuda, forward_cuda}},
+     .meta = efficient_forward_meta,
+     .host_code = {{DeviceType::cuda, efficient_forward_cuda}},
      .derivatives = {{{"query", "key", "value", "attn_bias"},
                       {"query", "key", "value", "attn_bias", "output", "log_sumexp", "philox_seed",
                        "philox_offset"},
-                      gradients}},
+                      efficient_gradients}},
      .flops = attention_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None True"},
      .facts = {.random = true, .no_gradient_for = {"log_sumexp", "philox_seed", "philox_offset"}}},
@@ -207,8 +205,8 @@ constexpr Op kEfficientAttention[] = {
          "(Tensor, "
          "Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key, value and bias",
-     .meta = backward_meta,
-     .host_code = {{DeviceType::cuda, backward_cuda}},
+     .meta = efficient_backward_meta,
+     .host_code = {{DeviceType::cuda, efficient_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/rounding.h"
 #include "meta/autograd/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
@@ -12,9 +13,6 @@
 
 namespace metaprof {
 namespace {
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t align_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
 
 int64_t rounded_head(int64_t head) { return head <= 192 ? align_up(head, 32) : 256; }
 
@@ -37,7 +35,7 @@ int64_t key_splits(const Hardware& device, int64_t rows, int64_t blocks) {
   return 1;
 }
 
-void forward_meta(Call& c) {
+void flash_forward_meta(Call& c) {
   const Tensor& query = c.tensor("query");
   // empty_like of the transposed query: its order of dimensions.
   c.output_like(query);
@@ -55,7 +53,7 @@ void forward_meta(Call& c) {
   c.output(Sizes{0}, query.dtype());
 }
 
-void forward_cuda(Call& c) {
+void flash_forward_cuda(Call& c) {
   const Tensor& query = c.tensor("query");
   const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2), head = query.size(3);
   const int64_t keys = c.tensor("key").size(2);
@@ -85,11 +83,11 @@ void forward_cuda(Call& c) {
   sums.reset();
 }
 
-void backward_meta(Call& c) {
+void flash_backward_meta(Call& c) {
   for (Name name : {Name("query"), Name("key"), Name("value")}) c.output_like(c.tensor(name));
 }
 
-void backward_cuda(Call& c) {
+void flash_backward_cuda(Call& c) {
   const Tensor &query = c.tensor("query"), &key = c.tensor("key");
   const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2), head = query.size(3);
   const Tensor grad = c.contiguous(transpose(c.tensor("grad_out"), 1, 2));
@@ -99,12 +97,12 @@ void backward_cuda(Call& c) {
   const Tensor sums = c.temporary(Sizes{batch, heads, rows}, DType::f32);
   const Tensor dq = c.temporary(Sizes{batch, rows, heads, rounded_head(head)}, DType::f32);
   if (key.size(1) == heads) return;
-  // Fewer heads of keys: their gradients are made for all heads of queries, then summed.
+  // Fewer heads of keys: their flash_gradients are made for all heads of queries, then summed.
   const Sizes expanded{batch, key.size(2), heads, head};
   const Tensor dk = c.temporary(expanded, query.dtype()), dv = c.temporary(expanded, query.dtype());
 }
 
-Gradients gradients(Backward& b) {
+Gradients flash_gradients(Backward& b) {
   const int64_t none = 0;
   Results all = call_all<"_scaled_dot_product_flash_attention_backward">(
       b.session, b.grad(), b("query"), b("key"), b("value"), b("output"), b("logsumexp"), Value(), Value(),
@@ -149,12 +147,12 @@ constexpr Op kFlashAttention[] = {
                "(Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
                "max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
      .summary = "softmax(scale · query · keyᵀ) · value, tile by tile, 16-bit",
-     .meta = forward_meta,
-     .host_code = {{DeviceType::cuda, forward_cuda}},
+     .meta = flash_forward_meta,
+     .host_code = {{DeviceType::cuda, flash_forward_cuda}},
      .derivatives = {{{"query", "key", "value"},
                       {"query", "key", "value", "output", "logsumexp", "rng_state", "unused", "cum_seq_q",
                        "cum_seq_k"},
-                      gradients}},
+                      flash_gradients}},
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
      .facts = {.random = true,
@@ -168,8 +166,8 @@ constexpr Op kFlashAttention[] = {
                "Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
                "Tensor grad_value)",
      .summary = "gradients of query, key and value",
-     .meta = backward_meta,
-     .host_code = {{DeviceType::cuda, backward_cuda}},
+     .meta = flash_backward_meta,
+     .host_code = {{DeviceType::cuda, flash_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "

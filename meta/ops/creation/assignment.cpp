@@ -41,7 +41,7 @@ constexpr Op kFill[] = {{.schema = "fill.Scalar(Tensor self, Scalar value) -> Te
 // --- copies
 
 // The functional form of copy_: self's geometry and dtype, src's elements.
-void copy_meta(Call& c) {
+void copy_into_meta(Call& c) {
   const Tensor &self = c.tensor("self"), &src = c.tensor("src");
   const Tensor* operands[] = {&self, &src};
   if (broadcast_all(c, operands) != self.sizes()) c.error("the source does not broadcast to the target");
@@ -78,10 +78,10 @@ void detach_in_place(Call& c) {
   c.result(self);
 }
 
-constexpr Op kCopies[] = {
+constexpr Op kAssignments[] = {
     {.schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
      .summary = "src in self's geometry and dtype",
-     .meta = copy_meta,
+     .meta = copy_into_meta,
      .host_code = {},
      .derivatives = {{{"src"}, {}, [](Backward& b) { return to(b.grad(), b.dtype("src")); }}},
      .flops = free_of_flops,
@@ -128,7 +128,7 @@ constexpr Op kCopies[] = {
 }  // namespace
 
 Tables assignment_operators() {
-  static constexpr Records tables[] = {kFill, kCopies};
+  static constexpr Records tables[] = {kFill, kAssignments};
   return tables;
 }
 

@@ -6,6 +6,7 @@
 
 #include <bit>
 
+#include "core/rounding.h"
 #include "meta/autograd/backward.h"
 #include "meta/ops/indexing/family.h"
 #include "meta/ops/rules/cub.h"
@@ -15,8 +16,6 @@
 
 namespace metaprof {
 namespace {
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void embedding_meta(Call& c) {
   const Tensor &weight = c.tensor("weight"), &indices = c.tensor("indices");

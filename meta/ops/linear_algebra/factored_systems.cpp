@@ -76,7 +76,7 @@ Gradients cholesky_inverse_gradient(Backward& b) {
   return {neg(product)};
 }
 
-constexpr Op kCholesky[] = {
+constexpr Op kCholeskySystems[] = {
     {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
      .summary = "X of L · Lᴴ · X = self",
      .meta = cholesky_solve_meta,
@@ -170,7 +170,7 @@ constexpr Op kFactoredSystem[] = {{.schema = "geqrf(Tensor self) -> (Tensor a, T
 }  // namespace
 
 Tables factored_system_operators() {
-  static constexpr Records tables[] = {kCholesky, kLdl, kFactoredSystem};
+  static constexpr Records tables[] = {kCholeskySystems, kLdl, kFactoredSystem};
   return tables;
 }
 

@@ -95,7 +95,7 @@ void cholesky_old_cuda(Call& c) {
   check_info(c.session, info, "cholesky");
 }
 
-constexpr Op kCholesky[] = {
+constexpr Op kCholeskyFactors[] = {
     {.schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, "
                "Tensor info)",
      .summary = "self = L · Lᴴ",
@@ -376,7 +376,7 @@ constexpr Op kLinearSolver[] = {
 }  // namespace
 
 Tables linear_solver_operators() {
-  static constexpr Records tables[] = {kCholesky, kLu, kLinearSolver};
+  static constexpr Records tables[] = {kCholeskyFactors, kLu, kLinearSolver};
   return tables;
 }
 

@@ -108,6 +108,8 @@ void cudnn_batch_norm_results(Call& c, bool training) {
   c.output(Sizes{training ? reserve_bytes() : 0}, DType::u8);
 }
 
+Value::Booleans wanted(const Backward& b) { return {b.wants("input"), b.wants("weight"), b.wants("bias")}; }
+
 namespace {
 
 void cudnn_backward_meta(Call& c) {
@@ -121,8 +123,6 @@ void cudnn_backward_cuda(Call& c) {
   const Tensor grad = c.contiguous(c.tensor("grad_output"), suggested_format(c.tensor("input")));
   c.allocate_all();
 }
-
-Value::Booleans wanted(const Backward& b) { return {b.wants("input"), b.wants("weight"), b.wants("bias")}; }
 
 Gradients native_gradients(Backward& b, const Tensor& mean, const Tensor& variance, bool training, Name eps) {
   Results gradients =

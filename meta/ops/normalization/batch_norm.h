@@ -24,6 +24,9 @@ void native_batch_norm_backward_memory(Call& call, bool training);
 /// The geometry of those gradients.
 void native_batch_norm_backward_results(Call& call, bool training);
 
+/// Of which of "input", "weight" and "bias" somebody wants the gradient, as the backward operators ask for it.
+Value::Booleans wanted(const Backward& b);
+
 /// The second derivative, where the arguments that say whether batches are normalised by their own statistics
 /// and which holds the deviation are called so.
 Gradients batch_norm_rows(Backward& b, Name train_argument, Name sigma_argument);

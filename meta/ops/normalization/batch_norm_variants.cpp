@@ -9,8 +9,6 @@
 namespace metaprof {
 namespace {
 
-Value::Booleans wanted(const Backward& b) { return {b.wants("input"), b.wants("weight"), b.wants("bias")}; }
-
 Gradients native_gradients(Backward& b, const Tensor& mean, const Tensor& variance, bool train) {
   Results gradients =
       call_all<"native_batch_norm_backward">(b.session, b.grad(), b("input"), b("weight"), mean, variance,

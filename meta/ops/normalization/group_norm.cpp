@@ -40,7 +40,7 @@ void group_norm_body(Call& c) {
 }
 
 // Statistics have the input's dtype, or fp32 if the parameters have another (mixed_data_type.h).
-DType statistics_type(const Call& c, const Tensor& input) {
+DType group_statistics_type(const Call& c, const Tensor& input) {
   for (Name name : {Name("weight"), Name("bias")})
     if (c.op.schema.find(name.hash) >= 0 && c.given(name) && c.tensor(name).dtype() != input.dtype())
       return DType::f32;
@@ -56,8 +56,8 @@ void native_meta(Call& c) {
   check(c, input, c.integer("group"));
   const Sizes statistics{c.integer("N"), c.integer("group")};
   c.output(input.sizes(), strides_of(input), input.dtype());
-  c.output(statistics, statistics_type(c, input));
-  c.output(statistics, statistics_type(c, input));
+  c.output(statistics, group_statistics_type(c, input));
+  c.output(statistics, group_statistics_type(c, input));
 }
 
 // Statistics in fp32 beside 16-bit ones, [images, groups] each.

@@ -59,7 +59,7 @@ void summed_parameter_gradients(Call& c, const NormalizedRows& rows, std::initia
 namespace {
 
 // On the host the statistics have the parameters' dtype.
-DType statistics_type(const Call& c, const Tensor& input) {
+DType layer_statistics_type(const Call& c, const Tensor& input) {
   if (input.is_cuda()) return is_reduced_floating(input.dtype()) ? DType::f32 : input.dtype();
   for (Name name : {Name("weight"), Name("bias")})
     if (c.given(name) && c.tensor(name).dtype() != input.dtype()) return c.tensor(name).dtype();
@@ -76,8 +76,8 @@ void native_layer_norm_meta(Call& c) {
   const Tensor& input = c.tensor("input");
   const NormalizedRows rows = normalized_rows(c, input, c.ints("normalized_shape"));
   c.output(input.sizes(), input.dtype());
-  c.output(rows.statistics, statistics_type(c, input));
-  c.output(rows.statistics, statistics_type(c, input));
+  c.output(rows.statistics, layer_statistics_type(c, input));
+  c.output(rows.statistics, layer_statistics_type(c, input));
 }
 
 void native_layer_norm_cuda(Call& c) {

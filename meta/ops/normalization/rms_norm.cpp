@@ -45,13 +45,13 @@ void rms_norm_body(Call& c) {
   c.result(out[0]);
 }
 
-DType statistics_type(const Tensor& input) { return accumulate_type(input.dtype()); }
+DType rms_statistics_type(const Tensor& input) { return accumulate_type(input.dtype()); }
 
 void fused_meta(Call& c) {
   const Tensor& input = c.tensor("input");
   const NormalizedRows rows = normalized_rows(c, input, c.ints("normalized_shape"));
   c.output(input.sizes(), input.dtype());
-  c.output(rows.statistics, statistics_type(input));
+  c.output(rows.statistics, rms_statistics_type(input));
 }
 
 void fused_cuda(Call& c) {
@@ -81,7 +81,7 @@ void fused_backward_cuda(Call& c) {
 
 // FunctionsManual.cpp, infinitely_differentiable_native_rms_norm_backward: while a second derivative is
 // recorded, or where the inverse root mean square has a gradient.
-Gradients differentiable_gradients(Backward& b) {
+Gradients differentiable_rms_gradients(Backward& b) {
   const Tensor &input = b("input"), rstd = view(b("result1"), b.sizes("result1")), &weight = b("weight"),
                &of_out = b.grad(0), &of_rstd = b.grad(1);
   const Sizes& shape = b.ints("normalized_shape");
@@ -113,7 +113,7 @@ Gradients differentiable_gradients(Backward& b) {
 }
 
 Gradients fused_gradients(Backward& b) {
-  if (b.session.modes.grad || b.grad(1).defined()) return differentiable_gradients(b);
+  if (b.session.modes.grad || b.grad(1).defined()) return differentiable_rms_gradients(b);
   if (!b.grad(0).defined()) return {Tensor(), Tensor()};
   const Value::Booleans wants{b.wants("input"), b.wants("weight")};
   Results gradients = call_all<"_fused_rms_norm_backward">(

@@ -46,7 +46,7 @@ void interface_meta(Call& c) {
   c.output(g.sizes(), g.strides(), accumulate_type(g.dtype()));
 }
 
-void backward_meta(Call& c) {
+void weight_backward_meta(Call& c) {
   const Tensor &v = c.tensor("saved_v"), &g = c.tensor("saved_g");
   c.output(v.sizes(), v.dtype());
   c.output(g.sizes(), g.dtype());
@@ -98,7 +98,7 @@ constexpr Op kWeightNorm[] = {
     {.schema = "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor "
                "saved_norms, int dim) -> (Tensor, Tensor)",
      .summary = "gradients of weight_norm",
-     .meta = backward_meta,
+     .meta = weight_backward_meta,
      .host_code = {},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("saved_v").numel()}; },

@@ -44,7 +44,7 @@ constexpr Op alias(std::string_view schema, std::string_view example) {
   return op;
 }
 
-constexpr Op kArithmetic[] = {
+constexpr Op kArithmeticAliases[] = {
     alias<"div.Tensor", "div_.Tensor">("true_divide.Tensor(Tensor self, Tensor other) -> Tensor",
                                        "f32[2,3] f32[3]"),
     alias<"div.Tensor", "div_.Tensor">("divide.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -70,7 +70,7 @@ constexpr Op kArithmetic[] = {
     alias<"floor_divide_">("floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
                            "i64[2,3] i64[3]")};
 
-constexpr Op kComparisons[] = {
+constexpr Op kComparisonAliases[] = {
     alias<"gt.Scalar", "gt_.Scalar">("greater.Scalar(Tensor self, Scalar other) -> Tensor", "f32[2,3] 2"),
     alias<"gt.Tensor", "gt_.Tensor">("greater.Tensor(Tensor self, Tensor other) -> Tensor",
                                      "f32[2,3] f32[3]"),
@@ -87,7 +87,7 @@ constexpr Op kComparisons[] = {
     alias<"ne.Tensor", "ne_.Tensor">("not_equal.Tensor(Tensor self, Tensor other) -> Tensor",
                                      "f32[2,3] f32[3]")};
 
-constexpr Op kFunctions[] = {
+constexpr Op kFunctionAliases[] = {
     alias<"acos", "acos_">("arccos(Tensor self) -> Tensor", "f32[2,3]"),
     alias<"acosh", "acosh_">("arccosh(Tensor self) -> Tensor", "f32[2,3]"),
     alias<"asin", "asin_">("arcsin(Tensor self) -> Tensor", "f32[2,3]"),
@@ -101,7 +101,7 @@ constexpr Op kFunctions[] = {
         "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", "f32[2,3] f32[3] f32[3]"),
     alias<"trunc", "trunc_">("fix(Tensor self) -> Tensor", "f32[2,3]")};
 
-constexpr Op kSpecial[] = {
+constexpr Op kSpecialAliases[] = {
     alias<"digamma">("special_digamma(Tensor self) -> Tensor", "f32[2,3]"),
     alias<"erf">("special_erf(Tensor self) -> Tensor", "f32[2,3]"),
     alias<"erfc">("special_erfc(Tensor self) -> Tensor", "f32[2,3]"),
@@ -146,7 +146,8 @@ constexpr Op kWholeTensors[] = {
 }  // namespace
 
 Tables alias_operators() {
-  static constexpr Records tables[] = {kArithmetic, kComparisons, kFunctions, kSpecial, kWholeTensors};
+  static constexpr Records tables[] = {kArithmeticAliases, kComparisonAliases, kFunctionAliases,
+                                       kSpecialAliases, kWholeTensors};
   return tables;
 }
 

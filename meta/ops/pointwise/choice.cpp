@@ -191,7 +191,7 @@ constexpr Op kMaskedFill[] = {
 
 constexpr Derivative self_times_one = {
     {"self"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("self")); }};
-constexpr Op kProducts[] = {
+constexpr Op kAddedProducts[] = {
     under_autocast(
         Autocast::promote,
         function_of_two(
@@ -239,7 +239,7 @@ constexpr Op kLerp[] = {
 }  // namespace
 
 Tables choice_operators() {
-  static constexpr Records tables[] = {kWhere, kClamp, kMaskedFill, kProducts, kLerp};
+  static constexpr Records tables[] = {kWhere, kClamp, kMaskedFill, kAddedProducts, kLerp};
   return tables;
 }
 

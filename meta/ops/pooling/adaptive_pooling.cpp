@@ -33,14 +33,14 @@ Sizes strides_of(const Tensor& input, SizesView sizes) {
 }
 
 template <size_t dims>
-void mean_meta(Call& c) {
+void adaptive_mean_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = adaptive_sizes<dims>(c);
   c.output(sizes, strides_of<dims>(self, sizes), self.dtype());
 }
 
 template <size_t dims>
-void max_meta(Call& c) {
+void adaptive_max_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes sizes = adaptive_sizes<dims>(c);
   c.output(sizes, strides_of<dims>(self, sizes), self.dtype());
@@ -48,7 +48,7 @@ void max_meta(Call& c) {
 }
 
 template <size_t dims>
-void gradient_meta(Call& c) {
+void adaptive_gradient_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   c.output(self.sizes(), strides_of<dims>(self, self.sizes()), self.dtype());
 }
@@ -74,7 +74,7 @@ void mean_cuda(Call& c) {
 }
 
 template <size_t dims>
-void mean_gradient_cuda(Call& c) {
+void adaptive_mean_gradient_cuda(Call& c) {
   c.allocate(0);
   if (!strided_kernel<dims>(c)) c.contiguous(c.tensor("grad_output"));
 }
@@ -92,7 +92,7 @@ void max_cuda(Call& c) {
   const Tensor input = row_major_batch<dims>(c);
 }
 
-void max_gradient_cuda(Call& c) {
+void adaptive_max_gradient_cuda(Call& c) {
   c.allocate(0);
   const Tensor grad = c.contiguous(c.tensor("grad_output"));
   const Tensor indices = c.contiguous(c.tensor("indices"));
@@ -115,15 +115,13 @@ void mean_body(Call& c) {
   c.result(call<"as_strided_">(c.session, out, sizes, strides));
 }
 
-Tensor squeezed(Call& c, const Tensor& t) { return call<"squeeze.dim">(c.session, t, -2); }
-
-void mean_1d_body(Call& c) {
+void adaptive_mean_1d_body(Call& c) {
   adaptive_sizes<1>(c);
   const Sizes size{1, c.ints("output_size")[0]};
   c.result(squeezed(c, call<"adaptive_avg_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), size)));
 }
 
-void max_1d_body(Call& c) {
+void adaptive_max_1d_body(Call& c) {
   adaptive_sizes<1>(c);
   const Sizes size{1, c.ints("output_size")[0]};
   Results both = call_all<"adaptive_max_pool2d">(c.session, unsqueeze(c.tensor("self"), -2), size);
@@ -134,41 +132,39 @@ void max_1d_body(Call& c) {
 
 // Where the output is 1 per dimension and what each element is compared with: the input once.
 template <FixedString backward>
-Gradients mean_gradient(Backward& b) {
+Gradients adaptive_mean_gradient(Backward& b) {
   return {call<backward>(b.session, b.grad(), b("self"))};
 }
 template <FixedString backward>
-Gradients max_gradient(Backward& b) {
+Gradients adaptive_max_gradient(Backward& b) {
   return {call<backward>(b.session, b.grad(), b("self"), b("result1"))};
 }
 template <FixedString forward, size_t dims>
-Gradients mean_gradient_gradient(Backward& b) {
+Gradients adaptive_mean_gradient_gradient(Backward& b) {
   const Sizes& sizes = b.sizes("grad_output");
   return {call<forward>(b.session, b.grad(), Sizes(sizes.end() - int64_t(dims), sizes.end()))};
 }
 template <size_t dims>
-Gradients max_gradient_gradient(Backward& b) {
+Gradients adaptive_max_gradient_gradient(Backward& b) {
   return {gather_at(b.grad(), b("indices"), dims)};
 }
-Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
-
 constexpr std::string_view mean = "means over windows that cover the input evenly";
 constexpr Op kWrappers[] = {
-    composite_of("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean, mean_1d_body,
-                 {"f32[2,3,8] 3"}),
+    composite_of("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", mean,
+                 adaptive_mean_1d_body, {"f32[2,3,8] 3"}),
     composite_of("adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor", mean,
                  mean_body<2, "_adaptive_avg_pool2d">, {"f32[2,3,8,8] (3 2)"}),
     composite_of("adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", mean,
                  mean_body<3, "_adaptive_avg_pool3d">, {"f32[1,2,4,4,4] 1"}),
     composite_of("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
-                 "maxima over windows that cover the input evenly", max_1d_body, {"f32[2,3,8] 3"})};
+                 "maxima over windows that cover the input evenly", adaptive_max_1d_body, {"f32[2,3,8] 3"})};
 
 template <size_t dims>
 constexpr Op mean_operator(std::string_view schema, std::string_view example, std::string_view node,
                            Formula gradient) {
   return {.schema = schema,
           .summary = "adaptive mean to more than one position",
-          .meta = mean_meta<dims>,
+          .meta = adaptive_mean_meta<dims>,
           .host_code = {{DeviceType::cuda, mean_cuda<dims>}},
           .derivatives = {{{"self"}, {"self"}, gradient}},
           .flops = input_flops,
@@ -181,8 +177,8 @@ constexpr Op mean_gradient_operator(std::string_view schema, std::string_view ex
                                     Formula gradient) {
   return {.schema = schema,
           .summary = "the gradient spread over each window",
-          .meta = gradient_meta<dims>,
-          .host_code = {{DeviceType::cuda, mean_gradient_cuda<dims>}},
+          .meta = adaptive_gradient_meta<dims>,
+          .host_code = {{DeviceType::cuda, adaptive_mean_gradient_cuda<dims>}},
           .derivatives = {{{"grad_output"}, {}, gradient}, {{"self"}, {}, zeros_for_self}},
           .flops = elementwise_flops<1>,
           .examples = {example},
@@ -194,7 +190,7 @@ constexpr Op max_operator(std::string_view schema, std::string_view example, std
                           Formula gradient) {
   return {.schema = schema,
           .summary = "maxima over windows that cover the input evenly, and where they were",
-          .meta = max_meta<dims>,
+          .meta = adaptive_max_meta<dims>,
           .host_code = {{DeviceType::cuda, max_cuda<dims>}},
           .derivatives = {{{"self"}, {"self", "result1"}, gradient}},
           .flops = input_flops,
@@ -206,9 +202,9 @@ template <size_t dims>
 constexpr Op max_gradient_operator(std::string_view schema, std::string_view example, std::string_view node) {
   return {.schema = schema,
           .summary = "the gradient at the maxima, else 0",
-          .meta = gradient_meta<dims>,
-          .host_code = {{DeviceType::cuda, max_gradient_cuda}},
-          .derivatives = {{{"grad_output"}, {"indices"}, max_gradient_gradient<dims>},
+          .meta = adaptive_gradient_meta<dims>,
+          .host_code = {{DeviceType::cuda, adaptive_max_gradient_cuda}},
+          .derivatives = {{{"grad_output"}, {"indices"}, adaptive_max_gradient_gradient<dims>},
                           {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},
@@ -218,21 +214,21 @@ constexpr Op max_gradient_operator(std::string_view schema, std::string_view exa
 constexpr Op kAdaptivePooling[] = {
     mean_operator<2>("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
                      "f32[2,3,8,8] (3 2)", "AdaptiveAvgPool2DBackward0",
-                     mean_gradient<"_adaptive_avg_pool2d_backward">),
+                     adaptive_mean_gradient<"_adaptive_avg_pool2d_backward">),
     mean_operator<3>("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor", "f32[1,2,4,4,4] 2",
-                     "AdaptiveAvgPool3DBackward0", mean_gradient<"_adaptive_avg_pool3d_backward">),
+                     "AdaptiveAvgPool3DBackward0", adaptive_mean_gradient<"_adaptive_avg_pool3d_backward">),
     mean_gradient_operator<2>("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
                               "f32[2,3,2,2] f32[2,3,8,8]", "AdaptiveAvgPool2DBackwardBackward0",
-                              mean_gradient_gradient<"_adaptive_avg_pool2d", 2>),
+                              adaptive_mean_gradient_gradient<"_adaptive_avg_pool2d", 2>),
     mean_gradient_operator<3>("_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
                               "f32[1,2,2,2,2] f32[1,2,4,4,4]", "AdaptiveAvgPool3DBackwardBackward0",
-                              mean_gradient_gradient<"_adaptive_avg_pool3d", 3>),
+                              adaptive_mean_gradient_gradient<"_adaptive_avg_pool3d", 3>),
     max_operator<2>("adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
                     "f32[2,3,8,8] (3 2)", "AdaptiveMaxPool2DBackward0",
-                    max_gradient<"adaptive_max_pool2d_backward">),
+                    adaptive_max_gradient<"adaptive_max_pool2d_backward">),
     max_operator<3>("adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
                     "f32[1,2,4,4,4] 2", "AdaptiveMaxPool3DBackward0",
-                    max_gradient<"adaptive_max_pool3d_backward">),
+                    adaptive_max_gradient<"adaptive_max_pool3d_backward">),
     max_gradient_operator<2>(
         "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
         "f32[2,3,2,2] f32[2,3,8,8] i64[2,3,2,2]", "AdaptiveMaxPool2DBackwardBackward0"),

@@ -70,6 +70,10 @@ Tensor zeros_for(Backward& b, Name argument) {
   return call<"zeros">(b.session, b.sizes(argument), b.dtype(argument), Value(), b.shape(argument)->device);
 }
 
+Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
+
+Tensor squeezed(const Call& c, const Tensor& t) { return call<"squeeze.dim">(c.session, t, -2); }
+
 namespace {
 
 template <size_t dims>
@@ -153,8 +157,6 @@ Gradients mean_gradient_gradient(Backward& b) {
   return {call<forward>(b.session, b.grad(), b["kernel_size"], b["stride"], b["padding"], b["ceil_mode"],
                         b["count_include_pad"], b["divisor_override"])};
 }
-Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
-
 template <FixedString with_indices>
 void max_body(Call& c) {
   Results both = call_all<with_indices>(c.session, c["self"], c["kernel_size"], c["stride"], c["padding"],
@@ -176,8 +178,6 @@ Window1d window_1d(const Call& c) {
   const PoolWindow window = pool_window(c, 1);
   return {behind(1, window.kernel), behind(1, window.stride), behind(0, window.padding)};
 }
-
-Tensor squeezed(Call& c, const Tensor& t) { return call<"squeeze.dim">(c.session, t, -2); }
 
 void max_1d_with_indices_body(Call& c) {
   pooled_sizes(c, c.tensor("self"), pool_window(c, 1));

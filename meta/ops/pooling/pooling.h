@@ -26,6 +26,11 @@ Tensor gather_at(const Tensor& grad, const Tensor& indices, size_t dims);
 /// Zeros in the geometry of an argument, for gradients of gradients that do not depend on it.
 Tensor zeros_for(Backward& b, Name argument);
 
+/// Those of "self", the only gradient of a gradient with respect to what was pooled.
+Gradients zeros_for_self(Backward& b);
+/// Without the dimension before the last, which a pooling of one dimension put in to be one of two.
+Tensor squeezed(const Call& call, const Tensor& t);
+
 /// A list argument with one number per spatial dimension.
 Sizes spread_over(const Call& call, Name name, size_t dims);
 

@@ -50,8 +50,6 @@ Gradients gathered(Backward& b) {
   return {gather_at(b.grad(), b("indices"), dims)};
 }
 
-Gradients zeros_for_self(Backward& b) { return {zeros_for(b, "self")}; }
-
 template <size_t dims>
 constexpr Op fractional(std::string_view schema, std::string_view example, std::string_view node,
                         Formula gradient) {

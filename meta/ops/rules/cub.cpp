@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "core/rounding.h"
+
 namespace metaprof {
 namespace {
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Every allocation within the temporary storage begins at a multiple of 256 bytes, and the storage itself may
 // not (cub/util_device.cuh, AliasTemporaries).
 int64_t aligned(int64_t bytes) { return divide_up(bytes, 256) * 256; }

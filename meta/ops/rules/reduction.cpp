@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "core/rounding.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/platform.h"
 
@@ -38,7 +39,6 @@ struct IteratorDim {
   int64_t size, input_stride, output_stride;  // strides in elements; output 0: reduced
 };
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floor_power_of_two(int64_t v) { return v > 0 ? int64_t(std::bit_floor(uint64_t(v))) : 1; }
 
 // TensorIterator: reduced dimensions first, each group by rising input stride, neighbours joined.

@@ -9,8 +9,6 @@
 namespace metaprof {
 namespace {
 
-int64_t dim_of(const Call& c, Name name = "dim") { return wrap_dim(c.integer(name), c.tensor("self").dim()); }
-
 // --- Sizes
 
 void reshape_body(Call& c) {
@@ -314,7 +312,7 @@ constexpr Op kOrders[] = {
     composite_of("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
                  "dimensions moved", move_dims_body, {"f32[2,3,4] (0 1) (1 2)"})};
 
-constexpr Op kParts[] = {
+constexpr Op kPartComposites[] = {
     composite_of("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
                  "a slice by start and length", narrow_body, {"f32[8,3] 0 1 4"}),
     composite_of("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
@@ -365,7 +363,7 @@ constexpr Op kComplex[] = {
 }  // namespace
 
 Tables view_composite_operators() {
-  static constexpr Records tables[] = {kSizes, kOrders, kParts, kComplex};
+  static constexpr Records tables[] = {kSizes, kOrders, kPartComposites, kComplex};
   return tables;
 }
 

@@ -13,8 +13,6 @@
 namespace metaprof {
 namespace {
 
-int64_t dim_of(const Call& c, Name name = "dim") { return wrap_dim(c.integer(name), c.tensor("self").dim()); }
-
 void need_dimensions(const Call& c) {
   if (c.tensor("self").dim() == 0)
     c.error("needs a tensor of at least one dimension, got " + describe(c.tensor("self")));

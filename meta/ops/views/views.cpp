@@ -12,9 +12,7 @@
 
 namespace metaprof {
 
-namespace {
-int64_t dim_of(const Call& c, Name name = "dim") { return wrap_dim(c.integer(name), c.tensor("self").dim()); }
-}  // namespace
+int64_t dim_of(const Call& c, Name name) { return wrap_dim(c.integer(name), c.tensor("self").dim()); }
 
 void view_geometry(Call& c) {
   const Tensor& self = c.tensor("self");

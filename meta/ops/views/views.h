@@ -19,6 +19,9 @@ constexpr Op view_operator(std::string_view schema, std::string_view summary, vo
           .facts = {.node = node, .view = true}};
 }
 
+/// A dimension of "self", counted from its first.
+int64_t dim_of(const Call& c, Name name = "dim");
+
 // Geometries (views.cpp, view_parts.cpp).
 void view_geometry(Call& c);
 void transpose_geometry(Call& c);
