@@ -13,7 +13,7 @@
 namespace metaprof {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kFrameworksDescription =
     "The versions of PyTorch that --framework knows, and what came of comparing them with recordings.\n"
     "\n"
     "  metaprof frameworks\n"
@@ -27,7 +27,7 @@ constexpr const char* kDescription =
     "\n"
     "Exit status: 0 fine, 2 bad usage.\n";
 
-std::vector<FrameworkRow> rows() {
+std::vector<FrameworkRow> framework_rows() {
   std::vector<FrameworkRow> rows;
   for (const ComparedVersion& compared : compared_versions()) {
     const Libraries libraries = libraries_shipped_with(parse_framework_version(compared.version));
@@ -39,12 +39,12 @@ std::vector<FrameworkRow> rows() {
 }  // namespace
 
 void add_frameworks_command(CommandLine& line) {
-  Command command = line.add("frameworks", kDescription);
+  Command command = line.add("frameworks", kFrameworksDescription);
   auto json = std::make_shared<std::string>();
   add_json(command, *json);
   command.on_run([json] {
-    if (!json->empty()) write_result(*json, frameworks_json(rows()));
-    if (*json != "-") std::cout << frameworks_text(rows());
+    if (!json->empty()) write_result(*json, frameworks_json(framework_rows()));
+    if (*json != "-") std::cout << frameworks_text(framework_rows());
     return int{kFine};
   });
 }

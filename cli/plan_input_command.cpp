@@ -22,13 +22,13 @@ constexpr const char* kPlanInputDescription =
     "knapsack (normalised lists), csv (lives of allocations), json (everything).\n"
     "Exit status: 0 fine, 2 bad usage or input.\n";
 
-struct PlanOptions {
+struct PlanInputOptions {
   std::string model;
   RunOptions run;
   std::string format = "json", output = "-";
 };
 
-int plan(const Command& command, const PlanOptions& options) {
+int plan_input(const Command& command, const PlanInputOptions& options) {
   const Model model = read_model(options.model);
   print_notes(warnings_of(model, options.run));
   if (model.is_trace())
@@ -43,7 +43,7 @@ int plan(const Command& command, const PlanOptions& options) {
 
 void add_plan_input_command(CommandLine& line) {
   Command command = line.add("plan-input", kPlanInputDescription);
-  auto options = std::make_shared<PlanOptions>();
+  auto options = std::make_shared<PlanInputOptions>();
   options->run.step.steps = 1;
   options->run.step.optimizer = "none";
   add_model(command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
@@ -55,7 +55,7 @@ void add_plan_input_command(CommandLine& line) {
   command.option("--output,--json", options->output, "write to FILE; -: to stdout")
       .value("FILE")
       .with_default();
-  command.on_run([command, options] { return plan(command, *options); });
+  command.on_run([command, options] { return plan_input(command, *options); });
 }
 
 }  // namespace metaprof

@@ -5,7 +5,9 @@
 namespace metaprof {
 
 StepRunner::StepRunner(const Model& model, const RunOptions& options)
-    : program_(with_inputs(model, options)), options_(options), platform_(platform_of(options, model.program)) {}
+    : program_(with_inputs(model, options)),
+      options_(options),
+      platform_(platform_of(options, model.program)) {}
 
 StepFigures StepRunner::run(const std::vector<std::string>& checkpoint) {
   RunOptions options = options_;

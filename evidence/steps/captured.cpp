@@ -6,19 +6,11 @@
 
 #include "core/error.h"
 #include "evidence/comparison/memory_events.h"
+#include "evidence/steps/statistics.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {
 namespace {
-
-constexpr std::pair<std::string_view, AllocatorNumber AllocatorNumbers::*> kStatistics[] = {
-    {"allocated_bytes", &AllocatorNumbers::allocated_bytes},
-    {"requested_bytes", &AllocatorNumbers::requested_bytes},
-    {"active_bytes", &AllocatorNumbers::active_bytes},
-    {"reserved_bytes", &AllocatorNumbers::reserved_bytes},
-    {"inactive_split_bytes", &AllocatorNumbers::inactive_split_bytes},
-    {"allocation", &AllocatorNumbers::allocation},
-    {"segment", &AllocatorNumbers::segment}};
 
 RecordedPhase recorded(const Capture::Measured& measured) {
   RecordedPhase row;
@@ -53,15 +45,6 @@ std::vector<MemoryEvent> events_of(const Capture& capture) {
     }
   }
   return events;
-}
-
-std::string show(const MemoryEvent& event, const AtWork& at_work) {
-  switch (event.kind) {
-    case MemoryEvent::Kind::request: return fmt::format("+ {}{}", event.bytes, at_work.text());
-    case MemoryEvent::Kind::give_back: return fmt::format("- {}{}", event.bytes, at_work.text());
-    case MemoryEvent::Kind::phase: return "the next phase";
-  }
-  return "";
 }
 
 }  // namespace

@@ -6,21 +6,10 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "evidence/steps/statistics.h"
 
 namespace metaprof {
 namespace {
-
-struct Statistic {
-  const char* name;
-  AllocatorNumber AllocatorNumbers::*number;
-};
-constexpr Statistic kStatistics[] = {{"allocated_bytes", &AllocatorNumbers::allocated_bytes},
-                                     {"requested_bytes", &AllocatorNumbers::requested_bytes},
-                                     {"active_bytes", &AllocatorNumbers::active_bytes},
-                                     {"reserved_bytes", &AllocatorNumbers::reserved_bytes},
-                                     {"inactive_split_bytes", &AllocatorNumbers::inactive_split_bytes},
-                                     {"allocation", &AllocatorNumbers::allocation},
-                                     {"segment", &AllocatorNumbers::segment}};
 
 std::string show(const Sizes& sizes) { return fmt::format("[{}]", fmt::join(sizes, ",")); }
 
@@ -32,7 +21,7 @@ class Comparison {
   void add_phase(const RecordedPhase* measured, const PhaseRow* estimated) {
     const StepPart part = measured ? *measured->part : estimated->part;
     bool exact = true, exact_reserved = true;
-    for (const Statistic& statistic : kStatistics) {
+    for (const ComparedStatistic& statistic : kStatistics) {
       if (measured && !measured->number(fmt::format("{}.all.current", statistic.name))) continue;
       const bool equal = add_statistic(part, statistic, measured, estimated);
       const std::string_view name = statistic.name;
@@ -45,7 +34,7 @@ class Comparison {
   }
 
  private:
-  bool add_statistic(const StepPart& part, const Statistic& statistic, const RecordedPhase* measured,
+  bool add_statistic(const StepPart& part, const ComparedStatistic& statistic, const RecordedPhase* measured,
                      const PhaseRow* estimated) {
     bool equal = true;
     const auto add = [&](const char* which, int64_t AllocatorNumber::*value) {

@@ -5,6 +5,7 @@
 #include "evidence/comparison/memory_events.h"
 #include "evidence/recordings/step_log.h"
 #include "evidence/steps/check.h"
+#include "evidence/steps/statistics.h"
 
 namespace metaprof {
 namespace {
@@ -23,15 +24,6 @@ std::vector<MemoryEvent> recorded_events(const Recording& recording) {
                       int64_t{event.allocation} + 1, bytes[event.allocation], event.line});
   }
   return events;
-}
-
-std::string show(const MemoryEvent& event, const AtWork& at_work) {
-  switch (event.kind) {
-    case MemoryEvent::Kind::request: return fmt::format("+ {}{}", event.bytes, at_work.text());
-    case MemoryEvent::Kind::give_back: return fmt::format("- {}{}", event.bytes, at_work.text());
-    case MemoryEvent::Kind::phase: return "the next phase";
-  }
-  return "";
 }
 
 }  // namespace

@@ -33,10 +33,10 @@ TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man");
-  expect_refusal(
-      "profil",
-      "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-      "plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man; did you mean 'profile'?");
+  expect_refusal("profil",
+                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+                 "plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man; did you "
+                 "mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
