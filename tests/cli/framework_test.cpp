@@ -50,7 +50,8 @@ TEST(FrameworkOption, WhatIsNoneIsRefused) {
                    "--framework: 'new' is no version of PyTorch; expected one such as 2.15.0");
   }
   // A combination of a sweep that cannot be run has an error in its row.
-  const Outcome sweep = run_program("sweep " + std::string(kMlp) + " --workspaces none --framework 2.5,2.15");
+  const Outcome sweep =
+      run_program("sweep " + std::string(kMlp) + " --workspaces none --framework 2.5,2.15 --csv -");
   EXPECT_EQ(sweep.exit_code, 1);
   EXPECT_TRUE(says(sweep.out, "--framework: PyTorch 2.5 is not known;")) << sweep.out;
   expect_refusal("ops --framework 2.15", "--only, --framework and --verbose belong to --replay");

@@ -69,7 +69,7 @@ TEST(Ops, CoverageOfAKnownModelIsFine) {
 
 TEST(Ops, OneThingAtATime) {
   expect_refusal("ops softmax --coverage a.pt2", "give one of WORD, --coverage and --replay");
-  expect_refusal("ops --verbose", "--only and --verbose belong to --replay");
+  expect_refusal("ops --verbose", "--only, --framework and --verbose belong to --replay");
 }
 
 TEST(Ops, RecordingsThatAreNotThereAreRefused) {

@@ -31,11 +31,11 @@ TEST(DeviceDescription, NamesCannotEndTheText) {
 
 TEST(DeviceDescription, WhatIsNotSaidIsThatOfTheNearestComputeCapability) {
   Platform device = platform_named("a100");
-  device.hardware.sm = 86;
+  device.hardware.sm = 85;
   device.hardware.clock_khz = 0;
   device.hardware.l2_cache = {1000};
   const auto json = nlohmann::json::parse(cudnn_description(device));
-  EXPECT_EQ(json["smClockRateKHz"], 2520000) << "8.9 is nearer to 8.6 than 8.0 is";
+  EXPECT_EQ(json["smClockRateKHz"], 1740000) << "8.6, an A40, is nearer to 8.5 than 8.0 is";
   EXPECT_EQ(json["l2CacheSize"], 1000);
 }
 
