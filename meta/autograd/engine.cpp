@@ -47,8 +47,9 @@ void validate(Session& session, Gradients& outgoing, const Node& node) {
     if (!edge.valid() || !gradient.defined()) continue;
     const Geometry& wanted = edge.node->outputs[edge.input_nr];
     if (!wanted.defined()) continue;
-    if (gradient->layout == Layout::sparse_csr && wanted->layout != Layout::sparse_csr)
-      fail("{}: returned an invalid gradient at index {}: a CSR tensor for one that is not", node.name(), i);
+    if (gradient->layout != wanted->layout && gradient.is_sparse() && gradient->layout != Layout::sparse)
+      fail("{}: returned an invalid gradient at index {}: a {} tensor for one that is {}", node.name(), i,
+           name_of(gradient->layout), name_of(wanted->layout));
     if (gradient.is_sparse()) continue;
     if (gradient.sizes() != wanted->sizes) {
       if (!expands_to(wanted->sizes, gradient.sizes()))

@@ -1,6 +1,5 @@
 #include "meta/autograd/input_buffer.h"
 
-#include "meta/platform/gradient_streams.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -113,7 +112,7 @@ void InputBuffer::add(Session& session, size_t position, Tensor gradient, Stream
     gradients_[position] = std::move(gradient);
     return;
   }
-  if (!first_gradient_decides_stream(session.platform.framework))
+  if (!session.platform.framework.first_gradient_decides_stream)
     return add_by_cases(session, position, std::move(gradient), producer, consumer);
   // A host node has no stream. The producer's is current while its gradients are handed on.
   if (!producer.device.is_cuda()) producer = {device, 0};
@@ -123,7 +122,7 @@ void InputBuffer::add(Session& session, size_t position, Tensor gradient, Stream
 
 // torch/csrc/autograd/engine.cpp, evaluate_function.
 void InputBuffer::wait(Session& session, Stream consumer) const {
-  if (!consumer.device.is_cuda() || !first_gradient_decides_stream(session.platform.framework)) return;
+  if (!consumer.device.is_cuda() || !session.platform.framework.first_gradient_decides_stream) return;
   for (size_t i = 0; i < gradients_.size(); ++i) {
     if (!gradients_[i].defined() || !gradients_[i].device().is_cuda()) continue;
     if (arrivals_[i].ready != consumer) record_wait(session, consumer, arrivals_[i].ready);

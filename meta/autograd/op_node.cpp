@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "meta/autograd/backward.h"
 #include "meta/autograd/graph_task.h"
@@ -87,6 +89,10 @@ bool OpNode::wanted(size_t edge) const {
 }
 
 bool OpNode::guard_allows(const SavedPlan& plan) const {
+  if (plan.guard == SavedPlan::kForOthers)
+    return std::ranges::any_of(op.differentiable, [&](uint8_t argument) {
+      return argument != plan.index && next[edges_of(argument).first].valid();
+    });
   return plan.guard < 0 || next[edges_of(size_t(plan.guard)).first].valid();
 }
 

@@ -59,6 +59,7 @@ CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> write)
   add_next(gradient_edge(base));
   for (size_t i = 1; i < write_->next.size(); ++i) add_next(write_->next[i]);
   record_edges();
+  session.trace.nodes[record].inner = write_->record + 1;
 }
 
 Gradients CopySlices::apply(Gradients& incoming) {

@@ -16,6 +16,8 @@ namespace metaprof {
 
 struct Call;
 struct Backward;
+struct Operator;
+class Session;
 using Gradients = SmallVector<Tensor, 4>;
 
 /// FLOPs of one call, 2 per multiply-add.
@@ -144,6 +146,12 @@ struct Facts {
   bool host_reads = false;        ///< its own host code waits for the device and reads what it has computed
   bool product = false;           ///< of matrices, a convolution, or made of them (linear, attention)
   Names no_gradient_for = {};     ///< results that are not differentiable whatever their dtype
+  /// An argument that the derivative reads is kept only if another argument needs a gradient (derivatives.yaml,
+  /// wrap_opt_if).
+  bool keeps_for_others = false;
+  /// What moving a module to a device does besides moving each of its weights, told by its call: one value per argument
+  /// of the schema, None for what is none of the module's own weights or not constant.
+  void (*on_placement)(Session&, const Operator&, std::span<const Value> arguments) = nullptr;
   /// Under autocast the operator casts its arguments itself, then goes on with `next`.
   void (*cast_by)(Call&) = nullptr;
   bool artefact = false;          ///< an exporter's check that eager execution does not run

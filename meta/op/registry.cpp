@@ -99,7 +99,8 @@ size_t plan_saved(Operator& op, Name name) {
   plan.index = static_cast<uint8_t>(index);
   for (size_t i = 0; i < op.saved.size(); ++i)
     if (op.saved[i].result == plan.result && op.saved[i].index == plan.index) return i;
-  if (!plan.result) plan.guard = guard_for(op, index);
+  if (!plan.result)
+    plan.guard = op.record.facts.keeps_for_others ? SavedPlan::kForOthers : guard_for(op, index);
   op.saved.push_back(plan);
   return op.saved.size() - 1;
 }

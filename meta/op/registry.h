@@ -14,8 +14,10 @@ namespace metaprof {
 struct SavedPlan {
   bool result = false;
   uint8_t index = 0;
-  int8_t guard =
-      -1;  ///< kept only if the argument with this index needs a gradient; -1: whenever the node exists
+  /// Kept only if the argument with this index needs a gradient; -1: whenever the node exists; kForOthers: if an
+  /// argument other than this one does.
+  int8_t guard = -1;
+  static constexpr int8_t kForOthers = -2;
 };
 
 /// One row of the derivative table with names resolved.

@@ -21,6 +21,7 @@ constexpr std::pair<std::string_view, Type> kTypes[] = {
 constexpr std::pair<std::string_view, Role> kRoles[] = {
     {"train", Role::training_flag},
     {"training", Role::training_flag},
+    {"use_input_stats", Role::statistics_flag},
     {"dropout_p", Role::dropout_probability},
     {"cudnn_enabled", Role::cudnn_flag},
     {"cudnn_enable", Role::cudnn_flag},

@@ -49,7 +49,8 @@ enum class Type : uint8_t {
 /// all schemas.
 enum class Role : uint8_t {
   none,
-  training_flag,        ///< train, training: the operator behaves as in training
+  training_flag,    ///< train, training: the operator behaves as in training
+  statistics_flag,  ///< use_input_stats: so it does outside training too, unless it is given running statistics
   dropout_probability,  ///< dropout_p: zero outside training
   cudnn_flag,           ///< cudnn_enabled: cuDNN may be used; exporters switch it off while they trace
   length,               ///< end, n, m: a number of elements to make

@@ -63,6 +63,7 @@ Framework framework_of(FrameworkVersion version) {
   framework.reads_alloc_conf = since(10);
   if (!since(9)) framework.cublas_lt_workspace = CublasLtWorkspace::per_call_around_cublas;
   framework.sums_layer_norm_in_parts = since(8);
+  framework.first_gradient_decides_stream = since(8);
   framework.limits_cublas_lt_workspace = since(11);
   if (since(12)) {
     framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;

@@ -88,6 +88,10 @@ struct Framework {
   /// The allocator's settings are read from PYTORCH_ALLOC_CONF; else from PYTORCH_CUDA_ALLOC_CONF alone
   /// (c10/core/AllocatorConfig.cpp; from 2.10 on).
   bool reads_alloc_conf = true;
+  /// Where gradients of several streams meet, they do on a stream that the first of them decides, which waits for each
+  /// that comes; else for every gradient there is one of five cases (torch/csrc/autograd/input_buffer.cpp; from 2.8
+  /// on).
+  bool first_gradient_decides_stream = true;
   /// c10/cuda/CUDACachingAllocator.cpp: by address until 2.11, by block record in 2.12, by segment from 2.13 on.
   FreeBlockOrder free_block_order = FreeBlockOrder::address;
 };

@@ -33,6 +33,18 @@ Value Interpreter::evaluate(const Operand& operand, const Values& values) const 
   }
 }
 
+namespace {
+
+bool has_running_statistics(const Instruction& instruction) {
+  const int mean = instruction.op->schema.find(name_hash("running_mean"));
+  for (size_t i = 0; i < instruction.places.size(); ++i)
+    if (instruction.places[i].argument == mean)
+      return instruction.node->operands[i].kind == Operand::Kind::value;
+  return false;
+}
+
+}  // namespace
+
 // What was written down while exporting, but is decided by how the model is run.
 Value Interpreter::adapt(const Instruction& instruction, Instruction::Place place, Value value,
                          const Values& values) const {
@@ -40,6 +52,7 @@ Value Interpreter::adapt(const Instruction& instruction, Instruction::Place plac
   if (place.role == Role::cudnn_flag) return Value(true);
   if (!options_.training) {
     if (place.role == Role::training_flag) return Value(false);
+    if (place.role == Role::statistics_flag && has_running_statistics(instruction)) return Value(false);
     if (place.role == Role::dropout_probability) return Value(0.0);
   }
   // A dtype that the source does not name follows the tensors it was taken from: in a model of 16 bits they

@@ -72,8 +72,6 @@ class Session final : public StorageSource {
   LayerFunction layers[kLayers] = {};
   /// Who computes the numbers of tensors, by DeviceType; null: they have none. Not owned.
   std::array<Backend*, kDeviceTypes> backends = {};
-  /// Number of the process among those that train together.
-  int rank = 0;
 
   // Where we are: stamped on calls and storages.
   Device device;  ///< where the program puts its tensors

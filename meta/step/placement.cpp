@@ -1,9 +1,9 @@
 #include "meta/step/placement.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
-#include "meta/ops/recurrent/recurrent.h"
 
 namespace metaprof {
 namespace {
@@ -52,7 +52,7 @@ class Placement {
     for (const std::string& path : children_first(program_.modules)) {
       for (size_t i : owned[path]) place_state(i);
       owned[path].clear();
-      flatten_recurrent(path);
+      place_together(path);
     }
     // Names outside every module that the file lists.
     for (size_t i = 0; i < program_.inputs.size(); ++i)
@@ -112,28 +112,36 @@ class Placement {
     placed_.inputs[i] = value;
   }
 
-  // A recurrent module on a CUDA device moves its weights into one buffer (torch.nn.RNNBase._apply), for the
-  // dtypes that torch.backends.cudnn.is_acceptable takes.
-  void flatten_recurrent(const std::string& path) {
-    if (!session_.device.is_cuda()) return;
+  // What the record of a call of the module's weights says that moving does with them.
+  void place_together(const std::string& path) {
     for (const GraphNode& node : program_.graph.nodes) {
-      const Operand* weights = node.operand_named("params");
-      if (!weights || weights->values.empty() || !node.operand_named("num_layers")) continue;
-      std::vector<Tensor> tensors;
-      bool own = true;
-      for (ValueId value : weights->values) {
-        const size_t i = input_of(value);
-        own &= i < program_.inputs.size() && owner_of(program_.inputs[i].name) == path;
-        if (own) tensors.push_back(placed_.inputs[i].tensor());
-      }
-      if (!own || tensors[0].dtype() == DType::bf16) continue;
+      const Operator* op = session_.registry.find(node.op);
+      if (!op || !op->record.facts.on_placement) continue;
+      const std::vector<Value> arguments = own_arguments(*op, node, path);
+      if (std::ranges::none_of(arguments, &Value::is_tensors)) continue;
       Scoped<Category> born_as(session_.category, Category::parameter);
-      flatten_recurrent_weights(session_, node.op, tensors,
-                                node.operand_named("has_biases")->constant.boolean(),
-                                node.operand_named("num_layers")->constant.integer(),
-                                node.operand_named("bidirectional")->constant.boolean());
-      return;
+      return op->record.facts.on_placement(session_, *op, arguments);
     }
+  }
+
+  // Constants, and lists of which all are of this module.
+  std::vector<Value> own_arguments(const Operator& op, const GraphNode& node, const std::string& path) {
+    std::vector<Value> arguments(op.schema.arguments.size());
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const Operand& operand = node.operands[i];
+      const int at = operand.name.empty() ? static_cast<int>(i) : op.schema.find(name_hash(operand.name));
+      if (at < 0) continue;
+      if (operand.kind == Operand::Kind::constant) arguments[size_t(at)] = operand.constant;
+      if (operand.kind != Operand::Kind::values || operand.values.empty()) continue;
+      Value::Tensors tensors;
+      for (ValueId value : operand.values) {
+        const size_t input = input_of(value);
+        if (input < program_.inputs.size() && owner_of(program_.inputs[input].name) == path)
+          tensors.push_back(placed_.inputs[input].tensor());
+      }
+      if (tensors.size() == operand.values.size()) arguments[size_t(at)] = Value(std::move(tensors));
+    }
+    return arguments;
   }
 
   size_t input_of(ValueId value) const {

@@ -32,6 +32,18 @@ Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t o
   return view;
 }
 
+std::string_view name_of(Layout layout) {
+  switch (layout) {
+    case Layout::strided: return "strided";
+    case Layout::sparse: return "COO";
+    case Layout::sparse_csr: return "CSR";
+    case Layout::sparse_csc: return "CSC";
+    case Layout::sparse_bsr: return "BSR";
+    case Layout::sparse_bsc: return "BSC";
+  }
+  return "";
+}
+
 std::string describe(const Tensor& tensor) {
   if (!tensor.defined()) return "None";
   return std::string(short_name(tensor.dtype())) + to_string(SizesView(tensor.sizes()));

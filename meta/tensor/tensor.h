@@ -51,7 +51,12 @@ struct VersionCounter final : Counted {
   uint32_t writes = 0;
 };
 
-enum class Layout : uint8_t { strided, sparse, sparse_csr };
+/// `sparse`: by coordinates (COO). The compressed ones differ in what is compressed, rows or columns, and in whether
+/// values are elements or blocks.
+enum class Layout : uint8_t { strided, sparse, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc };
+
+/// "strided", "COO", "CSR", …
+std::string_view name_of(Layout layout);
 
 /// How a view was made, which decides whether it may be written in place.
 enum class ViewOrigin : uint8_t { plain, multi_output, no_grad };
@@ -63,7 +68,7 @@ struct TensorExtra {
       nullptr;         ///< the living AccumulateGrad node of a leaf; not owned, the node clears it
   Ref<Counted> hooks;  ///< tensor hooks (meta/autograd/hooks.h)
   std::vector<Ref<TensorImpl>>
-      parts;  ///< sparse: indices, values; CSR: compressed indices, plain indices, values
+      parts;  ///< COO: indices, values; compressed: compressed indices, plain indices, values
   bool retains_grad = false;
   bool coalesced = false;
 };

@@ -387,6 +387,12 @@ class Parser {
     context_.push(TextContext::Kind::node, node, trace_.nodes[node].module);
   }
 
+  uint32_t inner_node(const char* value, size_t at) {
+    const uint32_t number = index32(line_.integer_in(value, at, "inner= and the number of a node", 1), at);
+    node_references_.push_back({number, line_.number});
+    return number;
+  }
+
   void parse_node() {
     const uint32_t number = node_number(1);
     if (number != trace_.nodes.size() + 1)
@@ -405,8 +411,10 @@ class Parser {
         node.call = later_call(value, at);
       else if (const char* value = value_of(word, "seq"))
         node.sequence = line_.unsigned_in(value, at, "seq= and a number");
+      else if (const char* value = value_of(word, "inner"))
+        node.inner = inner_node(value, at);
       else
-        line_.expected("module=, call=, seq= or '->'", at);
+        line_.expected("module=, call=, seq=, inner= or '->'", at);
     }
     for (++at; at < line_.words.size(); ++at) {
       const uint32_t next = line_.words[at] == "0" ? 0 : node_number(at);

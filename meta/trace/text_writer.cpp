@@ -95,6 +95,7 @@ class Writer {
       if (node.module != context_.module()) more += " module=" + text(node.module);
       if (node.call != context_.call()) more += fmt::format(" call={}", node.call);
       if (node.sequence != 0) more += fmt::format(" seq={}", node.sequence);
+      if (node.inner != 0) more += fmt::format(" inner={}", node.inner);
       if (node.edge_count > 0) more += " ->";
       for (uint32_t i = 0; i < node.edge_count; ++i) {
         const uint32_t next = trace_.edges[node.first_edge + i];

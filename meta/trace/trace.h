@@ -101,6 +101,7 @@ struct NodeRecord {
   uint64_t sequence = 0;
   uint32_t first_edge = 0;  ///< index into `edges`
   uint16_t edge_count = 0;
+  uint32_t inner = 0;  ///< 1 + index of the node that it runs as a part of itself (CopySlices); 0: none
 };
 
 /// A parameter or buffer of the model, in the order of registration; tied ones once.

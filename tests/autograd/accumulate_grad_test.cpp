@@ -27,8 +27,8 @@ class Accumulation : public Graph {
     return make_sparse(*session_, tensor({1, count}, DType::i64), tensor({count, 4}), Sizes{10, 4});
   }
   Tensor compressed_rows(int64_t count) {
-    return make_sparse_csr(*session_, tensor({11}, DType::i64), tensor({count}, DType::i64), tensor({count}),
-                           Sizes{10, 4});
+    return make_sparse_compressed(*session_, Layout::sparse_csr, tensor({11}, DType::i64),
+                                  tensor({count}, DType::i64), tensor({count}), Sizes{10, 4});
   }
   const CallNames kCopied{"new_empty_strided", "copy_"};
 };
@@ -156,7 +156,7 @@ TEST_F(Accumulation, OfAnEmbeddingTable) {
 TEST_F(Accumulation, RefusesSumsThatTheFrameworkDoesNotKnow) {
   const Tensor sparse = rows(3), dense = tensor({10, 4}), other = tensor({10, 5});
   EXPECT_EQ(message_of([&] { add(sparse, compressed_rows(3)); }),
-            "aten::add.Tensor: the sum of a COO and a CSR tensor: both must be of one kind");
+            "aten::add.Tensor: the sum of a COO and a CSR tensor: both must be of one layout");
   EXPECT_EQ(
       message_of([&] { add(sparse, other); }),
       "aten::add.Tensor: a sparse tensor must be of the other one's sizes, got f32[10,4] and f32[10,5]");

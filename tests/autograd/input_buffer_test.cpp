@@ -14,24 +14,30 @@ namespace {
 
 constexpr Device kFirst{DeviceType::cuda, 0}, kSecond{DeviceType::cuda, 1}, kThird{DeviceType::cuda, 2};
 
-constexpr Layout kDense = Layout::strided, kCoo = Layout::sparse, kCsr = Layout::sparse_csr;
-
-std::string name_of(Layout layout) { return layout == kDense ? "dense" : layout == kCoo ? "COO" : "CSR"; }
+constexpr Layout kDense = Layout::strided, kCoo = Layout::sparse, kCsr = Layout::sparse_csr,
+                 kCsc = Layout::sparse_csc, kBsr = Layout::sparse_bsr, kBsc = Layout::sparse_bsc;
 
 class Buffers : public Graph {
  protected:
-  /// [10,4]: dense, or three rows of it, or six elements.
+  /// [10,4]: dense; three rows of it; six elements by row or by column; two blocks of 5 × 2.
   Tensor gradient(Layout layout, Device device = kFirst) {
     auto part = [&](std::initializer_list<int64_t> sizes, DType dtype) {
       return session_->empty(Sizes(sizes), dtype, device);
     };
-    const Sizes sizes{10, 4};
-    if (layout == kCoo)
-      return make_sparse(*session_, part({1, 3}, DType::i64), part({3, 4}, DType::f32), sizes);
-    if (layout == kCsr)
-      return make_sparse_csr(*session_, part({11}, DType::i64), part({6}, DType::i64), part({6}, DType::f32),
-                             sizes);
-    return session_->empty(sizes, DType::f32, device);
+    auto compressed = [&](int64_t lines, int64_t n, std::initializer_list<int64_t> values) {
+      return make_sparse_compressed(*session_, layout, part({lines + 1}, DType::i64), part({n}, DType::i64),
+                                    part(values, DType::f32), Sizes{10, 4});
+    };
+    switch (layout) {
+      case kDense: break;
+      case kCoo:
+        return make_sparse(*session_, part({1, 3}, DType::i64), part({3, 4}, DType::f32), Sizes{10, 4});
+      case kCsr: return compressed(10, 6, {6});
+      case kCsc: return compressed(4, 6, {6});
+      case kBsr:
+      case kBsc: return compressed(2, 2, {2, 5, 2});
+    }
+    return session_->empty(Sizes{10, 4}, DType::f32, device);
   }
 
   static std::vector<uint32_t> storages_of(const Tensor& tensor) {
@@ -118,9 +124,9 @@ const StreamCase kStreamCases[] = {
 };
 
 TEST_F(Buffers, TheFirstGradientDecidesTheStream) {
-  for (const Layout layout : {kDense, kCoo, kCsr}) {
+  for (const Layout layout : {kDense, kCoo, kCsr, kCsc, kBsr, kBsc}) {
     for (const StreamCase& one : kStreamCases) {
-      SCOPED_TRACE(std::string(one.rule) + ", " + name_of(layout));
+      SCOPED_TRACE(std::string(one.rule) + ", " + std::string(name_of(layout)));
       session_ = make_session(platform_named("h200"));
       session_->stream = 7;  // what is current meanwhile does not matter
       const Tensor first = gradient(layout, one.gradient), second = gradient(layout, one.gradient);
@@ -145,6 +151,11 @@ TEST_F(Buffers, TheFirstGradientDecidesTheStream) {
         }
       }
       begin = mark();
+      if (layout == kCsc || layout == kBsr || layout == kBsc) {  // which cannot be added
+        EXPECT_THROW(buffer.add(*session_, 0, second, one.producer, one.consumer), Error);
+        EXPECT_EQ(synchronisation_since(begin), expected);
+        continue;
+      }
       // `first` is held here, too, so the sum is made anew: on the stream that accumulates.
       buffer.add(*session_, 0, second, one.producer, one.consumer);
       EXPECT_EQ(synchronisation_since(begin), expected);
@@ -166,7 +177,7 @@ TEST_F(Buffers, TheFirstGradientDecidesTheStream) {
 TEST_F(Buffers, UntilVersion27EveryGradientIsACaseOfItsOwn) {
   for (const Layout layout : {kDense, kCoo, kCsr}) {
     for (const FormerCase& one : kFormerCases) {
-      SCOPED_TRACE(std::string(one.rule) + ", " + name_of(layout));
+      SCOPED_TRACE(std::string(one.rule) + ", " + std::string(name_of(layout)));
       session_ = make_session(with_framework(platform_named("h200"), {.major = 2, .minor = 7, .patch = 1}));
       session_->stream = 7;
       const Tensor first = gradient(layout, one.gradient), second = gradient(layout, one.gradient);
@@ -251,12 +262,14 @@ TEST_F(Buffers, AddSparseAndDenseGradients) {
   const Case cases[] = {
       {kDense, kCoo, true, "add.Tensor", kDense},  {kDense, kCoo, false, "add.Tensor", kDense},
       {kDense, kCsr, true, "add.Tensor", kDense},  {kDense, kCsr, false, "add.Tensor", kDense},
-      {kCoo, kDense, true, "add_.Tensor", kDense}, {kCoo, kDense, false, "add.Tensor", kDense},
-      {kCsr, kDense, true, "add_.Tensor", kDense}, {kCsr, kDense, false, "add.Tensor", kDense},
+      {kDense, kCsc, true, "add.Tensor", kDense},  {kCoo, kDense, true, "add_.Tensor", kDense},
+      {kCoo, kDense, false, "add.Tensor", kDense}, {kCsr, kDense, true, "add_.Tensor", kDense},
+      {kCsr, kDense, false, "add.Tensor", kDense}, {kCsc, kDense, true, "add.Tensor", kDense},
       {kCoo, kCoo, true, "add.Tensor", kCoo},      {kCsr, kCsr, true, "add.Tensor", kCsr},
   };
   for (const Case& one : cases) {
-    SCOPED_TRACE(name_of(one.first) + " + " + name_of(one.second) + (one.sole ? "" : ", held"));
+    SCOPED_TRACE(std::string(name_of(one.first)) + " + " + std::string(name_of(one.second)) +
+                 (one.sole ? "" : ", held"));
     Scoped<bool> no_grad(session_->modes.grad, false);
     Tensor first = gradient(one.first), second = gradient(one.second);
     const Tensor held = one.sole ? Tensor() : one.first == kDense ? first : second;
@@ -269,6 +282,22 @@ TEST_F(Buffers, AddSparseAndDenseGradients) {
     EXPECT_EQ(calls[0], one.op);
     EXPECT_EQ(buffer[0]->layout, one.result);
     EXPECT_EQ(describe(buffer[0]), "f32[10,4]");
+  }
+}
+
+// What PyTorch 2.11 refuses when both gradients of a tensor come from a function that returns them (tried on the CPU).
+TEST_F(Buffers, RefuseSumsThatTheFrameworkDoesNotHave) {
+  const std::pair<Layout, Layout> pairs[] = {{kCsc, kCsc},   {kBsr, kBsr},   {kBsc, kBsc}, {kBsr, kDense},
+                                             {kDense, kBsr}, {kBsc, kDense}, {kCoo, kCsr}, {kCsr, kCoo}};
+  for (const auto& [first, second] : pairs) {
+    SCOPED_TRACE(std::string(name_of(first)) + " + " + std::string(name_of(second)));
+    Scoped<bool> no_grad(session_->modes.grad, false);
+    InputBuffer buffer(1);
+    buffer.add(*session_, 0, gradient(first), {kFirst, 0}, {kFirst, 0});
+    const std::string message = message_of([&, second = second] {
+      buffer.add(*session_, 0, gradient(second), {kFirst, 0}, {kFirst, 0});
+    });
+    EXPECT_NE(message.find("sum of"), std::string::npos) << message;
   }
 }
 
@@ -288,7 +317,7 @@ class Returns final : public Node {
 
 // A gradient has its tensor's layout, is strided, or COO (torch/csrc/autograd/engine.cpp, validate_outputs).
 TEST_F(Buffers, RefuseALayoutThatTheInputDoesNotHave) {
-  for (const Layout layout : {kDense, kCoo, kCsr}) {
+  for (const Layout layout : {kDense, kCoo, kCsr, kCsc, kBsr, kBsc}) {
     const Tensor x = leaf({10, 4});
     Tensor y = tensor({10, 4});
     y->requires_grad = true;
@@ -300,8 +329,9 @@ TEST_F(Buffers, RefuseALayoutThatTheInputDoesNotHave) {
       EXPECT_EQ(x.grad()->layout, layout);
       continue;
     }
-    EXPECT_EQ(message_of([&] { run_backward(y); }),
-              "Returns: returned an invalid gradient at index 0: a CSR tensor for one that is not");
+    EXPECT_EQ(message_of([&] { run_backward(y); }), "Returns: returned an invalid gradient at index 0: a " +
+                                                        std::string(name_of(layout)) +
+                                                        " tensor for one that is strided");
   }
 }
 

@@ -31,6 +31,21 @@ class SavedTensors : public Graph {
   CallNames log_;
 };
 
+// derivatives.yaml, _trilinear: each factor is kept for the gradients of the others (wrap_opt_if).
+TEST_F(SavedTensors, FactorsOfATrilinearFormAreKeptForEachOther) {
+  const auto saved_with = [&](bool first, bool second) {
+    Tensor a = tensor({2, 3}), b = tensor({5, 3, 4}), c = tensor({2, 4});  // 24, 240 and 32 bytes
+    a->requires_grad = first;
+    b->requires_grad = second;
+    const int64_t before = saved();
+    const Tensor y = call<"_trilinear">(*session_, a, b, c, Sizes{1, 3}, Sizes{0}, Sizes{1, 2}, Sizes{2, 3});
+    return saved() - before;
+  };
+  EXPECT_EQ(saved_with(true, false), 240 + 32);
+  EXPECT_EQ(saved_with(false, true), 24 + 32);
+  EXPECT_EQ(saved_with(true, true), 24 + 240 + 32);
+}
+
 TEST_F(SavedTensors, AreTheSameStorageAndNoCopy) {
   const Tensor x = leaf({256}), y = mul(x, 2);
   const int64_t before = live();

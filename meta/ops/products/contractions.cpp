@@ -298,7 +298,8 @@ constexpr Op kContraction[] = {
      .host_code = {{DeviceType::cuda, trilinear_kernel}},
      .derivatives = {{{"i1", "i2", "i3"}, {"i1", "i2", "i3"}, trilinear_backward}},
      .flops = trilinear_flops,
-     .examples = {"f32[2,3] f32[5,3,4] f32[2,4] (1 3) (0) (1 2) (2 3)"}}};
+     .examples = {"f32[2,3] f32[5,3,4] f32[2,4] (1 3) (0) (1 2) (2 3)"},
+     .facts = {.keeps_for_others = true}}};
 
 }  // namespace
 

@@ -286,6 +286,19 @@ void cell_body(Call& c) {
   c.result(cell(c.tensor("input"), {c.tensor("hx"), {}}, cell_weights(c), false).hidden);
 }
 
+// torch.nn.RNNBase._apply, for the dtypes that torch.backends.cudnn.is_acceptable takes.
+template <RecurrentMode mode>
+void flatten_when_placed(Session& session, const Operator& op, std::span<const Value> arguments) {
+  const auto given = [&](std::string_view name) -> const Value& {
+    return arguments[size_t(op.schema.find(name_hash(name)))];
+  };
+  if (!session.device.is_cuda() || !given("params").is_tensors()) return;
+  const Value::Tensors& weights = given("params").tensors();
+  if (weights.empty() || weights[0].dtype() == DType::bf16) return;
+  flatten_recurrent_weights(session, mode, weights, given("has_biases").boolean(),
+                            given("num_layers").integer(), given("bidirectional").boolean());
+}
+
 constexpr Op kSequences[] = {
     composite_of(
         "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
@@ -293,25 +306,29 @@ constexpr Op kSequences[] = {
         "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
         "long short-term memory over a sequence", recurrent_body<RecurrentMode::lstm, lstm_cell>,
         {"f32[5,2,3] (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 0.0 True False "
-         "False"}),
+         "False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::lstm>}),
     composite_of(
         "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
         "bool train, "
         "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
         "gated recurrent units over a sequence", recurrent_body<RecurrentMode::gru, gru_cell>,
-        {"f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False"}),
+        {"f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::gru>}),
     composite_of(
         "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool "
         "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
         "tanh units over a sequence", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
-        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"}),
+        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::tanh>}),
     composite_of(
         "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool "
         "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
         "relu units over a sequence", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
-        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"})};
+        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
 
 constexpr Op step_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
                      std::string_view example) {

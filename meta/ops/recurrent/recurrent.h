@@ -36,9 +36,9 @@ int64_t recurrent_workspace(const RecurrentShape& shape, int64_t rows, DType dty
 int64_t recurrent_reserve(const RecurrentShape& shape, int64_t rows, DType dtype);
 
 /// Moves the weights of a recurrent module into one buffer, as `module.to("cuda")` does
-/// (torch.nn.RNNBase.flatten_parameters): afterwards each looks into the buffer. `op`: "aten::lstm.input",
-/// "aten::gru.input", "aten::rnn_tanh.input", "aten::rnn_relu.input"; `weights` as those take them.
-void flatten_recurrent_weights(Session& session, std::string_view op, std::span<const Tensor> weights,
+/// (torch.nn.RNNBase.flatten_parameters): afterwards each looks into the buffer. `weights` as lstm and the others take
+/// them.
+void flatten_recurrent_weights(Session& session, RecurrentMode mode, std::span<const Tensor> weights,
                                bool biases, int64_t layers, bool bidirectional);
 
 }  // namespace metaprof

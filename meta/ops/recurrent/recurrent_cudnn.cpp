@@ -45,12 +45,8 @@ int64_t recurrent_reserve(const RecurrentShape& shape, int64_t rows, DType dtype
   return cell_bytes(shape, rows, dtype) * (shape.gates() + 2);
 }
 
-void flatten_recurrent_weights(Session& session, std::string_view op, std::span<const Tensor> weights,
+void flatten_recurrent_weights(Session& session, RecurrentMode mode, std::span<const Tensor> weights,
                                bool biases, int64_t layers, bool bidirectional) {
-  const RecurrentMode mode = op == "aten::lstm.input"       ? RecurrentMode::lstm
-                             : op == "aten::gru.input"      ? RecurrentMode::gru
-                             : op == "aten::rnn_tanh.input" ? RecurrentMode::tanh
-                                                            : RecurrentMode::relu;
   const int64_t per_layer = int64_t(weights.size()) / (layers * (bidirectional ? 2 : 1));
   const bool projected = per_layer == (biases ? 5 : 3);
   const int64_t gates = RecurrentShape{mode}.gates(), hidden = weights[0].size(0) / gates;

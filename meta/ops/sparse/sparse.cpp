@@ -39,10 +39,10 @@ Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values
   return sparse;
 }
 
-Tensor make_sparse_csr(Session& session, const Tensor& compressed, const Tensor& plain, const Tensor& values,
-                       SizesView sizes) {
+Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& compressed, const Tensor& plain,
+                              const Tensor& values, SizesView sizes) {
   Tensor sparse(new TensorImpl(sizes, contiguous_strides(sizes), values.dtype(), values.device()));
-  sparse->layout = Layout::sparse_csr;
+  sparse->layout = layout;
   sparse->storage = session.allocate(values.device(), 0);
   for (const Tensor* data : {&compressed, &plain, &values})
     sparse->ensure_extra().parts.push_back(alias(*data));
@@ -59,9 +59,9 @@ Tensor flat_indices(Session& session, const Tensor& indices) {
 }
 
 // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_dense_sparse_cuda: rows of values are added to the
-// dense tensor seen as a matrix. Elements of a CSR matrix are added by one kernel without scratch memory.
+// dense tensor seen as a matrix. Elements of a compressed matrix are added by one kernel without scratch memory.
 void add_to_dense(Session& session, const Tensor& dense, const Tensor& sparse) {
-  if (sparse->layout == Layout::sparse_csr) return;
+  if (sparse->layout != Layout::sparse) return;
   const Tensor indices = flat_indices(session, part(sparse, 0)), values = part(sparse, 1);
   int64_t rows = 1;
   for (int64_t d = 0; d < part(sparse, 0).size(0); ++d) rows *= dense.size(d);
@@ -71,6 +71,8 @@ void add_to_dense(Session& session, const Tensor& dense, const Tensor& sparse) {
 }
 
 void sum_with_dense(Call& c, const Tensor& dense, const Tensor& sparse) {
+  if (sparse->layout == Layout::sparse_bsr || sparse->layout == Layout::sparse_bsc)
+    c.error(fmt::format("the framework has no sum of a dense and a {} tensor", name_of(sparse->layout)));
   if (c.op.in_place) {
     if (c.arguments[0].tensor().is_sparse())
       c.error("a dense tensor cannot be added to a sparse one in place");
@@ -100,7 +102,8 @@ void sum_of_compressed_rows(Call& c, const Tensor& self, const Tensor& other) {
   const Tensor compressed = empty_like(part(self, 0));
   const Tensor plain = c.session.empty(Sizes{count}, part(self, 1).dtype(), self.device());
   const Tensor values = c.session.empty(Sizes{count}, self.dtype(), self.device());
-  if (!c.op.in_place) return c.result(make_sparse_csr(c.session, compressed, plain, values, self.sizes()));
+  if (!c.op.in_place)
+    return c.result(make_sparse_compressed(c.session, self->layout, compressed, plain, values, self.sizes()));
   self->extra->parts = {compressed, plain, values};
   c.result(self);
 }
@@ -117,11 +120,14 @@ bool sum_of_sparse(Call& c) {
   if (!self.is_sparse() || !other.is_sparse()) {
     sum_with_dense(c, self.is_sparse() ? other : self, self.is_sparse() ? self : other);
   } else if (self->layout != other->layout) {
-    c.error("the sum of a COO and a CSR tensor: both must be of one kind");
+    c.error(fmt::format("the sum of a {} and a {} tensor: both must be of one layout", name_of(self->layout),
+                        name_of(other->layout)));
   } else if (self->layout == Layout::sparse) {
     sum_of_coordinates(c, self, other);
-  } else {
+  } else if (self->layout == Layout::sparse_csr) {
     sum_of_compressed_rows(c, self, other);
+  } else {
+    c.error(fmt::format("the framework has no sum of two {} tensors", name_of(self->layout)));
   }
   return true;
 }

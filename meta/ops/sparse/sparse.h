@@ -1,5 +1,5 @@
 #pragma once
-// Sparse tensors: coordinates and values (COO), as the gradients of embeddings are, or compressed rows (CSR).
+// Sparse tensors: coordinates and values (COO), as the gradients of embeddings are, or compressed rows or columns.
 // Their memory is that of their parts; the sparse tensor itself has none.
 
 #include "meta/session/call.h"
@@ -9,13 +9,14 @@ namespace metaprof {
 /// A sparse tensor over these (not copied) indices [dimensions, count] and values [count, …].
 Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values, SizesView sizes);
 
-/// A CSR matrix over these (not copied): where each row begins [rows + 1], columns [n] and values [n].
-Tensor make_sparse_csr(Session& session, const Tensor& compressed, const Tensor& plain, const Tensor& values,
-                       SizesView sizes);
+/// A compressed matrix (CSR, CSC, BSR or BSC) over these (not copied). Of CSR: where each row begins [rows + 1], columns
+/// [n] and values [n]; of CSC columns and rows change places, of BSR and BSC values are blocks [n, height, width].
+Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& compressed, const Tensor& plain,
+                              const Tensor& values, SizesView sizes);
 
 /// The result of a sum with a sparse operand. Dense and sparse: dense. COO and COO: indices and values are
 /// joined, nothing is added up. CSR and CSR: room for all elements of both, as if none met; how many do
-/// depends on the data. False if neither operand is sparse.
+/// depends on the data. Errors: sums that the framework does not have. False if neither operand is sparse.
 bool sum_of_sparse(Call& c);
 
 }  // namespace metaprof
