@@ -11,6 +11,7 @@
 
 #include "core/fixed_list.h"
 #include "meta/op/schema.h"
+#include "meta/platform/framework.h"
 
 namespace metaprof {
 
@@ -135,6 +136,8 @@ struct FlopsRule {
 enum class Autocast : uint8_t { none, lower_precision, fp32, fp32_set_dtype, promote, banned };
 
 struct Facts {
+  /// The framework's versions in which the operator is as the record says. Others may have a record of the same name.
+  FrameworkRange versions = {};
   std::string_view node = {};   ///< name of the autograd node; default: CamelCase of the name + "Backward0"
   bool in_place_too = false;    ///< `name_` exists and writes to self
   bool writes_no_data = false;  ///< what is written is the history: no new version, allowed for leaves

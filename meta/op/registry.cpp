@@ -164,9 +164,10 @@ uint32_t register_slot(Slot slot) {
 
 const std::vector<Slot>& slots() { return slot_list(); }
 
-Registry::Registry(std::span<const Records> tables) {
+Registry::Registry(std::span<const Records> tables, FrameworkVersion version) {
   for (Records records : tables) {
     for (const Op& record : records) {
+      if (!record.facts.versions.holds(version)) continue;
       if (record.facts.in_place_too) add(record, true);
       add(record, false);
     }

@@ -55,8 +55,8 @@ struct Operator {
 
 class Registry {
  public:
-  /// Records must outlive the registry.
-  explicit Registry(std::span<const Records> tables);
+  /// The records that hold in a version of the framework. They must outlive the registry. Errors: two of one name.
+  Registry(std::span<const Records> tables, FrameworkVersion version);
   Registry(const Registry&) = delete;
 
   /// The operator of this name ("aten::add.Tensor"), or null.

@@ -6,7 +6,9 @@
 
 namespace metaprof {
 
-/// The registry of all operators; made once, never changed.
+/// The operators of a version of the framework; made once for all versions that have the same records, never changed.
+const Registry& registry_for(FrameworkVersion version);
+/// Those of the version that holds where nothing tells another: for readers, which ask for names and facts.
 const Registry& standard_registry();
 
 /// A session that knows all operators and has its layers.

@@ -15,12 +15,20 @@ namespace metaprof {
 struct FrameworkVersion {
   int major = 2, minor = 11, patch = 0;
   // NOLINTNEXTLINE(modernize-use-nullptr): in what is generated
-  friend auto operator<=>(FrameworkVersion, FrameworkVersion) = default;
+  friend constexpr auto operator<=>(FrameworkVersion, FrameworkVersion) = default;
 };
 
 /// The oldest and the newest version whose behaviours are known.
 inline constexpr FrameworkVersion kOldestFramework = {.major = 2, .minor = 6, .patch = 0};
 inline constexpr FrameworkVersion kNewestFramework = {.major = 2, .minor = 15, .patch = 0};
+
+/// The versions that have something: from `since` on, until the one before `before`.
+struct FrameworkRange {
+  FrameworkVersion since = {.major = 0, .minor = 0, .patch = 0};
+  FrameworkVersion before = {.major = 1'000, .minor = 0, .patch = 0};
+
+  constexpr bool holds(FrameworkVersion version) const { return since <= version && version < before; }
+};
 
 /// "2.11", "2.11.0", "2.11.0+cu130", "2.12.0a0+git1234": what stands behind the numbers is passed over. Nothing:
 /// it is anything else.
