@@ -301,22 +301,22 @@ class Capture:
 
     def _call(self, text, frame):
         """Writes a call of an operator, after what has changed since the last one."""
-        torch = self.torch
-        grad = torch.is_grad_enabled()
-        if grad is not self._grad and not self._reentrant():
-            self._mode("grad_mode", grad)
-            self._grad = grad
-        inference = torch.is_inference_mode_enabled()
-        if inference is not self._inference:
-            self._mode("inference_mode", inference)
-            self._inference = inference
+        self._write_modes()
         scope = self._modules[-1][0]
         stack = self._places.stack(frame)
         self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}")
 
-    def _mode(self, mode, on):
-        """The line of a mode stands before the lines of tensors that the call has met, which do not care."""
-        self._add(f"step::{mode}({on})")
+    def _write_modes(self):
+        """The modes that have changed since the last call; they stand behind the tensors that the call has met, which do not care."""
+        torch = self.torch
+        grad = torch.is_grad_enabled()
+        if grad is not self._grad and not self._reentrant():  # that region switches it off by itself
+            self._add(f"step::grad_mode({grad})")
+            self._grad = grad
+        inference = torch.is_inference_mode_enabled()
+        if inference is not self._inference:
+            self._add(f"step::inference_mode({inference})")
+            self._inference = inference
 
     def call(self, text):
         """Writes a call, which is the last one so far that takes what has been used for it."""
@@ -376,6 +376,7 @@ class Capture:
         """False: it is inside another one, with which it is computed again."""
         if not self.active() or self._region is not None:
             return False
+        self._write_modes()  # whether a region keeps anything for backward depends on them
         self._region = len(self._lines)
         self._values_before[self._region] = self._values
         self._calls_before = len(self._calls)
@@ -383,10 +384,7 @@ class Capture:
         return True
 
     def close_region(self):
-        grad = self.torch.is_grad_enabled()
-        if grad is not self._grad and not self._reentrant():
-            self._mode("grad_mode", grad)
-            self._grad = grad
+        self._write_modes()
         if all(isinstance(self._lines[index], int) for index in self._calls[self._calls_before:]):
             self._lines[self._region] = "# a checkpointed region without calls"
         else:
