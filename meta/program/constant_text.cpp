@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/error.h"
 #include "meta/program/program.h"
@@ -26,11 +25,6 @@ std::string device_text(Device device) {
 }
 
 }  // namespace
-
-bool is_of_plain_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) ||
-         std::string_view("_./@*+-:").find(c) != std::string_view::npos;
-}
 
 std::string quoted_text(std::string_view text) {
   std::string quoted = "\"";

@@ -1,6 +1,7 @@
 #pragma once
 // Constants, words and quoted strings of a program's text.
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -8,8 +9,15 @@
 
 namespace metaprof {
 
+inline constexpr std::string_view kPlainWordCharacters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./@*+-:";
+inline constexpr std::array<bool, 256> kIsOfPlainWord = [] {
+  std::array<bool, 256> is{};
+  for (const char c : kPlainWordCharacters) is[static_cast<unsigned char>(c)] = true;
+  return is;
+}();
 /// A letter, a digit or one of "_./@*+-:" with which words are made that need no quotes.
-bool is_of_plain_word(char c);
+inline bool is_of_plain_word(char c) { return kIsOfPlainWord[static_cast<unsigned char>(c)]; }
 /// The word itself, or in quotes with escapes where it has other characters, or none.
 std::string word_text(std::string_view word);
 /// In quotes: \" \\ \n \t \r, and \xHH for other control characters.

@@ -1,6 +1,5 @@
 #include "meta/program/program_line.h"
 
-#include <cctype>
 #include <charconv>
 
 #include "core/error.h"
@@ -38,8 +37,10 @@ bool ProgramLine::skip(char sign) {
 }
 
 bool ProgramLine::skip(std::string_view word) {
-  if (peek() != word) return false;
-  at_ += word.size();
+  if (!text_.substr(at_).starts_with(word)) return false;
+  const size_t end = at_ + word.size();
+  if (end < text_.size() && is_of_plain_word(text_[end])) return false;
+  at_ = end;
   skip_blanks();
   return true;
 }

@@ -61,10 +61,11 @@ class Parser {
   Graph& graph() { return text().graph; }
   bool in_program() const { return open_.size() == 1; }
 
+  static bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
   static void check_utf8(const ProgramLine& line, std::string_view text) {
+    if (std::ranges::all_of(text, is_ascii)) return;
     while (!text.empty()) {
-      const bool is_ascii = static_cast<unsigned char>(text[0]) < 0x80;
-      const size_t length = is_ascii ? 1 : utf8_length(text);
+      const size_t length = is_ascii(text[0]) ? 1 : utf8_length(text);
       if (length == 0) line.wrong("a character that is not UTF-8");
       text.remove_prefix(length);
     }
@@ -107,6 +108,8 @@ class Parser {
                   {"framework", &Parser::parse_framework}};
     if (line.skip('}')) return parse_closing(line);
     const std::string_view first = line.peek();
+    // Most lines are calls: they begin with a value, or with an operator that has its namespace.
+    if (first.empty() || first == "_" || first.find("::") != first.npos) return parse_call(line);
     for (const auto& row : kLines)
       if (row.word == first) {
         line.skip(first);

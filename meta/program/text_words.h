@@ -1,7 +1,6 @@
 #pragma once
 // Words of a program's text that its printer and its parser share.
 
-#include <cctype>
 #include <string_view>
 
 #include "meta/program/program.h"
@@ -52,7 +51,7 @@ constexpr std::string_view to_string(ProgramOutput::Kind kind) { return word_of(
 
 /// What a value may be named without quotes: "conv2d_1", "add.3".
 inline bool is_of_value_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
 }  // namespace metaprof
