@@ -11,6 +11,7 @@
 #include "reports/graph_dot.h"
 #include "reports/html_page.h"
 #include "reports/memory_snapshot.h"
+#include "reports/open_metrics.h"
 #include "reports/timeline_svg.h"
 
 namespace metaprof {
@@ -31,6 +32,8 @@ const std::vector<ReportForm>& report_forms() {
        [](Results& r) { return memory_snapshot(r.history()); }},
       {"folded", "the peak as folded stacks, for flame graphs",
        [](Results& r) { return folded_stacks(r.at_peak()); }},
+      {"metrics", "figures as OpenMetrics text, for CI systems that keep them",
+       [](Results& r) { return open_metrics(r.report()); }},
       {"dot", "the graph of nodes in Graphviz' language",
        [](Results& r) { return graph_dot(r.with_nodes()); }},
       {"svg", "the same, drawn", [](Results& r) { return svg_of_dot(graph_dot(r.with_nodes())); }},

@@ -45,6 +45,7 @@ struct StepOptions {
   std::string checkpoint;  ///< shell wildcards within the segments of a module path; empty: none
   bool checkpoint_reentrant = false;
   Mode mode = Mode::train;
+  bool anomaly = false;  ///< torch.autograd.set_detect_anomaly(True): gradients are looked through for NaN
   bool strict = false;  ///< an unknown operator is an error
   std::map<std::string, std::string>
       environment;                          ///< of the process (meta/platform/platform.h, with_environment)

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
+#include "meta/autograd/state.h"
 #include "meta/ops/all.h"
 #include "meta/optim/clip.h"
 #include "meta/source/whole_slices.h"
@@ -46,6 +47,7 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
       loss_output_(loss_output_of(program_)) {
   check_optimizer(options.optimizer);
   session_->planned_workspaces = options.workspaces;
+  autograd_state(*session_).anomaly = options.anomaly;
   session_->begin_phase(Phase::setup, 0, -1);
   placed_ = place_tensors(*session_, program_, options_);
   session_->trace.add({.kind = Event::Kind::pause});

@@ -20,6 +20,7 @@
 #include "reports/graph_dot.h"
 #include "reports/html_page.h"
 #include "reports/memory_snapshot.h"
+#include "reports/open_metrics.h"
 #include "tests/read_file.h"
 
 namespace metaprof {
@@ -55,6 +56,19 @@ class TwoLayersFiles : public testing::Test {
   ProfileReport report_;
   std::vector<LargeStorage> at_peak_;
 };
+
+// Every family has its type before its values, and the text its end (OpenMetrics 1.0).
+TEST_F(TwoLayersFiles, Metrics) {
+  report_.model = "two \"layers\"\n";
+  const std::string text = open_metrics(report_);
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+  const std::string labels = "{model=\"two \\\"layers\\\"\\n\",device=\"toy\"}";
+  EXPECT_NE(text.find("# TYPE metaprof_peak_allocated_bytes gauge\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(fmt::format("metaprof_peak_allocated_bytes{} {}\n", labels,
+                                  report_.memory.phases.peak.allocated_bytes.peak)),
+            std::string::npos)
+      << text;
+}
 
 TEST_F(TwoLayersFiles, TableOfNodesAsText) {
   const std::string text = profile_text(report_, {});
