@@ -64,9 +64,10 @@ std::string open_metrics(const ProfileReport& report) {
   metrics.one("outside_allocator_bytes", "context, loaded kernels, handles", verdict.outside.count);
   metrics.one("left_bytes", "what stays free of the device; negative: what is missing", verdict.left().count);
   metrics.one("parameters", "numbers in all parameters", report.memory.parameters.all.count);
-  metrics.one("saved_bytes", "kept for backward when the first forward ends", report.memory.saved.bytes.count);
-  by_phase(metrics, "flops", "of all operators of the first step, 2 per multiply-add", report.counts.total.all,
-           [](Flops flops) { return flops.count; });
+  metrics.one("saved_bytes", "kept for backward when the first forward ends",
+              report.memory.saved.bytes.count);
+  by_phase(metrics, "flops", "of all operators of the first step, 2 per multiply-add",
+           report.counts.total.all, [](Flops flops) { return flops.count; });
   by_phase(metrics, "roofline_seconds", "what the first step takes at least", report.counts.roofline,
            [](double seconds) { return seconds; });
   return std::move(metrics).finish();

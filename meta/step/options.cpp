@@ -182,9 +182,10 @@ void add_step_rows(std::vector<RunOption>& rows) {
       &Step::checkpoint_reentrant);
   add({"mode", "WORD", Group::step, fmt::format("{}", fmt::join(kModes, ", ")), word(list(kModes))},
       &Step::mode);
-  rows.push_back(added_later(row(
-      {"anomaly", "", Group::step, "look through every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
-      &Step::anomaly)));
+  rows.push_back(
+      added_later(row({"anomaly", "", Group::step,
+                       "look through every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
+                      &Step::anomaly)));
   rows.push_back(added_later(row(
       {"strict", "", Group::step, "an operator that is not known is an error", yes_or_no()}, &Step::strict)));
 }

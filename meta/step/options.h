@@ -46,7 +46,7 @@ struct StepOptions {
   bool checkpoint_reentrant = false;
   Mode mode = Mode::train;
   bool anomaly = false;  ///< torch.autograd.set_detect_anomaly(True): gradients are looked through for NaN
-  bool strict = false;  ///< an unknown operator is an error
+  bool strict = false;   ///< an unknown operator is an error
   std::map<std::string, std::string>
       environment;                          ///< of the process (meta/platform/platform.h, with_environment)
   PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing

@@ -191,16 +191,18 @@ constexpr Op kSteps[] = {
 // --- what training for fewer bits rounds (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp)
 
 constexpr Op kSimulatedQuantization[] = {
-    composite_of("fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
-                 "quant_max) -> Tensor",
-                 "self as it would come back from an integer between two bounds",
-                 [](Call& c) {
-                   c.result(call_all<"fake_quantize_per_tensor_affine_cachemask">(
-                       c.session, c.tensor("self"), c["scale"], c["zero_point"], c["quant_min"], c["quant_max"])[0]);
-                 },
-                 {"f32[2,3] 0.1 0 0 255"}),
-    {.schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
-               "int quant_max) -> (Tensor output, Tensor mask)",
+    composite_of(
+        "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
+        "quant_max) -> Tensor",
+        "self as it would come back from an integer between two bounds",
+        [](Call& c) {
+          c.result(call_all<"fake_quantize_per_tensor_affine_cachemask">(
+              c.session, c.tensor("self"), c["scale"], c["zero_point"], c["quant_min"], c["quant_max"])[0]);
+        },
+        {"f32[2,3] 0.1 0 0 255"}),
+    {.schema =
+         "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
+         "int quant_max) -> (Tensor output, Tensor mask)",
      .summary = "the same, and where self lies between the bounds",
      .meta =
          [](Call& c) {
@@ -208,15 +210,17 @@ constexpr Op kSimulatedQuantization[] = {
            c.output_like(c.tensor("self"), DType::b8);
          },
      .host_code = {},
-     .derivatives = {{{"self"}, {"mask"}, [](Backward& b) {
+     .derivatives = {{{"self"},
+                      {"mask"},
+                      [](Backward& b) {
                         return call<"fake_quantize_per_tensor_affine_cachemask_backward">(b.session, b.grad(),
                                                                                           b("mask"));
                       }}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] 0.1 0 0 255"}},
     composite_of("fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
-                 "grad where the mask is set",
-                 [](Call& c) { c.result(c.tensor("grad") * c.tensor("mask")); }, {"f32[2,3] bool[2,3]"}),
+                 "grad where the mask is set", [](Call& c) { c.result(c.tensor("grad") * c.tensor("mask")); },
+                 {"f32[2,3] bool[2,3]"}),
 };
 
 }  // namespace
