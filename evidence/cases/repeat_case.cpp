@@ -14,6 +14,7 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/ops/all.h"
+#include "meta/ops/rules/library.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -138,21 +139,7 @@ class Repetition {
 
   // The recorder made the libraries take their workspaces, on the calling and on the engine's thread.
   void warm_up() {
-    if (!session_->device.is_cuda()) return;
-    const Tensor x = session_->empty(Sizes{16, 16}, DType::f32),
-                 bias = session_->empty(Sizes{16}, DType::f32);
-    for (bool backward_thread : {false, true}) {
-      Scoped<bool> thread(session_->backward_thread, backward_thread);
-      call<"addmm">(*session_, bias, x, x);
-    }
-    make_dropout_state();
-  }
-
-  // An earlier call of a recurrent network had dropout.
-  void make_dropout_state() {
-    const Tensor x = session_->empty(Sizes{1, 1, 1}, DType::f32),
-                 w = session_->empty(Sizes{1, 1}, DType::f32);
-    call_all<"rnn_tanh.input">(*session_, x, x, Value::Tensors{w, w}, false, 1, 0.5, true, false, false);
+    if (session_->device.is_cuda()) take_library_workspaces(*session_);
   }
 
   // False if the program's operators failed; what came before is compared nevertheless.

@@ -20,61 +20,81 @@ Ref<Storage> new_workspace(Session& session, Device device, Bytes bytes, std::st
 }
 
 // One that is not kept lives as long as its handle.
-Ref<Storage> take_workspace(Call& call, Library library, bool keep, Bytes bytes, std::string_view name) {
-  const Device device = call.device();
+Ref<Storage> take_workspace(Session& session, Device device, Library library, bool keep, Bytes bytes,
+                            std::string_view name) {
   if (!device.is_cuda()) return {};
-  if (!keep) return new_workspace(call.session, device, bytes, name);
-  Ref<Storage>& kept = kept_workspace(call.session, library, device);
-  if (!kept) kept = new_workspace(call.session, device, bytes, name);
+  if (!keep) return new_workspace(session, device, bytes, name);
+  Ref<Storage>& kept = kept_workspace(session, library, device);
+  if (!kept) kept = new_workspace(session, device, bytes, name);
   return kept;
 }
 
-}  // namespace
-
-void cublas_workspace(Call& call) {
-  const Platform& platform = call.platform();
-  take_workspace(call, Library::cublas, platform.framework.keeps_cublas_workspaces,
+void take_cublas_workspace(Session& session, Device device) {
+  const Platform& platform = session.platform;
+  take_workspace(session, device, Library::cublas, platform.framework.keeps_cublas_workspaces,
                  platform.cublas_workspace(), "cuBLAS workspace");
 }
 
-void cublas_lt_workspace(Call& call) {
-  const Platform& platform = call.platform();
+void take_cublas_lt_workspace(Session& session, Device device) {
+  const Platform& platform = session.platform;
   const auto take_own = [&](bool keep) {
-    return take_workspace(call, Library::cublas_lt, keep, platform.cublas_lt_workspace(),
+    return take_workspace(session, device, Library::cublas_lt, keep, platform.cublas_lt_workspace(),
                           "cuBLASLt workspace");
   };
   // The handle that cuBLASLt is called with is cuBLAS's, and gets its workspace where these are kept.
   switch (platform.framework.cublas_lt_workspace) {
     case CublasLtWorkspace::per_call_around_cublas: {
       const Ref<Storage> own = take_own(false);
-      return cublas_workspace(call);
+      return take_cublas_workspace(session, device);
     }
     case CublasLtWorkspace::kept: {
-      cublas_workspace(call);
+      take_cublas_workspace(session, device);
       take_own(true);
       return;
     }
-    case CublasLtWorkspace::shared_with_cublas: return cublas_workspace(call);
+    case CublasLtWorkspace::shared_with_cublas: return take_cublas_workspace(session, device);
     case CublasLtWorkspace::per_call: take_own(false);
   }
 }
 
-Tensor dropout_state(Call& call, bool needed) {
-  // cudnnDropoutGetStatesSize of an H200 (recorded: lstm-lm); the library alone knows it for other devices.
-  constexpr int64_t bytes = 3244032;
-  Session& session = call.session;
-  const Device device = call.device();
+Ref<Storage>& kept_dropout_state(Session& session, Device device) {
   const uint32_t key =
       static_cast<uint32_t>(Library::cudnn_dropout) << 24 | static_cast<uint32_t>(device.index) << 17;
-  Ref<Storage>& state = session.library_workspaces[key];
-  if (!state && !needed) return {};
-  if (!state) {
+  return session.library_workspaces[key];
+}
+
+void make_dropout_state(Session& session, Device device) {
+  // cudnnDropoutGetStatesSize of an H200 (recorded: lstm-lm); the library alone knows it for other devices.
+  constexpr Bytes kBytes = {3244032};
+  kept_dropout_state(session, device) = new_workspace(session, device, kBytes, "cuDNN dropout state");
+}
+
+}  // namespace
+
+void cublas_workspace(Call& call) { take_cublas_workspace(call.session, call.device()); }
+
+void cublas_lt_workspace(Call& call) { take_cublas_lt_workspace(call.session, call.device()); }
+
+Tensor dropout_state(Call& call, bool needed) {
+  const Device device = call.device();
+  if (!kept_dropout_state(call.session, device)) {
+    if (!needed) return {};
     call.temporary({}, DType::i64);  // the seed is drawn on the device and read
-    state = new_workspace(session, device, {bytes}, "cuDNN dropout state");
+    make_dropout_state(call.session, device);
   }
+  const Ref<Storage>& state = kept_dropout_state(call.session, device);
+  const int64_t bytes = state->bytes;
   Tensor tensor(new TensorImpl(Sizes{bytes}, Sizes{1}, DType::u8, device));
   tensor->storage = state;
   return tensor;
+}
+
+void take_library_workspaces(Session& session) {
+  for (const bool backward_thread : {false, true}) {
+    Scoped<bool> thread(session.backward_thread, backward_thread);
+    take_cublas_lt_workspace(session, session.device);
+  }
+  make_dropout_state(session, session.device);
 }
 
 }  // namespace metaprof

@@ -15,4 +15,8 @@ void cublas_lt_workspace(Call& call);
 /// then on handed to every call. Undefined before.
 Tensor dropout_state(Call& call, bool needed);
 
+/// What libraries keep on the session's device after a first product on each thread, and after a first recurrent network
+/// with dropout.
+void take_library_workspaces(Session& session);
+
 }  // namespace metaprof
