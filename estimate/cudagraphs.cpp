@@ -15,15 +15,6 @@ CachingAllocator allocator_of(const RunOptions& options, const Platform& platfor
                            .order = platform.framework.free_block_order});
 }
 
-WholeNetworkTrace run_captured(const Program& program, const CudagraphsOptions& options,
-                               const Platform& platform) {
-  WorkspacePlanners planners;
-  const auto planned = planners.for_run(options.run.workspaces, platform);
-  StepOptions step = options.run.step;
-  step.workspaces = planned.get();
-  return run_whole_network(program, platform, step, options.warmup);
-}
-
 // What the framework itself refuses while it captures.
 void check_step(const RunOptions& options) {
   const StepOptions& step = options.step;
@@ -66,14 +57,22 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   report.warmup = options.warmup;
   const Program program = with_inputs(model, options.run);
   report.graphs.push_back(judge_forward(program, standard_registry(), options.policy));
-  const WholeNetworkTrace run = run_captured(program, options, platform);
+  WorkspacePlanners planners;
+  const auto planned = planners.for_run(options.run.workspaces, platform);
+  StepOptions step = options.run.step;
+  step.workspaces = planned.get();
+  const WholeNetworkTrace run = run_whole_network(program, platform, step, options.warmup);
   report.graphs.push_back(judge_backward(run.trace, standard_registry()));
   if (options.whole_network) {
     CachingAllocator allocator = allocator_of(options.run, platform);
     report.whole_network = measure(run, platform.device(), allocator);
     note_refusals(report);
   }
-  if (options.tree) report.tree = run_tree(program, report.graphs[0], report.graphs[1], options.tree_steps);
+  if (options.tree) {
+    CachingAllocator allocator = allocator_of(options.run, platform);
+    step.steps = options.tree_steps;
+    report.tree = run_tree(program, platform, step, report.graphs[0], report.graphs[1], allocator);
+  }
   return report;
 }
 

@@ -55,7 +55,7 @@ Json verdict_json(const CaptureVerdict& verdict) {
           {"inputs", inputs}};
 }
 
-// Bytes of a tree are not modelled: null, not 0. Counters have the framework's names; it leaves out those that are 0.
+// Counters have the framework's names; it leaves out those that are 0.
 Json tree_json(const StepTree& tree) {
   Json counters = Json::object();
   const int64_t skips = tree.skips + tree.counters.skips;
@@ -69,8 +69,17 @@ Json tree_json(const StepTree& tree) {
                      {"warm_up", node.warm_up},
                      {"copied_inputs", node.copied},
                      {"replays", node.replays}});
-  return {{"allocated", nullptr}, {"peak", nullptr},      {"reserved", nullptr},
-          {"steps", tree.steps},  {"counters", counters}, {"nodes", nodes}};
+  const MemoryStatistics& memory = tree.memory;
+  const bool known = tree.not_modelled.empty();
+  const auto bytes = [&](int64_t count) { return known ? Json(count) : Json(nullptr); };
+  return {{"allocated", bytes(memory.allocated.current)},
+          {"peak", bytes(memory.allocated.peak)},
+          {"reserved", bytes(memory.reserved.peak)},
+          {"not_modelled", known ? Json(nullptr) : Json(tree.not_modelled)},
+          {"out_of_memory", tree.out_of_memory ? Json(tree.out_of_memory->count) : Json(nullptr)},
+          {"steps", tree.steps},
+          {"counters", counters},
+          {"nodes", nodes}};
 }
 
 }  // namespace

@@ -67,12 +67,17 @@ std::string inputs_text(const CaptureVerdict& verdict) {
 }
 
 std::string tree_text(const StepTree& tree) {
-  return fmt::format(
+  std::string text = fmt::format(
       "\nForward and backward as a tree of graphs, {} steps: {} runs to warm up, {} recordings, {} replays; "
-      "{} inputs "
-      "are copied (modules are inlined, so that parameters are inputs); bytes are not modelled\n",
+      "{} inputs are copied (modules are inlined, so that parameters are inputs)\n",
       tree.steps, tree.counters.warmups, tree.counters.recordings, tree.counters.replays,
       tree.counters.non_static_inputs);
+  if (!tree.not_modelled.empty()) return text + "its bytes are not modelled: " + tree.not_modelled + "\n";
+  text += fmt::format("allocated {}, peak {}, reserved {}\n", human_bytes(tree.memory.allocated.current),
+                      human_bytes(tree.memory.allocated.peak), human_bytes(tree.memory.reserved.peak));
+  if (tree.out_of_memory)
+    text += fmt::format("out of memory: {} were asked for\n", human_bytes(tree.out_of_memory->count));
+  return text;
 }
 
 }  // namespace

@@ -1,87 +1,123 @@
 #include "graph/cudagraphs/step_tree.h"
 
-#include <algorithm>
-#include <set>
-
-#include "meta/program/program.h"
+#include "graph/cudagraphs/pool_runner.h"
+#include "meta/autograd/accumulate_grad.h"
+#include "meta/session/call.h"
+#include "meta/step/training_step.h"
 
 namespace metaprof {
 namespace {
 
-// Gives addresses, and computes nothing. A function has one output.
-class Addresses final : public GraphRunner {
+class Steps {
  public:
-  MemoryHandle make() { return std::make_shared<const GraphMemory>(GraphMemory{++last_}); }
-  MemoryHandles run_eagerly(FunctionId, MemoryHandles) override { return {make()}; }
-  MemoryHandles warm_up(FunctionId, MemoryHandles) override { return {make()}; }
-  MemoryHandles record(GraphNodeId node, FunctionId, MemoryHandles, const std::vector<bool>&) override {
-    const MemoryHandle output = make();
-    outputs_[node] = output->address;
-    return {output};
+  Steps(const Program& program, const Platform& platform, const StepOptions& options,
+        CachingAllocator& allocator)
+      : compiled_(compile_step(program, platform, options)),
+        options_(options),
+        training_(program, platform, options),
+        allocator_(allocator),
+        runner_(training_.session(), platform.device(), allocator),
+        tree_(runner_) {}
+
+  StepTree run(bool captures_forward, bool captures_backward) {
+    captures_forward_ = captures_forward;
+    captures_backward_ = captures_backward;
+    add_functions();
+    for (int step = 0; step < options_.steps; ++step) run_step(step);
+    runner_.catch_up();
+    return {.steps = options_.steps,
+            .counters = tree_.counters(),
+            .nodes = tree_.nodes(),
+            .skips = captures_forward && captures_backward ? 0 : 1,
+            .memory = statistics_of(allocator_),
+            .not_modelled = compiled_.not_modelled,
+            .out_of_memory = runner_.out_of_memory()};
   }
-  MemoryHandles replay(GraphNodeId node, MemoryHandles) override {
-    return {std::make_shared<const GraphMemory>(GraphMemory{outputs_.at(node)})};
-  }
-  void resume(GraphNodeId, const std::vector<uint64_t>&) override {}
-  void overwrite(const std::vector<uint64_t>&) override {}
 
  private:
-  uint64_t last_ = 0;
-  std::map<GraphNodeId, uint64_t> outputs_;
-};
-
-void note_values(const Graph& graph, std::set<ValueId>& used) {
-  const auto note = [&](const Operand& operand) {
-    if (operand.kind == Operand::Kind::value) used.insert(operand.value);
-    if (operand.kind == Operand::Kind::values) used.insert(operand.values.begin(), operand.values.end());
-  };
-  for (const GraphNode& node : graph.nodes) std::ranges::for_each(node.operands, note);
-  std::ranges::for_each(graph.outputs, note);
-}
-
-// Tensors that some call takes. A tied parameter is one input for each name by which it is taken.
-size_t inputs_of(const Program& program) {
-  std::set<ValueId> used;
-  note_values(program.graph, used);
-  size_t inputs = 0;
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    const ValueId value = program.graph.inputs[i];
-    if (value == kNoValue || program.inputs[i].kind == ProgramInput::Kind::constant) continue;
-    if (used.contains(value)) ++inputs;
+  void add_functions() {
+    runner_.add(compiled_.forward, /*runs_in_backward=*/false);
+    runner_.add(compiled_.backward, /*runs_in_backward=*/true);
+    forward_ = tree_.add({.part = GraphFunction::Part::forward,
+                          .inputs = compiled_.forward.inputs.size(),
+                          .fixed = {},
+                          .written = {}});
+    backward_ = tree_.add({.part = GraphFunction::Part::backward,
+                           .inputs = compiled_.backward.inputs.size(),
+                           .fixed = {},
+                           .written = {}});
+    for (const size_t input : compiled_.inputs)
+      inputs_.push_back(runner_.hold(training_.placed().inputs[input].tensor()->storage));
   }
-  return inputs;
-}
+
+  void run_step(int step) {
+    if (training_.has_optimizer()) training_.zero_grad(step);
+    if (options_.zero_grad_to_none) gradients_.clear();
+    for (int micro = 0; micro < options_.accumulate; ++micro) run_passes(step, micro);
+    if (training_.has_optimizer()) training_.update(step);
+  }
+
+  void run_passes(int step, int micro) {
+    Session& session = training_.session();
+    session.begin_phase(Phase::forward, static_cast<uint32_t>(step), options_.accumulate > 1 ? micro : -1);
+    tree_.begin_generation();
+    MemoryHandles made =
+        captures_forward_ ? tree_.run(forward_, inputs_) : runner_.run_eagerly(forward_, inputs_);
+    // What inputs have become is copied to them; the loss and its gradient are held until backward is over.
+    made.erase(made.begin(), made.begin() + static_cast<ptrdiff_t>(compiled_.updates));
+    const MemoryHandle loss = std::move(made.front());
+    made.erase(made.begin());
+    session.begin_phase(Phase::backward, static_cast<uint32_t>(step), options_.accumulate > 1 ? micro : -1);
+    const MemoryHandle gradient = runner_.hold(gradient_of_loss());
+    made.push_back(gradient);
+    take(captures_forward_ && captures_backward_ ? tree_.run(backward_, std::move(made))
+                                                 : runner_.run_eagerly(backward_, std::move(made)));
+  }
+
+  Ref<Storage> gradient_of_loss() {
+    Session& session = training_.session();
+    const MemoryView& loss = compiled_.forward.outputs[compiled_.updates];
+    return session.allocate(session.device, element_size(loss.dtype), Category::temporary);
+  }
+
+  // What AccumulateGrad does with them: they become .grad, or are added to it.
+  void take(MemoryHandles made) {
+    Session& session = training_.session();
+    const BelowAutograd below(session);
+    for (size_t i = 0; i < made.size(); ++i) {
+      const Tensor& parameter = training_.placed().trainable[compiled_.parameters[i]];
+      Tensor gradient = tensor_of(compiled_.backward.outputs[i], PoolRunner::storage_of(made[i]));
+      TensorExtra& extra = parameter->ensure_extra();
+      if (extra.grad) {
+        call<"add_.Tensor">(session, Tensor(extra.grad), gradient);
+      } else if (obeys_layout_contract(gradient, parameter)) {
+        session.categorise(*gradient->storage, Category::gradient);
+        extra.grad = std::move(gradient);
+        gradients_.push_back(std::move(made[i]));
+      } else {
+        extra.grad = clone_obeying_contract(session, gradient, parameter);
+      }
+      made[i].reset();
+    }
+  }
+
+  const CompiledStep compiled_;
+  const StepOptions& options_;
+  TrainingStep training_;
+  CachingAllocator& allocator_;
+  PoolRunner runner_;
+  GraphTree tree_;
+  FunctionId forward_ = 0, backward_ = 0;
+  bool captures_forward_ = true, captures_backward_ = true;
+  MemoryHandles inputs_, gradients_;
+};
 
 }  // namespace
 
-StepTree run_tree(const Program& program, const CaptureVerdict& forward, const CaptureVerdict& backward,
-                  int steps) {
-  StepTree result;
-  result.steps = steps;
-  if (!forward.captured()) {
-    result.skips = 1;
-    return result;
-  }
-  if (!backward.captured()) result.skips = 1;
-  Addresses addresses;
-  GraphTree tree(addresses);
-  const size_t inputs = inputs_of(program);
-  const FunctionId first =
-      tree.add({.part = GraphFunction::Part::forward, .inputs = inputs, .fixed = {}, .written = {}});
-  // What the forward keeps for it, and the gradient that comes in.
-  const FunctionId second =
-      tree.add({.part = GraphFunction::Part::backward, .inputs = 2, .fixed = {}, .written = {}});
-  for (int step = 0; step < steps; ++step) {
-    tree.begin_generation();
-    MemoryHandles given;
-    for (size_t i = 0; i < inputs; ++i) given.push_back(addresses.make());
-    MemoryHandles kept = tree.run(first, std::move(given));
-    kept.push_back(addresses.make());
-    if (backward.captured()) tree.run(second, std::move(kept));
-  }
-  result.counters = tree.counters();
-  result.nodes = tree.nodes();
-  return result;
+StepTree run_tree(const Program& program, const Platform& platform, const StepOptions& options,
+                  const CaptureVerdict& forward, const CaptureVerdict& backward,
+                  CachingAllocator& allocator) {
+  return Steps(program, platform, options, allocator).run(forward.captured(), backward.captured());
 }
 
 }  // namespace metaprof

@@ -1,8 +1,13 @@
 #pragma once
 // Training steps of a model whose forward and backward are captured apart, as the framework's compiler hands
-// them over (torch/_dynamo/backends/cudagraphs.py): what the tree of graphs does in each.
+// them over (torch/_dynamo/backends/cudagraphs.py): what the tree of graphs does in each, and the memory that it
+// takes.
 
+#include <optional>
+
+#include "graph/aot/compiled_step.h"
 #include "graph/cudagraphs/eligibility.h"
+#include "graph/cudagraphs/memory_statistics.h"
 #include "graph/cudagraphs/tree.h"
 
 namespace metaprof {
@@ -12,11 +17,15 @@ struct StepTree {
   GraphTreeCounters counters;
   std::vector<GraphTree::Node> nodes;  ///< functions: 0 is the forward, 1 the backward
   int64_t skips = 0;                   ///< graphs that were given up before they ran
+  MemoryStatistics memory;             ///< after the steps; peaks since the process began
+  std::string not_modelled;            ///< why `memory` is not the framework's; empty: it is
+  std::optional<Bytes> out_of_memory;  ///< what was asked for when memory ran out
 };
 
-/// Modules are inlined, so that parameters and buffers are inputs like others, which are copied. A forward that
-/// is skipped takes its backward with it.
-StepTree run_tree(const Program& program, const CaptureVerdict& forward, const CaptureVerdict& backward,
-                  int steps);
+/// `optimizer.zero_grad(); model(inputs).backward(); optimizer.step()`, `options.steps` times. Modules are inlined,
+/// so that parameters and buffers are inputs like others, which are copied. A forward that is skipped takes its
+/// backward with it; what is skipped runs eagerly. Errors: as run_steps.
+StepTree run_tree(const Program& program, const Platform& platform, const StepOptions& options,
+                  const CaptureVerdict& forward, const CaptureVerdict& backward, CachingAllocator& allocator);
 
 }  // namespace metaprof

@@ -155,7 +155,7 @@ GraphNodeId GraphTree::add_node(FunctionId function, const MemoryHandles& inputs
     const bool fixed = std::ranges::find(facts.fixed, i) != facts.fixed.end();
     const bool managed = is_managed(inputs[i]->address);
     if (managed) node.managed.push_back(i);
-    if (fixed || managed) node.addresses[i] = inputs[i]->address;
+    if (fixed || managed || warm_up) node.addresses[i] = inputs[i]->address;
   }
   nodes_.push_back(std::move(node));
   return static_cast<GraphNodeId>(nodes_.size()) - 1;

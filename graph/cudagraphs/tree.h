@@ -111,7 +111,7 @@ class GraphTree {
     std::map<FunctionId, std::vector<GraphNodeId>> children;
     std::vector<Output> outputs;
     std::vector<size_t> fixed, managed;  // inputs
-    std::vector<uint64_t> addresses;     // of inputs; 0: copied
+    std::vector<uint64_t> addresses;     // of inputs; 0: copied, by a recording alone
     std::vector<bool> passed_on;         // inputs that are an output, too
     std::vector<std::pair<size_t, size_t>> dead_before, dead_after;
     Liveness alive_after;

@@ -60,7 +60,8 @@ class WholeNetwork {
     Session& session = training_.session();
     result_.capture = now();
     const Scoped<uint16_t> on_stream(session.stream, kCaptureStream);
-    begin_capture(session);
+    generator_ = make_graph_generator(session);
+    const StreamCapture capture(session, generator_);
     result_.recording = now();
     run_step(step);
     result_.captured = now();
@@ -69,6 +70,7 @@ class WholeNetwork {
   const Program& program_;
   const StepOptions& options_;
   TrainingStep training_;
+  GraphGenerator generator_;
   WholeNetworkTrace result_;
 };
 

@@ -38,7 +38,8 @@ TEST(Cudagraphs, SaysWhatIsCapturedAndWhatATreeDoes) {
   ASSERT_EQ(tree["nodes"].size(), 4u);  // two runs to warm up, two recordings
   EXPECT_EQ(tree["nodes"][3]["parent"], 2);
   EXPECT_EQ(tree["nodes"][3]["replays"], 2);
-  EXPECT_TRUE(tree["peak"].is_null());  // not modelled
+  EXPECT_TRUE(tree["not_modelled"].is_null());
+  EXPECT_EQ(tree["reserved"], 88080384);  // recorded (tests/data/cudagraphs)
   const Outcome dot = run_program("cudagraphs " + kMlp + " --tree --dot -");
   EXPECT_EQ(dot.out,
             "digraph cudagraphs {\n  node [shape=box];\n"

@@ -1,10 +1,9 @@
 #include "meta/ops/rules/capture.h"
 
+#include "meta/ops/rules/library.h"
+
 namespace metaprof {
 namespace {
-
-// Beside those of libraries (library.cpp), by stream.
-constexpr uint32_t kSeed = uint32_t{254} << 24, kOffset = uint32_t{255} << 24;
 
 Ref<Storage> generator_number(Session& session, std::string_view name) {
   Ref<Storage> number = session.allocate(session.device, element_size(DType::i64), Category::workspace);
@@ -14,18 +13,25 @@ Ref<Storage> generator_number(Session& session, std::string_view name) {
 
 }  // namespace
 
-void begin_capture(Session& session) {
-  session.library_workspaces[kSeed | session.stream] = generator_number(session, "seed of the graph");
-  session.library_workspaces[kOffset | session.stream] = generator_number(session, "offset of the graph");
+GraphGenerator make_graph_generator(Session& session) {
+  GraphGenerator made;
+  made.seed = generator_number(session, "seed of the graph");
+  made.offset = generator_number(session, "offset of the graph");
+  return made;
 }
 
-void end_capture(Session& session) {
-  session.library_workspaces.erase(kSeed | session.stream);
-  session.library_workspaces.erase(kOffset | session.stream);
+StreamCapture::StreamCapture(Session& session, const GraphGenerator& generator)
+    : session_(session), stream_(session.stream) {
+  graph_seed(session) = generator.seed;
+  graph_offset(session) = generator.offset;
 }
 
-bool is_capturing(const Session& session) {
-  return session.library_workspaces.contains(kSeed | session.stream);
+StreamCapture::~StreamCapture() {
+  const Scoped<uint16_t> on_stream(session_.stream, stream_);
+  graph_seed(session_).reset();
+  graph_offset(session_).reset();
 }
+
+bool is_capturing(Session& session) { return static_cast<bool>(graph_seed(session)); }
 
 }  // namespace metaprof

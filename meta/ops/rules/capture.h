@@ -6,13 +6,27 @@
 
 namespace metaprof {
 
-/// From now on a graph is captured on the current stream: the generator makes its seed and offset
-/// (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp, register_graph), which live as long as the session, or until
-/// end_capture.
-void begin_capture(Session& session);
-void end_capture(Session& session);
+/// Seed and offset of a generator on the device. It makes them with the first graph that it serves, and they live
+/// as long as such a graph does (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp, register_graph).
+struct GraphGenerator {
+  Ref<Storage> seed, offset;
+};
+/// Allocates them on the current stream.
+GraphGenerator make_graph_generator(Session& session);
+
+/// While it lives, a graph is captured on the stream that was current when it was made.
+class StreamCapture {
+ public:
+  StreamCapture(Session& session, const GraphGenerator& generator);
+  ~StreamCapture();
+  StreamCapture(const StreamCapture&) = delete;
+
+ private:
+  Session& session_;
+  const uint16_t stream_;
+};
 
 /// Whether one is captured on the current stream.
-bool is_capturing(const Session& session);
+bool is_capturing(Session& session);
 
 }  // namespace metaprof

@@ -5,12 +5,17 @@
 namespace metaprof {
 namespace {
 
-enum class Library : uint32_t { cublas = 0, cublas_lt = 1, cudnn_dropout = 2 };
+enum class Library : uint32_t { cublas, cublas_lt, cudnn_dropout, graph_seed, graph_offset };
+
+constexpr uint32_t key_of(Library library, uint32_t handle, uint16_t stream) {
+  return static_cast<uint32_t>(library) << 24 | handle << 16 | stream;
+}
+constexpr Library library_of(uint32_t key) { return static_cast<Library>(key >> 24); }
 
 // By device, handle and stream: the engine's device thread has handles of its own.
 Ref<Storage>& kept_workspace(Session& session, Library library, Device device) {
   const auto handle = static_cast<uint32_t>(device.index) << 1 | uint32_t{session.backward_thread};
-  return session.library_workspaces[static_cast<uint32_t>(library) << 24 | handle << 16 | session.stream];
+  return session.library_workspaces[key_of(library, handle, session.stream)];
 }
 
 Ref<Storage> new_workspace(Session& session, Device device, Bytes bytes, std::string_view name) {
@@ -58,9 +63,8 @@ void take_cublas_lt_workspace(Session& session, Device device) {
 }
 
 Ref<Storage>& kept_dropout_state(Session& session, Device device) {
-  const uint32_t key =
-      static_cast<uint32_t>(Library::cudnn_dropout) << 24 | static_cast<uint32_t>(device.index) << 17;
-  return session.library_workspaces[key];
+  const auto handle = static_cast<uint32_t>(device.index) << 1;
+  return session.library_workspaces[key_of(Library::cudnn_dropout, handle, /*stream=*/0)];
 }
 
 void make_dropout_state(Session& session, Device device) {
@@ -95,6 +99,21 @@ void take_library_workspaces(Session& session) {
     take_cublas_lt_workspace(session, session.device);
   }
   make_dropout_state(session, session.device);
+}
+
+void clear_cublas_workspaces(Session& session) {
+  std::erase_if(session.library_workspaces, [](const auto& kept) {
+    const Library library = library_of(kept.first);
+    return library == Library::cublas || library == Library::cublas_lt;
+  });
+}
+
+Ref<Storage>& graph_seed(Session& session) {
+  return session.library_workspaces[key_of(Library::graph_seed, /*handle=*/0, session.stream)];
+}
+
+Ref<Storage>& graph_offset(Session& session) {
+  return session.library_workspaces[key_of(Library::graph_offset, /*handle=*/0, session.stream)];
 }
 
 }  // namespace metaprof

@@ -19,4 +19,12 @@ Tensor dropout_state(Call& call, bool needed);
 /// with dropout.
 void take_library_workspaces(Session& session);
 
+/// What cuBLAS and cuBLASLt keep goes, for all streams (torch._C._cuda_clearCublasWorkspaces).
+void clear_cublas_workspaces(Session& session);
+
+/// Seed and offset of the random numbers of a graph that is captured on the current stream (capture.h); null: none
+/// is.
+Ref<Storage>& graph_seed(Session& session);
+Ref<Storage>& graph_offset(Session& session);
+
 }  // namespace metaprof

@@ -1,0 +1,154 @@
+#include "graph/aot/compiled_step.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/aot/call_collector.h"
+#include "graph/aot/decompose.h"
+#include "meta/step/training_step.h"
+
+namespace metaprof {
+namespace {
+
+CallCollector::InputKind kind_of(const ProgramInput& input) {
+  switch (input.kind) {
+    case ProgramInput::Kind::parameter: return CallCollector::InputKind::parameter;
+    case ProgramInput::Kind::user: return CallCollector::InputKind::user;
+    default: return CallCollector::InputKind::buffer;
+  }
+}
+
+// Removes calls whose results nobody uses. `needed`: per memory.
+void remove_dead(std::vector<CompiledCall>& calls, std::vector<bool>& needed) {
+  std::vector<CompiledCall> kept;
+  for (size_t i = calls.size(); i-- > 0;) {
+    const auto wanted = [&](MemoryId memory) {
+      return memory != kNoMemory && needed[static_cast<size_t>(memory)];
+    };
+    if (!std::ranges::any_of(calls[i].results, wanted)) continue;
+    visit_uses(calls[i], [&](MemoryId memory) { needed[static_cast<size_t>(memory)] = true; });
+    kept.push_back(std::move(calls[i]));
+  }
+  std::ranges::reverse(kept);
+  calls = std::move(kept);
+}
+
+class Compiler {
+ public:
+  Compiler(const Program& program, const Platform& platform, const StepOptions& options)
+      : program_(decomposed_for_compiler(program)),
+        options_(options),
+        training_(program_, platform, options_) {}
+
+  CompiledStep run() {
+    Session& session = training_.session();
+    session.modes.autocast_cache = false;  // the compiler traces without it
+    add_inputs();
+    session.backends = {&collector_, &collector_};
+    training_.forward(0, -1);
+    collector_.begin_backward();
+    training_.backward(0, -1);
+    session.backends = {};
+    cut();
+    return std::move(step_);
+  }
+
+ private:
+  void add_inputs() {
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      const Value& value = training_.placed().inputs[i];
+      if (!value.is_tensor() || !value.tensor().defined() || !value.tensor().is_cuda()) continue;
+      if (!std::ranges::count(memories_, value.tensor()->storage->id, &Input::storage))
+        memories_.push_back({.memory = collector_.add_input(value.tensor(), kind_of(program_.inputs[i])),
+                             .number = i,
+                             .storage = value.tensor()->storage->id});
+    }
+  }
+
+  // Its geometry is nobody's concern.
+  static MemoryView whole(MemoryId memory) {
+    MemoryView view;
+    view.memory = memory;
+    return view;
+  }
+
+  void cut() {
+    const auto begins =
+        static_cast<ptrdiff_t>(std::min(collector_.backward_begins(), collector_.calls().size()));
+    const auto all = collector_.calls().begin();
+    step_.forward.calls.assign(all, all + begins);
+    step_.backward.calls.assign(all + begins, collector_.calls().end());
+    step_.forward.memories = step_.backward.memories = collector_.memories();
+    step_.not_modelled = collector_.not_modelled();
+    take_gradients();
+    keep_for_backward(take_outputs());
+    note_drops(step_.forward);
+    note_drops(step_.backward);
+  }
+
+  void take_gradients() {
+    const std::vector<Tensor>& trainable = training_.placed().trainable;
+    for (size_t i = 0; i < trainable.size(); ++i) {
+      const Tensor gradient = trainable[i].grad();
+      if (!gradient.defined()) continue;
+      step_.backward.outputs.push_back(collector_.view_of(gradient));
+      step_.parameters.push_back(i);
+    }
+  }
+
+  // Inputs, and what the program writes to them, in the order of inputs; then the loss.
+  std::set<MemoryId> take_outputs() {
+    std::set<MemoryId> made_before_backward;
+    for (const MemoryId memory : collector_.used_inputs()) {
+      const auto input = std::ranges::find(memories_, memory, &Input::memory);
+      step_.inputs.push_back(input->number);
+      step_.forward.inputs.push_back(memory);
+      made_before_backward.insert(memory);
+      const MemoryId now = collector_.now(memory);
+      if (now != memory) step_.forward.outputs.push_back(whole(now));
+    }
+    step_.updates = step_.forward.outputs.size();
+    step_.forward.outputs.push_back(collector_.loss());
+    for (const CompiledCall& call : step_.forward.calls)
+      made_before_backward.insert(call.results.begin(), call.results.end());
+    return made_before_backward;
+  }
+
+  void keep_for_backward(const std::set<MemoryId>& made_before) {
+    std::vector<bool> needed(collector_.memories(), false);
+    for (const MemoryView& output : step_.backward.outputs) needed[static_cast<size_t>(output.memory)] = true;
+    remove_dead(step_.backward.calls, needed);
+    const auto keep = [&](MemoryId memory) {
+      if (memory == kNoMemory || !made_before.contains(memory) || !needed[static_cast<size_t>(memory)])
+        return;
+      step_.forward.outputs.push_back(whole(memory));
+      step_.backward.inputs.push_back(memory);
+    };
+    std::ranges::for_each(step_.forward.inputs, keep);
+    for (const CompiledCall& call : step_.forward.calls) std::ranges::for_each(call.results, keep);
+    step_.backward.inputs.push_back(collector_.loss_gradient());
+    std::vector<bool> wanted(collector_.memories(), false);
+    for (const MemoryView& output : step_.forward.outputs) wanted[static_cast<size_t>(output.memory)] = true;
+    remove_dead(step_.forward.calls, wanted);
+  }
+
+  struct Input {
+    MemoryId memory;
+    size_t number;     // in the program
+    uint32_t storage;  // its number in the trace
+  };
+  const Program program_;
+  const StepOptions options_;
+  TrainingStep training_;
+  CallCollector collector_;
+  CompiledStep step_;
+  std::vector<Input> memories_;
+};
+
+}  // namespace
+
+CompiledStep compile_step(const Program& program, const Platform& platform, const StepOptions& options) {
+  return Compiler(program, platform, options).run();
+}
+
+}  // namespace metaprof

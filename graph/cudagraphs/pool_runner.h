@@ -1,0 +1,63 @@
+#pragma once
+// Runs the functions of a tree of graphs on a session, and puts their memory into the pool that all graphs of the
+// tree share (torch/_inductor/cudagraph_trees.py).
+
+#include "graph/aot/compiled_graph.h"
+#include "graph/cudagraphs/trace_blocks.h"
+#include "graph/cudagraphs/tree.h"
+#include "meta/ops/rules/capture.h"
+
+namespace metaprof {
+
+/// Memory of a tensor in a session.
+struct HeldStorage : GraphMemory {
+  HeldStorage(uint64_t address, Ref<Storage> storage) : GraphMemory{address}, storage(std::move(storage)) {}
+  Ref<Storage> storage;
+};
+
+class PoolRunner final : public GraphRunner {
+ public:
+  /// Makes the tree's pool, by capturing nothing. The session's trace goes to the allocator event by event; both
+  /// outlive the runner.
+  PoolRunner(Session& session, Device device, CachingAllocator& allocator);
+
+  /// The function whose number is the next. Outlives the runner.
+  void add(const CompiledGraph& graph, bool runs_in_backward);
+  MemoryHandle hold(Ref<Storage> storage);
+  static const Ref<Storage>& storage_of(const MemoryHandle& memory);
+  /// Feeds what has happened to the allocator. False: memory ran out, and nothing is fed any more.
+  bool catch_up();
+  /// What was asked for when memory ran out.
+  std::optional<Bytes> out_of_memory() const;
+
+  MemoryHandles run_eagerly(FunctionId function, MemoryHandles inputs) override;
+  MemoryHandles warm_up(FunctionId function, MemoryHandles inputs) override;
+  MemoryHandles record(GraphNodeId node, FunctionId function, MemoryHandles inputs,
+                       const std::vector<bool>& copied) override;
+  MemoryHandles replay(GraphNodeId node, MemoryHandles inputs) override;
+  void resume(GraphNodeId node, const std::vector<uint64_t>& dead) override;
+  void overwrite(const std::vector<uint64_t>& addresses) override;
+
+ private:
+  struct Function {
+    const CompiledGraph* graph;
+    bool in_backward;
+  };
+  MemoryHandles run_function(FunctionId function, MemoryHandles inputs);
+  template <class Run>  // Run()
+  void in_pool(const Run& run);
+  void empty_cache();
+  Ref<Storage> copy_into_pool(const Ref<Storage>& storage);
+
+  Session& session_;
+  CachingAllocator& allocator_;
+  TraceBlocks blocks_;
+  GraphGenerator generator_;
+  std::vector<Function> functions_;
+  std::map<GraphNodeId, std::vector<uint64_t>> outputs_;  // addresses
+  uint64_t last_address_ = 0;
+  size_t fed_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace metaprof
