@@ -123,6 +123,10 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
     warnings.push_back("warning: " + std::string(Error(warning).what()));
   };
   for (const std::string& warning : model.program.warnings) warn(warning);
+  for (const auto& [symbol, what] : model.program.assumed)
+    if (std::ranges::none_of(options.settings,
+                             [&](const std::string& set) { return set.starts_with(symbol + "="); }))
+      warn(model.program.origin + ": " + what);
   const std::string of_framework = framework_for(options, model.program).warning;
   if (!of_framework.empty()) warn(of_framework);
   return warnings;

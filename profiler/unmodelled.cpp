@@ -38,12 +38,13 @@ std::vector<UnmodelledRow> unmodelled_rows(const Trace& trace) {
     if (call.composite) continue;
     const int64_t bytes = new_bytes(trace, call);
     all_bytes += static_cast<double>(bytes);
-    if (!call.unmodelled) continue;
+    if (!call.unmodelled && !call.assumed) continue;
     auto [found, is_new] = rows.try_emplace(call.op);
     auto& [row, row_bytes] = found->second;
     if (is_new) {
       row.op = trace.text(call.op);
       row.module = trace.text(call.module);
+      row.assumed = !call.unmodelled;
     }
     ++row.calls;
     row_bytes += bytes;

@@ -13,6 +13,8 @@ struct UnmodelledRow {
   std::string op;
   std::string module;  ///< of the first call
   int64_t calls = 0;
+  bool assumed =
+      false;  ///< the operator is known; the size of what it finds follows from data and is assumed
   double share_of_output_bytes = 0;  ///< of the bytes of all new results, 0 to 1; not of views
 };
 

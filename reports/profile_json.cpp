@@ -90,7 +90,8 @@ Json unmodelled_json(const MemoryProfile& memory) {
     rows.push_back({{"op", row.op},
                     {"calls", row.calls},
                     {"module", row.module},
-                    {"share_of_output_bytes", row.share_of_output_bytes}});
+                    {"share_of_output_bytes", row.share_of_output_bytes},
+                    {"why", row.assumed ? "size follows from data" : "unknown operator"}});
   return rows;
 }
 

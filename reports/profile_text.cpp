@@ -111,10 +111,12 @@ std::string unmodelled_table(const std::vector<UnmodelledRow>& rows) {
   table.column("calls");
   table.column("share of output bytes, %");
   table.column("first called in", Align::left);
+  table.column("why", Align::left);
   for (const UnmodelledRow& row : rows)
     table.row({shown(row.op, kMostCharactersOfName), fmt::format("{}", row.calls),
                fmt::format("{:.1f}", 100 * row.share_of_output_bytes),
-               shown(row.module, kMostCharactersOfName)});
+               shown(row.module, kMostCharactersOfName),
+               row.assumed ? "size follows from data" : "unknown: no temporaries, no FLOPs"});
   return table.text(2);
 }
 
@@ -169,7 +171,7 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
     text += largest_table(memory.peak);
   }
   if (!memory.unmodelled.empty()) {
-    text += title("Not modelled: results as the program records them, temporaries and FLOPs unknown");
+    text += title("Not modelled: results as the program records them, or as large as assumed");
     text += unmodelled_table(memory.unmodelled);
   }
   for (const std::string& note :

@@ -56,9 +56,9 @@ void take_bound(const std::string& symbol, Pt2Context& context) {
     const auto [least, most] = range->second;
     const int64_t value = most.value_or(std::max<int64_t>(least.value_or(1), 1));
     program.symbols.emplace(symbol, value);
-    context.warn(fmt::format("the size {} depends on data: {} {} is taken; give another with --set {}=VALUE",
-                             symbol, most ? "its largest value" : "nothing bounds it, and its smallest value",
-                             value, symbol));
+    program.assumed[symbol] =
+        fmt::format("the size {} depends on data: {} {} is taken; give another with --set {}=VALUE", symbol,
+                    most ? "its largest value" : "nothing bounds it, and its smallest value", value, symbol);
     return;
   }
   fail("{}: the symbol {} has no value in the file: no input defines it; give one with --set {}=VALUE",

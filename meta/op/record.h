@@ -143,6 +143,10 @@ struct Facts {
   bool writes_no_data = false;  ///< what is written is the history: no new version, allowed for leaves
   bool view = false;            ///< the result looks into an argument
   bool random = false;
+  /// Along the last dimension of the result one element is not 0; which of them nothing says.
+  bool one_of_last = false;
+  /// An integer result holds places along the last dimension of the first argument; which of them nothing says.
+  bool places_in_last = false;
   Autocast autocast = Autocast::none;
   bool cudagraph_unsafe = false;  ///< cannot be captured in a CUDA graph, also where the host reads nothing
   bool reads_data = false;        ///< sizes of results depend on values; also of composites

@@ -209,9 +209,11 @@ struct Program {
   std::vector<std::vector<ModuleCall>> module_stacks;  ///< outermost first; each list once, nodes share them
   std::vector<std::vector<SourceLine>> source_stacks;  ///< innermost last
   std::vector<SymbolicInteger> expressions;
-  Resizing resizing;                                ///< resizing.h
-  SymbolValues symbols;                             ///< the file's hints until bound again (symbols.h)
-  std::map<std::string, SymbolRange> ranges;        ///< of symbols
+  Resizing resizing;                          ///< resizing.h
+  SymbolValues symbols;                       ///< the file's hints until bound again (symbols.h)
+  std::map<std::string, SymbolRange> ranges;  ///< of symbols
+  /// Symbols of sizes that follow from data, which nothing gives a value, each with what was assumed, as a sentence.
+  std::map<std::string, std::string> assumed;
   std::map<std::string, std::string> module_types;  ///< path → type, of all modules of the model
   std::vector<std::string> modules;                 ///< paths of all modules, in the order of registration
   std::vector<std::string> warnings;                ///< one clear line each

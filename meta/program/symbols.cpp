@@ -142,6 +142,7 @@ void bind_symbols(Program& program, const SymbolValues& values) {
     found->second = value;
   }
   std::swap(program.symbols, bound);
+  for (const auto& [symbol, value] : values) program.assumed.erase(symbol);
   try {
     Graph graph = program.graph;
     Evaluator(program).update(graph);

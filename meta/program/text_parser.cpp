@@ -89,6 +89,7 @@ class Parser {
     } kLines[] = {{"name", &Parser::parse_name},
                   {"evaluation", &Parser::parse_evaluation},
                   {"warning", &Parser::parse_warning},
+                  {"assumed", &Parser::parse_assumed},
                   {"symbol", &Parser::parse_symbol},
                   {"range", &Parser::parse_range},
                   {"expression", &Parser::parse_expression_line},
@@ -154,6 +155,10 @@ class Parser {
 
   // --- Symbols
 
+  void parse_assumed(ProgramLine& line) {
+    const std::string symbol = line.word("the name of a symbol");
+    program_.assumed[symbol] = line.word("what is assumed");
+  }
   void parse_symbol(ProgramLine& line) {
     const std::string name = line.word("the name of a symbol");
     line.take('=');

@@ -47,6 +47,7 @@ class Printer {
     if (program_.captured) print_capture(*program_.captured);
     if (!program_.framework.empty()) line("framework {}", quoted_text(program_.framework));
     for (const std::string& warning : program_.warnings) line("warning {}", quoted_text(warning));
+    for (const auto& [symbol, what] : program_.assumed) line("assumed {} {}", symbol, quoted_text(what));
     print_symbols();
     print_modules();
     name_values(program_.graph);

@@ -28,6 +28,23 @@ Instruction::Place place_of(const Program& program, const GraphNode& node, size_
           .is_index_list = argument.optional_elements};
 }
 
+// The first result that is a tensor; null: the program says nothing of it.
+const TensorFacts* first_result(const Graph& graph, const GraphNode& node) {
+  for (const Target& target : node.targets)
+    for (const ValueId value : target.values)
+      if (value != kNoValue && graph.values[size_t(value)].tensor)
+        return &*graph.values[size_t(value)].tensor;
+  return nullptr;
+}
+
+bool is_assumed(const Program& program, const TensorFacts& facts) {
+  return !program.assumed.empty() && std::ranges::any_of(facts.size_expressions, [&](int32_t expression) {
+    if (expression < 0) return false;
+    const std::vector<std::string> symbols = symbols_of(*program.expressions[size_t(expression)].expression);
+    return std::ranges::any_of(symbols, [&](const std::string& s) { return program.assumed.contains(s); });
+  });
+}
+
 Instruction instruction_of(const Program& program, const Graph& graph, const GraphNode& node,
                            const Registry& registry) {
   using Kind = Instruction::Kind;
@@ -54,6 +71,10 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
   made.op = op;
   for (size_t i = 0; i < node.operands.size(); ++i)
     made.places.push_back(place_of(program, node, i, op->schema));
+  if (op->record.facts.reads_data ||
+      std::ranges::any_of(made.places, [](Instruction::Place place) { return place.is_index_list; }))
+    made.first_result = first_result(graph, node);
+  made.assumed = made.first_result && is_assumed(program, *made.first_result);
   return made;
 }
 

@@ -35,6 +35,9 @@ struct Instruction {
   std::optional<RegionCall> region;
   std::optional<StepCall> step;
   std::vector<Place> places;  ///< per operand of a call
+  /// Of a call whose results' sizes may follow from data: what the program says of the first. Else null.
+  const TensorFacts* first_result = nullptr;
+  bool assumed = false;  ///< … and nobody knows it
 };
 
 struct Code {

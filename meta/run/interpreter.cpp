@@ -109,11 +109,21 @@ void Interpreter::run_call(const Code& code, const Instruction& instruction, Val
   std::optional<AutocastRegion> off;
   if (node.without_autocast && session_.modes.autocast)
     off.emplace(session_, false, session_.modes.autocast_dtype);
+  std::optional<Scoped<SizesByData>> sizes;
+  if (instruction.first_result) {
+    if (instruction.assumed && options_.strict) refuse_assumed(node);
+    sizes.emplace(session_.sizes_by_data, SizesByData{instruction.first_result->sizes, instruction.assumed});
+  }
   try {
     store(node, std::move(invoke(session_, *instruction.op, given).list()), values);
   } catch (const Error& error) {
     explain(error);
   }
+}
+
+void Interpreter::refuse_assumed(const GraphNode& node) const {
+  fail("{}: {} (module '{}'): {}; or leave out --strict", program_.origin, node.op,
+       session_.trace.text(session_.module), program_.assumed.begin()->second);
 }
 
 void Interpreter::explain(const Error& error) const {

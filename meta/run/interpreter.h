@@ -41,6 +41,7 @@ class Interpreter {
   void run_unmodelled(const Code& code, const Instruction& instruction, Values& values);
   void store(const GraphNode& node, ResultList results, Values& values);
   void move_to_modules(int32_t stack);
+  [[noreturn]] void refuse_assumed(const GraphNode& node) const;
   [[noreturn]] void explain(const Error& error) const;
 
   // Checkpointed regions (checkpoints.cpp).

@@ -53,6 +53,12 @@ struct LayerState {
   virtual ~LayerState() = default;
 };
 
+/// What a program says of a call whose results' sizes follow from data.
+struct SizesByData {
+  SizesView first_result;  ///< its sizes; no dimensions: nothing is said. Not owned
+  bool assumed = false;    ///< the program does not know them either
+};
+
 class Session final : public StorageSource {
  public:
   /// `registry` must outlive the session.
@@ -105,6 +111,9 @@ class Session final : public StorageSource {
   void begin_phase(Phase phase, uint32_t step, int64_t micro);
   void enter_module(uint32_t path);
   void leave_module(uint32_t path);
+
+  /// Of the call that is being run. Who makes it sets it; operators that read data ask it.
+  SizesByData sizes_by_data;
 
   /// Memory that a library keeps for the rest of the process, by a key that says which (library, device,
   /// handle, stream).

@@ -2,6 +2,7 @@
 
 #include "meta/source/conversions.h"
 #include "meta/source/dtypes.h"
+#include "meta/source/even_shares.h"
 #include "meta/source/frames.h"
 #include "meta/source/host_constants.h"
 #include "meta/source/lifetimes.h"
@@ -41,6 +42,7 @@ class SourceReader {
 void read_source(Program& program, const Registry& registry) {
   SourceReader(program, registry).read(program.graph);
   find_host_constants(program, registry);
+  assume_even_shares(program, registry);
 }
 
 }  // namespace metaprof

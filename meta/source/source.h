@@ -13,7 +13,8 @@ namespace metaprof {
 ///  - which of two tensors a call takes, where a conversion between them did nothing while exporting
 ///    (conversions.h);
 ///  - dtypes that follow a tensor or the model's precision, and calls where autocast is off (dtypes.h);
-///  - when values are dropped (lifetimes.h).
+///  - when values are dropped (lifetimes.h);
+///  - sizes that follow from data, where a router spreads it (even_shares.h).
 void read_source(Program& program, const Registry& registry);
 
 }  // namespace metaprof

@@ -234,13 +234,15 @@ class Parser {
         record.module = trace_.intern(value);
       else if (const char* value = value_of(word, "name"))
         record.name = trace_.intern(value);
+      else if (word == "estimated")
+        record.estimated = true;
       else if (const char* value = value_of(word, "device"))
         record.device = device(value, at);
       else if (word.size() > 1 && word[0] == 's')
         on_stream = static_cast<uint16_t>(small(
             line_.integer_in(std::string_view(word).substr(1), at, "a stream as s1"), kMostStreams, at));
       else
-        line_.expected("a stream as s1, call=, module=, name= or device=", at);
+        line_.expected("a stream as s1, call=, module=, name=, device= or estimated", at);
     }
     trace_.storages.push_back(record);
     return on_stream;
@@ -325,6 +327,8 @@ class Parser {
       call.composite = true;
     } else if (word == "unmodelled") {
       call.unmodelled = true;
+    } else if (word == "assumed") {
+      call.assumed = true;
     } else if (const char* value = value_of(word, "module")) {
       call.module = trace_.intern(value);
     } else if (const char* value = value_of(word, "phase")) {
@@ -340,7 +344,7 @@ class Parser {
       call.depth =
           static_cast<uint16_t>(small(line_.integer_in(value, at, "depth= and a number"), 65535, at));
     } else {
-      line_.expected("a tensor, module=, phase=, node=, depth=, composite or unmodelled", at);
+      line_.expected("a tensor, module=, phase=, node=, depth=, composite, unmodelled or assumed", at);
     }
   }
 

@@ -80,6 +80,7 @@ class Writer {
     if (storage.call != context_.call()) more += fmt::format(" call={}", storage.call);
     if (storage.module != context_.module()) more += " module=" + text(storage.module);
     if (storage.name != 0) more += " name=" + text(storage.name);
+    if (storage.estimated) more += " estimated";
     line("{} {} {} {}{}{}", word, id, storage.bytes.count, to_string(storage.category), stream, more);
   }
 
@@ -119,6 +120,7 @@ class Writer {
     if (call.depth != context_.depth()) more += fmt::format(" depth={}", call.depth);
     if (call.composite) more += " composite";
     if (call.unmodelled) more += " unmodelled";
+    if (call.assumed) more += " assumed";
     line("> {}{}", text(call.op), more);
     context_.push(TextContext::Kind::call, index, call.module);
   }

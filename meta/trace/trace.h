@@ -84,6 +84,8 @@ struct CallRecord {
   bool composite = false;  ///< made of the calls inside it; costs nothing itself
   bool unmodelled =
       false;  ///< unknown operator: outputs from the program's own record, temporaries and FLOPs unknown
+  bool assumed =
+      false;           ///< the size of its results follows from data that nobody knows, and is an assumption
   uint16_t depth = 0;  ///< 0: called by the program, a formula or the engine itself
   uint16_t inputs = 0, outputs = 0;
   uint32_t first_tensor = 0;  ///< index into `tensors`: inputs, then outputs
@@ -122,6 +124,7 @@ struct StorageRecord {
   uint32_t module = 0;  ///< text
   uint32_t name = 0;    ///< text: a parameter's or buffer's name, "cuBLAS workspace" …; 0: none
   Category category = Category::activation;
+  bool estimated = false;  ///< a library alone knows its size, and was not asked
 };
 
 class Trace {

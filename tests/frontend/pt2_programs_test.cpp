@@ -328,12 +328,13 @@ TEST(Pt2, AnIntegerInputMayBeASymbol) {
 TEST(Pt2, SizesThatDependOnDataTakeTheirLargestValue) {
   const Program program = read("unbacked");
   EXPECT_EQ(program.symbols.at("u0"), 8);
-  expect_words(program.warnings.at(0), "the size u0 depends on data: its largest value 8 is taken");
+  expect_words(program.assumed.at("u0"), "the size u0 depends on data: its largest value 8 is taken");
   const Program given = read("unbacked", {.symbols = {{"u0", 3}}});
   EXPECT_EQ(given.symbols.at("u0"), 3);
-  EXPECT_TRUE(given.warnings.empty());
+  EXPECT_TRUE(given.assumed.empty());
   expect_words(error_of([] { read("unbacked", {.symbols = {{"u0", 9}}}); }), "outside the range");
-  expect_words(read("while_loop").warnings.at(0), "nothing bounds it, and its smallest value 1 is taken");
+  expect_words(read("while_loop").assumed.begin()->second,
+               "nothing bounds it, and its smallest value 1 is taken");
 }
 
 // Malformed programs beyond the fixtures.

@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "workspace "
                   "or cached_copy, got 'cache'"},
         Malformed{"+ 1 8 input on=cpu",
-                  "t:1: expected a stream as s1, call=, module=, name= or device=, got 'on=cpu'"},
+                  "t:1: expected a stream as s1, call=, module=, name=, device= or estimated, got 'on=cpu'"},
         Malformed{"+ 1 8 input s99999", "t:1: expected a number up to 65535, got 's99999'"},
         Malformed{"+ 1 8 input device=cuda:1000", "t:1: expected a number up to 127, got 'device=cuda:1000'"},
         Malformed{"+ 1 8 input call=1", "t:1: expected the number of an earlier call, got 'call=1'"},
@@ -172,9 +172,9 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"> aten::mm f32[2]",
                   "t:1: expected a tensor as DTYPE[SIZES]@STORAGE or None, got 'f32[2]'"},
         Malformed{"> aten::mm f32[2]x@0", "t:1: expected 'g' or nothing before '@', got 'f32[2]x@0'"},
-        Malformed{
-            "> aten::mm fast",
-            "t:1: expected a tensor, module=, phase=, node=, depth=, composite or unmodelled, got 'fast'"},
+        Malformed{"> aten::mm fast",
+                  "t:1: expected a tensor, module=, phase=, node=, depth=, composite, unmodelled or assumed, "
+                  "got 'fast'"},
         Malformed{"> aten::mm node=1", "t:1: expected the number of an earlier node, got 'node=1'"},
         Malformed{"> aten::mm phase=now", "t:1: expected phase= and the name of a phase, got 'phase=now'"},
         Malformed{"> aten::mm\n< flops=3", "t:2: expected a tensor, counted=, own= or moved=, got 'flops=3'"},
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"node #2 A", "t:1: expected #1, the number of the next node, got '#2'"},
         Malformed{"node #1 A -> 0 #3\n", "t:1: node #3 does not exist"},
         Malformed{"node #1 A call=1\n", "t:1: call 1 does not exist"},
-        Malformed{"node #1 A => #1", "t:1: expected module=, call=, seq= or '->', got '=>'"},
+        Malformed{"node #1 A => #1", "t:1: expected module=, call=, seq=, inner= or '->', got '=>'"},
         Malformed{"+ 1 8 input\nsave 1 3", "t:2: expected a node as NAME#NUMBER, got '3'"},
         Malformed{"# step 3", "t:1: expected phase, pause, enter or leave, got 'step'"},
         Malformed{"# phase warmup",

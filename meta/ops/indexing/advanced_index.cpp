@@ -4,6 +4,7 @@
 
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/sizes_by_data.h"
 
 namespace metaprof {
 namespace {
@@ -18,20 +19,55 @@ Tensor converted(Call& c, const Tensor& index, DType dtype, Device device, Index
       new TensorImpl(index.sizes(), dense_strides_like(index.sizes(), index.strides()), dtype, device));
 }
 
-// The places of a mask's true elements: one index tensor per dimension. How many is data.
-void add_places(Call& c, const Tensor& mask, Device device, IndexUse use, std::vector<Tensor>& out) {
+// How many elements of the masks are true: the size of the result's dimension that they become.
+int64_t true_elements(const Call& c, const Tensor& self, const Value::Tensors& given, SizesView values) {
+  size_t rank = 1, indexed = 0, first = 0, dims = 0;
+  bool apart = false, ended = false;
+  int64_t largest = 0;
+  for (const Tensor& index : given) {
+    if (!index.defined()) {
+      ended = indexed > 0;
+      ++dims;
+      continue;
+    }
+    if (indexed == 0) first = dims;
+    apart |= ended;
+    const auto taken = is_mask(index) ? size_t(index.dim()) : 1;
+    if (is_mask(index)) {
+      largest = std::max(largest, index.numel());
+    } else {
+      rank = std::max(rank, size_t(index.dim()));
+    }
+    indexed += taken;
+    dims += taken;
+  }
+  const size_t at = (apart ? 0 : first) + rank - 1;
+  // What is put may have fewer dimensions than the result of taking.
+  const SizesView told = values.empty() ? c.session.sizes_by_data.first_result : values;
+  const size_t result_dims = self.sizes().size() + rank - indexed;
+  const size_t missing = result_dims - std::min(told.size(), result_dims);
+  if (at >= missing && at - missing < told.size() && (values.empty() || told[at - missing] != 1))
+    return told[at - missing];
+  // One value for all places: no size tells how many they are.
+  return values.empty() || c.session.sizes_by_data.first_result.empty() ? 0 : largest;
+}
+
+// The places of a mask's true elements: one index tensor per dimension.
+void add_places(Call& c, const Tensor& mask, int64_t count, Device device, IndexUse use,
+                std::vector<Tensor>& out) {
   if (use != IndexUse::geometry) {
+    const WithSizeByData found(c.session, count);
     const Tensor places = converted(c, call<"nonzero">(c.session, mask), DType::i64, device, use);
     for (int64_t d = 0; d < mask.dim(); ++d) out.push_back(call<"select.int">(c.session, places, 1, d));
     return;
   }
   for (int64_t d = 0; d < mask.dim(); ++d)
-    out.push_back(Tensor(new TensorImpl(Sizes{0}, Sizes{1}, DType::i64, device)));
+    out.push_back(Tensor(new TensorImpl(Sizes{count}, Sizes{1}, DType::i64, device)));
 }
 
 // expandTensors: index tensors before they are seen under one size. Those of the host that need the device
 // come there as small as they are.
-std::vector<Tensor> taken(Call& c, const Value::Tensors& given, Device device, IndexUse use) {
+std::vector<Tensor> taken(Call& c, const Value::Tensors& given, int64_t count, Device device, IndexUse use) {
   std::vector<Tensor> indices;
   for (const Tensor& index : given) {
     if (!index.defined()) {
@@ -40,7 +76,7 @@ std::vector<Tensor> taken(Call& c, const Value::Tensors& given, Device device, I
     }
     const Device target = use == IndexUse::accumulation ? index.device() : device;
     if (is_mask(index)) {
-      add_places(c, index, target, use, indices);
+      add_places(c, index, count, target, use, indices);
     } else {
       indices.push_back(converted(c, index, index.dtype(), target, use));
     }
@@ -89,9 +125,11 @@ Tensor expanded(const Tensor& index, const Sizes& sizes) {
 
 }  // namespace
 
-AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& given, IndexUse use) {
+AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& given, IndexUse use,
+                             SizesView values) {
   for (const Tensor& index : given) reads_data |= index.defined() && is_mask(index);
-  indices = taken(c, given, self.device(), use);
+  const int64_t trues = reads_data ? true_elements(c, self, given, values) : 0;
+  indices = taken(c, given, trues, self.device(), use);
   if (use == IndexUse::accumulation) widen(c, indices, use);
   if (int64_t(indices.size()) > self.dim())
     c.error(fmt::format("too many indices ({}) for {}", indices.size(), describe(self)));

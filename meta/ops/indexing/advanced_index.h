@@ -8,7 +8,7 @@ namespace metaprof {
 
 /// What index tensors are made ready for.
 enum class IndexUse {
-  geometry,      ///< only sizes and strides: nothing takes memory, masks count as finding nothing
+  geometry,      ///< only sizes and strides: nothing takes memory
   elementwise,   ///< a kernel over the result's elements: all on the device of self, with the same strides
   accumulation,  ///< places to be computed, each on its own device
 };
@@ -16,8 +16,10 @@ enum class IndexUse {
 /// An index tensor per dimension of self (undefined: that dimension is taken whole), masks already replaced
 /// by the places of their true elements. All defined ones are seen under one size.
 struct AdvancedIndex {
-  /// `indices` as the operator was given them.
-  AdvancedIndex(Call& call, const Tensor& self, const Value::Tensors& indices, IndexUse use);
+  /// `indices` as the operator was given them; `values`: the sizes of what is put there, if something is. How many
+  /// elements of a mask are true follows from them, else from what the program says of the result.
+  AdvancedIndex(Call& call, const Tensor& self, const Value::Tensors& indices, IndexUse use,
+                SizesView values = {});
 
   std::vector<Tensor> indices;  ///< per dimension of `source`, 64 bits wide, expanded to `index_sizes`
   Tensor source;                ///< self, its indexed dimensions moved to the front if they are apart

@@ -8,6 +8,7 @@
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/sizes_by_data.h"
 
 namespace metaprof {
 namespace {
@@ -69,7 +70,7 @@ Tensor expanded_values(Call& c, const Tensor& values, const AdvancedIndex& plan)
 
 void accumulate(Call& c, const Tensor& given, const Tensor& values, bool checked) {
   const Tensor self = c.contiguous(given);
-  AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::accumulation);
+  AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::accumulation, values.sizes());
   Tensor linear = linear_index(c, plan, checked);
   plan.indices.clear();
   int64_t after = 1, largest = 0;
@@ -106,12 +107,12 @@ void put(Call& c, const Tensor& self, bool checked) {
   Tensor values = given;
   if (given.device() != self.device() && given.dim() == 0) values = c.temporary({}, given.dtype());
   if (c.boolean("accumulate") || c.session.modes.deterministic) return accumulate(c, self, values, checked);
-  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::elementwise);
+  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::elementwise, values.sizes());
 }
 
 void index_put_meta(Call& c) {
   const Tensor& self = c.tensor("self");
-  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::geometry);
+  const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::geometry, c.tensor("values").sizes());
   if (!plan.reads_data) {
     const Sizes sizes = plan.result_sizes();
     if (broadcast(c.tensor("values").sizes(), sizes) != sizes)
@@ -143,11 +144,15 @@ Gradients index_put_self_backward(Backward& b) {
   return {call<"index_put">(b.session, b.grad(), b.list("indices"), zeros, false)};
 }
 
+// The values' gradient is of their size, also where a mask says how many there are.
+Gradients index_as(Backward& b, SizesView sizes) {
+  const Scoped<SizesByData> known(b.session.sizes_by_data, {sizes, false});
+  return {call<"index.Tensor">(b.session, b.grad(), b.list("indices"))};
+}
+
 constexpr Derivatives index_put_derivatives() {
-  return {{{"self"}, {"indices"}, index_put_self_backward}, {{"values"}, {"indices"}, [](Backward& b) {
-                                                               return call<"index.Tensor">(
-                                                                   b.session, b.grad(), b.list("indices"));
-                                                             }}};
+  return {{{"self"}, {"indices"}, index_put_self_backward},
+          {{"values"}, {"indices"}, [](Backward& b) { return index_as(b, b.sizes("values")); }}};
 }
 
 // --- masks
@@ -156,7 +161,7 @@ void masked_select_meta(Call& c) {
   const Tensor &self = c.tensor("self"), &mask = c.tensor("mask");
   const Tensor* operands[] = {&self, &mask};
   broadcast_all(c, operands);
-  c.output(Sizes{0}, self.dtype());
+  c.output(Sizes{size_by_data(c)}, self.dtype());
 }
 
 void masked_select_cuda(Call& c) {
@@ -198,6 +203,7 @@ void masked_scatter_backward_body(Call& c) {
   const Tensor& grad = c.tensor("grad_output");
   const Sizes& sizes = c.ints("sizes");
   const int64_t count = numel(sizes);
+  const WithSizeByData all_were_taken(c.session, std::min(count, grad.numel()));
   Tensor taken = call<"masked_select">(c.session, grad, c["mask"]);
   if (taken.numel() < count) {
     const Tensor rest = zeros_of(grad, Sizes{count - taken.numel()});

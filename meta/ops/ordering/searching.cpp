@@ -9,6 +9,7 @@
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/sizes_by_data.h"
 
 namespace metaprof {
 namespace {
@@ -20,7 +21,8 @@ constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};  //
 
 void nonzero_meta(Call& c) {
   const int64_t dims = c.tensor("self").dim();
-  c.output(Sizes{0, dims}, Sizes{1, 1}, DType::i64);
+  const int64_t rows = size_by_data(c);
+  c.output(Sizes{rows, dims}, Sizes{1, std::max<int64_t>(rows, 1)}, DType::i64);
 }
 
 // aten/src/ATen/native/cuda/Nonzero.cu: a count per chunk, then the places.
@@ -92,16 +94,16 @@ constexpr Op kNonzero[] = {
 
 // --- unique (aten/src/ATen/native/cuda/UniqueCub.cu)
 
-// How many there are is data; they count as none.
-void unique_outputs(Call& c, bool inverse) {
+void unique_outputs(Call& c, bool inverse, bool counts) {
   const Tensor& self = c.tensor("self");
-  c.output(Sizes{0}, self.dtype());
+  const int64_t values = size_by_data(c);
+  c.output(Sizes{values}, self.dtype());
   if (inverse) {
     c.output(self.sizes(), DType::i64);
   } else {
     c.output(Sizes{0}, DType::i64);
   }
-  c.output(Sizes{0}, DType::i64);
+  c.output(Sizes{counts ? values : 0}, DType::i64);
 }
 
 // Every result has room for as many as there are elements.
@@ -139,7 +141,7 @@ void unique_memory(Call& c, bool consecutive, bool inverse, bool counts) {
 
 template <bool consecutive>
 void unique_meta(Call& c) {
-  unique_outputs(c, c.boolean("return_inverse"));
+  unique_outputs(c, c.boolean("return_inverse"), c.boolean("return_counts"));
 }
 
 template <bool consecutive>
@@ -178,7 +180,7 @@ constexpr Op kUnique[] = {
      .meta =
          [](Call& c) {
            const Tensor& self = c.tensor("self");
-           c.output(Sizes{0}, self.dtype());
+           c.output(Sizes{size_by_data(c)}, self.dtype());
            c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
          },
      .host_code = {{DeviceType::cuda,
@@ -210,8 +212,9 @@ void bincount_meta(Call& c) {
   const Tensor& weights = c.tensor("weights");
   DType dtype = DType::i64;
   if (weights.defined()) dtype = weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
-  // The largest value is data; it counts as 0.
-  const int64_t bins = std::max<int64_t>(c.integer("minlength"), c.tensor("self").numel() > 0 ? 1 : 0);
+  // The largest value is data; where the program does not say what follows, it counts as 0.
+  const int64_t bins =
+      std::max({c.integer("minlength"), c.tensor("self").numel() > 0 ? int64_t{1} : 0, size_by_data(c)});
   c.output(Sizes{bins}, dtype);
 }
 
@@ -248,7 +251,8 @@ constexpr Op kCounts[] = {
      .examples = {"i64[4] None 3"},
      .facts = kHostReads},
     composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
-                 "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"})};
+                 "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"},
+                 {.one_of_last = true})};
 
 // --- isin
 

@@ -202,7 +202,7 @@ constexpr Op kSorting[] = {
      .derivatives = {{{"self"}, {"indices"}, sort_backward}},
      .flops = input_flops,
      .examples = {"f32[2,3] 2", "f32[2,3] 1 0"},
-     .facts = {.no_gradient_for = {"indices"}}},
+     .facts = {.places_in_last = true, .no_gradient_for = {"indices"}}},
     composite_of("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
                  "where the sorted elements were",
                  [](Call& c) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/ops/rules/elementwise.h"
+#include "meta/ops/rules/sizes_by_data.h"
 #include "meta/ops/views/family.h"
 
 namespace metaprof {
@@ -70,8 +71,10 @@ void repeat_interleave_body(Call& c) {
 void run_places_meta(Call& c) {
   if (c.tensor("repeats").dim() != 1)
     c.error(fmt::format("expects a vector of numbers, got {}", describe(c.tensor("repeats"))));
-  if (!c.given("output_size")) c.error("how many elements there will be is data: give output_size");
-  c.output(Sizes{c.integer("output_size")}, c.tensor("repeats").dtype());
+  const int64_t size = c.given("output_size") ? c.integer("output_size") : size_by_data(c);
+  if (size == 0 && !c.given("output_size"))
+    c.error("how many elements there will be is data: give output_size");
+  c.output(Sizes{size}, c.tensor("repeats").dtype());
 }
 
 void run_places_cuda(Call& c) {
@@ -86,6 +89,7 @@ void repeat_each_body(Call& c) {
   if (!c.given("dim")) input = call<"flatten.using_ints">(c.session, input, 0, -1);
   const int64_t dim = wrap_dim(c.given("dim") ? c.integer("dim") : 0, input.dim());
   if (repeats.numel() == 1) repeats = expand(reshape(repeats, Sizes{1}), Sizes{input.size(dim)});
+  const WithSizeByData runs(c.session, size_by_data(c, size_t(dim)));
   const Tensor places = call<"repeat_interleave.Tensor">(c.session, repeats, c["output_size"]);
   c.result(index_select(input, dim, places));
 }
@@ -161,10 +165,11 @@ constexpr Op kRepeating[] = {
      .derivatives = not_differentiable,
      .flops = elementwise_flops<1>,
      .examples = {"i64[4] 2"},
-     .facts = {.host_reads = true}},
+     .facts = {.reads_data = true, .host_reads = true}},
     composite_of("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
                  "output_size=None) -> Tensor",
-                 "each slice as often as its number says", repeat_each_body, {"f32[4,2] i64[4] 0 2"}),
+                 "each slice as often as its number says", repeat_each_body, {"f32[4,2] i64[4] 0 2"},
+                 {.reads_data = true}),
     composite_of("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
                  "SymInt? output_size=None) -> Tensor",
                  "each element several times", repeat_interleave_body, {"f32[2,3] 2 1"}),
