@@ -1,6 +1,7 @@
 #pragma once
 // Everything that is said of the memory of a run: what a trace gives when all of the profiler looks at it.
 
+#include "profiler/estimated.h"
 #include "profiler/modules.h"
 #include "profiler/parameters.h"
 #include "profiler/phases.h"
@@ -17,6 +18,7 @@ struct MemoryProfile {
   PeakMoment peak;  ///< of requested bytes; the allocator's own peaks are in `phases`
   std::vector<ModuleRow> modules;
   std::vector<UnmodelledRow> unmodelled;
+  std::vector<EstimatedRow> estimated;
   int64_t workspaces = 0;  ///< of libraries: bytes of all that were allocated
 };
 

@@ -78,6 +78,7 @@ std::vector<SavedStorage> held_by_first_forward(const Trace& trace, Device devic
       }
     }
     for (uint32_t i = 0; i < node.edge_count; ++i) stack.push_back(trace.edges[node.first_edge + i]);
+    stack.push_back(node.inner);  // no edge leads there, but it keeps what it saves as any other
   }
   return all;
 }

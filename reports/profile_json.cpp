@@ -84,6 +84,17 @@ Json modules_json(const ProfileReport& report) {
   return rows;
 }
 
+Json estimated_json(const MemoryProfile& memory) {
+  Json rows = Json::array();
+  for (const EstimatedRow& row : memory.estimated)
+    rows.push_back({{"op", row.op},
+                    {"module", row.module},
+                    {"storages", row.storages},
+                    {"bytes", row.bytes.count},
+                    {"largest", row.largest.count}});
+  return rows;
+}
+
 Json unmodelled_json(const MemoryProfile& memory) {
   Json rows = Json::array();
   for (const UnmodelledRow& row : memory.unmodelled)
@@ -174,6 +185,7 @@ std::string profile_json(const ProfileReport& report) {
   json["modules"] = modules_json(report);
   if (report.nodes) json["nodes"] = nodes_json(report);
   json["unmodelled"] = unmodelled_json(memory);
+  json["estimated"] = estimated_json(memory);
   json["workspaces"] = workspaces_json(report.workspaces);
   json["fits"] = verdict_of(report).fits;
   json["verdict"] = verdict_json(report);

@@ -120,6 +120,20 @@ std::string unmodelled_table(const std::vector<UnmodelledRow>& rows) {
   return table.text(2);
 }
 
+std::string estimated_table(const std::vector<EstimatedRow>& rows) {
+  TextTable table;
+  table.column("operator", Align::left);
+  table.column("storages");
+  table.column("together");
+  table.column("largest");
+  table.column("first called in", Align::left);
+  for (const EstimatedRow& row : rows)
+    table.row({shown(row.op, kMostCharactersOfName), fmt::format("{}", row.storages),
+               human_bytes(row.bytes.count), human_bytes(row.largest.count),
+               shown(row.module, kMostCharactersOfName)});
+  return table.text(2);
+}
+
 std::string peak_lines(const MemoryProfile& memory) {
   const AllocatorNumbers& numbers = memory.phases.peak;
   return fmt::format("{} allocated, {} reserved; reached in {}{}\n", both_units(numbers.allocated_bytes.peak),
@@ -173,6 +187,11 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   if (!memory.unmodelled.empty()) {
     text += title("Not modelled: results as the program records them, or as large as assumed");
     text += unmodelled_table(memory.unmodelled);
+  }
+  if (!memory.estimated.empty()) {
+    text += title(
+        "Estimated: sizes that only a closed library knows; the rest of this report is exact but for them");
+    text += estimated_table(memory.estimated);
   }
   for (const std::string& note :
        {precision_note(report), workspace_note(report.workspaces), outside_note(report)})

@@ -2,6 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/recurrent/family.h"
+#include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 
@@ -142,6 +143,11 @@ void layer_meta(Call& c) {
   c.output(Sizes{c.boolean("train") ? layer_workspace(c) : 0}, DType::u8);
 }
 
+void layer_host(Call& c) {
+  c.allocate_all();
+  estimated(c.session, c.result_tensor(3)->storage);
+}
+
 Gradients layer_gradients(Backward& b) {
   Results all = call_all<"mkldnn_rnn_layer_backward">(
       b.session, b("input"), b("weight0"), b("weight1"), b("weight2"), b("weight3"), b("hx_"), b("cx_"),
@@ -168,7 +174,7 @@ constexpr Op kRecurrentCell[] = {
                "Tensor, Tensor, Tensor)",
      .summary = "a layer of long short-term memory by oneDNN",
      .meta = layer_meta,
-     .host_code = {},
+     .host_code = {{DeviceType::cpu, layer_host}},
      .derivatives = {{{"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"},
                       {"input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_", "result0",
                        "result1", "result2", "result3"},

@@ -6,6 +6,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/recurrent.h"
+#include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
 
 namespace metaprof {
@@ -136,9 +137,10 @@ void forward_cuda(Call& c) {
   const Tensor& input = c.tensor("input");
   const Tensor x = by_step(c, input);
   for (size_t i : {0, 1, 2, 4}) c.allocate(i);
-  const Ref<Storage> workspace = c.temporary_bytes(
-      recurrent_workspace(shape_of(c, input.size(-1)), rows_of(c).all, input.dtype()), Category::workspace);
+  const int64_t bytes = recurrent_workspace(shape_of(c, input.size(-1)), rows_of(c).all, input.dtype());
+  const Ref<Storage> workspace = estimated(c.session, c.temporary_bytes(bytes, Category::workspace));
   c.allocate(3);
+  estimated(c.session, c.result_tensor(3)->storage);
 }
 
 FlopCount forward_flops(const Call& c) {
@@ -191,14 +193,14 @@ void backward_cuda(Call& c) {
     const Tensor dhy = c.contiguous(grad_hy), dcy = grad_cy.defined() ? c.contiguous(grad_cy) : grad_cy;
     c.allocate(1);
     c.allocate(2);
-    const Ref<Storage> first = c.temporary_bytes(workspace, Category::workspace);
+    const Ref<Storage> first = estimated(c.session, c.temporary_bytes(workspace, Category::workspace));
   }
   const Value::Tensors& gradients = c.results[3].tensors();
   if (gradients.empty()) return;
   const Tensor x = by_step(c, input);
   const Tensor flat =
       call<"zeros">(c.session, Sizes{flat_weights(shape).elements}, input.dtype(), Value(), input.device());
-  const Ref<Storage> second = c.temporary_bytes(workspace, Category::workspace);
+  const Ref<Storage> second = estimated(c.session, c.temporary_bytes(workspace, Category::workspace));
   if (c.integer("weight_stride0") < 4) return c.allocate_all();
   for (const Tensor& gradient : gradients) gradient->storage = flat->storage;
 }
