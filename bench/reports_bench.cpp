@@ -50,9 +50,11 @@ void json_report(benchmark::State& state) {
 BENCHMARK(json_report)->Unit(benchmark::kMillisecond);
 
 void html_report(benchmark::State& state) {
-  const auto alive = peak_moment(gpt2(), kFirstGpu, SIZE_MAX).largest;
   for (auto _ : state)
-    benchmark::DoNotOptimize(html_page(report(), schedule(gpt2(), kFirstGpu, kRates), alive));
+    benchmark::DoNotOptimize(html_page({.report = report(),
+                                        .schedule = schedule(gpt2(), kFirstGpu, kRates),
+                                        .stays = storage_stays(gpt2(), kFirstGpu),
+                                        .lines = {}}));
 }
 BENCHMARK(html_report)->Unit(benchmark::kMillisecond);
 

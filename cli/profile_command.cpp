@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -40,7 +41,7 @@ struct ProfileOptions {
   RunOptions run;
   std::vector<std::string> files;  // of report_forms(), in its order; empty: not asked for
   bool per_node = false, markdown = false;
-  std::string granularity = "module", write_trace, write_program;
+  std::string granularity = "module", write_trace, write_program, compare;
   TextOptions text;
 };
 
@@ -61,9 +62,21 @@ void write_forms(const ProfileOptions& options, Results& results) {
     if (!options.files[i].empty()) write_result(options.files[i], report_forms()[i].make(results));
 }
 
+// What helps a step that does not fit.
+void add_advice(ProfileReport& report, const AdviceReport& advice) {
+  report.cure = cheapest_cure(advice);
+  report.advice = {advice.base};
+  report.advice.insert(report.advice.end(), advice.rows.begin(), advice.rows.end());
+  const bool is_a_row = std::ranges::any_of(
+      report.advice, [&](const AdviceRow& row) { return row.changes == advice.best.changes; });
+  if (!is_a_row) report.advice.push_back(advice.best);
+}
+
 int profile(const Command& command, const ProfileOptions& options) {
   check_columns(options.text, options.per_node);
   const ReportForm* const on_stdout = form_on_stdout(options);
+  if (!options.compare.empty() && !command.was_given("--html"))
+    fail("--compare is shown on the page: give --html FILE, too; metaprof diff compares two reports as text");
   (void)device_of(options.run);
   if (!options.run.framework.empty()) (void)framework_given(options.run);
   const Model model = read_model(options.model);
@@ -80,10 +93,12 @@ int profile(const Command& command, const ProfileOptions& options) {
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
   if (!verdict_of(result.report).fits && !model.is_trace())
-    result.report.cure = cheapest_cure(advise(model, options.run));
+    add_advice(result.report, advise(model, options.run));
   TextOptions text = options.text;
   text.colour = colour_on_stdout();
   Results results(result, text);
+  if (!model.is_trace()) results.lines = source_lines(model.program);
+  results.compare = options.compare;
   if (options.per_node) results.with_nodes(options.granularity);
   write_forms(options, results);
   ProfileReport& report = result.report;
@@ -91,9 +106,7 @@ int profile(const Command& command, const ProfileOptions& options) {
     print_note(workspace_note(report.workspaces));
   } else {
     if (!options.per_node) report.nodes.reset();
-    if (!options.markdown)
-      report.culprits =
-          culprits_of(results.at_peak(), model.is_trace() ? SourceLines() : source_lines(model.program));
+    if (!options.markdown) report.culprits = culprits_of(results.at_peak(), results.lines);
     std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
   }
   return verdict_of(report).fits ? kFine : kFinding;
@@ -107,6 +120,8 @@ void add_report_options(Command& command, ProfileOptions& options) {
   options.files.resize(report_forms().size());
   for (size_t i = 0; i < report_forms().size(); ++i)
     add(option_of(report_forms()[i]), "FILE", options.files[i], std::string(report_forms()[i].what));
+  add("--compare", "FILE", options.compare,
+      "show the run beside that of another report (JSON of profile) on the page of --html");
   command.flag("--markdown", options.markdown, "print Markdown in place of the text").group(kGroup);
   command.flag("--per-node", options.per_node, "a table of nodes (calls) in place of modules").group(kGroup);
   add("--granularity", "WORD", options.granularity, "of nodes: module, function or operator")

@@ -15,6 +15,7 @@
 #include "estimate/sizes.h"
 #include "launch/run.h"
 #include "meta/platform/files/device_file.h"
+#include "meta/platform/outside_allocator.h"
 #include "reports/run_report.h"
 
 namespace metaprof {
@@ -123,6 +124,14 @@ void write_forms(const RunReport& report, const RunCommandOptions& options) {
     if (!options.files[i].empty()) write_result(options.files[i], all[i].make(results));
 }
 
+// Of the device's memory, what the allocator cannot have: on a real one what was seen, else what was reported.
+Bytes outside_of(const RunReport& report, const RunCommandOptions& options) {
+  if (report.real) return largest_rank(report).recorded.outside_allocator.value_or(Bytes());
+  Platform platform;
+  platform.hardware = options.run.device;
+  return outside_allocator(platform).most;
+}
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
@@ -139,7 +148,7 @@ int run(const Command& command, RunCommandOptions& options) {
   }
   write_forms(report, options);
   options.text.colour = colour_on_stdout();
-  if (options.json != "-") std::cout << '\n' << run_text(report, options.text);
+  if (options.json != "-") std::cout << '\n' << run_text(report, options.text, outside_of(report, options));
   return report.end.timed_out ? static_cast<int>(kBadInput) : report.end.status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "estimate/framework.h"
+#include "evidence/profiles/profile_diff.h"
 #include "reports/chrome_trace.h"
 #include "reports/folded.h"
 #include "reports/graph_dot.h"
@@ -23,7 +24,13 @@ const std::vector<ReportForm>& report_forms() {
       {"csv", "the table as CSV, with plain numbers",
        [](Results& r) { return profile_csv(r.report(), r.text); }},
       {"html", "one page with timeline, peak and tables",
-       [](Results& r) { return html_page(r.with_nodes(), r.schedule(), r.at_peak()); }},
+       [](Results& r) {
+         return html_page({.report = r.with_nodes(),
+                           .schedule = r.schedule(),
+                           .stays = r.stays(),
+                           .lines = r.lines,
+                           .compared = r.compared()});
+       }},
       {"timeline", "a still picture of the step with the peak (.svg)",
        [](Results& r) { return timeline_svg(r.report(), r.schedule()); }},
       {"chrome_trace", "for Perfetto and chrome://tracing",
@@ -62,6 +69,17 @@ const std::vector<LargeStorage>& Results::at_peak() {
             .largest;
   }
   return *at_peak_;
+}
+
+std::vector<StorageStay> Results::stays() const {
+  return storage_stays(estimate_.trace, estimate_.platform.device());
+}
+
+const ProfileDiff* Results::compared() {
+  if (compare.empty()) return nullptr;
+  if (!compared_)
+    compared_ = diff_profiles(ProfileFile(compare), ProfileFile(report().model, profile_json(report())));
+  return &*compared_;
 }
 
 const ProfileReport& Results::with_nodes(std::string_view granularity) {

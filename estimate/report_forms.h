@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "estimate/estimate.h"
+#include "evidence/results/profile_diff.h"
 #include "profiler/allocator_history.h"
 #include "profiler/schedule.h"
+#include "profiler/storage_stays.h"
 #include "profiler/timeline.h"
+#include "reports/culprits.h"
 
 namespace metaprof {
 
@@ -26,15 +29,22 @@ class Results {
   const Schedule& schedule();
   /// All storages that are alive at the peak, or when memory runs out.
   const std::vector<LargeStorage>& at_peak();
+  /// Every storage of the run, with the time for which it is alive.
+  std::vector<StorageStay> stays() const;
+  /// What differs from the report in `compare`; null: none is named. Errors: as ProfileFile.
+  const ProfileDiff* compared();
   /// Errors: the device has no caching allocator.
   AllocatorHistory history() const;
 
   const TextOptions& text;
+  SourceLines lines;    ///< of the model; empty: they are not known
+  std::string compare;  ///< the file of another report; empty: none
 
  private:
   Estimate& estimate_;
   std::optional<Schedule> schedule_;
   std::optional<std::vector<LargeStorage>> at_peak_;
+  std::optional<ProfileDiff> compared_;
 };
 
 struct ReportForm {

@@ -2,37 +2,8 @@
 
 #include <algorithm>
 
-#include "profiler/storage_tensors.h"
-
 namespace metaprof {
 namespace {
-
-LargeStorage describe(const Trace& trace, const LiveStorages& live, uint32_t id,
-                      const std::vector<const TensorRecord*>& tensors) {
-  const StorageRecord& storage = trace.storages[id];
-  LargeStorage large;
-  large.storage = id;
-  large.bytes = live.bytes(id);
-  large.category = live.category(id);
-  large.name = trace.text(storage.name);
-  large.module = trace.text(storage.module);
-  if (storage.call != 0) {
-    large.op = trace.text(trace.calls[storage.call - 1].op);
-    if (large.module.empty()) large.module = trace.text(trace.calls[storage.call - 1].module);
-  }
-  if (const TensorRecord* tensor = tensors[id]) {
-    const SizesView shape = trace.shape(*tensor);
-    large.shape = Sizes(shape.begin(), shape.end());
-    large.dtype = tensor->dtype;
-  }
-  for (const ParameterRecord& parameter : trace.parameters) {
-    if (parameter.storage != id) continue;
-    large.name = parameter.names.at(0);
-    large.shape = parameter.sizes;
-    large.dtype = parameter.dtype;
-  }
-  return large;
-}
 
 std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& live, size_t most) {
   std::vector<uint32_t> alive;
@@ -41,10 +12,14 @@ std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& 
   std::stable_sort(alive.begin(), alive.end(),
                    [&](uint32_t a, uint32_t b) { return live.bytes(a) > live.bytes(b); });
   if (alive.size() > most) alive.resize(most);
-  const std::vector<const TensorRecord*> tensors = tensors_of_storages(trace);
+  const StorageDescriber describer(trace);
   std::vector<LargeStorage> largest;
   largest.reserve(alive.size());
-  for (const uint32_t id : alive) largest.push_back(describe(trace, live, id, tensors));
+  for (const uint32_t id : alive) {
+    largest.push_back(describer.describe(id));
+    largest.back().bytes = live.bytes(id);
+    largest.back().category = live.category(id);
+  }
   return largest;
 }
 

@@ -2,11 +2,11 @@
 // Live bytes over the events of a trace, and what was alive when they were most. Time is logical: the index
 // of an event. Bytes are what was asked for, of one device.
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "profiler/cursor.h"
+#include "profiler/large_storage.h"
 #include "profiler/live_storages.h"
 
 namespace metaprof {
@@ -17,16 +17,6 @@ struct Sample {
   BytesByCategory by_category;
 };
 std::vector<Sample> timeline(const Trace& trace, Device device);
-
-struct LargeStorage {
-  uint32_t storage = 0;  ///< its number in the trace
-  Bytes bytes;
-  Category category = Category::activation;
-  std::optional<Sizes> shape;  ///< nothing: no tensor of it was seen, as of a workspace
-  DType dtype = DType::f32;    ///< of that tensor
-  std::string name;            ///< of a parameter, buffer or workspace; may be empty
-  std::string op, module;      ///< that made it; may be empty
-};
 
 /// The moment with the most live bytes; the first of several.
 struct PeakMoment {

@@ -14,19 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "--checkpoint 'model.layers.*' --batch 2"
-std::string words_of(const AdviceRow& row) {
-  std::string text;
-  for (const auto& [name, value] : row.changes) {
-    std::string option = "--" + name;
-    std::ranges::replace(option, '_', '-');
-    const bool quoted = value.find_first_of("*?") != std::string::npos;
-    text += (text.empty() ? "" : " ") + option;
-    if (value != "true") text += quoted ? " '" + value + "'" : " " + value;
-  }
-  return text.empty() ? "(as it is)" : text;
-}
-
 std::string change_in_percent(int64_t before, int64_t after) {
   if (before == after || before == 0) return "";
   return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(after - before) / static_cast<double>(before));
@@ -56,6 +43,18 @@ Json row_json(const AdviceRow& row) {
 }
 
 }  // namespace
+
+std::string words_of(const AdviceRow& row) {
+  std::string text;
+  for (const auto& [name, value] : row.changes) {
+    std::string option = "--" + name;
+    std::ranges::replace(option, '_', '-');
+    const bool quoted = value.find_first_of("*?") != std::string::npos;
+    text += (text.empty() ? "" : " ") + option;
+    if (value != "true") text += quoted ? " '" + value + "'" : " " + value;
+  }
+  return text.empty() ? "(as it is)" : text;
+}
 
 std::string cheapest_cure(const AdviceReport& report) {
   if (report.base.fits || !report.best.fits) return "";

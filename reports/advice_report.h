@@ -32,6 +32,9 @@ struct AdviceReport {
 /// "--optimizer-impl fused → 21.7 GiB": what makes it fit; empty: it fits as it is, or nothing does.
 std::string cheapest_cure(const AdviceReport& report);
 
+/// "--checkpoint 'model.layers.*' --batch 2"; "(as it is)".
+std::string words_of(const AdviceRow& row);
+
 std::string advice_text(const AdviceReport& report);
 /// {"schema": "metaprof.advise", "schema_version": 1, …, "rows": [{"changes", "peak", "reserved", "flops", "fits"}]}
 std::string advice_json(const AdviceReport& report);

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <set>
 
+#include "meta/trace/module_path.h"
 #include "reports/format.h"
 #include "reports/text_table.h"
 
@@ -18,7 +19,17 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// "model.layers.3.mlp.up" is the layer "3" of "model.layers.*.mlp": what stands behind is inside of that.
+bool number_follows(std::string_view path) {
+  while (!path.empty()) {
+    const size_t dot = std::min(path.find('.'), path.size());
+    if (is_number(path.substr(0, dot))) return true;
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return false;
+}
+
+// "model.layers.3.mlp.up" is the layer "3" of "model.layers.*.mlp": what stands behind is inside of that. A path
+// without numbers has as many parts as fit a line.
 struct Folded {
   std::string path, layer;
 };
@@ -27,14 +38,11 @@ Folded folded(std::string_view path) {
   Folded result;
   int parts = 0, behind_layer = 0;
   while (!path.empty() && behind_layer < 2) {
+    if (result.layer.empty() && parts >= kMostParts && !number_follows(path)) break;
     const size_t dot = std::min(path.find('.'), path.size());
     const std::string_view part = path.substr(0, dot);
     path.remove_prefix(std::min(dot + 1, path.size()));
-    if (is_number(part)) {
-      result.layer += std::string(part) + ".";
-    } else if (result.layer.empty() && parts >= kMostParts) {
-      break;
-    }
+    if (is_number(part)) result.layer += std::string(part) + ".";
     ++parts;
     if (!result.layer.empty()) ++behind_layer;
     result.path += (result.path.empty() ? "" : ".") + (is_number(part) ? "*" : std::string(part));
@@ -52,6 +60,8 @@ struct Group {
   Category category = Category::activation;
   std::string path;
   std::set<std::string> layers, names;
+  std::map<std::string, std::pair<int64_t, std::set<std::string>>>
+      bytes_by_home;  // of named ones, with layers
   std::map<std::string, int64_t> bytes_by_op;
   Bytes bytes;
   size_t storages = 0;
@@ -75,14 +85,30 @@ std::string operators_of(const Group& group) {
   return ops.size() > kMostOperators ? text + ", …" : text;
 }
 
+// " (69 %: 16 × model.model.layers.*.mlp)": the modules that have most of it; empty: it is not known, or all.
+std::string largest_home(const Group& group) {
+  const std::pair<const std::string, std::pair<int64_t, std::set<std::string>>>* largest = nullptr;
+  for (const auto& home : group.bytes_by_home)
+    if (!largest || home.second.first > largest->second.first) largest = &home;
+  if (!largest || group.bytes_by_home.size() < 2) return "";
+  const auto& [bytes, layers] = largest->second;
+  return fmt::format(" ({:.0f} %: {}{})",
+                     100.0 * static_cast<double>(bytes) / static_cast<double>(group.bytes.count),
+                     layers.size() > 1 ? fmt::format("{} × ", layers.size()) : "", largest->first);
+}
+
 std::string name_of(const Group& group) {
+  const size_t named = group.names.size();
   switch (group.category) {
-    case Category::parameter: return fmt::format("{} parameters", group.storages);
-    case Category::gradient: return fmt::format("gradients, {} tensors", group.storages);
+    case Category::parameter: return fmt::format("{} parameters{}", group.storages, largest_home(group));
+    case Category::gradient:
+      return (named == 0 ? fmt::format("gradients, {} tensors", group.storages)
+                         : fmt::format("gradients of {} parameters", named)) +
+             largest_home(group);
     case Category::buffer: return fmt::format("{} buffers", group.storages);
     case Category::optimizer_state:
-      return group.names.empty() ? "optimizer state"
-                                 : fmt::format("optimizer state of {} parameters", group.names.size());
+      return (named == 0 ? "optimizer state" : fmt::format("optimizer state of {} parameters", named)) +
+             largest_home(group);
     case Category::input: return fmt::format("{} inputs", group.storages);
     case Category::workspace: return "workspaces of libraries";
     default: break;
@@ -111,7 +137,13 @@ std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const So
     group.category = storage.category;
     group.path = module.path;
     group.layers.insert(module.layer);
-    if (!storage.name.empty()) group.names.insert(storage.name);
+    if (!storage.name.empty()) {
+      group.names.insert(storage.name);
+      const Folded home = folded(parent_path(storage.name));
+      auto& [bytes, layers] = group.bytes_by_home[home.path];
+      bytes += storage.bytes.count;
+      layers.insert(home.layer);
+    }
     group.bytes_by_op[storage.op] += storage.bytes.count;
     group.bytes += storage.bytes;
     ++group.storages;
@@ -144,7 +176,7 @@ std::string culprits_table(const std::vector<Culprit>& culprits) {
     table.row(
         {human_bytes(bytes.count),
          fmt::format("{:.0f}", 100.0 * static_cast<double>(bytes.count) / static_cast<double>(all.count)),
-         shown(what, 70), shown(line, 40)});
+         shown(what, 84), shown(line, 40)});
   };
   for (size_t i = 0; i < std::min(culprits.size(), kMostShown); ++i)
     add(culprits[i].bytes, culprits[i].what, culprits[i].line);

@@ -1,20 +1,14 @@
 #pragma once
-// One page of HTML with everything in it: the live bytes over the run with zoom and hover, the peak as a
-// treemap by module, tables with search. It needs no network and no server.
+// One page of HTML with everything in it: the verdict, a bar against the device's memory, the live bytes over a
+// step, what is alive at any moment of it, tables with search. It needs no network and no server.
 
 #include <string>
 
-#include "profiler/schedule.h"
-#include "reports/profile_report.h"
+#include "reports/page_data.h"
 
 namespace metaprof {
 
-/// `at_peak` must list every storage that is alive at the peak. The data of the page, as reports/page/page.js
-/// reads it: {"model", "device", "options": text, "facts": [[label, bytes or text]], "categories", "names",
-/// "events", "peak_event", "phases": [[name, begin, end]], "changes": five numbers each: events since the
-/// change before, index of the operator's name, of the module's, category, bytes; "at_peak": [[bytes,
-/// category, module, label]], "tables": [{"title", "words", "columns": [[title, measure]], "rows"}]}.
-std::string html_page(const ProfileReport& report, const Schedule& schedule,
-                      const std::vector<LargeStorage>& at_peak);
+/// The page. Its data stands in it as JSON, as reports/page_data.h describes it.
+std::string html_page(const PageInput& input);
 
 }  // namespace metaprof

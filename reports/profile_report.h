@@ -13,6 +13,7 @@
 #include "opcount/counts.h"
 #include "profiler/nodes.h"
 #include "profiler/profile.h"
+#include "reports/advice_report.h"
 #include "reports/culprits.h"
 #include "reports/verdict.h"
 
@@ -62,6 +63,7 @@ struct ProfileReport {
   WorkspaceSources workspaces;
   std::optional<NodeProfile> nodes;  ///< if the per-node pass was asked for
   std::string cure;               ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
+  std::vector<AdviceRow> advice;  ///< as it is, then with what helps; empty: was not asked for
   std::vector<Culprit> culprits;  ///< who holds the peak, the largest first; empty: was not asked for
 };
 

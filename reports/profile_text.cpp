@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "reports/answer.h"
 #include "reports/format.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
@@ -14,35 +15,8 @@ namespace {
 
 using Align = TextTable::Align;
 
-// What was run: the options that are not the usual ones, the precision and the optimizer in any case.
-std::string options_line(const ProfileReport& report) {
-  std::string text;
-  const bool trains = std::ranges::none_of(report.options, [](const auto& option) {
-    return option.first == "mode" && to_text(option.second) != "train";
-  });
-  for (const auto& [name, value] : report.options) {
-    if (std::holds_alternative<std::monostate>(value)) continue;
-    if (const bool* flag = std::get_if<bool>(&value);
-        flag && !*flag && !report.as_usual.contains(name) && name != "zero_grad_to_none")
-      continue;
-    const bool always = name == "precision" || (name == "optimizer" && trains) || name == "steps";
-    if ((report.as_usual.contains(name) && !always) || (name == "optimizer" && !trains)) continue;
-    const bool exported =
-        name == "precision" && report.as_usual.contains(name) && !report.parameter_types.empty();
-    text += fmt::format(
-        "{}{} {}", text.empty() ? "" : ", ", !trains && name == "steps" ? "forwards" : name,
-        exported ? report.parameter_types + " as exported" : shown(to_text(value), kMostCharactersOfName));
-  }
-  return text.empty() ? text : text + "\n";
-}
-
-std::string inputs_line(const ProfileReport& report) {
-  std::string text;
-  for (const InputRow& input : report.inputs)
-    text +=
-        fmt::format("{}{} {}{}", text.empty() ? "inputs " : ", ", shown(input.name, kMostCharactersOfName),
-                    short_name(input.dtype), to_string(SizesView(input.sizes)));
-  return text.empty() ? text : text + "\n";
+std::string opening_line(std::string_view title, const std::string& text) {
+  return text.empty() ? text : fmt::format("{}{}\n", title, text);
 }
 
 std::string opening(const ProfileReport& report, bool colour) {
@@ -51,10 +25,11 @@ std::string opening(const ProfileReport& report, bool colour) {
   const std::string framework =
       report.framework.empty() ? ""
                                : fmt::format(", PyTorch {}, {}", report.framework, report.framework_reason);
-  return fmt::format(
-      "{}{}{}\n{} on {} ({}){}\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
-      shown(report.model, kMostCharactersOfName), shown(report.device_title, kMostCharactersOfName),
-      shown(report.device, kMostCharactersOfName), framework, inputs_line(report), options_line(report));
+  return fmt::format("{}{}{}\n{} on {} ({}){}\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
+                     shown(report.model, kMostCharactersOfName),
+                     shown(report.device_title, kMostCharactersOfName),
+                     shown(report.device, kMostCharactersOfName), framework,
+                     opening_line("inputs ", inputs_text(report)), opening_line("", options_text(report)));
 }
 
 std::string totals(const ProfileReport& report) {

@@ -14,9 +14,10 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank);
 /// That with the highest peak of reserved bytes. There must be one.
 const RankRun& largest_rank(const RunReport& report);
 
-/// A row per phase, the modules, the peak, data that the program read, and the closing line; of several ranks
-/// a row each, and the rest of the one with the highest peak. Errors: an unknown column.
-std::string run_text(const RunReport& report, const TextOptions& options);
+/// The verdict, a row per phase, the modules, the peak, data that the program read; of several ranks a row each, and
+/// the rest of the one with the highest peak. `outside`: of the device's memory, what the allocator cannot have.
+/// Errors: an unknown column.
+std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside);
 
 /// As docs/run.md describes it; ends with a newline.
 std::string run_json(const RunReport& report);

@@ -22,8 +22,10 @@ int64_t steps_of(const RankRun& rank) {
   return steps;
 }
 
-std::string opening(const RunReport& report) {
-  return fmt::format("{}\non {}{}, PyTorch {}{}\n",
+std::string opening(const RunReport& report, const Verdict& verdict, bool colour) {
+  const char* paint = verdict.fits ? "\x1b[1;32m" : "\x1b[1;31m";
+  return fmt::format("{}{}{}\n{}\non {}{}, PyTorch {}{}\n", colour ? paint : "", verdict_line(verdict),
+                     colour ? "\x1b[0m" : "",
                      shown(fmt::format("{}", fmt::join(report.program, " ")), 2 * kMostCharactersOfName),
                      shown(report.device_title, kMostCharactersOfName),
                      report.real ? "" : fmt::format(" ({}, emulated)", report.device), report.torch,
@@ -63,8 +65,8 @@ std::string phase_table(const RankRun& rank) {
   for (const char* title : {"peak", "requested peak", "reserved", "reserved peak"}) table.column(title);
   for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
     const AllocatorNumbers& n = rows[i].numbers;
-    std::vector<std::string> cells{rows[i].phase == "setup" ? "" : fmt::format("{}", rows[i].step)};
-    if (micro) cells.push_back(rows[i].micro < 0 ? "" : fmt::format("{}", rows[i].micro));
+    std::vector<std::string> cells{rows[i].phase == "setup" ? "" : fmt::format("{}", rows[i].step + 1)};
+    if (micro) cells.push_back(rows[i].micro < 0 ? "" : fmt::format("{}", rows[i].micro + 1));
     for (std::string& cell : std::vector<std::string>{
              rows[i].phase, in_unit(n.allocated_bytes.current, unit), in_unit(n.allocated_bytes.peak, unit),
              in_unit(n.requested_bytes.peak, unit), in_unit(n.reserved_bytes.current, unit),
@@ -128,7 +130,11 @@ std::string notes(const RunReport& report, const RankRun& rank) {
   if (rank.recorded.outside_allocator && rank.recorded.outside_allocator->count > 0)
     text += fmt::format("outside the allocator: {}{}\n", both_units(rank.recorded.outside_allocator->count),
                         report.real ? " (context, libraries, other processes)" : " (libraries)");
-  if (!report.real) text += "not known of an emulated device: the driver's context (200 to 700 MB)\n";
+  if (!report.real)
+    text +=
+        "an emulated device has no driver: what lies outside the allocator is what is reported for such "
+        "cards "
+        "(docs/devices.md)\n";
   if (!report.real && !report.asked_cudnn)
     text += "workspaces of convolutions count as 0 (--workspaces none)\n";
   if (rank.emulated.unplanned > 0)
@@ -141,25 +147,32 @@ std::string notes(const RunReport& report, const RankRun& rank) {
   return text;
 }
 
-std::string closing(const RunReport& report, const RankRun& rank, bool colour) {
-  const int64_t memory = rank.recorded.memory.count, reserved = rank.memory.phases.peak.reserved_bytes.peak;
-  const std::string device = report.real ? report.device_title : report.device;
-  std::string text;
+// What the allocator reserved at most; where memory ran out, with what was asked for then.
+Verdict verdict_of(const RunReport& report, const RankRun& rank, Bytes outside) {
+  Verdict verdict{.device = report.real ? report.device_title : report.device,
+                  .reserved = {rank.memory.phases.peak.reserved_bytes.peak},
+                  .outside = outside,
+                  .memory = rank.recorded.memory};
   if (!rank.recorded.out_of_memory.empty()) {
     const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
-    text = fmt::format(
-        "Does not fit on {} ({}): out of memory in {}{}{}{}, which asks for {} while {} are allocated and {} "
-        "reserved",
-        device, human_bytes(memory), failed.phase,
-        failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step), culprit("", failed.module),
-        failed.line.empty() ? "" : fmt::format(", {}", short_line(failed.line)),
-        human_bytes(failed.requested.count), human_bytes(failed.allocated.count),
-        human_bytes(failed.reserved.count));
-    if (report.end.status == 0) text += "; the program went on";
-  } else {
-    return fmt::format("\nFits on {} ({}): {} stay free\n", device, human_bytes(memory),
-                       human_bytes(memory - reserved));
+    verdict.at_least = true;
+    verdict.reserved = failed.reserved + failed.requested;
   }
+  verdict.fits = !verdict.at_least && verdict.left().count >= 0;
+  return verdict;
+}
+
+// Where memory ran out, and how it stood then.
+std::string failure(const RunReport& report, const RankRun& rank, bool colour) {
+  if (rank.recorded.out_of_memory.empty()) return "";
+  const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
+  std::string text = fmt::format(
+      "Out of memory in {}{}{}{}: it asks for {} while {} are allocated and {} reserved", failed.phase,
+      failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step + 1), culprit("", failed.module),
+      failed.line.empty() ? "" : fmt::format(", {}", short_line(failed.line)),
+      human_bytes(failed.requested.count), human_bytes(failed.allocated.count),
+      human_bytes(failed.reserved.count));
+  if (report.end.status == 0) text += "; the program went on";
   return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
 }
 
@@ -182,10 +195,11 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
   return profile;
 }
 
-std::string run_text(const RunReport& report, const TextOptions& options) {
+std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside) {
   const RankRun& rank = largest_rank(report);
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
-  std::string text = opening(report);
+  std::string text = opening(report, verdict_of(report, rank, outside), options.colour);
+  text += failure(report, rank, options.colour);
   if (report.ranks.size() > 1) {
     text += title("Ranks (peaks)");
     text += rank_table(report);
@@ -204,8 +218,7 @@ std::string run_text(const RunReport& report, const TextOptions& options) {
     text += reads(rank);
   }
   const std::string remarks = notes(report, rank);
-  if (!remarks.empty()) text += '\n' + remarks;
-  return text + closing(report, rank, options.colour);
+  return remarks.empty() ? text : text + '\n' + remarks;
 }
 
 }  // namespace metaprof

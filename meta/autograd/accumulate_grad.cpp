@@ -50,6 +50,13 @@ Tensor own_sparse(Session& session, const Tensor& gradient, bool steal) {
   return own;
 }
 
+// From here on the storage is a gradient, and has the name of its parameter.
+void note_gradient(Session& session, const Storage& gradient, const Tensor& variable) {
+  session.categorise(gradient, Category::gradient);
+  auto& storages = session.trace.storages;
+  if (storages[gradient.id].name == 0) storages[gradient.id].name = storages[variable->storage->id].name;
+}
+
 }  // namespace
 
 Gradients AccumulateGrad::apply(Gradients& incoming) {
@@ -60,9 +67,8 @@ Gradients AccumulateGrad::apply(Gradients& incoming) {
   const uint32_t expected_owners = 1 + (hooks && !hooks->after.empty());
   auto become = [&](const Tensor& value) {
     extra.grad = value;
-    if (!value.is_sparse()) return session.categorise(*value->storage, Category::gradient);
-    for (const Ref<TensorImpl>& part : value->extra->parts)
-      session.categorise(*part->storage, Category::gradient);
+    if (!value.is_sparse()) return note_gradient(session, *value->storage, variable);
+    for (const Ref<TensorImpl>& part : value->extra->parts) note_gradient(session, *part->storage, variable);
   };
   if (!extra.grad) {
     const bool sole = !grad_mode && gradient->use_count() <= expected_owners;

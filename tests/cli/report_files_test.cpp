@@ -43,6 +43,19 @@ TEST(ReportFiles, OneOfThemCanGoToStdout) {
   expect_refusal("profile " + kBase + " --json - --html -", "--json and --html cannot both go to stdout");
 }
 
+// The page shows the run beside an earlier report.
+TEST(ReportFiles, ThePageShowsTwoRuns) {
+  const std::string base = testing::TempDir() + "metaprof_compared" + std::to_string(getpid());
+  run_program("profile " + kBase + " --optimizer none --json " + base + ".json");
+  const Outcome outcome = run_program("profile " + kBase + " --html - --compare " + base + ".json");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\"options\":[\"optimizer: none → adamw\"]"), std::string::npos);
+  expect_refusal(
+      "profile " + kBase + " --compare " + base + ".json",
+      "--compare is shown on the page: give --html FILE, too; metaprof diff compares two reports as text");
+  expect_refusal_with("profile " + kBase + " --html - --compare no.json", {"no.json"});
+}
+
 TEST(ReportFiles, NodesFollowTheSchema) {
   for (const char* granularity : {"module", "function", "operator"}) {
     const std::string file =

@@ -88,7 +88,8 @@ TEST_F(RecordingTest, WhatTheEmulatedDeviceSays) {
   EXPECT_EQ(found.ranks.at(0).emulated.unplanned, 1);
   EXPECT_EQ(found.notes, std::vector<std::string>{"the emulated device has no function libcudart.so.13 "
                                                   "cudaMallocArray: its calls failed"});
-  EXPECT_NE(run_text(found, {}).find("cuDNN gave no plan for 1 kinds of convolutions"), std::string::npos);
+  EXPECT_NE(run_text(found, {}, Bytes()).find("cuDNN gave no plan for 1 kinds of convolutions"),
+            std::string::npos);
 }
 
 TEST_F(RecordingTest, PhasesOfAProcess) {
@@ -151,7 +152,11 @@ TEST_F(RecordingTest, PeaksAreThoseOfAllPhases) {
   ASSERT_EQ(found.ranks.size(), 1U);
   EXPECT_EQ(found.ranks[0].memory.phases.peak.reserved_bytes.peak, 70);
   EXPECT_EQ(found.ranks[0].memory.phases.rows.size(), 2U);
-  EXPECT_NE(run_text(found, {}).find("Fits on h200 (1000 B): 930 B stay free"), std::string::npos);
+  // 1000 - 70 - 30
+  const std::string text = run_text(found, {}, Bytes{30});
+  EXPECT_TRUE(text.starts_with(
+      "FITS h200: needs 70 B + 30 B outside the allocator of 1000 B, margin 0 %; 900 B stay free\n"))
+      << text;
 }
 
 TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {
@@ -161,11 +166,16 @@ TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {
           R"({"row": "out_of_memory", "device": 0, "requested": 2000, "line": "/me/train.py:14", "function": "main", "phase": "forward", )"
           R"("step": 2, "module": "fc", "allocated_bytes": 7, "reserved_bytes": 8})" +
           "\n");
-  EXPECT_NE(run_text(report(1), {})
-                .find("Does not fit on h200 (1000 B): out of memory in forward, step 2 of fc, "
-                      "/me/train.py:14, which asks for 2.0 KiB while "
-                      "7 B are allocated and 8 B reserved"),
-            std::string::npos);
+  // 8 + 2000 B; people count steps from 1.
+  const std::string text = run_text(report(1), {}, Bytes());
+  EXPECT_TRUE(text.starts_with("DOES NOT FIT h200: needs more than 2.0 KiB of 1000 B, margin 0 %\n")) << text;
+  EXPECT_NE(
+      text.find(
+          "\nOut of memory in forward, step 3 of fc, /me/train.py:14: it asks for 2.0 KiB while 7 B are "
+          "allocated and 8 B reserved\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n   3  forward "), std::string::npos) << text;
 }
 
 TEST_F(RecordingTest, RanksAreInTheirOrder) {

@@ -32,8 +32,8 @@ class Whole(str):
 
 # name: (options, program after TRAINING, exit status, part of what is said)
 PROGRAMS = {
-    "runs to its end": ([], "step()", 0, "Fits on h200"),
-    "its own exit status": ([], "step(); sys.exit(5)", 5, "Fits on h200"),
+    "runs to its end": ([], "step()", 0, "FITS h200"),
+    "its own exit status": ([], "step(); sys.exit(5)", 5, "FITS h200"),
     "an exception": ([], "step(); raise ValueError('mine')", 1, "ValueError: mine"),
     "an endless loop is ended after the steps": (["--steps", "2"], "while True: step()", 0, "ended after the steps"),
     "an endless loop after the steps": (["--steps", "1"], "step()\nwhile True: time.sleep(0.01)", 0, "ended after the steps"),
@@ -53,9 +53,9 @@ PROGRAMS = {
             def backward(ctx, g): raise RuntimeError('in my backward')
         try: Broken.apply(net(torch.zeros(4, 64, device='cuda'))).sum().backward()
         except RuntimeError: pass
-        step()""", 0, "Fits on h200"),
+        step()""", 0, "FITS h200"),
     "a wrong device": ([], "torch.zeros(1, device='cuda:7')", 1, "invalid device ordinal"),
-    "os._exit": ([], "step(); os._exit(3)", 3, "Fits on h200"),
+    "os._exit": ([], "step(); os._exit(3)", 3, "FITS h200"),
     "killed by itself": ([], "step(); os.kill(os.getpid(), signal.SIGKILL)", 137, "ended by signal 9"),
     "a crash": ([], "step(); import ctypes; ctypes.string_at(0)", 139, "ended by signal 11"),
     "abort": ([], "step(); os.abort()", 134, "ended by signal 6"),
@@ -70,27 +70,27 @@ PROGRAMS = {
             try: torch.zeros(1, device='cuda')
             except RuntimeError as error: print(error)
             os._exit(0)
-        os.wait(); step()""", 0, "Fits on h200"),
+        os.wait(); step()""", 0, "FITS h200"),
     "threads": ([], """
         threads = [threading.Thread(target=lambda: torch.zeros(1000, device='cuda')) for _ in range(8)]
-        [t.start() for t in threads]; [t.join() for t in threads]; step()""", 0, "Fits on h200"),
+        [t.start() for t in threads]; [t.join() for t in threads]; step()""", 0, "FITS h200"),
     "children that are left behind": ([], "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True); step()", 0,
                                       "1 processes that the program had left running were ended"),
     "its own peaks": ([], """
         torch.zeros(1 << 20, device='cuda'); step()
         assert torch.cuda.max_memory_allocated() >= 4 << 20
         torch.cuda.reset_peak_memory_stats()
-        assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()""", 0, "Fits on h200"),
+        assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()""", 0, "FITS h200"),
     "its own history": ([], """
         torch.cuda.memory._record_memory_history()
-        step(); assert torch.cuda.memory._snapshot()['device_traces'][0]""", 0, "Fits on h200"),
+        step(); assert torch.cuda.memory._snapshot()['device_traces'][0]""", 0, "FITS h200"),
     "its own profiler": ([], """
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as p: step()
-        assert any('mm' in e.key for e in p.key_averages())""", 0, "Fits on h200"),
+        assert any('mm' in e.key for e in p.key_averages())""", 0, "FITS h200"),
     "its own hooks": ([], """
         seen = []
         net.register_forward_hook(lambda *a: seen.append(1))
-        step(); assert seen == [1]""", 0, "Fits on h200"),
+        step(); assert seen == [1]""", 0, "FITS h200"),
     "the device is not used": ([], Whole("import torch"), 2, "the program used no CUDA device"),
 
     # how it ends
@@ -98,7 +98,7 @@ PROGRAMS = {
     "an interrupt": ([], "step(); raise KeyboardInterrupt", 130, "ended by signal 2"),
     "ended by SIGTERM": ([], "step(); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", 143, "ended by signal 15"),
     "an alarm": ([], "step(); signal.alarm(1); time.sleep(60)", 142, "ended by signal 14"),
-    "a signal that it handles": ([], "signal.signal(signal.SIGUSR1, lambda *_: step()); os.kill(os.getpid(), signal.SIGUSR1); step()", 0, "Fits on h200"),
+    "a signal that it handles": ([], "signal.signal(signal.SIGUSR1, lambda *_: step()); os.kill(os.getpid(), signal.SIGUSR1); step()", 0, "FITS h200"),
     "an endless recursion": ([], "def f(): f()\nstep(); f()", 1, "RecursionError"),
     "no host memory": ([], "step(); bytearray(1 << 60)", 1, "MemoryError"),
     "a syntax error": ([], Whole("import torch; ="), 1, "SyntaxError"),
@@ -106,14 +106,14 @@ PROGRAMS = {
     "an end before PyTorch": ([], Whole("import sys; sys.exit(4)"), 4, "ended before it had imported PyTorch"),
     "PyTorch is not imported": ([], Whole("print(1)"), 2, "did not import PyTorch"),
     "an exit handler that fails": ([], "import atexit; atexit.register(lambda: 1 / 0); step()", 0, "ZeroDivisionError"),
-    "an exit handler that uses the device": ([], "import atexit; atexit.register(step); step()", 0, "Fits on h200"),
-    "becomes another program": ([], "step(); os.execv(sys.executable, [sys.executable, '-S', '-c', 'print(5)'])", 0, "Fits on h200"),
+    "an exit handler that uses the device": ([], "import atexit; atexit.register(step); step()", 0, "FITS h200"),
+    "becomes another program": ([], "step(); os.execv(sys.executable, [sys.executable, '-S', '-c', 'print(5)'])", 0, "FITS h200"),
     "stdin is at its end": ([], "step(); input()", 1, "EOFError"),
 
     # threads and processes
     "a thread that never ends": (["--timeout", "40"], "threading.Thread(target=lambda: time.sleep(1000)).start(); step()", 2, "was ended after 40 s"),
-    "a daemon thread that never ends": ([], "threading.Thread(target=lambda: time.sleep(1000), daemon=True).start(); step()", 0, "Fits on h200"),
-    "training in a thread": ([], "t = threading.Thread(target=step); t.start(); t.join()", 0, "Fits on h200"),
+    "a daemon thread that never ends": ([], "threading.Thread(target=lambda: time.sleep(1000), daemon=True).start(); step()", 0, "FITS h200"),
+    "training in a thread": ([], "t = threading.Thread(target=step); t.start(); t.join()", 0, "FITS h200"),
     "an exception in a thread": ([], "t = threading.Thread(target=lambda: 1 / 0); t.start(); t.join(); step()", 0, "ZeroDivisionError"),
     "a child that uses the device": ([], """
         import subprocess
@@ -121,7 +121,7 @@ PROGRAMS = {
     "children by spawn": ([], Whole("""
         import torch, torch.multiprocessing as processes
         def work(number): torch.zeros(1000, device="cuda")
-        if __name__ == "__main__": processes.spawn(work, nprocs=2)"""), 0, "Fits on h200"),
+        if __name__ == "__main__": processes.spawn(work, nprocs=2)"""), 0, "FITS h200"),
     "a fork before the device is used": ([], Whole("""
         import os, torch
         child = os.fork()
@@ -162,17 +162,17 @@ PROGRAMS = {
         a, b, side = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
         a.record()
         with torch.cuda.stream(side): x = torch.zeros(1000, device="cuda"); x.record_stream(torch.cuda.default_stream())
-        b.record(); torch.cuda.synchronize(); assert a.elapsed_time(b) > 0; step()""", 0, "Fits on h200"),
+        b.record(); torch.cuda.synchronize(); assert a.elapsed_time(b) > 0; step()""", 0, "FITS h200"),
     "a graph": ([], """
         x = torch.zeros(4, 64, device="cuda"); graph = torch.cuda.CUDAGraph()
         with torch.no_grad():
             net(x)
             with torch.cuda.graph(graph): net(x)
-        graph.replay(); step()""", 0, "Fits on h200"),
+        graph.replay(); step()""", 0, "FITS h200"),
     "a pool of its own": ([], """
         with torch.cuda.use_mem_pool(torch.cuda.MemPool()): x = torch.zeros(1000, device="cuda")
-        step()""", 0, "Fits on h200"),
-    "pinned memory": ([], "x = torch.zeros(1000, pin_memory=True).cuda(non_blocking=True); step()", 0, "Fits on h200"),
+        step()""", 0, "FITS h200"),
+    "pinned memory": ([], "x = torch.zeros(1000, pin_memory=True).cuda(non_blocking=True); step()", 0, "FITS h200"),
 
     # what it does with torch
     "a wrong shape": ([], "net(torch.zeros(4, 65, device='cuda'))", 1, "shapes cannot be multiplied"),
@@ -181,24 +181,24 @@ PROGRAMS = {
     "an exception in a module that is caught": ([], """
         try: net(torch.zeros(4, 65, device="cuda"))
         except RuntimeError: pass
-        step()""", 0, "Fits on h200"),
-    "the history is ended by the program": ([], "step(); torch.cuda.memory._record_memory_history(None); step()", 0, "Fits on h200"),
-    "anomalies are looked for": ([], "with torch.autograd.detect_anomaly(): step()", 0, "Fits on h200"),
-    "a copy and a file of the model": ([], "import copy, io; copy.deepcopy(net); torch.save(net, io.BytesIO()); step()", 0, "Fits on h200"),
+        step()""", 0, "FITS h200"),
+    "the history is ended by the program": ([], "step(); torch.cuda.memory._record_memory_history(None); step()", 0, "FITS h200"),
+    "anomalies are looked for": ([], "with torch.autograd.detect_anomaly(): step()", 0, "FITS h200"),
+    "a copy and a file of the model": ([], "import copy, io; copy.deepcopy(net); torch.save(net, io.BytesIO()); step()", 0, "FITS h200"),
     "LBFGS with a closure": ([], """
         lbfgs = torch.optim.LBFGS(net.parameters(), max_iter=2)
         def closure():
             lbfgs.zero_grad(); loss = net(torch.zeros(4, 64, device="cuda")).sum(); loss.backward(); return loss
-        lbfgs.step(closure)""", 0, "Fits on h200"),
+        lbfgs.step(closure)""", 0, "FITS h200"),
     "an optimizer step within backward": ([], """
         for p in net.parameters():
             one = torch.optim.SGD([p], lr=0.1); p.register_post_accumulate_grad_hook(lambda p, one=one: (one.step(), one.zero_grad()))
-        for _ in range(2): net(torch.zeros(4, 64, device="cuda")).sum().backward()""", 0, "Fits on h200"),
-    "steps without an optimizer": (["--steps", "1"], "for _ in range(3): net(torch.zeros(4, 64, device='cuda'))", 0, "Fits on h200"),
-    "the environment is cleared": ([], "os.environ.clear(); step()", 0, "Fits on h200"),
-    "output is closed": ([], "step(); sys.stdout.close(); os.close(2)", 0, "Fits on h200"),
-    "much output": ([], "step()\nfor _ in range(1000): print('x' * 5000)", 0, "Fits on h200"),
-    "a tracer of its own": ([], "sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None); step()", 0, "Fits on h200"),
+        for _ in range(2): net(torch.zeros(4, 64, device="cuda")).sum().backward()""", 0, "FITS h200"),
+    "steps without an optimizer": (["--steps", "1"], "for _ in range(3): net(torch.zeros(4, 64, device='cuda'))", 0, "FITS h200"),
+    "the environment is cleared": ([], "os.environ.clear(); step()", 0, "FITS h200"),
+    "output is closed": ([], "step(); sys.stdout.close(); os.close(2)", 0, "FITS h200"),
+    "much output": ([], "step()\nfor _ in range(1000): print('x' * 5000)", 0, "FITS h200"),
+    "a tracer of its own": ([], "sys.settrace(lambda *_: None); sys.setprofile(lambda *_: None); step()", 0, "FITS h200"),
     "an even choice of classes": (["--assume", "even"], """
         chosen = torch.rand(64, 8, device='cuda').topk(2).indices
         mask = torch.nn.functional.one_hot(chosen, 8).permute(2, 1, 0)
@@ -219,8 +219,8 @@ COMMANDS = {
     "a file that cannot be run": (["/etc/passwd"], 2, "cannot be run"),
     "not Python": (["true"], 2, "the recorder was not loaded"),
     "isolated Python": ([PYTHON, "-I", "-c", "import torch"], 2, "the recorder was not loaded"),
-    "a shell that runs Python": (["sh", "-c", f"{PYTHON} -c 'import torch; torch.zeros(9, device=\"cuda\")'"], 0, "Fits on h200"),
-    "a text of Python": ([PYTHON, "-c", "import torch; torch.zeros(9, device='cuda')"], 0, "Fits on h200"),
+    "a shell that runs Python": (["sh", "-c", f"{PYTHON} -c 'import torch; torch.zeros(9, device=\"cuda\")'"], 0, "FITS h200"),
+    "a text of Python": ([PYTHON, "-c", "import torch; torch.zeros(9, device='cuda')"], 0, "FITS h200"),
 }
 
 

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "allocator/exact_allocator.h"
 #include "core/error.h"
 #include "formats/json_string.h"
 #include "formats/pickle_writer.h"
@@ -18,44 +17,12 @@
 #include "reports/chrome_trace.h"
 #include "reports/folded.h"
 #include "reports/graph_dot.h"
-#include "reports/html_page.h"
 #include "reports/memory_snapshot.h"
 #include "reports/open_metrics.h"
-#include "tests/read_file.h"
+#include "tests/reports/two_layers.h"
 
 namespace metaprof {
 namespace {
-
-using Json = nlohmann::json;
-
-const Rates kRates{.bytes_per_second = 1e6, .flops_f64 = 1e6, .flops_f32 = 1e6, .flops_f16 = 1e6};
-
-class TwoLayersFiles : public testing::Test {
- protected:
-  TwoLayersFiles() {
-    report_.model = "two_layers";
-    report_.device = "toy";
-    report_.device_title = "Toy 4000";
-    report_.device_memory = {4000};
-    report_.options = {{"precision", std::string("fp32")}, {"steps", int64_t{2}}, {"fused", false}};
-    report_.module_types = {{"", "demo.TwoLayers"}, {"fc1", "torch.nn.modules.linear.Linear"}};
-    ExactAllocator allocator;
-    report_.memory = profile_memory(trace_, kFirstGpu, allocator);
-    report_.counts = count(trace_, kRates);
-    report_.nodes = profile_nodes(trace_, kFirstGpu, Granularity::module, kRates);
-    at_peak_ = peak_moment(trace_, kFirstGpu, SIZE_MAX).largest;
-  }
-
-  static void expect_golden(const std::string& name, const std::string& text) {
-    const std::string file = "tests/data/reports/two_layers." + name;
-    if (std::getenv("METAPROF_WRITE_GOLDEN")) std::ofstream(file) << text;
-    EXPECT_EQ(text, read_file(file)) << name;
-  }
-
-  const Trace trace_ = parse_trace(read_file("tests/data/traces/two_layers.trace"));
-  ProfileReport report_;
-  std::vector<LargeStorage> at_peak_;
-};
 
 // Every family has its type before its values, and the text its end (OpenMetrics 1.0).
 TEST_F(TwoLayersFiles, Metrics) {
@@ -175,16 +142,6 @@ TEST_F(TwoLayersFiles, GraphvizDrawsTheGraph) {
   EXPECT_THROW(svg_of_dot("digraph {"), Error);
 }
 
-TEST_F(TwoLayersFiles, PageHasItsDataAndNothingFromElsewhere) {
-  const std::string page = html_page(report_, schedule(trace_, kFirstGpu, kRates), at_peak_);
-  for (const char* elsewhere : {"http://", "https://", "src=", "@import", "url("})
-    EXPECT_EQ(page.find(elsewhere), std::string::npos) << elsewhere;
-  const std::string opening = "<script type=\"application/json\" id=\"data\">";
-  const size_t begin = page.find(opening) + opening.size();
-  const std::string data = page.substr(begin, page.find("</script>", begin) - begin);
-  expect_golden("page.json", Json::parse(data).dump(1) + "\n");
-}
-
 // A model can name its modules as it likes.
 TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
   const Trace evil = parse_trace(
@@ -196,11 +153,10 @@ TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
   strange.memory = profile_memory(evil, kFirstGpu, allocator);
   strange.nodes = profile_nodes(evil, kFirstGpu, Granularity::function, kRates);
   const auto alive = peak_moment(evil, kFirstGpu, SIZE_MAX).largest;
-  const Schedule laid_out = schedule(evil, kFirstGpu, kRates);
-  EXPECT_TRUE(Json::accept(chrome_trace(laid_out, "\xff\"")));
-  const std::string page = html_page(strange, laid_out, alive);
+  EXPECT_TRUE(Json::accept(chrome_trace(schedule(evil, kFirstGpu, kRates), "\xff\"")));
+  const std::string text = page(evil, strange);
   size_t scripts = 0;
-  for (size_t at = 0; (at = page.find("</script>", at)) != std::string::npos; ++at) ++scripts;
+  for (size_t at = 0; (at = text.find("</script>", at)) != std::string::npos; ++at) ++scripts;
   EXPECT_EQ(scripts, 2u);
   const std::string stacks = folded_stacks(alive);
   EXPECT_EQ(std::count(stacks.begin(), stacks.end(), ' '), 1) << stacks;
@@ -322,105 +278,6 @@ TEST_F(TwoLayersFiles, TheFrameworkReadsTheSnapshot) {
   const std::string text = read_file(base + ".txt");
   EXPECT_NE(text.find("segments: 1"), std::string::npos) << text;
   EXPECT_NE(text.find("aten::mm"), std::string::npos) << text;
-}
-
-// --- the page in a browser
-// ------------------------------------------------------------------------------------
-
-std::string browser() {
-  for (const char* name : {"chromium", "chromium-browser", "google-chrome"})
-    if (std::system((std::string("command -v ") + name + " >/dev/null 2>&1").c_str()) == 0) return name;
-  return "";
-}
-
-// The page's body tag after its script has run: what was painted.
-std::string rendered(const std::string& page) {
-  const std::string base = testing::TempDir() + "metaprof_page" + std::to_string(getpid());
-  std::ofstream(base + ".html") << page;
-  const std::string command =
-      "timeout 120 " + browser() +
-      " --headless --no-sandbox --disable-gpu --window-size=1200,1500 --user-data-dir=" + base +
-      ".profile --dump-dom file://" + base + ".html > " + base + ".dom 2>/dev/null";
-  if (std::system(command.c_str()) != 0) return "";
-  const std::string dom = read_file(base + ".dom");
-  const size_t begin = dom.find("<body");
-  return begin == std::string::npos ? dom : dom.substr(begin, dom.find('>', begin) - begin);
-}
-
-TEST_F(TwoLayersFiles, ABrowserPaintsThePage) {
-  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
-  const std::string body = rendered(html_page(report_, schedule(trace_, kFirstGpu, kRates), at_peak_));
-  if (body.empty()) GTEST_SKIP() << "chromium does not run here";
-  EXPECT_NE(body.find("data-ready=\"yes\""), std::string::npos) << body;
-  EXPECT_NE(body.find("data-rows=\"5\""), std::string::npos) << body;
-  // Both drawings show parameters and workspaces, which are large at the peak.
-  const size_t treemap = body.find("data-treemap=");
-  EXPECT_NE(body.find("workspace:", body.find("data-timeline=")), std::string::npos) << body;
-  EXPECT_NE(body.find("parameter:", treemap), std::string::npos) << body;
-  EXPECT_NE(body.find("workspace:", treemap), std::string::npos) << body;
-}
-
-// What a user does: zoom, hover, search, sort, go into a module and back.
-TEST_F(TwoLayersFiles, ABrowserFollowsTheUser) {
-  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
-  const char* user = R"js(<script>
-    const seen = document.body.dataset, get = (id) => document.getElementById(id);
-    const fire = (canvas, type, x, y, more) => {
-      const box = canvas.getBoundingClientRect();
-      const at = { clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true };
-      canvas.dispatchEvent(new (type === 'wheel' ? WheelEvent : PointerEvent)(type, Object.assign(at, more)));
-    };
-    const pixels = (canvas) => canvas.toDataURL();
-    const whole = pixels(get('timeline'));
-    fire(get('timeline'), 'wheel', 0.6, 0.5, { deltaY: -600, cancelable: true });
-    seen.zoomed = String(pixels(get('timeline')) !== whole);
-    fire(get('timeline'), 'dblclick', 0.6, 0.5);
-    seen.back = String(pixels(get('timeline')) === whole);
-    fire(get('timeline'), 'pointermove', 0.5, 0.5);
-    seen.tip = get('timeline-tip').textContent.replace(/\n/g, ' / ');
-    get('search').value = 'FC2';
-    get('search').dispatchEvent(new Event('input'));
-    seen.found = String(get('table').tBodies[0].rows.length);
-    get('search').value = '';
-    get('search').dispatchEvent(new Event('input'));
-    get('table').tHead.rows[0].cells[2].click();
-    seen.largest = get('table').tBodies[0].rows[0].cells[0].textContent;
-    get('tabs').children[1].click();
-    seen.nodes = String(get('table').tBodies[0].rows.length);
-    fire(get('treemap'), 'pointermove', 0.1, 0.5);
-    seen.held = get('treemap-tip').textContent.replace(/\n/g, ' / ');
-    fire(get('treemap'), 'click', 0.1, 0.5);
-    seen.inside = get('crumbs').textContent;
-  </script></body>)js";
-  std::string page = html_page(report_, schedule(trace_, kFirstGpu, kRates), at_peak_);
-  page.replace(page.rfind("</body>"), 7, user);
-  const std::string body = rendered(page);
-  if (body.empty()) GTEST_SKIP() << "chromium does not run here";
-  for (const char* expected :
-       {"data-zoomed=\"true\"", "data-back=\"true\"", "data-found=\"1\"", "data-largest=\"(root)\"",
-        "data-nodes=\"5\"", "data-held=\"cuBLAS workspace", "workspace of fc2 / 1.0 KiB, 31.7 %",
-        "data-inside=\"(root) › fc2  1.6 KiB of 3.2 KiB\"", "data-tip=\"event ", " live / "})
-    EXPECT_NE(body.find(expected), std::string::npos) << expected << "\n" << body;
-}
-
-TEST_F(TwoLayersFiles, ABrowserPaintsAHundredThousandEvents) {
-  if (browser().empty()) GTEST_SKIP() << "there is no chromium";
-  Trace many;
-  many.add({.kind = Event::Kind::phase, .detail = static_cast<uint8_t>(Phase::forward)});
-  for (uint32_t i = 1; i <= 50000; ++i) {
-    many.storages.push_back({.bytes = {1000 + i % 77}, .device = Device{DeviceType::cuda, 0}});
-    many.add({.kind = Event::Kind::alloc,
-              .detail = static_cast<uint8_t>(i % 2 ? Category::gradient : Category::parameter),
-              .id = i,
-              .value = 1000 + i % 77});
-    if (i > 1000) many.add({.kind = Event::Kind::free, .id = i - 1000});
-  }
-  const Schedule laid_out = schedule(many, kFirstGpu, kRates);
-  ASSERT_EQ(laid_out.moments.size(), 99000u);
-  const std::string body = rendered(html_page(report_, laid_out, at_peak_));
-  if (body.empty()) GTEST_SKIP() << "chromium does not run here";
-  EXPECT_NE(body.find("data-changes=\"99000\""), std::string::npos) << body;
-  EXPECT_NE(body.find("data-timeline=\"gradient:"), std::string::npos) << body;
 }
 
 }  // namespace
