@@ -32,7 +32,8 @@ constexpr const char* kProfileDescription =
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
     "  metaprof profile model.pt2 --write-program model.mp; metaprof profile model.mp --precision bf16\n"
     "\n"
-    "MODEL is a .pt2 that torch.export.save wrote, the text of a program (*.mp) or that of a trace "
+    "MODEL is a .pt2 that torch.export.save wrote, a config.json of Hugging Face or its folder, the text of "
+    "a program (*.mp) or that of a trace "
     "(*.trace).\n"
     "Exit status: 0 it fits, 1 it does not fit, 2 bad usage or input.\n";
 

@@ -13,6 +13,7 @@
 #include "estimate/positions.h"
 #include "estimate/sizes.h"
 #include "formats/file.h"
+#include "frontend/config/config_file.h"
 #include "frontend/program/program_file.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/platform/files/device_file.h"
@@ -41,12 +42,6 @@ std::string path_of_model(const std::string& model) {
 }
 
 Program read_program(const std::string& path, const std::string& program) {
-  std::error_code code;
-  if (std::filesystem::is_directory(path, code) || path.ends_with(".json"))
-    fail(
-        "{}: Hugging Face configurations cannot be read yet; export the model with torch.export.save and "
-        "give the .pt2",
-        path);
   if (path.ends_with(".py"))
     fail("{}: is Python's text; run it, export its model with torch.export.save, and give the .pt2", path);
   if (path.ends_with(".safetensors") || path.ends_with(".bin") || path.ends_with(".pth"))
@@ -104,15 +99,26 @@ Model read_model(const std::string& named) {
     model.trace = parse_trace(read_text_file(named), named);
     return model;
   }
-  const auto [path, program] = path_and_program(named);
-  model.program = read_program(path_of_model(path), program);
+  if (is_config_path(named)) {
+    model.config = std::make_shared<ConfigFile>(named);
+    model.program = model.config->program({});
+  } else {
+    const auto [path, program] = path_and_program(named);
+    model.program = read_program(path_of_model(path), program);
+  }
   model.name = model.program.name;
   return model;
 }
 
 Program with_inputs(const Model& model, const RunOptions& options) {
   Program program = model.program;
-  set_inputs(program, options.batch, options.sequence, options.settings);
+  if (model.config) {
+    const std::map<std::string, Sizes> inputs = sizes_of_settings(options.settings);
+    if (options.batch || options.sequence || !inputs.empty())
+      program = model.config->program({options.batch, options.sequence, inputs});
+  } else {
+    set_inputs(program, options.batch, options.sequence, options.settings);
+  }
   check_positions(program);
   return program;
 }

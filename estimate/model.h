@@ -1,6 +1,7 @@
 #pragma once
 // What the user names - a model, a device, a file of text - as data.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,17 +13,21 @@
 
 namespace metaprof {
 
+class ConfigFile;  // frontend/config/config_file.h
+
 /// A model that was read once, for any number of runs.
 struct Model {
   Program program;
-  std::optional<Trace> trace;  ///< a run that was kept (*.trace): it has no program
+  std::optional<Trace> trace;                ///< a run that was kept (*.trace): it has no program
+  std::shared_ptr<const ConfigFile> config;  ///< it is built from a configuration, anew for other inputs
   std::string name;
 
   bool is_trace() const { return trace.has_value(); }
 };
 
-/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), the text of
-/// a program (*.mp) or of a trace (*.trace). Errors: no such file; as read_pt2, read_program_file and parse_trace.
+/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), a
+/// Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
+/// read_pt2, ConfigFile, read_program_file and parse_trace.
 Model read_model(const std::string& model);
 
 /// The model with the inputs that --batch, --sequence and --set ask for. Errors: as set_inputs; more

@@ -37,12 +37,15 @@ bool is_tensor_input(const Program& program, const std::string& name) {
   });
 }
 
-void apply(Program& program, const std::string& setting) {
+std::pair<std::string, Sizes> parse_setting(const std::string& setting) {
   const size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0)
     fail("--set: '{}' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7", setting);
-  const std::string name = setting.substr(0, equals);
-  const Sizes sizes = parse_sizes(setting, std::string_view(setting).substr(equals + 1));
+  return {setting.substr(0, equals), parse_sizes(setting, std::string_view(setting).substr(equals + 1))};
+}
+
+void apply(Program& program, const std::string& setting) {
+  const auto [name, sizes] = parse_setting(setting);
   if (is_tensor_input(program, name)) return resize_input(program, name, sizes);
   if (sizes.size() == 1 && program.symbols.contains(name)) return bind_symbols(program, {{name, sizes[0]}});
   if (sizes.size() != 1) resize_input(program, name, sizes);  // an error that lists the inputs
@@ -50,6 +53,12 @@ void apply(Program& program, const std::string& setting) {
 }
 
 }  // namespace
+
+std::map<std::string, Sizes> sizes_of_settings(const std::vector<std::string>& settings) {
+  std::map<std::string, Sizes> sizes;
+  for (const std::string& setting : settings) sizes.insert(parse_setting(setting));
+  return sizes;
+}
 
 void set_inputs(Program& program, std::optional<int> batch, std::optional<int> sequence,
                 const std::vector<std::string>& settings) {

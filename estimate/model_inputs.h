@@ -1,6 +1,7 @@
 #pragma once
 // `--batch`, `--sequence` and `--set`: the inputs that a model is run with.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,5 +15,8 @@ namespace metaprof {
 /// resize_input.
 void set_inputs(Program& program, std::optional<int> batch, std::optional<int> sequence,
                 const std::vector<std::string>& settings);
+
+/// What --set says, by name. Errors: a setting is malformed.
+std::map<std::string, Sizes> sizes_of_settings(const std::vector<std::string>& settings);
 
 }  // namespace metaprof

@@ -165,9 +165,10 @@ TEST(Profile, ModelsThatCannotBeReadAreRefused) {
   expect_refusal("profile resnet18",
                  "resnet18: no such file, and no resnet18.pt2 here or in the folders of METAPROF_MODELS (not "
                  "set)");
-  expect_refusal("profile tests/data",
-                 "tests/data: Hugging Face configurations cannot be read yet; export the model with "
-                 "torch.export.save and give the .pt2");
+  expect_refusal("profile tests/data", "tests/data: the folder has no config.json");
+  expect_refusal_with("profile tests/data/fixtures/hf_syntax.config.json", {"hf_syntax.config.json", "JSON"});
+  expect_refusal_with("profile tests/data/fixtures/hf_unknown_type.config.json",
+                      {"hf_unknown_type.config.json", "model_type", "warpdrive"});
   expect_refusal_with("profile tests/data/fixtures/truncated_half.pt2",
                       {"truncated_half.pt2", "zip", "export"});
   expect_refusal_with("profile tests/data/fixtures/aoti_only.pt2",

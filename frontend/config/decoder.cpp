@@ -1,0 +1,256 @@
+#include "frontend/config/decoder.h"
+
+#include <algorithm>
+
+namespace metaprof::configs {
+namespace {
+
+// A module behind a function, which keeps it.
+template <class Part, class... Arguments>
+AnyPart part(Arguments&&... arguments) {
+  return [made = std::make_shared<Part>(std::forward<Arguments>(arguments)...)](Tensor x) {
+    return (*made)(std::move(x));
+  };
+}
+
+// Queries, keys and values [batch, heads, positions, width].
+struct Heads {
+  Tensor query, key, value;
+};
+
+struct DecoderAttention : nn::Module<DecoderAttention> {
+  DecoderAttention(const Place& place, const DecoderPlan& decoder)
+      : Module(place, decoder.name.type("Attention")),
+        plan(decoder.attention),
+        converts(decoder.rotary_32bits) {
+    const int64_t queries = plan.heads * plan.width, keys = plan.key_heads * plan.width;
+    const auto linear = [&](const char* name, int64_t in, int64_t out, bool bias) {
+      return part<nn::Linear>(child(name), in, out, bias);
+    };
+    if (plan.sinks) sinks = parameter("sinks", {plan.heads});
+    if (plan.fused) {
+      o_proj = linear("o_proj", queries, plan.hidden, plan.output_bias);
+      qkv_proj = linear("qkv_proj", plan.hidden, queries + 2 * keys, plan.bias);
+    } else {
+      q_proj = linear("q_proj", plan.hidden, queries, plan.bias);
+      k_proj = linear("k_proj", plan.hidden, keys, plan.bias);
+      v_proj = linear("v_proj", plan.hidden, keys, plan.bias);
+      o_proj = linear("o_proj", queries, plan.hidden, plan.output_bias);
+    }
+    if (plan.head_norm == AttentionPlan::HeadNorm::none) return;
+    const bool whole = plan.head_norm == AttentionPlan::HeadNorm::whole_projection;
+    const auto norm = [&](const char* name, int64_t width) {
+      return part<RmsNorm>(child(name), decoder.name.type("RMSNorm"), width, decoder.epsilon, decoder.norm);
+    };
+    q_norm = norm("q_norm", whole ? queries : plan.width);
+    k_norm = norm("k_norm", whole ? keys : plan.width);
+  }
+
+  Tensor forward(Tensor hidden, Rotation rotation) {
+    const Sizes outer{hidden.size(0), hidden.size(1), -1};
+    auto [query, key, value] = heads(hidden);
+    std::tie(query, key) = rotated(query, key, rotation.first, rotation.second, converts);
+    Tensor output = plan.sinks ? attend_with_sinks(query, key, value) : attend(query, key, value, options());
+    output = nn::reshape(std::move(output), outer);
+    output = o_proj(output);
+    if (plan.residual_dropout >= 0) output = nn::dropout(std::move(output), plan.residual_dropout);
+    return output;
+  }
+
+  nn::Attention options() const {
+    return {.mask = {},
+            .dropout = plan.dropout,
+            .causal = true,
+            .scale = plan.scale,
+            .grouped = plan.heads != plan.key_heads};
+  }
+
+  Heads heads(const Tensor& hidden) {
+    using HeadNorm = AttentionPlan::HeadNorm;
+    if (plan.fused) return split(qkv_proj(hidden));
+    const Sizes sizes{hidden.size(0), hidden.size(1), -1, plan.width};
+    if (plan.head_norm == HeadNorm::whole_projection) {
+      Tensor query = q_norm(q_proj(hidden));
+      Tensor key = k_norm(k_proj(hidden));
+      Tensor value = v_proj(hidden);
+      query = split_heads(std::move(query), plan.width);
+      key = split_heads(std::move(key), plan.width);
+      return {std::move(query), std::move(key), split_heads(std::move(value), plan.width)};
+    }
+    if (plan.head_norm == HeadNorm::before_transposing) {
+      Tensor query = nn::transpose(q_norm(nn::view(q_proj(hidden), sizes)), 1, 2);
+      Tensor key = nn::transpose(k_norm(nn::view(k_proj(hidden), sizes)), 1, 2);
+      return {std::move(query), std::move(key), split_heads(v_proj(hidden), plan.width)};
+    }
+    Tensor query = split_heads(q_proj(hidden), plan.width);
+    Tensor key = split_heads(k_proj(hidden), plan.width);
+    Tensor value = split_heads(v_proj(hidden), plan.width);
+    if (plan.head_norm == HeadNorm::after_transposing) {
+      query = q_norm(query);
+      key = k_norm(key);
+    }
+    return {std::move(query), std::move(key), std::move(value)};
+  }
+
+  // One projection's queries, then keys, then values.
+  Heads split(const Tensor& all) const {
+    const int64_t keys_at = plan.heads * plan.width, values_at = keys_at + plan.key_heads * plan.width;
+    Tensor query = nn::slice(all, 2, 0, keys_at);
+    Tensor key = nn::slice(all, 2, keys_at, values_at);
+    Tensor value = nn::slice(all, 2, values_at, nn::kEnd);
+    query = split_heads(std::move(query), plan.width);
+    key = split_heads(std::move(key), plan.width);
+    return {std::move(query), std::move(key), split_heads(std::move(value), plan.width)};
+  }
+
+  // Every head of keys or values as often as queries share it.
+  Tensor repeated(const Tensor& x) const {
+    const int64_t times = plan.heads / plan.key_heads;
+    if (times == 1) return x;
+    Tensor wide = nn::expand(nn::unsqueeze(x, 2), {x.size(0), x.size(1), times, x.size(2), x.size(3)});
+    return nn::reshape(std::move(wide), {x.size(0), plan.heads, x.size(2), x.size(3)});
+  }
+
+  // gpt_oss's eager attention: the sinks are one more key, whose probability is thrown away.
+  Tensor attend_with_sinks(const Tensor& query, const Tensor& key, const Tensor& value) const {
+    const Tensor keys = repeated(key), values = repeated(value);
+    Tensor weights = nn::matmul(query, nn::transpose(keys, 2, 3)) * plan.scale;
+    weights = weights + causal_mask(query);
+    const Tensor column =
+        nn::expand(nn::reshape(sinks, {1, -1, 1, 1}), {query.size(0), -1, query.size(-2), -1});
+    Tensor combined = nn::cat({weights, column}, -1);
+    combined = combined - nn::call_all("max.dim", combined, -1, true).at(0);
+    const Tensor probabilities = nn::softmax(combined, -1);
+    Tensor scores = nn::slice(probabilities, 3, 0, probabilities.size(-1) - 1);
+    weights = nn::to(nn::dropout(std::move(scores), plan.dropout), value.dtype());
+    return nn::contiguous(nn::transpose(nn::matmul(weights, values), 1, 2));
+  }
+
+  // What an eager attention adds: 0, or the least number where a key is ahead.
+  Tensor causal_mask(const Tensor& query) const { return mask_of(*this, query); }
+
+  static Tensor mask_of(const nn::AnyModule& module, const Tensor& query);
+
+  AttentionPlan plan;
+  bool converts;  // what the table of positions has turned
+  Tensor sinks;
+  AnyPart q_proj, k_proj, v_proj, qkv_proj, o_proj, q_norm, k_norm;
+};
+
+Tensor DecoderAttention::mask_of(const nn::AnyModule& module, const Tensor& query) {
+  nn::Argument given[] = {Sizes{1, 1, query.size(2), query.size(2)}, query.dtype(), std::nullopt,
+                          kModelDevice};
+  return module.make("zeros", given);
+}
+
+}  // namespace
+
+AnyPart DecoderPlan::norm_part(const Place& place) const {
+  if (layer_norm) return part<nn::LayerNorm>(place, hidden, epsilon);
+  return part<RmsNorm>(place, name.type("RMSNorm"), hidden, epsilon, norm);
+}
+
+GatedMlp::GatedMlp(const Place& place, std::string type, int64_t hidden, int64_t inner, bool bias,
+                   const std::string& activation, const std::string& where)
+    : Module(place, std::move(type)),
+      gate_proj(child("gate_proj"), hidden, inner, bias),
+      up_proj(child("up_proj"), hidden, inner, bias),
+      down_proj(child("down_proj"), inner, hidden, bias),
+      act_fn(child("act_fn"), activation, where) {}
+
+Tensor GatedMlp::forward(Tensor x) {
+  Tensor gate = act_fn(gate_proj(x));
+  return down_proj(std::move(gate) * up_proj(x));
+}
+
+DecoderLayer::DecoderLayer(const Place& place, const DecoderPlan& plan, int64_t index)
+    : Module(place, plan.name.type("DecoderLayer")) {
+  if (plan.make_attention) {
+    self_attn = plan.make_attention(child("self_attn"), plan, index);
+  } else {
+    self_attn = [made = std::make_shared<DecoderAttention>(child("self_attn"), plan)](
+                    Tensor x, Rotation rotation) { return (*made)(std::move(x), std::move(rotation)); };
+  }
+  mlp = plan.make_feed_forward(child("mlp"), plan, index);
+  if (plan.norm_before) input_norm = plan.norm_part(child("input_layernorm"));
+  if (plan.norm_after) {
+    attention_norm = plan.norm_part(child("post_attention_layernorm"));
+    if (plan.norm_before) feed_forward_norm = plan.norm_part(child("pre_feedforward_layernorm"));
+    output_norm = plan.norm_part(child("post_feedforward_layernorm"));
+  } else {
+    feed_forward_norm = plan.norm_part(child("post_attention_layernorm"));
+  }
+  if (plan.residual_dropout >= 0) {
+    attention_dropout = part<nn::Dropout>(child("resid_attn_dropout"), plan.residual_dropout);
+    mlp_dropout = part<nn::Dropout>(child("resid_mlp_dropout"), plan.residual_dropout);
+  }
+}
+
+Tensor DecoderLayer::forward(Tensor hidden, Rotation rotation) {
+  Tensor residual = hidden;
+  if (input_norm) hidden = input_norm(hidden);
+  hidden = self_attn(hidden, rotation);
+  if (attention_norm) hidden = attention_norm(hidden);
+  hidden = residual + (attention_dropout ? attention_dropout(hidden) : hidden);
+  residual = hidden;
+  if (feed_forward_norm) hidden = feed_forward_norm(hidden);
+  hidden = mlp(hidden);
+  if (output_norm) hidden = output_norm(hidden);
+  return residual + (mlp_dropout ? mlp_dropout(hidden) : hidden);
+}
+
+Decoder::Decoder(const Place& place, const DecoderPlan& decoder)
+    : Module(place, decoder.name.type("Model")),
+      plan(decoder),
+      embed_tokens(child("embed_tokens"), plan.vocabulary, plan.hidden, plan.padding),
+      embed_scale(plan.scales_embedding ? embed_tokens.buffer("embed_scale", {}, DType::f32, false)
+                                        : Tensor()),
+      layers(child("layers"), plan.layers,
+             [&](const Place& at, int64_t index) { return DecoderLayer(at, plan, index); }),
+      norm(plan.norm_part(child("norm"))),
+      rotary_emb(child("rotary_emb"), plan.name.type("RotaryEmbedding"), plan.rotary_width, plan.tables) {
+  rotary_emb.keeps_32bits = plan.rotary_32bits;
+  rotary_emb.doubled = plan.rotary_doubled;
+}
+
+Tensor Decoder::forward(Tensor ids) {
+  const Tensor embedded = embed(ids);
+  return run(embedded);
+}
+
+Tensor Decoder::embed(Tensor ids) {
+  Tensor embedded = embed_tokens(ids);
+  if (embed_scale.defined()) embedded = embedded * nn::to(embed_scale, embed_tokens.weight.dtype());
+  return embedded;
+}
+
+Tensor Decoder::run(Tensor embedded) {
+  const Tensor positions = positions_of(*this, embedded.size(1));
+  Tensor hidden = embedded;
+  if (plan.embedding_dropout >= 0) hidden = nn::dropout(hidden, plan.embedding_dropout);
+  std::vector<Rotation> rotations(plan.tables.size());
+  for (size_t table = rotations.size(); table-- > 0;) rotations[table] = rotary_emb(hidden, positions, table);
+  for (size_t i = 0; i < layers.size(); ++i)
+    hidden = layers[i](hidden, rotations[plan.table_of_layer.empty() ? 0 : plan.table_of_layer[i]]);
+  return norm(hidden);
+}
+
+CausalDecoder::CausalDecoder(const Place& place, const DecoderPlan& plan)
+    : Module(place, plan.name.type("ForCausalLM")),
+      model(child("model"), plan),
+      lm_head(plan.tied ? nn::Linear(child("lm_head"), model.embed_tokens.weight, false)
+                        : nn::Linear(child("lm_head"), plan.hidden, plan.vocabulary, false)),
+      logit_cap(plan.logit_cap) {}
+
+Tensor CausalDecoder::forward(Tensor ids) {
+  const Tensor hidden = model(ids);
+  Tensor logits = lm_head(nn::slice(hidden, 1, 0, nn::kEnd));
+  if (logit_cap > 0) {
+    logits = logits / logit_cap;
+    logits = nn::tanh(logits);
+    logits = logits * logit_cap;
+  }
+  return logits;
+}
+
+}  // namespace metaprof::configs

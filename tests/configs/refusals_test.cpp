@@ -1,0 +1,64 @@
+// Configurations that describe no model: one line with the file, the key and what is expected.
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "frontend/config/config_file.h"
+
+namespace metaprof {
+namespace {
+
+std::string message_of(const std::string& text, const InputSizes& sizes = {}) {
+  try {
+    (void)ConfigFile(text, "model.json").program(sizes);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Config, ThatNamesNoFamilyIsRefused) {
+  EXPECT_EQ(message_of("{}"),
+            "model.json: model_type is missing, which says what model this is the configuration of");
+  EXPECT_TRUE(
+      message_of(R"({"model_type": "warpdrive"})")
+          .starts_with(
+              "model.json: model_type 'warpdrive' is of no family that is known (albert, bart, bert, "));
+  EXPECT_EQ(message_of("[]"), "model.json: expected an object: the configuration of a model");
+}
+
+TEST(Config, ValuesThatNoModelHasAreRefused) {
+  const std::string llama = R"({"model_type": "llama", )";
+  EXPECT_EQ(message_of(llama + R"("num_hidden_layers": "4"})"),
+            "model.json: num_hidden_layers: expected a whole number from 1 to 4096, got \"4\"");
+  EXPECT_EQ(message_of(llama + R"("num_hidden_layers": 2000000000})"),
+            "model.json: num_hidden_layers: expected a whole number from 1 to 4096, got 2000000000");
+  EXPECT_EQ(message_of(llama + R"("hidden_size": 0.5})"),
+            "model.json: hidden_size: expected a whole number from 1 to 2147483648, got 0.5");
+  EXPECT_EQ(message_of(llama + R"("attention_bias": 1})"),
+            "model.json: attention_bias: expected true or false, got 1");
+  EXPECT_EQ(message_of(llama + R"("attention_dropout": "none"})"),
+            "model.json: attention_dropout: expected a number, got \"none\"");
+  EXPECT_EQ(message_of(llama + R"("hidden_size": 512, "num_attention_heads": 7})"),
+            "model.json: hidden_size: 512 is no multiple of num_attention_heads 7");
+  EXPECT_EQ(message_of(llama + R"("num_attention_heads": 8, "num_key_value_heads": 3})"),
+            "model.json: num_key_value_heads: 8 heads cannot share 3 heads of keys and values");
+  EXPECT_EQ(
+      message_of(R"({"model_type": "gemma3_text", "rope_parameters": 3, "hidden_act": "cosine"})"),
+      "model.json: the activation 'cosine' is not known; known are silu, swish, gelu, gelu_pytorch_tanh, "
+      "gelu_new, gelu_fast, quick_gelu, relu, tanh, sigmoid");
+  EXPECT_EQ(message_of(R"({"model_type": "phi", "rope_parameters": 3})"),
+            "model.json: rope_parameters: expected an object");
+}
+
+TEST(Config, InputsThatTheModelDoesNotHaveAreRefused) {
+  const std::string gpt2 = R"({"model_type": "gpt2", "n_layer": 1})";
+  EXPECT_EQ(message_of(gpt2, {.batch = 2, .sequence = 8, .inputs = {{"pixels", {1}}}}),
+            "the model has no input 'pixels'; it has input_ids, labels");
+  EXPECT_EQ(message_of(gpt2, {.batch = 2, .sequence = 8, .inputs = {{"input_ids", {8}}}}),
+            "input input_ids has 2 dimensions, as [2,8]; got [8]");
+  EXPECT_EQ(message_of(gpt2, {.batch = 2, .sequence = 8, .inputs = {{"input_ids", {3, 4}}}}), "accepted");
+}
+
+}  // namespace
+}  // namespace metaprof
