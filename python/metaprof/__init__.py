@@ -1,0 +1,34 @@
+"""What one training step of a neural network costs: memory to the byte, FLOPs, per layer.
+
+    import metaprof
+    r = metaprof.profile(model, (x, labels), device="rtx4090", precision="amp-bf16")
+    r.fits, r.peak.allocated, r.modules, r.largest(10)
+
+A model is an nn.Module (exported without its weights; PyTorch is needed for this alone), or the path of a `.pt2`, a
+captured program (`.mp`), or a Hugging Face `config.json` or its folder. Options are those of the command line with `_`
+for `-`. Bytes are bytes, FLOPs 2 per multiply-add, times seconds. What the program refuses is a `metaprof.Error` with
+its message.
+"""
+
+# What is used is imported then: importing the package itself takes no time.
+_WHERE = {
+    "_program": ("Error", "program_path"),
+    "_results": ("Check", "Diff", "Fit", "Module", "Peak", "Profile", "Run", "Sweep", "Tensor"),
+    "_api": ("assert_fits", "check", "diff", "export", "fit", "profile", "run", "sweep"),
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name):
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'metaprof' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module("." + module, __name__), name)
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,80 @@
+"""The program that does the work: where it is, and one call of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from typing import Any, Iterable
+
+# Exit codes of the program: it fits, it does not, bad usage or input.
+FINE, FINDING, BAD = 0, 1, 2
+
+
+class Error(Exception):
+    """Bad usage or input: what, where, and what to do, in one line."""
+
+
+def program_path() -> str:
+    """The program: METAPROF_PROGRAM, the one in this package, or the one in PATH. Error: there is none."""
+    given = os.environ.get("METAPROF_PROGRAM")
+    if given:
+        return given
+    own = os.path.join(os.path.dirname(__file__), "bin", "metaprof")
+    if os.path.exists(own):
+        return own
+    found = shutil.which("metaprof")
+    if found is None:
+        raise Error("the program metaprof is neither in the package nor in PATH; METAPROF_PROGRAM can name it")
+    return found
+
+
+def option_words(options: dict[str, Any]) -> list[str]:
+    """Options as words: clip_norm=1.0 is --clip-norm 1.0, True a flag, a list one word with commas."""
+    words: list[str] = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        flag = "--" + name.replace("_", "-")
+        if name == "set":
+            for input_name, shape in value.items():
+                words += [flag, f"{input_name}={_shape(shape)}"]
+        elif value is True:
+            words += [flag, "true"] if name == "zero_grad_to_none" else [flag]
+        elif isinstance(value, (list, tuple)):
+            words += [flag, ",".join(str(each) for each in value)]
+        else:
+            words += [flag, str(value)]
+    if options.get("zero_grad_to_none") is False:
+        words += ["--zero-grad-to-none", "false"]
+    return words
+
+
+def _shape(shape: Any) -> str:
+    if isinstance(shape, Iterable) and not isinstance(shape, str):
+        return "x".join(str(size) for size in shape)
+    return str(shape)
+
+
+def run_to_file(words: list[str], path: str) -> dict[str, Any]:
+    """The JSON that the program writes to a file, as its output is that of another program. Error: it wrote none."""
+    done = subprocess.run([program_path(), *words], text=True, stderr=subprocess.PIPE)
+    if not os.path.exists(path):
+        raise _refusal(done)
+    with open(path, encoding="utf-8") as report:
+        return json.load(report)
+
+
+def _refusal(done: subprocess.CompletedProcess[str]) -> Error:
+    lines = [line for line in done.stderr.splitlines() if line.startswith("metaprof: ")]
+    message = lines[-1][len("metaprof: "):] if lines else f"the program ended with {done.returncode}"
+    return Error(message)
+
+
+def call(words: list[str]) -> tuple[dict[str, Any], int]:
+    """The JSON that the program writes, and its exit code. Error: its message, if it refuses."""
+    done = subprocess.run([program_path(), *words, "--json", "-"], capture_output=True, text=True)
+    if done.returncode not in (FINE, FINDING):
+        raise _refusal(done)
+    return json.loads(done.stdout[done.stdout.index("{"):]), done.returncode
