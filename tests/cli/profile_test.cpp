@@ -166,8 +166,9 @@ TEST(Profile, ModelsThatCannotBeReadAreRefused) {
                  "resnet18: no such file, and no resnet18.pt2 here or in the folders of METAPROF_MODELS (not "
                  "set)");
   expect_refusal("profile tests/data", "tests/data: the folder has no config.json");
-  expect_refusal_with("profile tests/data/fixtures/hf_syntax.config.json", {"hf_syntax.config.json", "JSON"});
-  expect_refusal_with("profile tests/data/fixtures/hf_unknown_type.config.json",
+  expect_refusal_with("profile tests/data/configs/broken/hf_syntax.config.json",
+                      {"hf_syntax.config.json", "JSON"});
+  expect_refusal_with("profile tests/data/configs/broken/hf_unknown_type.config.json",
                       {"hf_unknown_type.config.json", "model_type", "warpdrive"});
   expect_refusal_with("profile tests/data/fixtures/truncated_half.pt2",
                       {"truncated_half.pt2", "zip", "export"});

@@ -51,6 +51,31 @@ TEST(Config, ValuesThatNoModelHasAreRefused) {
             "model.json: rope_parameters: expected an object");
 }
 
+// Files of tests/data/configs/broken, and what their messages hold.
+TEST(Config, BrokenFilesAreRefused) {
+  const std::pair<const char*, const char*> kBroken[] = {{"heads_uneven", "hidden_size"},
+                                                         {"heads_zero", "num_attention_heads"},
+                                                         {"kv_uneven", "num_key_value_heads"},
+                                                         {"layers_huge", "num_hidden_layers"},
+                                                         {"layers_negative", "num_hidden_layers"},
+                                                         {"layers_string", "num_hidden_layers"},
+                                                         {"no_type", "model_type"},
+                                                         {"syntax", "JSON"},
+                                                         {"unknown_type", "model_type"}};
+  for (const auto& [name, words] : kBroken) {
+    const std::string file = "tests/data/configs/broken/hf_" + std::string(name) + ".config.json";
+    try {
+      (void)ConfigFile(file).program({});
+      FAIL() << file << " was accepted";
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_TRUE(message.starts_with(file + ": ")) << message;
+      EXPECT_NE(message.find(words), std::string::npos) << message;
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    }
+  }
+}
+
 TEST(Config, InputsThatTheModelDoesNotHaveAreRefused) {
   const std::string gpt2 = R"({"model_type": "gpt2", "n_layer": 1})";
   EXPECT_EQ(message_of(gpt2, {.batch = 2, .sequence = 8, .inputs = {{"pixels", {1}}}}),
