@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Exports the programs of version_programs.py and records their training steps with the PyTorch that runs this.
 
-usage: record_version.py FOLDER
+usage: record_version.py FOLDER [PROGRAM...]
 
-tools/record_version.sh runs it on the emulated device. Writes NAME.pt2, without weights, and RUN.json.
+tools/record_version.sh runs it on the emulated device, with all programs. Writes NAME.pt2, without weights, and
+RUN.json.
 """
 import os
 import pathlib
@@ -44,13 +45,13 @@ def record(arguments):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    for name, runs in version_programs.RUNS.items():
-        for run, options in runs:
+    folder, names = pathlib.Path(sys.argv[1]), sys.argv[2:] or list(version_programs.RUNS)
+    for name in names:
+        for run, options in version_programs.RUNS[name]:
             out = folder / f"{run}.json"
             out.unlink(missing_ok=True)
             record([f"version_programs:{name}", "--out", out, "--device", "h200", *options])
-    for name in version_programs.RUNS:
+    for name in names:
         try:
             export(name, folder)
         except Exception as error:  # a version may be unable to export a program; its runs still say something

@@ -9,6 +9,8 @@ exports, and the facts of these, go to tests/data/models.
 
 Operator cases: of every operator in every log the two smallest; those that tests name; and for every line of
 known_differences.inc the smallest that differ, for which build/release/cli/metaprof is asked.
+Of the cases of other versions (recordings/ops-VERSION): of every operator the two smallest that are equal by
+the rules of that version and differ by those of 2.11.
 
 The same input gives the same bytes.
 """
@@ -148,9 +150,12 @@ def named_cases():
     return {name for text in texts for name in re.findall(r"^recorded (\S+)$", text, flags=re.M)}
 
 
-def differing_cases(log):
-    program = ROOT / "build/release/cli/metaprof"
-    run = subprocess.run([program, "ops", "--replay", log, "--json", "-"], stdout=subprocess.PIPE, check=False)
+PROGRAM = ROOT / "build/release/cli/metaprof"
+
+
+def differing_cases(log, framework="2.11"):
+    words = [PROGRAM, "ops", "--replay", log, "--framework", framework, "--json", "-"]
+    run = subprocess.run(words, stdout=subprocess.PIPE, check=False)
     return {row["case"] for row in json.loads(run.stdout)["differences"]}
 
 
@@ -182,11 +187,31 @@ def copy_cases(shared):
     return count
 
 
+def copy_cases_of_versions(shared):
+    count = 0
+    for source in sorted((shared / "recordings").glob("ops-*")):
+        version = source.name.removeprefix("ops-")
+        folder = DATA / f"cases-{version}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for log in sorted(source.glob("*.log.gz")):
+            changed = differing_cases(log) - differing_cases(log, version)
+            cases = sorted((case for case in read_cases(log) if case[0] in changed), key=lambda case: len(case[1]))
+            per_operator = {}
+            for name, text in cases:
+                per_operator.setdefault("/".join(name.split("/")[:2]), []).append(text)
+            chosen = [text for texts in per_operator.values() for text in texts[:CASES_PER_OPERATOR]]
+            count += len(chosen)
+            (folder / log.name).write_bytes(gzip.compress("".join(chosen).encode(), mtime=0))
+    return count
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     shared = pathlib.Path(sys.argv[1])
-    print(f"{copy_steps(shared)} steps, {copy_planned(shared)} with plans, {copy_cases(shared)} cases")
+    print(f"{copy_steps(shared)} steps, {copy_planned(shared)} with plans, {copy_cases(shared)} cases, "
+          f"{copy_cases_of_versions(shared)} of other versions")
 
 
 if __name__ == "__main__":

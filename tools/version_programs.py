@@ -98,6 +98,24 @@ class Recurrent(nn.Module):
         return self.head(self.cells(self.words(ids))[0])
 
 
+class Small(nn.Module):
+    """One layer of attention with all that an export writes in several ways, in few nodes."""
+
+    def __init__(self, words, width):
+        super().__init__()
+        self.words, self.norm = nn.Embedding(words, width), nn.RMSNorm(width)
+        self.all, self.out = nn.Linear(width, 2 * width), nn.Linear(width, words, bias=False)
+
+    def forward(self, ids):
+        h = self.norm(self.words(ids))
+        batch, length, width = h.shape
+        q, kv = self.all(h).split(width, -1)
+        q = q.view(batch, length, 4, -1).transpose(1, 2)
+        kv = kv.view(batch, length, 2, 2, -1).transpose(1, 3)
+        y = F.scaled_dot_product_attention(q, kv[:, :, 0], kv[:, :, 1], dropout_p=0.1, is_causal=True, enable_gqa=True)
+        return self.out(F.dropout(y.transpose(1, 2).flatten(2), 0.25, self.training)[:, 1:])
+
+
 def dense():
     model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
     return Loss(model), [torch.rand(64, 784), torch.zeros(64, dtype=torch.long)]
@@ -126,8 +144,13 @@ def recurrent():
     return Loss(Recurrent(1000, 256)), [ids, ids]
 
 
+def small():
+    return Loss(Small(50, 32)), [torch.zeros(2, 9, dtype=torch.long), torch.zeros(2, 8, dtype=torch.long)]
+
+
 # A program, and the options of tools/record_pytorch.py that it is recorded with.
 RUNS = {
+    "small": [("small", [])],
     "dense": [("dense", [])],
     "language": [("language", []), ("language.amp-bf16", ["--precision", "amp-bf16"])],
     "grouped": [("grouped", []), ("grouped.bf16", ["--precision", "bf16"])],

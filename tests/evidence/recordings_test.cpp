@@ -1,4 +1,4 @@
-// Cases recorded from PyTorch 2.11 on the emulated device: a small selection that is part of the checkout,
+// Cases recorded from PyTorch 2.11 (and 2.15) on the emulated device: a small selection that is part of the checkout,
 // and all of them where the folder of recordings is there.
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ double share(const CaseCounts& counts, What what) {
   return double(counts.equal[size_t(what)]) / double(counts.claimed);
 }
 
-void expect_all_equal(const std::string& log) {
-  const CaseSummary summary = repeat_cases({.logs = {log}});
+void expect_all_equal(const std::string& log, FrameworkVersion framework = {}) {
+  const CaseSummary summary = repeat_cases({.logs = {log}, .framework = framework});
   const CaseCounts& counts = summary.totals;
   EXPECT_GT(counts.total, 0);
   EXPECT_EQ(counts.claimed, counts.total) << cases_text(summary);
@@ -35,6 +35,19 @@ TEST(Recordings, SmallSelection) { expect_all_equal("tests/data/recordings/ops_s
 // Operators whose arguments and incoming gradients have gaps or another order of dimensions, or are expanded;
 // index tensors of the host and of 32 bits. Recorded like the others; two cases of each.
 TEST(Recordings, ArgumentsWithGaps) { expect_all_equal("tests/data/recordings/ops_strided.log.gz"); }
+
+// Cases of 2.15 in which an operator does not what it did in 2.11.
+TEST(Recordings, WhatChangedUntil215) {
+  const FrameworkVersion version{.major = 2, .minor = 15};
+  for (const char* log : {"shapes.h200.log.gz", "opinfo.h200.log.gz"}) {
+    const std::string path = std::string("tests/data/recordings/cases-2.15/") + log;
+    expect_all_equal(path, version);
+    const CaseSummary before = repeat_cases({.logs = {path}});
+    EXPECT_EQ(repeat_cases({.logs = {path}}).differing.size(),
+              size_t(repeat_cases({.logs = {path}}).totals.total))
+        << "some are equal by the rules of 2.11, too";
+  }
+}
 
 // All recordings, or the part of them that is in the checkout.
 class AllRecordings : public ::testing::Test {
@@ -61,6 +74,24 @@ TEST_F(AllRecordings, Cuda) {
   EXPECT_GE(share(counts, What::backward_events), whole ? 0.99 : 0.991);
   EXPECT_GE(share(counts, What::grads), whole ? 0.998 : 1);
   for (const CaseResult& result : summary.differing) EXPECT_NE(result.reason, "") << result.name;
+}
+
+// The levels of 2.11.
+TEST_F(AllRecordings, Of215) {
+  const std::filesystem::path folder = evidence_.cases.parent_path() / "ops-2.15";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "needs " << folder << " (docs/evidence.md)";
+  CaseSelection selection;
+  selection.framework = {.major = 2, .minor = 15};
+  for (const char* name : {"shapes.h200.log.gz", "opinfo.h200.log.gz"})
+    selection.logs.push_back((folder / name).string());
+  const CaseSummary summary = repeat_cases(selection);
+  const CaseCounts& counts = summary.totals;
+  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.985);
+  EXPECT_GE(share(counts, What::outputs), 0.998);
+  EXPECT_GE(share(counts, What::saved), 0.999);
+  EXPECT_GE(share(counts, What::forward_events), 0.999);
+  EXPECT_GE(share(counts, What::backward_events), 0.995);
+  EXPECT_GE(share(counts, What::grads), 0.999);
 }
 
 TEST_F(AllRecordings, OtherDevices) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "meta/op/versions.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/rules/formulas.h"
 
@@ -107,12 +108,11 @@ void math(Call& c, const AttentionCall& a, const Tensor& mask) {
 }
 
 AttentionCall arguments_of(const Call& c) {
-  return {c.tensor("query"),   c.tensor("key"),        c.tensor("value"),      c.tensor("attn_mask"),
-          c.real("dropout_p"), c.boolean("is_causal"), c.boolean("enable_gqa")};
+  return {c.tensor("query"),   c.tensor("key"),        c.tensor("value"),       c.tensor("attn_mask"),
+          c.real("dropout_p"), c.boolean("is_causal"), c.boolean("enable_gqa"), false};
 }
 
-void attention_body(Call& c) {
-  const AttentionCall a = arguments_of(c);
+void attend(Call& c, const AttentionCall& a) {
   check(c, a);
   const AttentionBackend backend = choose_attention(c.session, a);
   // cuDNN has no infinity in masks.
@@ -125,6 +125,27 @@ void attention_body(Call& c) {
     case AttentionBackend::efficient: return efficient(c, a, mask);
     case AttentionBackend::math: return math(c, a, mask);
   }
+}
+
+void attention_body(Call& c) { attend(c, arguments_of(c)); }
+
+// From 2.15 on without a batch as a batch of one (recorded: `opinfo/nn.functional.scaled_dot_product_attention/0`).
+void attention_body_since_15(Call& c) {
+  AttentionCall a = arguments_of(c);
+  a.wide_heads_train_in_pairs = true;
+  const bool unbatched = a.query.is_cuda() && a.query.dim() == 3 && a.key.dim() == 3 && a.value.dim() == 3;
+  if (!unbatched) return attend(c, a);
+  const Tensor query = unsqueeze(a.query, 0), key = unsqueeze(a.key, 0), value = unsqueeze(a.value, 0);
+  const Tensor mask = a.mask.defined() && a.mask.dim() == 3 ? unsqueeze(a.mask, 0) : a.mask;
+  attend(c, {.query = query,
+             .key = key,
+             .value = value,
+             .mask = mask,
+             .dropout = a.dropout,
+             .causal = a.causal,
+             .grouped_heads = a.grouped_heads,
+             .wide_heads_train_in_pairs = true});
+  c.results[0] = Value(call<"squeeze.dim">(c.session, c.results[0].tensor(), 0));
 }
 
 // Keys and values repeated for all heads of queries.
@@ -160,18 +181,24 @@ void math_body(Call& c) {
   c.result(out_weights);
 }
 
+constexpr Op attention(void (*body)(Call&)) {
+  return {.schema =
+              "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+              "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
+              "enable_gqa=False) -> Tensor",
+          .summary = "softmax(scale · query · keyᵀ + mask) · value",
+          .meta = composite(body),
+          .host_code = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
+                       "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
+          .facts = {.autocast = Autocast::lower_precision, .product = true}};
+}
+
 constexpr Op kAttention[] = {
-    {.schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
-               "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
-               "enable_gqa=False) -> Tensor",
-     .summary = "softmax(scale · query · keyᵀ + mask) · value",
-     .meta = composite(attention_body),
-     .host_code = {},
-     .derivatives = by_body,
-     .flops = by_body,
-     .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
-                  "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true}},
+    before({2, 15}, attention(attention_body)),
+    since({2, 15}, attention(attention_body_since_15)),
     {.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
                "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
                "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",

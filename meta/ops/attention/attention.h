@@ -13,11 +13,13 @@ struct AttentionCall {
   double dropout = 0;
   bool causal = false;
   bool grouped_heads = false;  ///< keys and values may have fewer heads
+  /// cuDNN trains heads wider than 128 only in some pairs of sizes; else all that it runs.
+  bool wide_heads_train_in_pairs = false;
 
   bool requires_grad() const { return query.requires_grad() || key.requires_grad() || value.requires_grad(); }
 };
 
-/// The implementation that PyTorch 2.11 takes on this device (aten/src/ATen/native/transformers/cuda/
+/// The implementation that PyTorch takes on this device (aten/src/ATen/native/transformers/cuda/
 /// sdp_utils.cpp and sdp_utils_cpp.cpp).
 AttentionBackend choose_attention(const Session& session, const AttentionCall& call);
 

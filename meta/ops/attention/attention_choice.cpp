@@ -51,6 +51,12 @@ bool is_half(const Session& s, DType dtype) {
   return dtype == DType::f16 || (dtype == DType::bf16 && s.platform.hardware.sm >= 80);
 }
 
+// Heads wider than 128 have a backward in two forms (recorded: `shapes/sdpa/bf16/2-4-128-128-192` and others, 2.15).
+bool trains_on_cudnn(int64_t head, int64_t value_head) {
+  if (head <= 128 && value_head <= 128) return true;
+  return (head == 192 && value_head == 128) || (head == 256 && value_head == 256);
+}
+
 bool cudnn_takes(const Session& s, const AttentionCall& a) {
   const int sm = s.platform.hardware.sm;
   const Libraries& libraries = s.platform.libraries;
@@ -63,6 +69,7 @@ bool cudnn_takes(const Session& s, const AttentionCall& a) {
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
   const int64_t largest = sm == 90 && libraries.attention_of_cudnn_is_wide() ? 256 : 128;
   if (head > largest || value_head > largest || head % 8 != 0 || value_head % 8 != 0) return false;
+  if (a.wide_heads_train_in_pairs && a.requires_grad() && !trains_on_cudnn(head, value_head)) return false;
   return a.key.size(2) != 1 && !(a.query.size(2) == 1 && a.dropout > 0);
 }
 

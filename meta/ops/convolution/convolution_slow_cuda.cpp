@@ -53,12 +53,16 @@ void whole_output(Call& c, int64_t bytes_first, int64_t bytes) {
   c.allocate(0);
 }
 
+void products_of_each_image(Call& c, const Convolution& v, int products) {
+  for (int64_t product = 0; product < v.input.size(0) * products; ++product) cublas_workspace(c);
+}
+
 void forward_group(Call& c, const Convolution& v, const Sizes& output_part) {
   const DType dtype = v.input.dtype();
   const Tensor columns = c.temporary(column_sizes(v), dtype);
   const Tensor ones =
       c.given("bias") ? c.temporary(SizesView(output_part.begin() + 2, output_part.end()), dtype) : Tensor();
-  cublas_workspace(c);
+  products_of_each_image(c, v, c.given("bias") ? 2 : 1);
 }
 
 }  // namespace
@@ -100,14 +104,14 @@ void slow_transposed_backward(Call& c, const Convolution& v, const Tensor& incom
       const Tensor copy = c.contiguous(grad);
       make(0);
       const Tensor columns = c.temporary(column_sizes(v), dtype);
-      cublas_workspace(c);
+      products_of_each_image(c, v, 1);
     }
     make(1);
     make(2);
     if (!wants[1] && !wants[2]) continue;
     const Tensor copy = c.contiguous(grad);
     const Tensor columns = c.temporary(column_sizes(v), dtype);
-    cublas_workspace(c);
+    products_of_each_image(c, v, 1);
     if (!wants[2]) continue;
     Sizes all_but_channels{0};
     for (int64_t d = 2; d < copy.dim(); ++d) all_but_channels.push_back(d);

@@ -52,10 +52,12 @@ void full_meta(Call& c) {
 }
 
 // Numbers from start to before end. 64-bit integers are counted with integers, all else with doubles
-// (native/cuda/RangeFactories.cu).
+// (native/cuda/RangeFactories.cu); from 2.15 on only where start, end and step are integers, too (recorded:
+// `opinfo/arange/22`).
+template <bool as_given>
 void arange(Call& c, double start, double end, double step, bool integers) {
   const DType dtype = c.dtype("dtype", integers ? DType::i64 : kDefaultDType);
-  if (dtype == DType::i64) {
+  if (dtype == DType::i64 && !as_given) {
     start = std::trunc(start);
     end = std::trunc(end);
     step = std::trunc(step);
@@ -145,6 +147,47 @@ void to_body(Call& c, const Value& dtype, const Value& device) {
 
 Gradients no_gradient_for_value(Backward& b) { return {zeros_like(b.grad())}; }
 
+template <bool as_given>
+constexpr auto ranges(const FrameworkRange& versions) {
+  std::array ops = {
+      Op{.schema = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+                   "device=None, bool? pin_memory=None) -> Tensor",
+         .summary = "0, 1, … below the end",
+         .meta = [](Call& c) { arange<as_given>(c, 0, c.real("end"), 1, is_integer(c["end"])); },
+         .host_code = {},
+         .derivatives = not_differentiable,
+         .flops = free_of_flops,
+         .examples = {"5", "2.5"}},
+      Op{.schema = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? "
+                   "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+         .summary = "start, start+1, … below the end",
+         .meta =
+             [](Call& c) {
+               arange<as_given>(c, c.real("start"), c.real("end"), 1,
+                                is_integer(c["start"]) && is_integer(c["end"]));
+             },
+         .host_code = {},
+         .derivatives = not_differentiable,
+         .flops = free_of_flops,
+         .examples = {"1 5"}},
+      Op{.schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
+                   "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+         .summary = "start, start+step, … before the end",
+         .meta =
+             [](Call& c) {
+               arange<as_given>(c, c.real("start"), c.real("end"), c.real("step"),
+                                is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
+             },
+         .host_code = {},
+         .derivatives = not_differentiable,
+         .flops = free_of_flops,
+         .examples = {"1 9 2"}}};
+  for (Op& op : ops) op.facts.versions = versions;
+  return ops;
+}
+constexpr auto kRanges = ranges<false>({.before = {2, 15}}),
+               kRangesSince15 = ranges<true>({.since = {2, 15}});
+
 constexpr Op kFactories[] = {
     {.schema = "empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
@@ -204,37 +247,7 @@ constexpr Op kFactories[] = {
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"1.5"}},
-    {.schema = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None) -> Tensor",
-     .summary = "0, 1, … below the end",
-     .meta = [](Call& c) { arange(c, 0, c.real("end"), 1, is_integer(c["end"])); },
-     .host_code = {},
-     .derivatives = not_differentiable,
-     .flops = free_of_flops,
-     .examples = {"5", "2.5"}},
-    {.schema = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? "
-               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     .summary = "start, start+1, … below the end",
-     .meta =
-         [](Call& c) {
-           arange(c, c.real("start"), c.real("end"), 1, is_integer(c["start"]) && is_integer(c["end"]));
-         },
-     .host_code = {},
-     .derivatives = not_differentiable,
-     .flops = free_of_flops,
-     .examples = {"1 5"}},
-    {.schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, "
-               "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     .summary = "start, start+step, … before the end",
-     .meta =
-         [](Call& c) {
-           arange(c, c.real("start"), c.real("end"), c.real("step"),
-                  is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
-         },
-     .host_code = {},
-     .derivatives = not_differentiable,
-     .flops = free_of_flops,
-     .examples = {"1 9 2"}}};
+};
 
 constexpr Op kLikes[] = {
     {.schema = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -396,7 +409,8 @@ constexpr Op kExportChecks[] = {
 }  // namespace
 
 Tables creation_operators() {
-  static constexpr Records tables[] = {kFactories, kLikes, kCopies, kConversions, kExportChecks};
+  static constexpr Records tables[] = {kFactories, kRanges,      kRangesSince15, kLikes,
+                                       kCopies,    kConversions, kExportChecks};
   return tables;
 }
 

@@ -27,7 +27,10 @@ void index_cuda(Call& c) {
 // --- index_put with accumulate: sorted by place (aten/src/ATen/native/cuda/Indexing.cu,
 // index_put_with_sort_kernel)
 
-void check_range(Call& c, const Tensor& index, int64_t size) {
+// How indices are compared with the size that they index; null: they are not.
+using RangeCheck = void (*)(Call& c, const Tensor& index, int64_t size);
+
+void check_one_bound_after_the_other(Call& c, const Tensor& index, int64_t size) {
   {
     const Tensor largest = call<"max">(c.session, index);
     const Tensor below = call<"lt.Scalar">(c.session, largest, size);
@@ -36,14 +39,26 @@ void check_range(Call& c, const Tensor& index, int64_t size) {
   const Tensor above = call<"ge.Scalar">(c.session, smallest, -size);
 }
 
+// From 2.13 on (recorded: `shapes/index_put/*-accumulate`).
+void check_both_bounds(Call& c, const Tensor& index, int64_t size) {
+  Tensor largest, smallest;
+  {
+    const Results both = call_all<"aminmax">(c.session, index);
+    smallest = both[0];
+    largest = both[1];
+  }
+  { const Tensor below = call<"lt.Scalar">(c.session, largest, size); }
+  { const Tensor above = call<"ge.Scalar">(c.session, smallest, -size); }
+}
+
 // Places in the whole tensor: Σ (index mod size) · stride; each term on the device of its index tensor.
-Tensor linear_index(Call& c, const AdvancedIndex& plan, bool checked) {
+Tensor linear_index(Call& c, const AdvancedIndex& plan, RangeCheck check) {
   Tensor linear;
   const Sizes strides = contiguous_strides(plan.source.sizes());
   for (int64_t d = plan.first; d < plan.first + plan.count; ++d) {
     const Tensor& index = plan.indices[size_t(d)];
     const int64_t size = plan.source.size(d);
-    if (checked && index.numel() > 0) check_range(c, index, size);
+    if (check && index.numel() > 0) check(c, index, size);
     Tensor place;
     {
       const Tensor wrapped = call<"remainder.Scalar">(c.session, index, size);
@@ -68,10 +83,10 @@ Tensor expanded_values(Call& c, const Tensor& values, const AdvancedIndex& plan)
   return c.contiguous(values.numel() < numel(sizes) ? expand(values, sizes) : values);
 }
 
-void accumulate(Call& c, const Tensor& given, const Tensor& values, bool checked) {
+void accumulate(Call& c, const Tensor& given, const Tensor& values, RangeCheck check) {
   const Tensor self = c.contiguous(given);
   AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::accumulation, values.sizes());
-  Tensor linear = linear_index(c, plan, checked);
+  Tensor linear = linear_index(c, plan, check);
   plan.indices.clear();
   int64_t after = 1, largest = 0;
   for (int64_t d = 0; d < plan.source.dim(); ++d) {
@@ -101,12 +116,12 @@ bool fills_mask(const Call& c, const Tensor& values) {
   return masks == 1;
 }
 
-void put(Call& c, const Tensor& self, bool checked) {
+void put(Call& c, const Tensor& self, RangeCheck check) {
   const Tensor& given = c.tensor("values");
   if (fills_mask(c, given)) return;
   Tensor values = given;
   if (given.device() != self.device() && given.dim() == 0) values = c.temporary({}, given.dtype());
-  if (c.boolean("accumulate") || c.session.modes.deterministic) return accumulate(c, self, values, checked);
+  if (c.boolean("accumulate") || c.session.modes.deterministic) return accumulate(c, self, values, check);
   const AdvancedIndex plan(c, self, c.tensors("indices"), IndexUse::elementwise, values.sizes());
 }
 
@@ -122,9 +137,15 @@ void index_put_meta(Call& c) {
   c.output_like(self);
 }
 
+template <RangeCheck check>
 void index_put_cuda(Call& c) {
   c.allocate(0);
-  put(c, c.result_tensor(), true);
+  put(c, c.result_tensor(), check);
+}
+
+template <RangeCheck check>
+void index_put_impl_cuda(Call& c) {
+  put(c, c.tensor("self"), c.boolean("unsafe") ? nullptr : check);
 }
 
 FlopCount put_flops(const Call& c) {
@@ -259,37 +280,47 @@ constexpr Op kMasked[] = {
      .flops = by_body,
      .examples = {"f32[2,3] b8[2,3] (6)"}}};
 
-constexpr Op kIndexing[] = {
-    {.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-     .summary = "self[indices]",
-     .meta = index_meta,
-     .host_code = {{DeviceType::cuda, index_cuda}},
-     .derivatives = {{{"self"}, {"indices"}, index_backward}},
-     .flops = free_of_flops,
-     .examples = {"f32[5,3] (i64[2])", "f32[5,3,4] (None i64[2,1] i64[1,3])",
-                  "f32[5,3,4] (i64[2] None i64[2])"}},
-    {.schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-     .summary = "self with self[indices] = values, or += values",
-     .meta = index_put_meta,
-     .host_code = {{DeviceType::cuda, index_put_cuda}},
-     .derivatives = index_put_derivatives(),
-     .flops = put_flops,
-     .examples = {"f32[5,3] (i64[2]) f32[2,3]", "f32[5,3] (i64[2]) f32[2,3] True", "f32[5,3] (i64[2]) f32[]"},
-     .facts = {.in_place_too = true, .autocast = Autocast::promote}},
-    {.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
-               "accumulate=False, bool unsafe=False) -> Tensor(a!)",
-     .summary = "self[indices] = values, or += values",
-     .meta = [](Call& c) { c.result(c.tensor("self")); },
-     .host_code = {{DeviceType::cuda, [](Call& c) { put(c, c.tensor("self"), !c.boolean("unsafe")); }}},
-     .derivatives = index_put_derivatives(),
-     .flops = put_flops,
-     .examples = {"f32[5,3] (i64[2]) f32[2,3] True"},
-     .facts = {.node = "IndexPutImplBackward0"}}};
+constexpr Op kIndexing[] = {{.schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+                             .summary = "self[indices]",
+                             .meta = index_meta,
+                             .host_code = {{DeviceType::cuda, index_cuda}},
+                             .derivatives = {{{"self"}, {"indices"}, index_backward}},
+                             .flops = free_of_flops,
+                             .examples = {"f32[5,3] (i64[2])", "f32[5,3,4] (None i64[2,1] i64[1,3])",
+                                          "f32[5,3,4] (i64[2] None i64[2])"}}};
+
+template <RangeCheck check>
+constexpr auto writes(const FrameworkRange& versions) {
+  std::array ops = {
+      Op{.schema =
+             "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+         .summary = "self with self[indices] = values, or += values",
+         .meta = index_put_meta,
+         .host_code = {{DeviceType::cuda, index_put_cuda<check>}},
+         .derivatives = index_put_derivatives(),
+         .flops = put_flops,
+         .examples = {"f32[5,3] (i64[2]) f32[2,3]", "f32[5,3] (i64[2]) f32[2,3] True",
+                      "f32[5,3] (i64[2]) f32[]"},
+         .facts = {.in_place_too = true, .autocast = Autocast::promote}},
+      Op{.schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
+                   "accumulate=False, bool unsafe=False) -> Tensor(a!)",
+         .summary = "self[indices] = values, or += values",
+         .meta = [](Call& c) { c.result(c.tensor("self")); },
+         .host_code = {{DeviceType::cuda, index_put_impl_cuda<check>}},
+         .derivatives = index_put_derivatives(),
+         .flops = put_flops,
+         .examples = {"f32[5,3] (i64[2]) f32[2,3] True"},
+         .facts = {.node = "IndexPutImplBackward0"}}};
+  for (Op& op : ops) op.facts.versions = versions;
+  return ops;
+}
+constexpr auto kWrites = writes<check_one_bound_after_the_other>({.before = {2, 13}}),
+               kWritesSince13 = writes<check_both_bounds>({.since = {2, 13}});
 
 }  // namespace
 
 Tables indexing_operators() {
-  static constexpr Records tables[] = {kMasked, kIndexing};
+  static constexpr Records tables[] = {kMasked, kIndexing, kWrites, kWritesSince13};
   return tables;
 }
 

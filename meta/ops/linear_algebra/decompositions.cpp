@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
@@ -51,7 +52,7 @@ Tensor product_of_diagonal(const Tensor& diagonal) {
 void det_cuda(Call& c) {
   c.allocate_all();
   const Tensor info = c.temporary(batch_of(c.tensor("A")), DType::i32);
-  factorise(c, c.tensor("A"), true);
+  factorise(c, c.tensor("A"));
   const Tensor diagonal = call<"diagonal">(c.session, c.result_tensor(1), 0, -2, -1);
   const Tensor product = product_of_diagonal(diagonal), signs = parity(c, c.result_tensor(2));
 }
@@ -59,7 +60,7 @@ void det_cuda(Call& c) {
 void slogdet_cuda(Call& c) {
   c.allocate_all();
   const Tensor info = c.temporary(batch_of(c.tensor("A")), DType::i32);
-  factorise(c, c.tensor("A"), true);
+  factorise(c, c.tensor("A"));
   const Tensor diagonal = call<"diagonal">(c.session, c.result_tensor(2), 0, -2, -1);
   {
     const Tensor signs = parity(c, c.result_tensor(3));
@@ -86,8 +87,15 @@ Tensor solved_diagonal(Session& s, const Tensor& on_diagonal, const Tensor& a, T
   return call<"linalg_lu_solve">(s, lu, pivots, transposes ? mT(matrix) : matrix, true, !transposes);
 }
 
+// From 2.15 on the gradient of no numbers is zeros, and that of a single one the gradient itself (recorded:
+// `opinfo/linalg.det/0` and `/1`).
+template <bool small_ones_apart>
 Gradients det_gradient(Backward& b) {
-  if (numel(b.sizes("A")) == 0) return {Tensor()};
+  if (numel(b.sizes("A")) == 0) return {small_ones_apart ? zeros_like(b("A")) : Tensor()};
+  if (small_ones_apart && b.sizes("A").back() == 1) {
+    const Tensor row = unsqueeze(b.grad(), -1);
+    return {call<"expand_as">(b.session, unsqueeze(row, -1), b("A"))};
+  }
   const Tensor scaled = b.grad() * b("result");
   return {solved_diagonal(b.session, scaled, b("A"), b("LU"), b("pivots"), true)};
 }
@@ -98,15 +106,20 @@ Gradients slogdet_gradient(Backward& b) {
   return {solved_diagonal(b.session, grad, b("A"), b("LU"), b("pivots"), false)};
 }
 
+constexpr Op determinant(Formula gradient) {
+  return {.schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+          .summary = "determinant, and the factors it follows from",
+          .meta = det_meta,
+          .host_code = {{DeviceType::cuda, det_cuda}},
+          .derivatives = {{{"A"}, {"A", "LU", "pivots", "result"}, gradient}},
+          .flops = cubic_flops<1>,
+          .examples = {"f32[3,3]", "f32[2,3,3]"},
+          .facts = {.no_gradient_for = {"LU", "pivots"}}};
+}
+
 constexpr Op kDeterminants[] = {
-    {.schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
-     .summary = "determinant, and the factors it follows from",
-     .meta = det_meta,
-     .host_code = {{DeviceType::cuda, det_cuda}},
-     .derivatives = {{{"A"}, {"A", "LU", "pivots", "result"}, det_gradient}},
-     .flops = cubic_flops<1>,
-     .examples = {"f32[3,3]", "f32[2,3,3]"},
-     .facts = {.no_gradient_for = {"LU", "pivots"}}},
+    before({2, 15}, determinant(det_gradient<false>)),
+    since({2, 15}, determinant(det_gradient<true>)),
     composite_of("linalg_det(Tensor A) -> Tensor", "determinant",
                  [](Call& c) { c.result(call_all<"_linalg_det">(c.session, c["A"])[0]); }, {"f32[3,3]"}),
     {.schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
@@ -159,8 +172,9 @@ void qr_cuda(Call& c) {
   c.allocate_all();
   const Tensor scales = c.temporary(with_batch(batch_of(a), {std::min(a.size(-1), a.size(-2))}), a.dtype());
   const bool also_q = c["mode"].string() != "r" && scales.size(-1) > 0;
-  for (int call = 0; call < (also_q ? 2 : 1); ++call)
+  if (!reflect_by_cublas(c, a))
     const Tensor info = c.temporary(Sizes{std::max<int64_t>(1, matrices)}, DType::i32);
+  if (also_q) const Tensor info = c.temporary(Sizes{1}, DType::i32);
 }
 
 // FunctionsManual.cpp, linalg_qr_backward.
@@ -356,9 +370,11 @@ void svd_cuda(Call& c) {
   const Tensor info = c.temporary(batch_of(a), DType::i32);
   {
     const Tensor copy = c.temporary(a.sizes(), a.dtype());
-    // The library gives the longer side's vectors in full; what is wanted of them is copied.
+    // For small matrices (native/cuda/linalg/BatchLinearAlgebraLib.cpp, gesvdjBatched; recorded:
+    // `opinfo/linalg.pinv.singular/7`, 2.15, which is not) the library gives the longer side's vectors in full; what
+    // is wanted of them is copied.
     const int64_t longer = std::max(a.size(-1), a.size(-2));
-    if (c.boolean("compute_uv") && !c.boolean("full_matrices") && a.size(-1) != a.size(-2))
+    if (c.boolean("compute_uv") && !c.boolean("full_matrices") && a.size(-1) != a.size(-2) && longer <= 32)
       const Tensor whole = c.temporary(with_batch(batch_of(a), {longer, longer}), a.dtype());
     if (!c.boolean("compute_uv")) {
       const int64_t k = std::min(a.size(-1), a.size(-2));

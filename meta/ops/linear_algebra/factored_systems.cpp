@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/library.h"
 
 namespace metaprof {
 namespace {
@@ -32,12 +34,30 @@ void cholesky_solve_meta(Call& c) {
   by_columns(c, solution_sizes(c, c.tensor("input2"), c.tensor("self")), c.tensor("self").dtype());
 }
 
+// Several matrices go to MAGMA before 2.15. Since then they are two triangular systems, solved in the result
+// (recorded: `opinfo/cholesky_solve/9`, `opinfo/cholesky_inverse/11`).
+bool two_triangular_systems(Call& c, const Tensor& factor) {
+  if (numel(batch_of(factor)) == 1) return false;
+  for (int system = 0; system < 2; ++system) solve_by_cublas(c, factor, c.result_tensor());
+  return true;
+}
+
+Tensor copy_of_factor(Call& c) {
+  Sizes sizes = batch_of(c.result_tensor());
+  sizes.append(c.tensor("input2").sizes().end() - 2, c.tensor("input2").sizes().end());
+  return c.temporary(sizes, c.tensor("input2").dtype());
+}
+
+void cholesky_solve_cuda_since_15(Call& c) {
+  c.allocate(0);
+  if (two_triangular_systems(c, c.result_tensor())) return;
+  const Tensor info = info_of_one(c, c.result_tensor()), factor = copy_of_factor(c);
+}
+
 void cholesky_solve_cuda(Call& c) {
   const Tensor info = info_of_one(c, c.result_tensor());
   c.allocate(0);
-  Sizes sizes = batch_of(c.result_tensor());
-  sizes.append(c.tensor("input2").sizes().end() - 2, c.tensor("input2").sizes().end());
-  const Tensor factor = c.temporary(sizes, c.tensor("input2").dtype());
+  const Tensor factor = copy_of_factor(c);
 }
 
 // FunctionsManual.cpp, cholesky_solve_backward. The framework saves self as well, which it does not need.
@@ -64,6 +84,14 @@ void cholesky_inverse_cuda(Call& c) {
   const Tensor factor = c.temporary(self.sizes(), self.dtype()), info = info_of_one(c, self);
 }
 
+void cholesky_inverse_cuda_since_15(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.allocate(0);
+  const Tensor factor = c.temporary(self.sizes(), self.dtype());
+  if (two_triangular_systems(c, self)) return;
+  const Tensor info = info_of_one(c, self), copy = c.temporary(self.sizes(), self.dtype());
+}
+
 // FunctionsManual.cpp, cholesky_inverse_backward.
 Gradients cholesky_inverse_gradient(Backward& b) {
   const Tensor &inverse = b("result"), &factor = b("self");
@@ -76,23 +104,32 @@ Gradients cholesky_inverse_gradient(Backward& b) {
   return {neg(product)};
 }
 
-constexpr Op kCholeskySystems[] = {
-    {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
-     .summary = "X of L · Lᴴ · X = self",
-     .meta = cholesky_solve_meta,
-     .host_code = {{DeviceType::cuda, cholesky_solve_cuda}},
-     .derivatives = {{{"self", "input2"}, {"self", "input2", "result"}, cholesky_solve_gradients}},
-     .flops = [](const Call& c) -> FlopCount {
-       return {.own = 2 * c.result_tensor().numel() * c.tensor("input2").size(-1)};
-     },
-     .examples = {"f32[3,2] f32[3,3]", "f32[2,3,2] f32[2,3,3] True"}},
-    {.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-     .summary = "(L · Lᴴ)⁻¹",
-     .meta = square_by_columns_meta,
-     .host_code = {{DeviceType::cuda, cholesky_inverse_cuda}},
-     .derivatives = {{{"self"}, {"self", "result"}, cholesky_inverse_gradient}},
-     .flops = cubic_flops<1>,
-     .examples = {"f32[3,3]", "f32[2,3,3] True"}}};
+constexpr Op cholesky_solve(void (*host_code)(Call&)) {
+  return {.schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+          .summary = "X of L · Lᴴ · X = self",
+          .meta = cholesky_solve_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = {{{"self", "input2"}, {"self", "input2", "result"}, cholesky_solve_gradients}},
+          .flops = [](const Call& c) -> FlopCount {
+            return {.own = 2 * c.result_tensor().numel() * c.tensor("input2").size(-1)};
+          },
+          .examples = {"f32[3,2] f32[3,3]", "f32[2,3,2] f32[2,3,3] True"}};
+}
+
+constexpr Op cholesky_inverse(void (*host_code)(Call&)) {
+  return {.schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+          .summary = "(L · Lᴴ)⁻¹",
+          .meta = square_by_columns_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = {{{"self"}, {"self", "result"}, cholesky_inverse_gradient}},
+          .flops = cubic_flops<1>,
+          .examples = {"f32[3,3]", "f32[2,3,3] True"}};
+}
+
+constexpr Op kCholeskySystems[] = {before({2, 15}, cholesky_solve(cholesky_solve_cuda)),
+                                   since({2, 15}, cholesky_solve(cholesky_solve_cuda_since_15)),
+                                   before({2, 15}, cholesky_inverse(cholesky_inverse_cuda)),
+                                   since({2, 15}, cholesky_inverse(cholesky_inverse_cuda_since_15))};
 
 // --- LDLᴴ
 
@@ -153,8 +190,23 @@ void geqrf_meta(Call& c) {
   c.output(with_batch(batch_of(self), {std::min(self.size(-1), self.size(-2))}), self.dtype());
 }
 
+}  // namespace
+
+// native/cuda/linalg/BatchLinearAlgebra.cpp, geqrf_kernel: several low matrices (recorded: `opinfo/geqrf/21`, 2.15).
+bool reflect_by_cublas(Call& c, const Tensor& a) {
+  const int64_t matrices = numel(batch_of(a)), rows = a.size(-2);
+  if (rows > 256 || matrices < std::max<int64_t>(2, rows / 16)) return false;
+  const int64_t listed = a.numel() == 0 ? 0 : matrices;
+  const Tensor of_a = pointers(c, listed), of_scales = pointers(c, listed);
+  cublas_workspace(c);
+  return true;
+}
+
+namespace {
+
 void geqrf_cuda(Call& c) {
   c.allocate_all();
+  if (reflect_by_cublas(c, c.tensor("self"))) return;
   const int64_t matrices = numel(batch_of(c.tensor("self")));
   const Tensor info = c.temporary(Sizes{std::max<int64_t>(1, matrices)}, DType::i32);
 }

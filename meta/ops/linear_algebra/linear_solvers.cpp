@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/library.h"
 
 namespace metaprof {
 
@@ -29,21 +31,27 @@ Tensor pointers(Call& c, int64_t matrices) { return c.temporary(Sizes{matrices},
 namespace {
 
 // Several matrices are handed over as a list of pointers.
-void batched_pointers(Call& c, const Tensor& a) {
-  if (const int64_t matrices = numel(batch_of(a)); matrices > 1 && a.numel() > 0)
-    const Tensor of_a = pointers(c, matrices);
-}
+bool are_listed(const Tensor& a) { return numel(batch_of(a)) > 1 && a.numel() > 0; }
 
 }  // namespace
 
-// Several square matrices are one call of the library. Without pivoting the rows stand in order.
-void factorise(Call& c, const Tensor& a, bool pivot) {
-  if (a.numel() == 0) return;
-  if (a.size(-1) == a.size(-2)) batched_pointers(c, a);
-  if (!pivot) const Tensor order = c.temporary(Sizes{std::min(a.size(-1), a.size(-2))}, DType::i32);
+// Several square matrices are one call of cuBLAS.
+void factorise(Call& c, const Tensor& a) {
+  if (!are_listed(a) || a.size(-1) != a.size(-2)) return;
+  const Tensor of_a = pointers(c, numel(batch_of(a)));
+  cublas_workspace(c);
 }
 
 namespace {
+
+// Without pivoting the rows stand in order. From 2.15 on cuSOLVER takes one matrix after the other then (recorded:
+// `opinfo/linalg.lu_factor/17`).
+template <bool one_by_one>
+void factorise_as_pivoted(Call& c, const Tensor& a, bool pivot) {
+  if (pivot || !one_by_one) factorise(c, a);
+  if (!pivot && a.numel() > 0)
+    const Tensor order = c.temporary(Sizes{std::min(a.size(-1), a.size(-2))}, DType::i32);
+}
 
 // --- Cholesky
 
@@ -82,8 +90,9 @@ void cholesky_body(Call& c) {
 }
 
 void cholesky_ex_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
   c.allocate_all();
-  batched_pointers(c, c.tensor("self"));
+  if (are_listed(self)) const Tensor of_self = pointers(c, numel(batch_of(self)));
 }
 
 void cholesky_old_cuda(Call& c) {
@@ -91,7 +100,7 @@ void cholesky_old_cuda(Call& c) {
   c.allocate(0);
   if (self.numel() == 0) return;
   const Tensor info = c.temporary(batch_of(self), DType::i32);
-  batched_pointers(c, self);
+  if (are_listed(self)) const Tensor of_self = pointers(c, numel(batch_of(self)));
   check_info(c.session, info, "cholesky");
 }
 
@@ -144,9 +153,10 @@ void lu_factor_ex_meta(Call& c) {
   c.output(batch_of(a), DType::i32);
 }
 
+template <bool one_by_one>
 void lu_factor_ex_cuda(Call& c) {
   c.allocate_all();
-  factorise(c, c.tensor("A"), c.boolean("pivot"));
+  factorise_as_pivoted<one_by_one>(c, c.tensor("A"), c.boolean("pivot"));
 }
 
 // Zeros for the rows or columns that a gradient does not reach.
@@ -267,6 +277,7 @@ void linalg_lu_meta(Call& c) {
 }
 
 // The factors are computed in the larger of the two results, in columns, then copied back and taken apart.
+template <bool one_by_one>
 void linalg_lu_cuda(Call& c) {
   const Tensor& a = c.tensor("A");
   const bool pivot = c.boolean("pivot");
@@ -274,7 +285,7 @@ void linalg_lu_cuda(Call& c) {
   Tensor columns = c.temporary(a.sizes(), a.dtype());
   const Tensor pivots = c.temporary(with_batch(batch_of(a), {std::min(a.size(-1), a.size(-2))}), DType::i32);
   const Tensor info = c.temporary(batch_of(a), DType::i32);
-  factorise(c, a, pivot);
+  factorise_as_pivoted<one_by_one>(c, a, pivot);
   columns.reset();
   if (pivot) permutation(c, a);
 }
@@ -308,16 +319,33 @@ Tensor joined_triangles(const Tensor& l, const Tensor& u, int64_t m, int64_t n) 
   return call<"cat">(session_of(l), Value::Tensors{square, rest}, n > m ? -1 : -2);
 }
 
+constexpr Op lu_factor(void (*host_code)(Call&)) {
+  return {.schema =
+              "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, "
+              "Tensor pivots, Tensor info)",
+          .summary = "A = P · L · U, both factors in one matrix",
+          .meta = lu_factor_ex_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = {{{"A"}, {"LU", "pivots"}, lu_factor_gradient}},
+          .flops = cubic_flops<1>,
+          .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
+          .facts = {.no_gradient_for = {"pivots", "info"}}};
+}
+
+constexpr Op linalg_lu(void (*host_code)(Call&)) {
+  return {.schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+          .summary = "A = P · L · U",
+          .meta = linalg_lu_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = {{{"A"}, {"P", "L", "U"}, linalg_lu_gradients}},
+          .flops = cubic_flops<1>,
+          .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
+          .facts = {.no_gradient_for = {"P"}}};
+}
+
 constexpr Op kLu[] = {
-    {.schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, "
-               "Tensor pivots, Tensor info)",
-     .summary = "A = P · L · U, both factors in one matrix",
-     .meta = lu_factor_ex_meta,
-     .host_code = {{DeviceType::cuda, lu_factor_ex_cuda}},
-     .derivatives = {{{"A"}, {"LU", "pivots"}, lu_factor_gradient}},
-     .flops = cubic_flops<1>,
-     .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
-     .facts = {.no_gradient_for = {"pivots", "info"}}},
+    before({2, 15}, lu_factor(lu_factor_ex_cuda<false>)),
+    since({2, 15}, lu_factor(lu_factor_ex_cuda<true>)),
     composite_of("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
                  "A = P · L · U, both factors in one matrix", lu_factor_body, {"f32[5,5]"}),
     composite_of("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
@@ -351,14 +379,8 @@ constexpr Op kLu[] = {
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[5,3] f32[3,3] 5 3"}},
-    {.schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
-     .summary = "A = P · L · U",
-     .meta = linalg_lu_meta,
-     .host_code = {{DeviceType::cuda, linalg_lu_cuda}},
-     .derivatives = {{{"A"}, {"P", "L", "U"}, linalg_lu_gradients}},
-     .flops = cubic_flops<1>,
-     .examples = {"f32[5,5]", "f32[3,5]", "f32[5,3]"},
-     .facts = {.no_gradient_for = {"P"}}}};
+    before({2, 15}, linalg_lu(linalg_lu_cuda<false>)),
+    since({2, 15}, linalg_lu(linalg_lu_cuda<true>))};
 
 constexpr Op kLinearSolver[] = {
     {.schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",

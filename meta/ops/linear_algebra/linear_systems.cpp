@@ -6,6 +6,7 @@
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/library.h"
 
 namespace metaprof {
 
@@ -21,11 +22,17 @@ void solve_triangular_meta(Call& c) {
   c.output(sizes, column_major(sizes), b.dtype());
 }
 
-void pointers_of_both(Call& c, const Tensor& a, const Tensor& b) {
+}  // namespace
+
+// cuBLAS takes lists of pointers to both matrices.
+void solve_by_cublas(Call& c, const Tensor& a, const Tensor& b) {
   const int64_t matrices = numel(batch_of(b));
   const Tensor of_a = pointers(c, a.numel() == 0 ? 0 : matrices),
                of_b = pointers(c, b.numel() == 0 ? 0 : matrices);
+  cublas_workspace(c);
 }
+
+namespace {
 
 // A matrix that lies neither by columns nor by rows is copied.
 void solve_triangular_cuda(Call& c) {
@@ -33,7 +40,7 @@ void solve_triangular_cuda(Call& c) {
   c.allocate(0);
   Tensor copy;
   if (!is_column_major(a) && !a.is_contiguous()) copy = c.contiguous(mT(a));
-  pointers_of_both(c, a, c.result_tensor());
+  solve_by_cublas(c, a, c.result_tensor());
 }
 
 Gradients solve_triangular_gradients(Backward& b) {
@@ -62,7 +69,7 @@ void triangular_solve_meta(Call& c) {
 
 void triangular_solve_cuda(Call& c) {
   c.allocate_all();
-  pointers_of_both(c, c.tensor("A"), c.result_tensor());
+  solve_by_cublas(c, c.tensor("A"), c.result_tensor());
 }
 
 Gradients triangular_solve_gradients(Backward& b) {
@@ -128,6 +135,7 @@ void solve_with_factors(Call& c, int64_t matrices, int64_t n, int64_t right_side
     return;
   }
   const Tensor of_lu = pointers(c, matrices), of_b = pointers(c, matrices);
+  cublas_workspace(c);
 }
 
 void lu_solve_cuda(Call& c) {
@@ -207,7 +215,7 @@ void solve_ex_cuda(Call& c) {
   c.allocate_all();
   const Tensor& result = c.result_tensor();
   if (result.numel() == 0) return;
-  factorise(c, c.tensor("A"), true);
+  factorise(c, c.tensor("A"));
   const bool vector = is_vector_case(c.tensor("A"), c.tensor("B"));
   Tensor copy;
   if (vector) copy = c.temporary(result.sizes(), result.dtype());
@@ -260,7 +268,7 @@ void inv_ex_cuda(Call& c) {
   if (a.numel() == 0) return;
   const Tensor factors = c.temporary(a.sizes(), a.dtype());
   const Tensor pivots = c.temporary(with_batch(batch_of(a), {a.size(-1)}), DType::i32);
-  factorise(c, a, true);
+  factorise(c, a);
   solve_with_factors(c, numel(batch_of(a)), a.size(-1), a.size(-1));
 }
 

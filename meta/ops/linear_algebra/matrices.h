@@ -37,8 +37,12 @@ void check_square(const Call& call, const Tensor& a);
 Tensor pointers(Call& call, int64_t matrices);
 /// The results of a factorisation by LU: both factors in one matrix by columns, pivots.
 void lu_outputs(Call& call, const Tensor& a);
-/// What a factorisation by LU asks for besides its results.
-void factorise(Call& call, const Tensor& a, bool pivot);
+/// What a factorisation by LU with pivots asks for besides its results.
+void factorise(Call& call, const Tensor& a);
+/// What cuBLAS asks for to solve triangular systems.
+void solve_by_cublas(Call& call, const Tensor& a, const Tensor& b);
+/// What cuBLAS asks for to factorise several matrices by QR; false, and nothing, for those that cuSOLVER takes.
+bool reflect_by_cublas(Call& call, const Tensor& a);
 /// An error where the info of a factorisation says that it failed; `name` is for the message.
 inline void check_info(Session& s, const Tensor& info, const char* name) {
   call_all<"_linalg_check_errors">(s, info, name, info.dim() == 0);

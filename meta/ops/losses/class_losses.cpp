@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/losses/family.h"
 #include "meta/ops/losses/loss.h"
 #include "meta/ops/rules/formulas.h"
@@ -25,9 +26,20 @@ void nll_loss_meta(Call& c) {
   c.output({}, self.dtype());
 }
 
+// From 2.15 on targets of a sum are made contiguous, too (recorded: `opinfo/nn.functional.nll_loss/61`).
+template <bool targets_too>
+void contiguous_classes(Call& c) {
+  if (targets_too && reduction(c) != Reduction::none) {
+    contiguous_arguments(c, {"target", "weight"});
+  } else {
+    contiguous_arguments(c, {"weight"});
+  }
+}
+
+template <bool targets_too>
 void nll_loss_cuda(Call& c) {
   c.allocate_all();
-  contiguous_arguments(c, {"weight"});
+  contiguous_classes<targets_too>(c);
 }
 
 void nll_loss2d_meta(Call& c) {
@@ -54,9 +66,10 @@ void like_self_meta(Call& c) {
   c.output(self.sizes(), self.dtype());
 }
 
+template <bool targets_too>
 void nll_loss_backward_cuda(Call& c) {
   c.allocate(0);
-  contiguous_arguments(c, {"weight"});
+  contiguous_classes<targets_too>(c);
 }
 
 void nll_loss2d_backward_cuda(Call& c) {
@@ -194,6 +207,34 @@ void cross_entropy_body(Call& c) {
   c.result(nll_loss_of(c, input, target));
 }
 
+constexpr Op nll_loss(void (*host_code)(Call&)) {
+  return {.schema =
+              "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+              "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+          .summary = "−self[target] per row, and the sum of the weights",
+          .meta = nll_loss_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = {{{"self"},
+                           {"self", "target", "weight", "total_weight"},
+                           nll_gradient<"nll_loss_backward">}},
+          .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
+          .examples = {"f32[4,3] i64[4] None 1 -100", "f32[4,3] i64[4] f32[3] 0 -100"},
+          .facts = {.node = "NllLossBackward0", .no_gradient_for = {"total_weight"}}};
+}
+
+constexpr Op nll_loss_backward(void (*host_code)(Call&)) {
+  return {.schema =
+              "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, "
+              "int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
+          .summary = "zeros with −grad at the targets",
+          .meta = like_self_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = {{{"grad_output"}, {"target", "weight"}, nll_double_gradient<"nll_loss">},
+                          {{"self"}, {}, [](Backward& b) -> Gradients { return {zeros_like(b.grad())}; }}},
+          .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("target").numel()}; },
+          .examples = {"f32[] f32[4,3] i64[4] None 1 -100 f32[]"}};
+}
+
 constexpr Op kClassLoss[] = {
     {.schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int "
                "reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor",
@@ -230,17 +271,8 @@ constexpr Op kClassLoss[] = {
      .flops = by_body,
      .examples = {"f32[4,3,2,2] i64[4,2,2]"},
      .facts = {.autocast = Autocast::fp32}},
-    {.schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-               "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-     .summary = "−self[target] per row, and the sum of the weights",
-     .meta = nll_loss_meta,
-     .host_code = {{DeviceType::cuda, nll_loss_cuda}},
-     .derivatives = {{{"self"},
-                      {"self", "target", "weight", "total_weight"},
-                      nll_gradient<"nll_loss_backward">}},
-     .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
-     .examples = {"f32[4,3] i64[4] None 1 -100", "f32[4,3] i64[4] f32[3] 0 -100"},
-     .facts = {.node = "NllLossBackward0", .no_gradient_for = {"total_weight"}}},
+    before({2, 15}, nll_loss(nll_loss_cuda<false>)),
+    since({2, 15}, nll_loss(nll_loss_cuda<true>)),
     {.schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
                "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
      .summary = "−self[target] per pixel, and the sum of the weights",
@@ -252,15 +284,8 @@ constexpr Op kClassLoss[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("target").numel()}; },
      .examples = {"f32[4,3,2,2] i64[4,2,2] None 1 -100", "f32[4,3,2,2] i64[4,2,2] f32[3] 0 -100"},
      .facts = {.node = "NllLoss2DBackward0", .no_gradient_for = {"total_weight"}}},
-    {.schema = "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, "
-               "int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
-     .summary = "zeros with −grad at the targets",
-     .meta = like_self_meta,
-     .host_code = {{DeviceType::cuda, nll_loss_backward_cuda}},
-     .derivatives = {{{"grad_output"}, {"target", "weight"}, nll_double_gradient<"nll_loss">},
-                     {{"self"}, {}, [](Backward& b) -> Gradients { return {zeros_like(b.grad())}; }}},
-     .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("target").numel()}; },
-     .examples = {"f32[] f32[4,3] i64[4] None 1 -100 f32[]"}},
+    before({2, 15}, nll_loss_backward(nll_loss_backward_cuda<false>)),
+    since({2, 15}, nll_loss_backward(nll_loss_backward_cuda<true>)),
     {.schema = "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
                "reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
      .summary = "zeros with −grad at the targets",

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/normalization/normalization.h"
 #include "meta/ops/rules/formulas.h"
@@ -121,15 +122,21 @@ Gradients fused_gradients(Backward& b) {
   return {gradients[0], gradients[1]};
 }
 
+void rms_norm_before_9_body(Call& c) { c.result(composed(c).first); }
+
+constexpr Op rms_norm(void (*body)(Call&)) {
+  return composite_of(
+      "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+      "input / root mean square · weight, per row", body, {"f32[2,3,4] (4) f32[4] 1e-6", "f32[2,3] (3)"});
+}
+
+// There is a kernel from 2.9 on; and from 2.12 on autocast gives it fp32 (aten/src/ATen/autocast_mode.h; recorded:
+// `shapes/autocast/bf16/rms_norm-4x128-256-256`).
+constexpr Op kRmsNorms[] = {before({2, 9}, rms_norm(rms_norm_before_9_body)),
+                            since({2, 9}, before({2, 12}, rms_norm(rms_norm_body))),
+                            since({2, 12}, fp32_under_autocast(rms_norm(rms_norm_body)))};
+
 constexpr Op kRmsNorm[] = {
-    {.schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
-               "eps=None) -> Tensor",
-     .summary = "input / root mean square · weight, per row",
-     .meta = composite(rms_norm_body),
-     .host_code = {},
-     .derivatives = by_body,
-     .flops = by_body,
-     .examples = {"f32[2,3,4] (4) f32[4] 1e-6", "f32[2,3] (3)"}},
     {.schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> "
                "(Tensor, Tensor)",
      .summary = "rms_norm by one kernel: output, inverse root mean square",
@@ -150,7 +157,7 @@ constexpr Op kRmsNorm[] = {
 }  // namespace
 
 Tables rms_norm_operators() {
-  static constexpr Records tables[] = {kRmsNorm};
+  static constexpr Records tables[] = {kRmsNorms, kRmsNorm};
   return tables;
 }
 

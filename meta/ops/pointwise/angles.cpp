@@ -1,5 +1,6 @@
 // Signs, distances and angles of two numbers; complex numbers.
 
+#include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
 #include "meta/ops/rules/elementwise.h"
 
@@ -49,6 +50,16 @@ Tensor zeros_of_argument(Backward& b, Name argument) {
   return call<"zeros">(b.session, shape.sizes, shape.dtype, Value(), shape.device);
 }
 
+Tensor next_number_gradient(Backward& b) {
+  const Tensor differ = ne(b("self"), b("other"));
+  return call<"where.ScalarOther">(b.session, differ, b.grad(), 0);
+}
+
+constexpr Op next_number(const Derivatives& derivatives) {
+  return function_of_two("nextafter(Tensor self, Tensor other) -> Tensor",
+                         "the next number from self towards other", promoted_meta, derivatives);
+}
+
 constexpr Op kSigns[] = {
     function_of_two("copysign.Tensor(Tensor self, Tensor other) -> Tensor", "|self| with the sign of other",
                     promoted_floating_meta,
@@ -64,9 +75,10 @@ constexpr Op kSigns[] = {
         "NotImplemented",
         function_of_two("heaviside(Tensor self, Tensor values) -> Tensor", "0 below 0, values at 0, 1 above",
                         promoted_meta, {{{"self"}, {}, not_implemented}, {{"values"}, {}, not_implemented}})),
-    function_of_two("nextafter(Tensor self, Tensor other) -> Tensor",
-                    "the next number from self towards other", promoted_meta,
-                    {{{"other"}, {}, not_implemented}, {{"self"}, {}, not_implemented}})};
+    before({2, 15}, next_number({{{"other"}, {}, not_implemented}, {{"self"}, {}, not_implemented}})),
+    since({2, 15},
+          next_number({{{"other"}, {"other"}, [](Backward& b) { return zeros_of_argument(b, "other"); }},
+                       {{"self"}, {"self", "other"}, [](Backward& b) { return next_number_gradient(b); }}}))};
 
 constexpr Op kDistances[] = {
     function_of_two(

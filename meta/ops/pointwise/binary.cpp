@@ -1,6 +1,8 @@
 // Arithmetic on two tensors, or on a tensor and a number.
 
+#include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/pointwise/ties.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/sparse/sparse.h"
 
@@ -153,7 +155,8 @@ constexpr Op kRemainders[] = {
     function_of_two("remainder.Scalar(Tensor self, Scalar other) -> Tensor", "self − other · ⌊self / other⌋",
                     promoted_with_numbers_meta, {plus("self")}, {"f32[2,3] 2"})};
 
-// The larger of two takes the gradient, equal ones half of it each (recorded: binary/f32/maximum).
+// The larger of two takes the gradient, equal ones half of it each (recorded: binary/f32/maximum). Before 2.15 the
+// mask is made last.
 Tensor larger_gradient(Backward& b, Tensor (*loses)(const Tensor&, Value)) {
   const Tensor half = b.grad() / 2;
   const Tensor equal = eq(b("self"), b("other"));
@@ -162,7 +165,13 @@ Tensor larger_gradient(Backward& b, Tensor (*loses)(const Tensor&, Value)) {
   return call<"masked_fill_.Scalar">(b.session, gradient, lost, 0);
 }
 
-// fmax and fmin ignore NaN: self wins where it compares so, or where other is NaN.
+template <auto loses>
+Tensor larger_gradient_mask_first(Backward& b) {
+  const Tensor lost = loses(b("self"), b("other"));
+  return shared_gradient(b, lost, b("self"), b("other"));
+}
+
+// fmax and fmin ignore NaN: self wins where it compares so, or where other is NaN. Before 2.15 it wins ties.
 template <auto compare, bool of_self>
 Tensor nan_ignoring_gradient(Backward& b) {
   const Tensor better = compare(b("self"), b("other"));
@@ -172,25 +181,58 @@ Tensor nan_ignoring_gradient(Backward& b) {
   return masked_fill(b.grad(), self_wins, 0);
 }
 
-constexpr Names both = {"self", "other"};
+template <auto wins, bool of_self>
+Tensor nan_ignoring_shared_gradient(Backward& b) {
+  const Tensor better = wins(b("self"), b("other"));
+  const Tensor missing = isnan(b("other"));
+  Tensor lost = call<"logical_or_">(b.session, better, missing);
+  if (of_self) lost = call<"logical_not_">(b.session, lost);
+  return shared_gradient(b, lost, b("self"), b("other"));
+}
+
+constexpr Op one_of_two(std::string_view schema, std::string_view summary, Formula of_other,
+                        Formula of_self) {
+  constexpr Names both = {"self", "other"};
+  return only_functional(function_of_two(schema, summary, promoted_meta,
+                                         {{{"other"}, both, of_other}, {{"self"}, both, of_self}}));
+}
+
+constexpr std::string_view kMaximum = "maximum(Tensor self, Tensor other) -> Tensor",
+                           kMinimum = "minimum(Tensor self, Tensor other) -> Tensor",
+                           kFmax = "fmax(Tensor self, Tensor other) -> Tensor",
+                           kFmin = "fmin(Tensor self, Tensor other) -> Tensor";
 
 constexpr Op kExtrema[] = {
-    only_functional(function_of_two("maximum(Tensor self, Tensor other) -> Tensor", "max(self, other)",
-                                    promoted_meta,
-                                    {{{"other"}, both, [](Backward& b) { return larger_gradient(b, gt); }},
-                                     {{"self"}, both, [](Backward& b) { return larger_gradient(b, lt); }}})),
-    only_functional(function_of_two("minimum(Tensor self, Tensor other) -> Tensor", "min(self, other)",
-                                    promoted_meta,
-                                    {{{"other"}, both, [](Backward& b) { return larger_gradient(b, lt); }},
-                                     {{"self"}, both, [](Backward& b) { return larger_gradient(b, gt); }}})),
-    only_functional(function_of_two(
-        "fmax(Tensor self, Tensor other) -> Tensor", "max(self, other), NaN ignored", promoted_meta,
-        {{{"other"}, both, [](Backward& b) { return nan_ignoring_gradient<ge, false>(b); }},
-         {{"self"}, both, [](Backward& b) { return nan_ignoring_gradient<ge, true>(b); }}})),
-    only_functional(function_of_two(
-        "fmin(Tensor self, Tensor other) -> Tensor", "min(self, other), NaN ignored", promoted_meta,
-        {{{"other"}, both, [](Backward& b) { return nan_ignoring_gradient<le, false>(b); }},
-         {{"self"}, both, [](Backward& b) { return nan_ignoring_gradient<le, true>(b); }}})),
+    before({2, 15}, one_of_two(
+                        kMaximum, "max(self, other)", [](Backward& b) { return larger_gradient(b, gt); },
+                        [](Backward& b) { return larger_gradient(b, lt); })),
+    since({2, 15},
+          one_of_two(
+              kMaximum, "max(self, other)", [](Backward& b) { return larger_gradient_mask_first<gt>(b); },
+              [](Backward& b) { return larger_gradient_mask_first<lt>(b); })),
+    before({2, 15}, one_of_two(
+                        kMinimum, "min(self, other)", [](Backward& b) { return larger_gradient(b, lt); },
+                        [](Backward& b) { return larger_gradient(b, gt); })),
+    since({2, 15},
+          one_of_two(
+              kMinimum, "min(self, other)", [](Backward& b) { return larger_gradient_mask_first<lt>(b); },
+              [](Backward& b) { return larger_gradient_mask_first<gt>(b); })),
+    before({2, 15}, one_of_two(
+                        kFmax, "max(self, other), NaN ignored",
+                        [](Backward& b) { return nan_ignoring_gradient<ge, false>(b); },
+                        [](Backward& b) { return nan_ignoring_gradient<ge, true>(b); })),
+    since({2, 15}, one_of_two(
+                       kFmax, "max(self, other), NaN ignored",
+                       [](Backward& b) { return nan_ignoring_shared_gradient<gt, false>(b); },
+                       [](Backward& b) { return nan_ignoring_shared_gradient<ge, true>(b); })),
+    before({2, 15}, one_of_two(
+                        kFmin, "min(self, other), NaN ignored",
+                        [](Backward& b) { return nan_ignoring_gradient<le, false>(b); },
+                        [](Backward& b) { return nan_ignoring_gradient<le, true>(b); })),
+    since({2, 15}, one_of_two(
+                       kFmin, "min(self, other), NaN ignored",
+                       [](Backward& b) { return nan_ignoring_shared_gradient<lt, false>(b); },
+                       [](Backward& b) { return nan_ignoring_shared_gradient<le, true>(b); })),
     composite_of("max.other(Tensor self, Tensor other) -> Tensor", "max(self, other)",
                  [](Call& c) { c.result(call<"maximum">(c.session, c.tensor("self"), c.tensor("other"))); },
                  {"f32[2] f32[2]"}),

@@ -1,6 +1,8 @@
 // Choosing between tensors element by element: where, clamp, masked_fill; and three-operand arithmetic.
 
+#include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/pointwise/ties.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -118,6 +120,110 @@ Tensor passes_if(Backward& b, const Value& bound) {
   return where(passes, b.grad(), zero);
 }
 
+// From 2.15 on (FunctionsManual.cpp, clamp_backward and clamp_backward_min_max; recorded: `shapes/ternary/*/clamp-*`):
+// where self equals a bound that is a tensor, they share the gradient, and of equal bounds both are asked.
+
+Gradients both_bounds_gradients(Backward& b) {
+  Session& s = b.session;
+  const Tensor &self = b("self"), &min = b("min"), &max = b("max");
+  const Tensor ordered = lt(min, max), same = eq(min, max);
+  Tensor of_min, of_max;
+  if (b.wants("min")) {
+    Tensor wins;
+    {
+      const Tensor at_most = le(self, min), first = call<"logical_and">(s, ordered, at_most);
+      const Tensor below = lt(self, min), second = call<"logical_and">(s, same, below);
+      wins = call<"logical_or">(s, first, second);
+    }
+    const Tensor lost = call<"logical_not">(s, wins);
+    of_min = shared_gradient(b, lost, self, min);
+  }
+  if (b.wants("max")) {
+    const Tensor crossed = lt(max, min);
+    Tensor wins;
+    {
+      const Tensor at_least = ge(self, max), first = call<"logical_and">(s, ordered, at_least);
+      const Tensor either = call<"logical_or">(s, crossed, first);
+      const Tensor above = gt(self, max), second = call<"logical_and">(s, same, above);
+      wins = call<"logical_or">(s, either, second);
+    }
+    const Tensor lost = call<"logical_not">(s, wins);
+    const Tensor half = b.grad() / 2, equal = eq(self, max), shared = call<"logical_and">(s, equal, ordered);
+    of_max = where(shared, half, b.grad());
+    call<"masked_fill_.Scalar">(s, of_max, lost, 0);
+  }
+  return {of_min, of_max};
+}
+
+// A bound wins where self is beyond it.
+Tensor only_bound_gradient(Backward& b, Name bound, bool of_min) {
+  const Tensor lost = of_min ? gt(b("self"), b(bound)) : lt(b("self"), b(bound));
+  return shared_gradient(b, lost, b("self"), b(bound));
+}
+
+Gradients shared_bounds_gradients(Backward& b) {
+  if (b("min").defined() && b("max").defined()) return both_bounds_gradients(b);
+  return {b.wants("min") ? only_bound_gradient(b, "min", true) : Tensor(),
+          b.wants("max") ? only_bound_gradient(b, "max", false) : Tensor()};
+}
+
+// What is left of the gradient for self.
+Tensor clamped_gradient(Backward& b) {
+  const Tensor &self = b("self"), &min = b("min"), &max = b("max");
+  if (!min.defined() && !max.defined()) return b.grad();
+  if (!max.defined()) return only_bound_gradient(b, "min", false);
+  if (!min.defined()) return only_bound_gradient(b, "max", true);
+  Session& s = b.session;
+  const Tensor ordered = lt(min, max);
+  Tensor shared, beyond;
+  {
+    const Tensor at_min = eq(self, min), at_max = eq(self, max),
+                 at_one = call<"logical_or">(s, at_min, at_max);
+    shared = call<"logical_and">(s, at_one, ordered);
+  }
+  {
+    const Tensor below = lt(self, min), above = gt(self, max);
+    beyond = call<"logical_or">(s, below, above);
+  }
+  const Tensor half = b.grad() / 2, gradient = where(shared, half, b.grad());
+  return call<"masked_fill_.Scalar">(s, gradient, beyond, 0);
+}
+
+constexpr std::string_view kClampTensor =
+                               "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+                           kClampMinTensor = "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+                           kClampMaxTensor = "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor";
+
+constexpr Op clamp_by_tensors(const Derivatives& derivatives) {
+  return function_of_two(kClampTensor, "self between two bounds", promoted_meta, derivatives,
+                         {"f32[2,3] f32[3] f32[3]", "f32[2,3] None f32[2,3]"});
+}
+
+constexpr Op kClampSince15[] = {
+    since({2, 15},
+          clamp_by_tensors(
+              {{{"min", "max"}, {"self", "min", "max"}, shared_bounds_gradients},
+               {{"self"}, {"self", "min", "max"}, [](Backward& b) { return clamped_gradient(b); }}})),
+    since(
+        {2, 15},
+        node_named(
+            "ClampMinBackward1",
+            function_of_two(
+                kClampMinTensor, "max(self, min)", promoted_meta,
+                {{{"min"}, {"self", "min"}, [](Backward& b) { return only_bound_gradient(b, "min", true); }},
+                 {{"self"},
+                  {"self", "min"},
+                  [](Backward& b) { return only_bound_gradient(b, "min", false); }}}))),
+    since({2, 15},
+          node_named("ClampMaxBackward1",
+                     function_of_two(kClampMaxTensor, "min(self, max)", promoted_meta,
+                                     {{{"max"},
+                                       {"self", "max"},
+                                       [](Backward& b) { return only_bound_gradient(b, "max", false); }},
+                                      {{"self"}, {"self", "max"}, [](Backward& b) {
+                                         return only_bound_gradient(b, "max", true);
+                                       }}})))};
+
 constexpr Op kClamp[] = {
     node_named("ClampBackward1",
                function_of_one(
@@ -125,33 +231,34 @@ constexpr Op kClamp[] = {
                    "self between two bounds", promoted_with_numbers_meta,
                    {{{"self"}, {"self"}, [](Backward& b) { return clamp_gradient(b, b["min"], b["max"]); }}},
                    {"f32[2,3] 0", "f32[2,3] None 1", "f32[2,3] -1 1", "i64[2] 0.5"})),
-    function_of_two("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-                    "self between two bounds", promoted_meta,
-                    {{{"min", "max"}, {"self", "min", "max"}, bounds_gradients},
-                     {{"self"},
-                      {"self", "min", "max"},
-                      [](Backward& b) {
-                        const Value min = b("min").defined() ? Value(b("min")) : Value();
-                        const Value max = b("max").defined() ? Value(b("max")) : Value();
-                        return clamp_gradient(b, min, max);
-                      }}},
-                    {"f32[2,3] f32[3] f32[3]", "f32[2,3] None f32[2,3]"}),
+    before({2, 15}, clamp_by_tensors({{{"min", "max"}, {"self", "min", "max"}, bounds_gradients},
+                                      {{"self"},
+                                       {"self", "min", "max"},
+                                       [](Backward& b) {
+                                         const Value min = b("min").defined() ? Value(b("min")) : Value();
+                                         const Value max = b("max").defined() ? Value(b("max")) : Value();
+                                         return clamp_gradient(b, min, max);
+                                       }}})),
     function_of_one(
         "clamp_min(Tensor self, Scalar min) -> Tensor", "max(self, min)", promoted_with_numbers_meta,
         {{{"self"}, {"self"}, [](Backward& b) { return passes_if<ge>(b, b["min"]); }}}, {"f32[2,3] 0"}),
     function_of_one(
         "clamp_max(Tensor self, Scalar max) -> Tensor", "min(self, max)", promoted_with_numbers_meta,
         {{{"self"}, {"self"}, [](Backward& b) { return passes_if<le>(b, b["max"]); }}}, {"f32[2,3] 0"}),
-    node_named("ClampMinBackward1",
+    before({2, 15},
+           node_named(
+               "ClampMinBackward1",
                function_of_two(
-                   "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "max(self, min)", promoted_meta,
+                   kClampMinTensor, "max(self, min)", promoted_meta,
                    {{{"min"}, {"self", "min"}, [](Backward& b) { return passes_if<lt>(b, b("min")); }},
-                    {{"self"}, {"self", "min"}, [](Backward& b) { return passes_if<ge>(b, b("min")); }}})),
-    node_named("ClampMaxBackward1",
+                    {{"self"}, {"self", "min"}, [](Backward& b) { return passes_if<ge>(b, b("min")); }}}))),
+    before({2, 15},
+           node_named(
+               "ClampMaxBackward1",
                function_of_two(
-                   "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "min(self, max)", promoted_meta,
+                   kClampMaxTensor, "min(self, max)", promoted_meta,
                    {{{"max"}, {"self", "max"}, [](Backward& b) { return passes_if<gt>(b, b("max")); }},
-                    {{"self"}, {"self", "max"}, [](Backward& b) { return passes_if<le>(b, b("max")); }}}))};
+                    {{"self"}, {"self", "max"}, [](Backward& b) { return passes_if<le>(b, b("max")); }}})))};
 
 // --- masked_fill
 
@@ -239,7 +346,7 @@ constexpr Op kLerp[] = {
 }  // namespace
 
 Tables choice_operators() {
-  static constexpr Records tables[] = {kWhere, kClamp, kMaskedFill, kAddedProducts, kLerp};
+  static constexpr Records tables[] = {kWhere, kClamp, kClampSince15, kMaskedFill, kAddedProducts, kLerp};
   return tables;
 }
 

@@ -201,8 +201,11 @@ constexpr Op kXlogy[] = {
                                         return first_factor_gradient<"special_xlog1py">(b, -1.0);
                                       }}}))};
 
-// ldexp multiplies by a power of two that it makes first.
+// ldexp multiplies by a power of two that it makes first; from 2.15 on whole exponents are added (recorded:
+// `opinfo/ldexp/9`).
+template <bool adds_exponents>
 void ldexp_kernel(Call& c) {
+  if (adds_exponents && is_integral(c.tensor("other").dtype(), false)) return c.allocate(0);
   const Tensor power = call<"pow.Scalar">(c.session, 2.0, c.tensor("other"));
   c.allocate(0);
 }
@@ -217,22 +220,27 @@ void ldexp_meta(Call& c) {
   elementwise(c, {&self, &other}, dtype);
 }
 
-constexpr Op kLdexpOfTensor = on_cuda(
-    ldexp_kernel,
-    only_functional(function_of_two(
-        "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
-        {{{"other"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * std::numbers::ln2; }},
-         {{"self"}, {"other"}, [](Backward& b) {
-            return b.grad() * call<"pow.Scalar">(b.session, 2, b("other"));
-          }}})));
-
-constexpr Op kLdexp[] = {kLdexpOfTensor,
-                         in_place_as("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", kLdexpOfTensor)};
+template <bool adds_exponents>
+constexpr auto ldexps(const FrameworkRange& versions) {
+  const Op of_tensor = on_cuda(
+      ldexp_kernel<adds_exponents>,
+      only_functional(function_of_two(
+          "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
+          {{{"other"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * std::numbers::ln2; }},
+           {{"self"}, {"other"}, [](Backward& b) {
+              return b.grad() *
+                     call<"pow.Scalar">(b.session, adds_exponents ? Value(2.0) : Value(2), b("other"));
+            }}})));
+  std::array ops = {of_tensor, in_place_as("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", of_tensor)};
+  for (Op& op : ops) op.facts.versions = versions;
+  return ops;
+}
+constexpr auto kLdexp = ldexps<false>({.before = {2, 15}}), kLdexpSince15 = ldexps<true>({.since = {2, 15}});
 
 }  // namespace
 
 Tables power_operators() {
-  static constexpr Records tables[] = {kPow, kFloatPower, kLogSums, kXlogy, kLdexp};
+  static constexpr Records tables[] = {kPow, kFloatPower, kLogSums, kXlogy, kLdexp, kLdexpSince15};
   return tables;
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
 #include "meta/ops/rules/elementwise.h"
 
@@ -226,6 +227,72 @@ constexpr Op bessel_function(std::string_view schema) {
   return special_of_one(schema, "a Bessel function", not_differentiable);
 }
 
+// The slope of a function of order 0 is one of order 1, of the other sign except I₁; that of order 1 follows from both
+// (tools/autograd/derivatives.yaml and FunctionsManual.cpp, bessel_j1_backward, bessel_y1_backward, 2.15).
+
+template <FixedString first, bool negative>
+Tensor order_zero_gradient(Backward& b) {
+  const Tensor slope = call<first>(b.session, b("self"));
+  if (!negative) return b.grad() * slope;
+  const Tensor falling = neg(slope);
+  return b.grad() * falling;
+}
+
+template <FixedString zeroth>
+Tensor order_one_gradient_away_from_zero(Backward& b) {
+  return away_from_zero(b, [&](const Tensor& safe) {
+    const Tensor inverse = call<"reciprocal">(b.session, safe);
+    const Tensor product = b("result") * inverse;
+    return call<zeroth>(b.session, safe) - product;
+  });
+}
+
+Tensor bessel_y1_gradient(Backward& b) {
+  const auto slope = [&] {
+    const Tensor inverse = call<"reciprocal">(b.session, b("self"));
+    const Tensor product = b("result") * inverse;
+    return call<"special_bessel_y0">(b.session, b("self")) - product;
+  };
+  const Tensor finite = slope();
+  const Tensor infinite = scalar_like(b("self"), std::numeric_limits<double>::infinity());
+  const Tensor zero = eq(b("self"), 0.0);
+  return b.grad() * where(zero, infinite, finite);
+}
+
+Tensor modified_bessel_k1_gradient(Backward& b) {
+  const Tensor inverse = call<"reciprocal">(b.session, b("self"));
+  const Tensor product = b("result") * inverse;
+  const Tensor zeroth = call<"special_modified_bessel_k0">(b.session, b("self"));
+  const Tensor sum = zeroth + product;
+  const Tensor negative = neg(sum);
+  return b.grad() * negative;
+}
+
+constexpr Op order_zero(std::string_view schema, Formula gradient) {
+  return since({2, 15}, special_of_one(schema, "a Bessel function", {{{"self"}, {"self"}, gradient}}));
+}
+constexpr Op order_one(std::string_view schema, Formula gradient) {
+  return since({2, 15},
+               special_of_one(schema, "a Bessel function", {{{"self"}, {"self", "result"}, gradient}}));
+}
+
+constexpr Op kBesselGradients[] = {
+    order_zero("special_bessel_j0(Tensor self) -> Tensor",
+               [](Backward& b) { return order_zero_gradient<"special_bessel_j1", true>(b); }),
+    order_zero("special_bessel_y0(Tensor self) -> Tensor",
+               [](Backward& b) { return order_zero_gradient<"special_bessel_y1", true>(b); }),
+    order_zero("special_modified_bessel_i0(Tensor self) -> Tensor",
+               [](Backward& b) { return order_zero_gradient<"special_modified_bessel_i1", false>(b); }),
+    order_zero("special_modified_bessel_k0(Tensor self) -> Tensor",
+               [](Backward& b) { return order_zero_gradient<"special_modified_bessel_k1", true>(b); }),
+    order_one("special_bessel_j1(Tensor self) -> Tensor",
+              [](Backward& b) { return order_one_gradient_away_from_zero<"special_bessel_j0">(b); }),
+    order_one("special_bessel_y1(Tensor self) -> Tensor", [](Backward& b) { return bessel_y1_gradient(b); }),
+    order_one("special_modified_bessel_i1(Tensor self) -> Tensor",
+              [](Backward& b) { return order_one_gradient_away_from_zero<"i0">(b); }),
+    order_one("special_modified_bessel_k1(Tensor self) -> Tensor",
+              [](Backward& b) { return modified_bessel_k1_gradient(b); })};
+
 constexpr Op kBesselFunctions[] = {
     function_of_one("i0(Tensor self) -> Tensor", "modified Bessel I₀", promoted_floating_meta,
                     {{{"self"},
@@ -262,14 +329,14 @@ constexpr Op kBesselFunctions[] = {
                        });
                      }}}),
     bessel_function("special_airy_ai(Tensor x) -> Tensor"),
-    bessel_function("special_bessel_j0(Tensor self) -> Tensor"),
-    bessel_function("special_bessel_j1(Tensor self) -> Tensor"),
-    bessel_function("special_bessel_y0(Tensor self) -> Tensor"),
-    bessel_function("special_bessel_y1(Tensor self) -> Tensor"),
-    bessel_function("special_modified_bessel_i0(Tensor self) -> Tensor"),
-    bessel_function("special_modified_bessel_i1(Tensor self) -> Tensor"),
-    bessel_function("special_modified_bessel_k0(Tensor self) -> Tensor"),
-    bessel_function("special_modified_bessel_k1(Tensor self) -> Tensor"),
+    before({2, 15}, bessel_function("special_bessel_j0(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_bessel_j1(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_bessel_y0(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_bessel_y1(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_modified_bessel_i0(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_modified_bessel_i1(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_modified_bessel_k0(Tensor self) -> Tensor")),
+    before({2, 15}, bessel_function("special_modified_bessel_k1(Tensor self) -> Tensor")),
     bessel_function("special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
     bessel_function("special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
     bessel_function("special_spherical_bessel_j0(Tensor x) -> Tensor")};
@@ -308,8 +375,8 @@ constexpr Op kSpecial[] = {
 }  // namespace
 
 Tables special_operators() {
-  static constexpr Records tables[] = {kErrorFunctions,  kLogit,       kGammaFunctions, kIncompleteGamma,
-                                       kBesselFunctions, kPolynomials, kSpecial};
+  static constexpr Records tables[] = {kErrorFunctions,  kLogit,           kGammaFunctions, kIncompleteGamma,
+                                       kBesselFunctions, kBesselGradients, kPolynomials,    kSpecial};
   return tables;
 }
 

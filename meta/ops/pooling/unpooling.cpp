@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "meta/op/versions.h"
 #include "meta/ops/pooling/family.h"
 #include "meta/ops/pooling/pooling.h"
 #include "meta/ops/rules/formulas.h"
@@ -99,16 +100,39 @@ void unpool_cuda(Call& c) {
   c.allocate(0);
 }
 
+// From 2.15 on the gradient is taken as it lies, whatever the order of the indices' dimensions (recorded:
+// `opinfo/nn.functional.max_unpool2d/41`).
 template <size_t dims>
-constexpr Op unpool(std::string_view schema, std::string_view example, std::string_view node) {
+Gradients gathered_as_it_lies(Backward& b) {
+  const Tensor& indices = b("indices");
+  Sizes flat(indices.sizes().begin(), indices.sizes().end() - int64_t(dims));
+  flat.push_back(-1);
+  const Tensor places = view(indices, flat), values = reshape(b.grad(), flat);
+  return {view(call<"gather">(b.session, values, -1, places), indices.sizes())};
+}
+
+template <size_t dims>
+constexpr Op unpool(std::string_view schema, std::string_view example, std::string_view node,
+                    Formula gradient) {
   return {.schema = schema,
           .summary = "zeros with self's elements at their indices",
           .meta = unpool_meta<dims>,
           .host_code = {{DeviceType::cuda, unpool_cuda}},
-          .derivatives = {{{"self"}, {"indices"}, gathered<dims>}},
+          .derivatives = {{{"self"}, {"indices"}, gradient}},
           .flops = free_of_flops,
           .examples = {example},
           .facts = {.node = node}};
+}
+
+constexpr Op unpool_2d(Formula gradient) {
+  return unpool<2>("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+                   "f32[2,3,4,4] i64[2,3,4,4] 8", "MaxUnpool2DBackward0", gradient);
+}
+constexpr Op unpool_3d(Formula gradient) {
+  return unpool<3>(
+      "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) "
+      "-> Tensor",
+      "f32[1,2,2,2,2] i64[1,2,2,2,2] 4 2 0", "MaxUnpool3DBackward0", gradient);
 }
 
 constexpr Op kUnpooling[] = {
@@ -128,11 +152,10 @@ constexpr Op kUnpooling[] = {
                            "kernel_size, int[3] output_size, Tensor indices) -> Tensor",
                            "f32[1,2,2,2,2] f32[1,2,4,4,4] 2 2 i64[1,2,2,2,2]",
                            "FractionalMaxPool3DBackwardBackward0"),
-    unpool<2>("max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
-              "f32[2,3,4,4] i64[2,3,4,4] 8", "MaxUnpool2DBackward0"),
-    unpool<3>("max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] "
-              "padding) -> Tensor",
-              "f32[1,2,2,2,2] i64[1,2,2,2,2] 4 2 0", "MaxUnpool3DBackward0")};
+    before({2, 15}, unpool_2d(gathered<2>)),
+    since({2, 15}, unpool_2d(gathered_as_it_lies<2>)),
+    before({2, 15}, unpool_3d(gathered<3>)),
+    since({2, 15}, unpool_3d(gathered_as_it_lies<3>))};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
@@ -80,9 +81,14 @@ FlopCount mm_flops(const Call& c) {
   return {.counted = 2 * a.size(0) * a.size(1) * b.size(1)};
 }
 
+// A sum of no products is zeros, or self scaled: no library is called.
+bool is_empty_product(const Call& c, const Tensor& factor) {
+  return c.result_tensor().numel() == 0 || factor.numel() == 0;
+}
+
 void mm_cuda(Call& c) {
   c.allocate(0);
-  if (c.result_tensor().numel() == 0) return;
+  if (is_empty_product(c, c.tensor("self"))) return;
   const BlasOperands operands(c, c.tensor("self"), c.tensor("mat2"));
   cublas_workspace(c);
 }
@@ -115,11 +121,20 @@ bool uses_lt(const Call& c) {
          self.sizes().back() == b.size(1) && b.size(0) > 1 && b.size(1) > 1 && (is_floating(self.dtype()));
 }
 
+// From 2.15 on it also adds a 16-bit matrix that is not the result itself, scaled or not (recorded:
+// `shapes/addmm/bf16/512-768-1024-2d`, `opinfo/addmm/0/bf16`; `opinfo/addbmm` adds in place).
+bool adds_matrix_by_lt(const Call& c) {
+  const Tensor& self = c.tensor("self");
+  return !c.op.in_place && is_reduced_floating(self.dtype()) && self.sizes() == c.result_tensor().sizes();
+}
+
+template <bool matrices_too>
 void addmm_cuda(Call& c) {
   c.allocate(0);
-  if (c.result_tensor().numel() == 0) return;
+  if (is_empty_product(c, c.tensor("mat1"))) return;
   const BlasOperands operands(c, c.tensor("mat1"), c.tensor("mat2"));
-  uses_lt(c) ? cublas_lt_workspace(c) : cublas_workspace(c);
+  const bool lt = uses_lt(c) || (matrices_too && adds_matrix_by_lt(c));
+  lt ? cublas_lt_workspace(c) : cublas_workspace(c);
 }
 
 // The gradient of one factor, kept in the layout of that factor: for a transposed one the product is taken
@@ -134,6 +149,9 @@ Tensor mat2_gradient(Backward& b, const Tensor& mat1, const TensorImpl& mat2, co
   return scaled(is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
 }
 
+// The product in the shape of the input is a view of it; from 2.15 on a tensor of its own (recorded:
+// `shapes/linear/*/8x512-768-3072`).
+template <bool view_for_itself>
 void linear_body(Call& c) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight"), &bias = c.tensor("bias");
   Session& s = c.session;
@@ -143,7 +161,7 @@ void linear_body(Call& c) {
     sizes.back() = weight.size(0);
     const Tensor rows = view(input, folded);
     const Tensor product = call<"addmm">(s, bias, rows, t(weight));
-    return c.result(view(product, sizes));
+    return c.result(view_for_itself ? call<"_unsafe_view">(s, product, sizes) : view(product, sizes));
   }
   Tensor out = call<"matmul">(s, input, t(weight));
   if (bias.defined()) out = call<"add_.Tensor">(s, out, bias);
@@ -249,12 +267,34 @@ FlopCount bmm_flops(const Call& c) {
 
 void bmm_cuda(Call& c) {
   c.allocate(0);
-  if (c.result_tensor().numel() == 0) return;
   const Tensor& self = c.tensor("self");
+  if (is_empty_product(c, self)) return;
   const bool outer = self.size(2) == 1 && !is_complex(self.dtype());
   if (outer && c.platform().framework.has_kernel_for_outer_products) return;
   const BatchedOperands operands(c, self, c.tensor("mat2"));
   cublas_workspace(c);
+}
+
+constexpr Op addmm(void (*host_code)(Call&)) {
+  return {
+      .schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+      .summary = "beta·self + alpha·(mat1 · mat2)",
+      .meta = addmm_meta,
+      .host_code = {{DeviceType::cuda, host_code}},
+      .derivatives = {{{"mat1"},
+                       {"mat2"},
+                       [](Backward& b) -> Gradients {
+                         return {mat1_gradient(b, b("mat2"), *b.shape("mat1"), b["alpha"])};
+                       }},
+                      {{"mat2"},
+                       {"mat1"},
+                       [](Backward& b) -> Gradients {
+                         return {mat2_gradient(b, b("mat1"), *b.shape("mat2"), b["alpha"])};
+                       }},
+                      {{"self"}, {}, [](Backward& b) -> Gradients { return {scaled(b.grad(), b["beta"])}; }}},
+      .flops = addmm_flops,
+      .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
+      .facts = {.in_place_too = true, .autocast = Autocast::lower_precision, .product = true}};
 }
 
 constexpr Op kProducts[] = {
@@ -272,24 +312,8 @@ constexpr Op kProducts[] = {
      .flops = mm_flops,
      .examples = {"f32[2,3] f32[3,4]", "f32[2,3] f32[3,4]/1,3"},
      .facts = {.autocast = Autocast::lower_precision, .product = true}},
-    {.schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     .summary = "beta·self + alpha·(mat1 · mat2)",
-     .meta = addmm_meta,
-     .host_code = {{DeviceType::cuda, addmm_cuda}},
-     .derivatives = {{{"mat1"},
-                      {"mat2"},
-                      [](Backward& b) -> Gradients {
-                        return {mat1_gradient(b, b("mat2"), *b.shape("mat1"), b["alpha"])};
-                      }},
-                     {{"mat2"},
-                      {"mat1"},
-                      [](Backward& b) -> Gradients {
-                        return {mat2_gradient(b, b("mat1"), *b.shape("mat2"), b["alpha"])};
-                      }},
-                     {{"self"}, {}, [](Backward& b) -> Gradients { return {scaled(b.grad(), b["beta"])}; }}},
-     .flops = addmm_flops,
-     .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
-     .facts = {.in_place_too = true, .autocast = Autocast::lower_precision, .product = true}},
+    before({2, 15}, addmm(addmm_cuda<false>)),
+    since({2, 15}, addmm(addmm_cuda<true>)),
     {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
      .summary = "self[i] · mat2[i]",
      .meta = bmm_meta,
@@ -304,23 +328,27 @@ constexpr Op kProducts[] = {
      .examples = {"f32[2,3,4] f32[2,4,5]"},
      .facts = {.autocast = Autocast::lower_precision, .product = true}}};
 
-constexpr Op kMatmul[] = {
-    {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-     .summary = "input · weightᵀ + bias",
-     .meta = composite(linear_body),
-     .host_code = {},
-     .derivatives = by_body,
-     .flops = by_body,
-     .examples = {"f32[2,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3]"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true}},
-    {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
-     .summary = "product over the last and last but one dimensions",
-     .meta = composite(matmul_body),
-     .host_code = {},
-     .derivatives = by_body,
-     .flops = by_body,
-     .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true}}};
+constexpr Op linear(void (*body)(Call&)) {
+  return {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+          .summary = "input · weightᵀ + bias",
+          .meta = composite(body),
+          .host_code = {},
+          .derivatives = by_body,
+          .flops = by_body,
+          .examples = {"f32[2,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3]"},
+          .facts = {.autocast = Autocast::lower_precision, .product = true}};
+}
+
+constexpr Op kMatmul[] = {before({2, 15}, linear(linear_body<false>)),
+                          since({2, 15}, linear(linear_body<true>)),
+                          {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
+                           .summary = "product over the last and last but one dimensions",
+                           .meta = composite(matmul_body),
+                           .host_code = {},
+                           .derivatives = by_body,
+                           .flops = by_body,
+                           .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
+                           .facts = {.autocast = Autocast::lower_precision, .product = true}}};
 
 }  // namespace
 

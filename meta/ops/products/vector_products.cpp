@@ -107,7 +107,7 @@ void baddbmm_meta(Call& c) {
 
 void baddbmm_cuda(Call& c) {
   c.allocate(0);
-  if (c.result_tensor().numel() == 0) return;
+  if (c.result_tensor().numel() == 0 || c.tensor("batch1").numel() == 0) return;
   const BatchedOperands operands(c, c.tensor("batch1"), c.tensor("batch2"));
   cublas_workspace(c);
 }

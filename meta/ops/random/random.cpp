@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/ordering/sorting.h"
 #include "meta/ops/random/family.h"
 #include "meta/ops/rules/cub.h"
@@ -197,6 +198,21 @@ Tensor zeros_of_shape(Backward& b, const TensorImpl& shape) {
 Gradients normal_mean_backward(Backward& b) { return {zeros_of_shape(b, *b.shape("mean"))}; }
 Gradients normal_std_backward(Backward& b) { return {zeros_of_shape(b, *b.shape("std"))}; }
 
+// native/DistributionTemplates.h, CHECK_NORMAL_TENSOR_STD: by who makes the result and by who fills it (recorded:
+// `opinfo/normal/0`, 2.15).
+void check_deviations(Call& c) {
+  const Tensor& std = c.tensor("std");
+  if (std.numel() == 0) return;
+  const Tensor smallest = call<"min">(c.session, std);
+  const Tensor valid = call<"ge.Scalar">(c.session, smallest, 0);
+}
+
+void allocate_between_checks(Call& c) {
+  check_deviations(c);
+  c.allocate(0);
+  check_deviations(c);
+}
+
 constexpr Op kNormal[] = {
     factory("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
             "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
@@ -229,7 +245,7 @@ constexpr Op kNormal[] = {
          },
      .host_code = {{DeviceType::cuda,
                     [](Call& c) {  // the mean as a tensor
-                      c.allocate(0);
+                      allocate_between_checks(c);
                       const Tensor mean = c.temporary({}, c.tensor("std").dtype());
                     }}},
      .derivatives = {{{"std"}, {}, normal_std_backward}},
@@ -245,7 +261,7 @@ constexpr Op kNormal[] = {
            const Tensor* operands[] = {&mean, &std};
            c.output(broadcast_all(c, operands), mean.dtype());
          },
-     .host_code = {},
+     .host_code = {{DeviceType::cuda, allocate_between_checks}},
      .derivatives = {{{"mean"}, {}, normal_mean_backward}, {{"std"}, {}, normal_std_backward}},
      .flops = elementwise_flops<2>,
      .examples = {"f32[2,3] f32[2,3]"},
@@ -262,11 +278,22 @@ void multinomial_meta(Call& c) {
   c.output(sizes, DType::i64);
 }
 
-// Exponential noise divides the probabilities; the largest quotients are the sample.
+// Exponential noise divides the probabilities; the largest quotients are the sample. From 2.12 on both bounds are found
+// at once and stay (recorded: `shapes/order/*/multinomial-*`).
+template <bool both_at_once>
 void sample_without_replacement(Call& c, const Tensor& self, int64_t samples) {
   Session& s = c.session;
-  Tensor valid;
-  {
+  Tensor largest_of_all, smallest_of_all, valid;
+  if (both_at_once) {
+    {
+      const Results both = call_all<"aminmax">(s, self);
+      smallest_of_all = both[0];
+      largest_of_all = both[1];
+    }
+    const Tensor positive = call<"ge.Scalar">(s, smallest_of_all, 0);
+    const Tensor finite = call<"lt.Scalar">(s, largest_of_all, std::numeric_limits<double>::infinity());
+    valid = call<"bitwise_and.Tensor">(s, finite, positive);
+  } else {
     const Tensor smallest = call<"min">(s, self);
     const Tensor positive = call<"ge.Scalar">(s, smallest, 0);
     const Tensor largest = call<"max">(s, self);
@@ -289,10 +316,12 @@ void sample_without_replacement(Call& c, const Tensor& self, int64_t samples) {
   topk_temporaries(c, quotients, values, c.result_tensor(), quotients.dim() - 1, true);
 }
 
-// Running sums of normalised rows, searched with uniform numbers.
+// Running sums of normalised rows, searched with uniform numbers. From 2.12 on without a copy of the rows as they were
+// (recorded: `opinfo/multinomial/4`, 2.15).
+template <bool keeps_rows>
 void sample_with_replacement(Call& c, const Tensor& self) {
   const Tensor rows = self.dim() == 1 ? unsqueeze(self, 0) : self;
-  const Tensor original = c.temporary(rows.sizes(), rows.dtype());
+  const Tensor original = keeps_rows ? c.temporary(rows.sizes(), rows.dtype()) : Tensor();
   const Tensor normalised = c.temporary(rows.sizes(), rows.dtype());
   const Tensor running = c.temporary(rows.sizes(), rows.dtype());
   if (rows.numel() == rows.size(1))
@@ -300,25 +329,32 @@ void sample_with_replacement(Call& c, const Tensor& self) {
         cub_scan_bytes(rows.numel(), element_size(rows.dtype()), cub_is_primitive(rows.dtype())));
 }
 
+template <bool both_bounds_at_once>
 void multinomial_kernel(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t samples = c.integer("num_samples");
   c.allocate(0);
   if (self.numel() == 0) return;
-  if (!c.boolean("replacement") || samples == 1) return sample_without_replacement(c, self, samples);
-  sample_with_replacement(c, self);
+  if (!c.boolean("replacement") || samples == 1)
+    return sample_without_replacement<both_bounds_at_once>(c, self, samples);
+  sample_with_replacement<!both_bounds_at_once>(c, self);
 }
 
-constexpr Op kRandomRecords[] = {
-    {.schema = "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? "
-               "generator=None) -> Tensor",
-     .summary = "places drawn with the probabilities self",
-     .meta = multinomial_meta,
-     .host_code = {{DeviceType::cuda, multinomial_kernel}},
-     .derivatives = not_differentiable,
-     .flops = input_flops,
-     .examples = {"f32[2,5] 3"},
-     .facts = kRandom}};
+constexpr Op multinomial(void (*kernel)(Call&)) {
+  return {.schema =
+              "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? "
+              "generator=None) -> Tensor",
+          .summary = "places drawn with the probabilities self",
+          .meta = multinomial_meta,
+          .host_code = {{DeviceType::cuda, kernel}},
+          .derivatives = not_differentiable,
+          .flops = input_flops,
+          .examples = {"f32[2,5] 3"},
+          .facts = kRandom};
+}
+
+constexpr Op kRandomRecords[] = {before({2, 12}, multinomial(multinomial_kernel<false>)),
+                                 since({2, 12}, multinomial(multinomial_kernel<true>))};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // Reductions that select: largest, smallest, where they are, whether any or all.
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/ordering/selection.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/rules/elementwise.h"
@@ -68,6 +69,48 @@ void aminmax_cuda(Call& c) {
   if (c.given("dim")) return reduce(c, 0, c["dim"], 2 * self_element(c));
   c.allocate_all();
   reduce_everything(c, c.contiguous(c.tensor("self")), 2 * self_element(c));
+}
+
+// FunctionsManual.cpp, aminmax_backward: elements that are equally extreme share the gradient.
+Tensor shared_by_extrema(Backward& b, const Tensor& grad, const Tensor& mask, const Value& dims) {
+  const Tensor count = call<"sum.dim_IntList">(b.session, mask, dims, true);
+  const Tensor share = div(grad, count);
+  return mul(share, mask);
+}
+
+Gradients aminmax_backward(Backward& b) {
+  const Tensor& self = b("self");
+  const bool whole = !b.given("dim"), keepdim = b.boolean("keepdim");
+  const int64_t rank = self.dim();
+  Sizes dims;
+  for (int64_t d = 0; d < rank; ++d) dims.push_back(d);
+  if (!whole) dims = {b["dim"].integer()};
+  const auto restored = [&](const Tensor& reduced) {
+    if (whole) return rank == 0 ? reduced : reshape(reduced, Sizes(size_t(rank), 1));
+    return keepdim ? reduced : unsqueeze(reduced, dims[0]);
+  };
+  Tensor gradient;
+  if (b.grad(0).defined()) {
+    const Tensor mask = eq(self, restored(b("min")));
+    gradient = shared_by_extrema(b, restored(b.grad(0)), mask, dims);
+  }
+  if (b.grad(1).defined()) {
+    const Tensor mask = eq(self, restored(b("max")));
+    const Tensor of_max = shared_by_extrema(b, restored(b.grad(1)), mask, dims);
+    gradient = gradient.defined() ? call<"add_.Tensor">(b.session, gradient, of_max) : of_max;
+  }
+  return {gradient};
+}
+
+constexpr Op aminmax(const Derivatives& derivatives, std::string_view node) {
+  return {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+          .summary = "smallest and largest",
+          .meta = aminmax_meta,
+          .host_code = {{DeviceType::cuda, aminmax_cuda}},
+          .derivatives = derivatives,
+          .flops = input_flops,
+          .examples = {"f32[2,3]", "f32[2,3] 1 True"},
+          .facts = {.node = node}};
 }
 
 // --- max and min of everything
@@ -152,7 +195,9 @@ void truth_meta(Call& c) {
   }
 }
 
-template <bool has_dims>
+// Partial results are elements of the input; from 2.12 on truth values (aten/src/ATen/native/cuda/
+// ReduceLogicKernel.cu; recorded: `shapes/reduce/*/any-*`).
+template <bool has_dims, bool as_truth>
 void truth_cuda(Call& c) {
   const Tensor& self = c.tensor("self");
   const Value dims = has_dims ? c["dim"] : Value();
@@ -164,15 +209,15 @@ void truth_cuda(Call& c) {
     return;
   }
   reduction_buffers(c, self, reduced_dims(c, dims, self.dim()), c.result_tensor(),
-                    {.accumulator = self_element(c)});
+                    {.accumulator = as_truth ? 1 : self_element(c)});
 }
 
-template <bool has_dims>
+template <bool has_dims, bool as_truth>
 constexpr Op truth(std::string_view schema, std::string_view summary, std::string_view example) {
   return {.schema = schema,
           .summary = summary,
           .meta = truth_meta<has_dims>,
-          .host_code = {{DeviceType::cuda, truth_cuda<has_dims>}},
+          .host_code = {{DeviceType::cuda, truth_cuda<has_dims, as_truth>}},
           .derivatives = not_differentiable,
           .flops = input_flops,
           .examples = {example}};
@@ -181,15 +226,8 @@ constexpr Op truth(std::string_view schema, std::string_view summary, std::strin
 constexpr Op kExtremum[] = {
     extremum("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "largest along dimensions"),
     extremum("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "smallest along dimensions"),
-    {.schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
-               "max)",
-     .summary = "smallest and largest",
-     .meta = aminmax_meta,
-     .host_code = {{DeviceType::cuda, aminmax_cuda}},
-     .derivatives = {{{"self"}, {}, not_implemented}},
-     .flops = input_flops,
-     .examples = {"f32[2,3]", "f32[2,3] 1 True"},
-     .facts = {.node = "NotImplemented"}},
+    before({2, 12}, aminmax({{{"self"}, {}, not_implemented}}, "NotImplemented")),
+    since({2, 12}, aminmax({{{"self"}, {"self", "min", "max"}, aminmax_backward}}, "AminmaxBackward0")),
     whole_extremum("max(Tensor self) -> Tensor", "largest of all", "MaxBackward1"),
     whole_extremum("min(Tensor self) -> Tensor", "smallest of all", "MinBackward1"),
     extremum_with_place(
@@ -199,22 +237,31 @@ constexpr Op kExtremum[] = {
         "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         "smallest along a dimension, and where it is"),
     place("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the largest is"),
-    place("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the smallest is"),
-    truth<false>("any(Tensor self) -> Tensor", "some element is not 0", "b8[2,3]"),
-    truth<true>("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-                "some element is not 0, along a dimension", "f32[2,3] 1"),
-    truth<true>("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-                "some element is not 0, along dimensions", "f32[2,3] (0 1)"),
-    truth<false>("all(Tensor self) -> Tensor", "no element is 0", "b8[2,3]"),
-    truth<true>("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-                "no element is 0, along a dimension", "f32[2,3] 1"),
-    truth<true>("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-                "no element is 0, along dimensions", "f32[2,3] (0 1)")};
+    place("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", "where the smallest is")};
+
+template <bool as_truth>
+constexpr auto truths(const FrameworkRange& versions) {
+  std::array ops = {
+      truth<false, as_truth>("any(Tensor self) -> Tensor", "some element is not 0", "b8[2,3]"),
+      truth<true, as_truth>("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                            "some element is not 0, along a dimension", "f32[2,3] 1"),
+      truth<true, as_truth>("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                            "some element is not 0, along dimensions", "f32[2,3] (0 1)"),
+      truth<false, as_truth>("all(Tensor self) -> Tensor", "no element is 0", "b8[2,3]"),
+      truth<true, as_truth>("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+                            "no element is 0, along a dimension", "f32[2,3] 1"),
+      truth<true, as_truth>("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+                            "no element is 0, along dimensions", "f32[2,3] (0 1)")};
+  for (Op& op : ops) op.facts.versions = versions;
+  return ops;
+}
+constexpr auto kTruths = truths<false>({.before = {2, 12}}),
+               kTruthsSince12 = truths<true>({.since = {2, 12}});
 
 }  // namespace
 
 Tables extremum_operators() {
-  static constexpr Records tables[] = {kExtremum};
+  static constexpr Records tables[] = {kExtremum, kTruths, kTruthsSince12};
   return tables;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/reductions/norms.h"
 #include "meta/ops/rules/cub.h"
@@ -64,17 +65,34 @@ Gradients renorm_gradient(Backward& b) {
   return {where(too_large, narrow, b.grad())};
 }
 
-// The indices are sorted and each kept once (aten/src/ATen/native/cuda/Embedding.cu).
+// The indices are sorted and each kept once (aten/src/ATen/native/cuda/Embedding.cu); from 2.15 on in a copy that is a
+// vector (recorded: `shapes/embedding/*-max_norm1.0`).
+template <bool as_vector>
 void embedding_renorm_cuda(Call& c) {
   const Tensor& indices = c.tensor("indices");
   const int64_t count = indices.numel();
+  const Tensor vector = as_vector ? c.temporary(Sizes{count}, DType::i64) : indices;
   Tensor sorted;
   {
-    Results both = call_all<"sort">(c.session, indices);
+    Results both = call_all<"sort">(c.session, vector);
     sorted = both[0];
   }
   const Tensor unique = c.temporary(Sizes{count}, DType::i64), length = c.temporary(Sizes{1}, DType::i64);
   c.temporary_bytes(cub_unique_bytes(c.hardware(), count, 8));
+}
+
+constexpr Op embedding_renorm(void (*host_code)(Call&)) {
+  return {.schema =
+              "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
+              "Tensor(a!)",
+          .summary = "rows that are looked up, if their norm is too large, scaled down",
+          .meta = [](Call& c) { c.result(c.tensor("self")); },
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = not_differentiable,
+          .flops = [](const Call& c) -> FlopCount {
+            return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};
+          },
+          .examples = {"f32[10,4] i64[3] 1.0 2.0"}};
 }
 
 constexpr Op kRenorm[] = {
@@ -86,16 +104,8 @@ constexpr Op kRenorm[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; },
      .examples = {"f32[5,4,3] 2 1 0.5"},
      .facts = {.in_place_too = true, .autocast = Autocast::fp32}},
-    {.schema = "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
-               "Tensor(a!)",
-     .summary = "rows that are looked up, if their norm is too large, scaled down",
-     .meta = [](Call& c) { c.result(c.tensor("self")); },
-     .host_code = {{DeviceType::cuda, embedding_renorm_cuda}},
-     .derivatives = not_differentiable,
-     .flops = [](const Call& c) -> FlopCount {
-       return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};
-     },
-     .examples = {"f32[10,4] i64[3] 1.0 2.0"}}};
+    before({2, 15}, embedding_renorm(embedding_renorm_cuda<false>)),
+    since({2, 15}, embedding_renorm(embedding_renorm_cuda<true>))};
 
 }  // namespace
 

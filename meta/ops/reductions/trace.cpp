@@ -1,6 +1,7 @@
 // The sum of a diagonal.
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/rules/formulas.h"
 
@@ -13,14 +14,22 @@ void trace_cuda(Call& c) {
   c.adopt(0, total);
 }
 
+// Places on the diagonal go on below a square until 2.14 (recorded: `opinfo/trace/1`).
+template <bool within_rows>
 void trace_backward_body(Call& c) {
   const Sizes& sizes = c.ints("sizes");
   if (sizes.size() != 2) c.error("expects the sizes of a matrix");
   const Tensor zeros = zeros_of(c.tensor("grad"), Sizes{sizes[0] * sizes[1]});
-  const Tensor places = call<"arange.start_step">(c.session, 0, zeros.numel(), sizes[1] + 1, DType::i64,
-                                                  Value(), zeros.device());
+  const int64_t end = within_rows ? std::min(sizes[0], sizes[1]) * (sizes[1] + 1) : zeros.numel();
+  const Tensor places =
+      call<"arange.start_step">(c.session, 0, end, sizes[1] + 1, DType::i64, Value(), zeros.device());
   call<"index_fill_.int_Tensor">(c.session, zeros, 0, places, c["grad"]);
   c.result(view(zeros, sizes));
+}
+
+constexpr Op trace_gradient(void (*body)(Call&)) {
+  return composite_of("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
+                      "the gradient on the diagonal of zeros", body, {"f32[] (3 3)"});
 }
 
 constexpr Op kTrace[] = {
@@ -39,8 +48,8 @@ constexpr Op kTrace[] = {
                       }}},
      .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("self").size(0)}; },
      .examples = {"f32[3,3]"}},
-    composite_of("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor",
-                 "the gradient on the diagonal of zeros", trace_backward_body, {"f32[] (3 3)"})};
+    before({2, 15}, trace_gradient(trace_backward_body<false>)),
+    since({2, 15}, trace_gradient(trace_backward_body<true>))};
 
 }  // namespace
 

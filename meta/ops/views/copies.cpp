@@ -1,6 +1,7 @@
 // Views as copies (view_copy …), and views in place (squeeze_ …), which change the geometry of a tensor.
 
 #include "meta/autograd/views.h"
+#include "meta/op/versions.h"
 #include "meta/ops/views/family.h"
 #include "meta/ops/views/views.h"
 
@@ -119,7 +120,6 @@ constexpr Op kInPlace[] = {
     in_place_operator("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", "TransposeBackward1",
                       in_place<transpose_geometry>, transpose_backward, {"f32[2,3] 0 1"})};
 
-// The framework has no derivative for it.
 void narrow_copy_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   Sizes sizes = self.sizes();
@@ -127,14 +127,24 @@ void narrow_copy_meta(Call& c) {
   c.output(sizes, self.dtype());
 }
 
-constexpr Op kViewCopy[] = {
-    {.schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
-     .summary = "a copy of a slice by start and length",
-     .meta = narrow_copy_meta,
-     .host_code = {},
-     .derivatives = not_differentiable,
-     .flops = free_of_flops,
-     .examples = {"f32[8,3] 0 1 4"}}};
+Gradients narrow_copy_gradient(Backward& b) {
+  const int64_t start = b["start"].integer();
+  return {call<"slice_backward">(b.session, b.grad(), b.sizes("self"), b["dim"], start,
+                                 start + b["length"].integer(), 1)};
+}
+
+constexpr Op narrow_copy(const Derivatives& derivatives) {
+  return {.schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
+          .summary = "a copy of a slice by start and length",
+          .meta = narrow_copy_meta,
+          .host_code = {},
+          .derivatives = derivatives,
+          .flops = free_of_flops,
+          .examples = {"f32[8,3] 0 1 4"}};
+}
+
+constexpr Op kViewCopy[] = {before({2, 15}, narrow_copy(not_differentiable)),
+                            since({2, 15}, narrow_copy({{{"self"}, {}, narrow_copy_gradient}}))};
 
 }  // namespace
 
