@@ -3,7 +3,8 @@
 
 usage: compare_versions.py SHARED [METAPROF]
 
-SHARED has models/ and recordings/ (models, ops: 2.11; models-VERSION, ops-VERSION; versions/VERSION). Writes
+SHARED has models/ and recordings/ (models, ops: 2.11; models-VERSION, ops-VERSION; versions/VERSION). A version that
+has nothing there is compared with what tools/record_version.sh made of it, if that is in tests/data/versions. Writes
 evidence/results/compared_versions.inc, which `metaprof frameworks` shows, and the table of docs/accuracy.md between
 its marks. METAPROF: the program, build/release/cli/metaprof unless given.
 """
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+OWN = ROOT / "tests/data/versions"
 INC = ROOT / "evidence/results/compared_versions.inc"
 PAGE = ROOT / "docs/accuracy.md"
 BEGIN, END = "<!-- versions: begin -->\n", "<!-- versions: end -->\n"
@@ -32,8 +34,19 @@ def run_json(command):
         return json.loads(out.read_text())
 
 
-def compare_steps(metaprof, models, recordings):
-    rows = run_json([metaprof, "check", "--models", models, "--against", *sorted(recordings)])["summary"]
+def step_rows(metaprof, models, recordings):
+    return run_json([metaprof, "check", "--models", models, "--against", *sorted(recordings)])["summary"]
+
+
+def own_rows(metaprof, folder):
+    """The export of RUN.json is that of its program: NAME.pt2 of NAME.amp-bf16.json."""
+    rows = []
+    for run in sorted(folder.glob("*.json")):
+        rows += run_json([metaprof, "check", folder / f"{run.name.split('.')[0]}.pt2", "--against", run])["summary"]
+    return rows
+
+
+def summary_of(rows):
     return {"steps": len(rows), "equal": sum(row["exact_phases"] == row["phases"] for row in rows),
             "reserved_equal": sum(row["peak_reserved_error"] == 0 for row in rows),
             "worst": max((abs(row["peak_allocated_error"]) for row in rows), default=0)}
@@ -54,7 +67,7 @@ def folders(shared):
     for folder in recordings.glob("models-*"):
         version = folder.name.removeprefix("models-")
         found[version + ".0"] = (folder, recordings / f"ops-{version}")
-    for folder in (recordings / "versions").iterdir():
+    for folder in [*(recordings / "versions").iterdir(), *OWN.iterdir()]:
         found.setdefault(folder.name, (folder, recordings / f"ops-{folder.name}"))
     return sorted(((version, *paths) for version, paths in found.items()), key=lambda row: [int(n) for n in row[0].split(".")])
 
@@ -74,7 +87,9 @@ def main():
     metaprof = sys.argv[2] if len(sys.argv) > 2 else ROOT / "build/release/cli/metaprof"
     rows = []
     for version, steps, cases in folders(shared):
-        row = compare_steps(metaprof, shared / "models", steps.glob("*.json")) | compare_cases(metaprof, cases, version)
+        own = steps.parent == OWN
+        found = own_rows(metaprof, steps) if own else step_rows(metaprof, shared / "models", steps.glob("*.json"))
+        row = summary_of(found) | compare_cases(metaprof, cases, version)
         rows.append((version, row))
         print(f"{version}: {row['equal']} of {row['steps']} steps, {row['cases_equal']} of {row['cases']} cases")
     INC.write_text("".join(f'{{"{v}", {r["steps"]}, {r["equal"]}, {r["reserved_equal"]}, {r["worst"]:.6g}, '

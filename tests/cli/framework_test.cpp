@@ -32,6 +32,20 @@ TEST(FrameworkOption, TheDefaultIsTheVersionThatWroteTheModel) {
             reserved_of("--framework 2.14"));
 }
 
+// PYTORCH_ALLOC_CONF is read from 2.10 on, PYTORCH_CUDA_ALLOC_CONF by all.
+TEST(FrameworkOption, VariablesOfTheAllocatorAreReadByTheVersionsThatReadThem) {
+  const std::string new_name = " --env PYTORCH_ALLOC_CONF=expandable_segments:True",
+                    old_name = " --env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+  for (const char* version : {"--framework 2.6", "--framework 2.9"}) {
+    EXPECT_EQ(reserved_of(version + new_name), reserved_of(version)) << version;
+    EXPECT_NE(reserved_of(version + old_name), reserved_of(version)) << version;
+  }
+  for (const char* version : {"--framework 2.10", "--framework 2.15"}) {
+    EXPECT_NE(reserved_of(version + new_name), reserved_of(version)) << version;
+    EXPECT_EQ(reserved_of(version + new_name), reserved_of(version + old_name)) << version;
+  }
+}
+
 TEST(FrameworkOption, ANewerVersionHasTheNewestRules) {
   const Outcome newer = run_program("profile " + std::string(kMlp) + " --workspaces none --framework 2.16");
   EXPECT_EQ(newer.exit_code, 0);
@@ -74,10 +88,34 @@ TEST(FrameworkOption, OfAProgramAsText) {
   std::filesystem::remove(file);
 }
 
+// Programs of tools/version_programs.py, exported by each version (schema 7 and 8, archives of two kinds) and run by it on
+// the emulated device (tools/record_version.sh): they load, and the estimates are equal to the byte.
+TEST(Versions, ExportsOfEachLoadAndAreAsTheyRan) {
+  int versions = 0;
+  for (const auto& folder : std::filesystem::directory_iterator("tests/data/versions")) {
+    const std::string version = folder.path().filename().string();
+    SCOPED_TRACE(version);
+    EXPECT_TRUE(says(profile_of("", (folder.path() / "small.pt2").string()),
+                     "PyTorch " + version + ", which wrote the model\n"));
+    for (const auto& run : std::filesystem::directory_iterator(folder.path())) {
+      if (run.path().extension() != ".json") continue;
+      const std::string name = run.path().filename().string();
+      const std::string model = (folder.path() / (name.substr(0, name.find('.')) + ".pt2")).string();
+      const Outcome check =
+          run_program("check " + model + " --against " + run.path().string() + " --tolerance 0%");
+      EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+      EXPECT_TRUE(says(check.out, "allocated and requested bytes of every phase equal: 1 of 1")) << check.out;
+      EXPECT_TRUE(says(check.out, "peak of reserved bytes equal: 1 of 1")) << check.out;
+    }
+    ++versions;
+  }
+  EXPECT_GE(versions, 4);
+}
+
 TEST(Frameworks, AreListedWithWhatTheyWereComparedWith) {
   const std::string text = run_program("frameworks").out;
-  for (const char* version :
-       {"2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"})
+  for (const char* version : {"2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.12.1",
+                              "2.13.0", "2.14.1", "2.15.0"})
     EXPECT_TRUE(says(text, version)) << version;
   EXPECT_TRUE(says(text, "57 of 57")) << text;
   const std::string json = run_program("frameworks --json -").out;
@@ -98,7 +136,7 @@ TEST(Frameworks, ThePageHasTheSameNumbers) {
                               " | " + std::to_string(reserved) + " |";
     EXPECT_TRUE(says(page, cells)) << cells;
   }
-  EXPECT_EQ(count, 10);
+  EXPECT_EQ(count, 11);
 }
 
 }  // namespace

@@ -91,7 +91,49 @@ TEST(Framework, EnvironmentVariablesSayHowLargeWorkspacesAre) {
   EXPECT_EQ(with(11, little).cublas_lt_workspace().count, 131072);
   EXPECT_EQ(with(10, little).cublas_lt_workspace().count, kLt);
   EXPECT_EQ(with(15, little).cublas_lt_workspace().count, kLt);
-  EXPECT_EQ(with(11, {{"CUBLASLT_WORKSPACE_SIZE", "4096"}}).cublas_lt_workspace().count, 4 * kLt);
+  for (const int minor : {6, 11, 15})
+    EXPECT_EQ(with(minor, {{"CUBLASLT_WORKSPACE_SIZE", "4096"}}).cublas_lt_workspace().count, 4 * kLt)
+        << minor;
+}
+
+// TORCH_CUBLASLT_UNIFIED_WORKSPACE is read from 2.8 on, from 2.15 on only where workspaces are kept, which
+// TORCH_CUBLAS_WORKSPACE_CACHE says there.
+TEST(Framework, EnvironmentVariablesSayWhoseWorkspaceCublasLtTakes) {
+  using enum CublasLtWorkspace;
+  const std::string unified = "TORCH_CUBLASLT_UNIFIED_WORKSPACE", cache = "TORCH_CUBLAS_WORKSPACE_CACHE";
+  const struct {
+    int minor;
+    std::map<std::string, std::string> environment;
+    CublasLtWorkspace expected;
+    bool kept;
+  } table[] = {{7, {{unified, "1"}}, per_call_around_cublas, true},
+               {8, {{unified, "1"}}, shared_with_cublas, true},
+               {11, {{unified, "1"}}, shared_with_cublas, true},
+               {11, {{unified, "0"}}, kept, true},
+               {12, {{unified, "0"}}, kept, true},
+               {12, {{unified, "yes"}}, shared_with_cublas, true},  // neither 0 nor 1 says nothing
+               {14, {{cache, "0"}}, shared_with_cublas, true},
+               {15, {{unified, "1"}}, per_call, false},
+               {15, {{cache, "1"}}, shared_with_cublas, true},
+               {15, {{cache, "1"}, {unified, "0"}}, kept, true},
+               {15, {{cache, "0"}}, per_call, false}};
+  for (const auto& [minor, environment, expected, kept] : table) {
+    const Framework framework = with_environment(platform("h200", minor), environment).framework;
+    EXPECT_EQ(framework.cublas_lt_workspace, expected) << minor << " " << environment.begin()->first;
+    EXPECT_EQ(framework.keeps_cublas_workspaces, kept) << minor << " " << environment.begin()->first;
+  }
+}
+
+// Implementations in Triton, which are there from 2.13 on, are turned off; those compiled ahead of time ask for no other
+// memory.
+TEST(Framework, EnvironmentVariablesTurnNativeImplementationsOff) {
+  const auto outer = [](int minor, const char* name, const char* value) {
+    return with_environment(platform("h200", minor), {{name, value}}).framework.has_kernel_for_outer_products;
+  };
+  EXPECT_TRUE(outer(13, "TORCH_DISABLE_NATIVE_JIT", "0"));
+  EXPECT_FALSE(outer(13, "TORCH_DISABLE_NATIVE_JIT", "1"));
+  EXPECT_FALSE(outer(12, "TORCH_DISABLE_NATIVE_JIT", "0"));
+  EXPECT_TRUE(outer(15, "TORCH_DISABLE_NATIVE_AOT", "1"));
 }
 
 TEST(Framework, WhatEarlierVersionsDid) {

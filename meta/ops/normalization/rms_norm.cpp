@@ -12,7 +12,9 @@
 namespace metaprof {
 namespace {
 
-// aten/src/ATen/native/layer_norm.cpp, rms_norm_composite, 2.11: in fp32 (f64) whatever comes in.
+// aten/src/ATen/native/layer_norm.cpp, rms_norm_composite, 2.11: in fp32 (f64) whatever comes in. Before 2.9 (rms_norm)
+// the weight is multiplied last, in the input's type.
+template <bool weight_last>
 std::pair<Tensor, Tensor> composed(Call& c) {
   const Tensor& input = c.tensor("input");
   normalized_rows(c, input, c.ints("normalized_shape"));
@@ -30,6 +32,10 @@ std::pair<Tensor, Tensor> composed(Call& c) {
     factor = call<"rsqrt">(c.session, call<"add_.Scalar">(c.session, mean, epsilon));
   }
   Tensor out = mul(wide, factor);
+  if (weight_last) {
+    out = call<"type_as">(c.session, out, input);
+    return {c.given("weight") ? mul(out, c["weight"]) : out, factor};
+  }
   if (c.given("weight")) out = mul(out, c["weight"]);
   if (suggested_format(input) == MemoryFormat::contiguous) out = contiguous(out);
   return {call<"type_as">(c.session, out, input), factor};
@@ -41,7 +47,7 @@ void rms_norm_body(Call& c) {
   // Only CUDA has the kernel.
   if (!input.is_cuda() || mixed || suggested_format(input) != MemoryFormat::contiguous ||
       is_complex(input.dtype()))
-    return c.result(composed(c).first);
+    return c.result(composed<false>(c).first);
   Results out = call_all<"_fused_rms_norm">(c.session, input, c["normalized_shape"], c["weight"], c["eps"]);
   c.result(out[0]);
 }
@@ -122,7 +128,7 @@ Gradients fused_gradients(Backward& b) {
   return {gradients[0], gradients[1]};
 }
 
-void rms_norm_before_9_body(Call& c) { c.result(composed(c).first); }
+void rms_norm_before_9_body(Call& c) { c.result(composed<true>(c).first); }
 
 constexpr Op rms_norm(void (*body)(Call&)) {
   return composite_of(

@@ -10,6 +10,7 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -258,12 +259,19 @@ void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
   if (a.mode == RecurrentMode::lstm) c.result(cy);
 }
 
+// cuDNN takes bf16 of the wheel of 2.11 (9.19); before, of 2.10 (9.10), the framework's own cells do it (RNN.cpp,
+// use_cudnn; recorded: recurrent.bf16 of tools/version_programs.py by 2.6 and 2.11).
+bool taken_by_cudnn(const Call& c, const Tensor& input) {
+  constexpr int kFirstWithBf16 = 91300;
+  return input.is_cuda() && (input.dtype() != DType::bf16 || c.platform().libraries.cudnn >= kFirstWithBf16);
+}
+
 template <RecurrentMode mode, Cell cell>
 void recurrent_body(Call& c) {
   const Arguments a = arguments_of(c, mode);
   const std::vector<CellWeights> layers =
       weights_by_layer(c, c.tensors("params"), a.biases, a.layers * (a.bidirectional ? 2 : 1));
-  if (a.input.is_cuda()) return by_cudnn(c, a, layers);
+  if (taken_by_cudnn(c, a.input)) return by_cudnn(c, a, layers);
   by_steps(c, a, layers, cell);
 }
 

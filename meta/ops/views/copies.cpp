@@ -143,8 +143,8 @@ constexpr Op narrow_copy(const Derivatives& derivatives) {
           .examples = {"f32[8,3] 0 1 4"}};
 }
 
-constexpr Op kViewCopy[] = {before({2, 15}, narrow_copy(not_differentiable)),
-                            since({2, 15}, narrow_copy({{{"self"}, {}, narrow_copy_gradient}}))};
+constexpr Op kViewCopy[] = {before({2, 12}, narrow_copy(not_differentiable)),
+                            since({2, 12}, narrow_copy({{{"self"}, {}, narrow_copy_gradient}}))};
 
 }  // namespace
 
