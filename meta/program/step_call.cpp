@@ -22,7 +22,12 @@ constexpr struct {
               {"inference_mode", StepCall::inference_mode},
               {"autocast_enter", StepCall::autocast_enter},
               {"autocast_leave", StepCall::autocast_leave},
-              {"requires_grad", StepCall::requires_grad}};
+              {"requires_grad", StepCall::requires_grad},
+              {"function_enter", StepCall::function_enter},
+              {"function_leave", StepCall::function_leave},
+              {"optimizer_enter", StepCall::optimizer_enter},
+              {"optimizer_leave", StepCall::optimizer_leave},
+              {"optimizer", StepCall::optimizer}};
 
 }  // namespace
 

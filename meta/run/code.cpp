@@ -85,6 +85,7 @@ class Borders {
       : graph_(graph), regions_(regions), def_use_(graph), region_of_(graph.nodes.size(), kOutside) {
     for (const ProgramInput& input : program.inputs)
       if (input.kind != ProgramInput::Kind::user) state_.insert(input.value);
+    for (const GraphNode& node : graph.nodes) add_named_state(node);
     size_t end = 0;
     for (size_t r = 0; r < regions.size(); ++r) {
       const CheckpointRegion& region = regions[r];
@@ -116,6 +117,15 @@ class Borders {
 
  private:
   static constexpr int kOutside = -1;
+
+  // A captured program says of tensors what they are for.
+  void add_named_state(const GraphNode& node) {
+    if (node.op != "step::name" || node.operands.size() < 3) return;
+    const Value& purpose = node.operands[0].constant;
+    if (purpose.kind() != Value::Kind::string) return;
+    if (purpose.string() == "parameter" || purpose.string() == "buffer")
+      state_.insert(node.operands[2].value);
+  }
 
   void use(ValueId value, int region) {
     const int32_t maker = def_use_.maker(value);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
+#include "meta/optim/optimizer.h"
 #include "meta/run/unmodelled.h"
 #include "meta/session/limits.h"
 
@@ -36,11 +37,11 @@ std::vector<Value> Interpreter::run(const std::vector<Value>& inputs) {
   return outputs;
 }
 
-std::vector<Value> Interpreter::run(const Code& code, const Values& inputs) {
+std::vector<Value> Interpreter::run(const Code& code, Values inputs) {
   const Graph& graph = *code.graph;
   Values values(graph.values.size());
   for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
-    if (graph.inputs[i] != kNoValue) values[size_t(graph.inputs[i])] = inputs[i];
+    if (graph.inputs[i] != kNoValue) values[size_t(graph.inputs[i])] = std::move(inputs[i]);
   size_t next = 0;
   for (const Code::Checkpoint& checkpoint : code.checkpoints) {
     run_instructions(code, next, checkpoint.region.begin, values);

@@ -11,6 +11,7 @@
 namespace metaprof {
 
 class AutocastRegion;
+class Optimizer;
 
 class Interpreter {
  public:
@@ -29,11 +30,14 @@ class Interpreter {
   /// program, which has none, all that it holds in the end.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
+  /// The graph of a custom function's backward, on its inputs. Errors: as run.
+  std::vector<Value> run_backward_of_function(const Graph& graph, std::vector<Value> inputs);
+
  private:
   using Values = std::vector<Value>;  // by ValueId
 
   const Code& code_of(const Graph& graph);
-  Values run(const Code& code, const Values& inputs);
+  Values run(const Code& code, Values inputs);
   void run_instructions(const Code& code, size_t begin, size_t end, Values& values);
   void run_instruction(const Code& code, const Instruction& instruction, Values& values);
   void run_call(const Code& code, const Instruction& instruction, Values& values);
@@ -52,9 +56,12 @@ class Interpreter {
   void run_step_call(const Code& code, const Instruction& instruction, Values& values);
   void begin_phase(Phase phase, int64_t step, int64_t micro);
   void note_loss(const std::vector<Tensor>& roots);
+  void leave_function(const GraphNode& node, const Values& values);  // functions.cpp
+  void run_optimizer(int64_t number, const std::string& what, const std::string& name,
+                     const std::string& implementation, std::vector<Tensor> parameters);
   static const TensorFacts& facts_of_result(const Code& code, const GraphNode& node);
   Tensor made_tensor(const TensorFacts& facts) const;
-  static Tensor made_alias(const Code& code, const GraphNode& node, const Tensor& of);
+  Tensor made_alias(const Code& code, const GraphNode& node, const Tensor& of) const;
   void name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor);
 
   // What operands become (arguments.cpp).
@@ -73,6 +80,9 @@ class Interpreter {
   std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
   int32_t modules_ = -1;                                   // the module stack that is entered
   std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered
+  std::vector<bool> functions_;  // custom functions whose forward runs: whether gradients were on before it
+  std::map<int64_t, std::unique_ptr<Optimizer>>
+      optimizers_;  // in place of a captured program's own, by number
 };
 
 }  // namespace metaprof

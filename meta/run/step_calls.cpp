@@ -4,6 +4,7 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/views.h"
+#include "meta/optim/optimizer.h"
 #include "meta/run/interpreter.h"
 
 namespace metaprof {
@@ -121,6 +122,17 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
       autocast_.pop_back();
       break;
     case StepCall::requires_grad: given.tensor(0)->requires_grad = given.value(1).boolean(); break;
+    case StepCall::function_enter:
+      functions_.push_back(session_.modes.grad);
+      session_.modes.grad = false;
+      break;
+    case StepCall::function_leave: leave_function(node, values); break;
+    case StepCall::optimizer_enter:
+    case StepCall::optimizer_leave: break;
+    case StepCall::optimizer:
+      run_optimizer(given.value(0).integer(), given.value(1).string(), given.value(2).string(),
+                    given.value(3).string(), given.known_tensors(4));
+      break;
   }
   store(node, std::move(results), values);
 }
@@ -139,6 +151,18 @@ void Interpreter::note_loss(const std::vector<Tensor>& roots) {
     losses.back() = grad_fn(roots[0])->record + 1;
 }
 
+// One that was made before the capture began is made when it takes its first step.
+void Interpreter::run_optimizer(int64_t number, const std::string& what, const std::string& name,
+                                const std::string& implementation, std::vector<Tensor> parameters) {
+  auto& optimizer = optimizers_[number];
+  if (!optimizer || what == "made") {
+    Scoped<Category> born_as(session_.category, Category::optimizer_state);
+    optimizer = std::make_unique<Optimizer>(session_, name, optimizer_impl_named(implementation),
+                                            std::move(parameters));
+  }
+  if (what == "step") optimizer->step();
+}
+
 const TensorFacts& Interpreter::facts_of_result(const Code& code, const GraphNode& node) {
   const bool one = node.targets.size() == 1 && node.targets[0].values.size() == 1;
   const ValueId value = one ? node.targets[0].values[0] : kNoValue;
@@ -154,9 +178,14 @@ Tensor Interpreter::made_tensor(const TensorFacts& facts) const {
   return tensor;
 }
 
-Tensor Interpreter::made_alias(const Code& code, const GraphNode& node, const Tensor& of) {
+Tensor Interpreter::made_alias(const Code& code, const GraphNode& node, const Tensor& of) const {
   const TensorFacts& facts = facts_of_result(code, node);
   if (of.is_sparse()) return alias(of);
+  if (!program_.resizing.empty() && facts.offset == 0 && facts.sizes == exported_sizes(code, node)) {
+    Tensor whole = alias(of);
+    whole->requires_grad = facts.requires_grad;
+    return whole;
+  }
   const int64_t bytes = multiply(facts.offset, element_size(of.dtype())) +
                         storage_bytes(facts.sizes, facts.strides, of.dtype());
   if (facts.offset < 0 || bytes > of->storage->bytes)

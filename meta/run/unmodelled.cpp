@@ -56,27 +56,50 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& arguments) {
   return tensors;
 }
 
+// The call in the trace, as long as it runs.
+class CallInTrace {
+ public:
+  CallInTrace(Session& session, std::string_view op, const std::vector<Tensor>& inputs, size_t outputs)
+      : index(begin(session, op, inputs, outputs)),
+        end_(session.trace, index),
+        inside_(session.call, index + 1) {}
+  const uint32_t index;
+
+ private:
+  static uint32_t begin(Session& session, std::string_view op, const std::vector<Tensor>& inputs, size_t outputs) {
+    Trace& trace = session.trace;
+    CallRecord record = record_of(session, op);
+    record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
+    record.inputs = static_cast<uint16_t>(inputs.size());
+    record.outputs = static_cast<uint16_t>(outputs);
+    for (const Tensor& tensor : inputs) add_tensor(trace, tensor);
+    const auto index = static_cast<uint32_t>(trace.calls.size());
+    trace.calls.push_back(record);
+    trace.add({.kind = Event::Kind::call, .id = index});
+    return index;
+  }
+
+  const EndOfCall end_;
+  const Scoped<uint32_t> inside_;
+};
+
+// Nothing: no gradient is wanted.
+Ref<Node> backward_of(Session& session, std::string_view op, const std::vector<Tensor>& inputs, uint32_t call) {
+  bool requires_grad = false;
+  for (const Tensor& tensor : inputs) requires_grad |= tensor.requires_grad();
+  if (!requires_grad || !session.modes.grad) return {};
+  return make<UnmodelledBackward>(session, op, inputs, call + 1);
+}
+
 }  // namespace
 
 ResultList call_unmodelled(Session& session, std::string_view op, const std::vector<Value>& arguments,
                            const std::vector<TensorFacts>& facts) {
   Trace& trace = session.trace;
   const std::vector<Tensor> inputs = tensors_of(arguments);
-  CallRecord record = record_of(session, op);
-  record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
-  record.inputs = static_cast<uint16_t>(inputs.size());
-  record.outputs = static_cast<uint16_t>(facts.size());
-  for (const Tensor& tensor : inputs) add_tensor(trace, tensor);
-  const auto index = static_cast<uint32_t>(trace.calls.size());
-  trace.calls.push_back(record);
-  trace.add({.kind = Event::Kind::call, .id = index});
-  const EndOfCall end(trace, index);
-  Scoped<uint32_t> inside(session.call, index + 1);
+  const CallInTrace call(session, op, inputs, facts.size());
+  const Ref<Node> node = backward_of(session, op, inputs, call.index);
   ResultList results;
-  bool requires_grad = false;
-  for (const Tensor& tensor : inputs) requires_grad |= tensor.requires_grad();
-  Ref<Node> node;
-  if (requires_grad && session.modes.grad) node = make<UnmodelledBackward>(session, op, inputs, index + 1);
   for (const TensorFacts& fact : facts) {
     Tensor tensor =
         session.empty_strided(fact.sizes, fact.strides, fact.dtype, fact.device.value_or(session.device));
@@ -85,6 +108,16 @@ ResultList call_unmodelled(Session& session, std::string_view op, const std::vec
     results.push_back(Value(std::move(tensor)));
   }
   return results;
+}
+
+void attach_unmodelled(Session& session, std::string_view op, const std::vector<Tensor>& arguments,
+                       const std::vector<Tensor>& results) {
+  const CallInTrace call(session, op, arguments, results.size());
+  const Ref<Node> node = backward_of(session, op, arguments, call.index);
+  for (const Tensor& result : results) {
+    if (node && result.defined() && is_differentiable(result.dtype())) set_gradient_edge(result, {node, node->add_output(result)});
+    add_tensor(session.trace, result);
+  }
 }
 
 }  // namespace metaprof

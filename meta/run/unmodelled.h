@@ -11,4 +11,8 @@ namespace metaprof {
 ResultList call_unmodelled(Session& session, std::string_view op, const std::vector<Value>& arguments,
                            const std::vector<TensorFacts>& results);
 
+/// The same for a call whose results exist: only its backward is not known.
+void attach_unmodelled(Session& session, std::string_view op, const std::vector<Tensor>& arguments,
+                       const std::vector<Tensor>& results);
+
 }  // namespace metaprof

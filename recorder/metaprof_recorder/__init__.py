@@ -27,6 +27,6 @@ The recorder imports nothing but the standard library until the program itself i
     sources     which line of the program it was
     names       words of a trace's text
     endings     how a program ends, and how it is ended
-    capture     the program as it calls torch; capture_hooks: what it does without an operator; capture_text: how it is written
+    capture     the program as it calls torch; capture_hooks: what it does without an operator; capture_functions: custom functions; capture_text: how it is written
     output      the file that is written
 """

@@ -14,6 +14,7 @@ import threading
 import weakref
 
 from metaprof_recorder import capture_hooks
+from metaprof_recorder.capture_functions import Functions
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
@@ -21,15 +22,31 @@ EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]
 
 
 class Name(weakref.ref):
-    """A tensor that has names: the numbers of the values that are this object."""
-    __slots__ = ("key", "numbers", "last", "grad")
+    """A tensor that has names: the numbers of the values that are this object, in one list of calls."""
+    __slots__ = ("calls", "key", "numbers", "last", "grad")
 
-    def __new__(cls, tensor, died, key, number, last, grad):
+    def __new__(cls, tensor, died, calls, number):
         return weakref.ref.__new__(cls, tensor, died)
 
-    def __init__(self, tensor, died, key, number, last, grad):
+    def __init__(self, tensor, died, calls, number):
         super().__init__(tensor, died)
-        self.key, self.numbers, self.last, self.grad = key, [number], last, grad
+        self.calls, self.key, self.numbers, self.last, self.grad = calls, id(tensor), [number], len(calls.calls), tensor.requires_grad
+
+
+class Calls:
+    """Calls in a row: those of the program, or of a function that runs within a backward."""
+
+    def __init__(self, grad):
+        self.lines = []      # of the text; an integer stands for a cut between phases
+        self.calls = []      # per call: index of its line
+        self.drops = {}      # call -> numbers of values
+        self.names = {}      # id of a tensor -> Name
+        self.used = []       # names that the call which is being prepared takes
+        self.grad = grad     # modes, as the last call had them
+        self.inference = False
+        self.modules = [(0, {})]  # number of the scope, and how often each path was called in it
+        self.open = True
+        self.enclosing = None  # what a function's calls meet of the program's: capture_functions.Body
 
 
 class Capture:
@@ -41,25 +58,26 @@ class Capture:
         self.paused = 0          # within a backward and the like: calls are not the program's own
         self.thread = None
         self._tensor = torch.Tensor
+        self._dtype = torch.dtype
+        self._given_dtype = False  # whether the call that is being prepared is given a dtype
+        self._kinds = {torch.Tensor, torch.nn.Parameter}  # classes of tensors that have been seen
         self._constants = Constants(torch)
         self._facts = Facts()
-        self._places = Places(self._write, sources)
-        self._lines = []         # of the text; an integer stands for a cut between phases
-        self._calls = []         # per call: index of its line
-        self._drops = {}         # call -> numbers of values
-        self._names = {}         # id of a tensor -> Name
-        self._used = []          # names that the call which is being prepared takes
+        self._definitions = []   # lines that say what modules and source lines are
+        self._places = Places(self._definitions.append, sources)
+        self._program = self._now = Calls(True)  # the latter: to which calls are added
         self._values = 0
-        self._grad = True
-        self._inference = False
-        self._modules = [(0, {})]  # number of the scope, and how often each path was called in it
+        self.functions = Functions(self)
         self._region = None      # the checkpointed region that is open: index of its line
         self._values_before = {} # the same -> how many values there were when it was opened
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
+        self._optimizers = weakref.WeakKeyDictionary()  # optimizer -> its number
+        self._optimizing = 0     # depth of optimizers' own calls
         self._warnings = []
         self.refused = None      # why there is no program
+        self.watches_compiler = False
         self._off = torch._C._DisablePythonDispatcher
 
     # ---- beginning and end
@@ -67,6 +85,7 @@ class Capture:
     def install(self):
         """To be called before the program has taken functions of torch to itself."""
         capture_hooks.install(self)
+        self.functions.install()
 
     def begin(self):
         if self.running or self.refused:
@@ -143,7 +162,7 @@ class Capture:
         tensor_class = self._tensor
         for value in values:
             if isinstance(value, tensor_class):
-                if value.is_cuda or (value.requires_grad and id(value) in self._names):
+                if value.is_cuda or (value.requires_grad and id(value) in self._now.names):
                     return True
             elif type(value) in (list, tuple) and value and self._concern(value):
                 return True
@@ -170,24 +189,9 @@ class Capture:
                 return "[" + ", ".join("None" if element is None else f"%{self.use(element)}" for element in value) + "]"
             if which in signature.reals:
                 return "[" + ", ".join(real(float(element)) for element in value) + "]"
+        if type(value) is self._dtype:
+            self._given_dtype = True
         return self._constants.text(value)
-
-    def whole(self, name, arguments, run):
-        """Runs something that is written down as one call: of an operator of this name."""
-        relevant = self._concern(arguments)
-        given = [value for value in arguments if isinstance(value, self._tensor)] if relevant else ()
-        texts = ", ".join(f"%{self.use(value)}" for value in given)
-        self.paused += 1
-        try:
-            with self._off():
-                result = run()
-        finally:
-            self.paused -= 1
-        results = result if isinstance(result, (list, tuple)) else (result,)
-        if relevant or self._on_device(results):
-            made = ", ".join("_" if id(one) in self._names else self.made(one) for one in results)
-            self._call(f"{made} = {word(name)}({texts})", sys._getframe(2))
-        return result
 
     def warn(self, text):
         """What a reader of the program should know."""
@@ -198,10 +202,10 @@ class Capture:
 
     def use(self, tensor):
         """The number of a tensor that a call takes."""
-        name = self._names.get(id(tensor))
+        name = self._now.names.get(id(tensor))
         if name is None:
             return self._meet(tensor)
-        self._used.append(name)
+        self._now.used.append(name)
         if tensor.requires_grad is not name.grad:
             name.grad = tensor.requires_grad
             if tensor.is_leaf:
@@ -210,6 +214,9 @@ class Capture:
 
     def _meet(self, tensor):
         """A tensor that no call has made: a view that Python took, or something from before or from elsewhere."""
+        enclosing = self._now.enclosing
+        if enclosing and enclosing.takes(tensor):
+            return self.use(tensor)
         base = self._of_same_storage(tensor) if tensor.is_cuda else None
         facts = self._facts.of(tensor)
         grad = " grad" if tensor.requires_grad and facts else ""
@@ -218,18 +225,18 @@ class Capture:
             self._add(f"%{number}: {facts or 'u8[0]'}{grad} = step::tensor()")
         else:
             self._alias(tensor, base)
-        name = self._names[id(tensor)]
-        self._used.append(name)
+        name = self._now.names[id(tensor)]
+        self._now.used.append(name)
         return name.numbers[-1]
 
     def alias(self, tensor, base):
         """A tensor over another one's memory, without its history."""
-        if id(tensor) not in self._names:
+        if id(tensor) not in self._now.names:
             self.use(base)
             self._alias(tensor, base)
 
     def _alias(self, tensor, base):
-        of = self._names[id(base)].numbers[-1]
+        of = self._now.names[id(base)].numbers[-1]
         number = self._new(tensor)
         offset = f" offset {tensor.storage_offset()}" if tensor.storage_offset() else ""
         grad = " grad" if tensor.requires_grad else ""
@@ -239,7 +246,7 @@ class Capture:
         address = self._address(tensor)
         if address is None:
             return None
-        for name in list(self._names.values()):
+        for name in list(self._now.names.values()):
             other = name()
             if other is not None and other.is_cuda and self._address(other) == address:
                 return other
@@ -252,22 +259,29 @@ class Capture:
             return None
 
     def _new(self, tensor):
+        kind = type(tensor)
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            if kind.__torch_dispatch__ is not self._tensor.__torch_dispatch__:  # it calls operators on other tensors, below autograd
+                self.refuse(f"it computes with tensors of the class {kind.__module__}.{kind.__qualname__}, whose operators are called below autograd")
         number = self._values
         self._values += 1
         key = id(tensor)
-        name = self._names.get(key)
+        name = self._now.names.get(key)
         if name is None:
-            self._names[key] = Name(tensor, self._died, key, number, len(self._calls), tensor.requires_grad)
+            self._now.names[key] = Name(tensor, self._died, self._now, number)
         else:
             name.numbers.append(number)
-            name.last = len(self._calls)
+            name.last = len(self._now.calls)
         return number
 
     def _died(self, name):
-        if self._names.get(name.key) is name:
-            del self._names[name.key]
-        if self.running and self._calls:
-            self._drops.setdefault(name.last if self.paused else len(self._calls) - 1, []).extend(name.numbers)
+        calls = name.calls
+        if calls.names.get(name.key) is name:
+            del calls.names[name.key]
+        if self.running and calls.open and calls.calls:
+            within_backward = self.paused or calls is not self._now
+            calls.drops.setdefault(name.last if within_backward else len(calls.calls) - 1, []).extend(name.numbers)
 
     def made(self, tensor):
         """The text of a value that a call makes."""
@@ -285,8 +299,8 @@ class Capture:
         texts = []
         for i, one in enumerate(results):
             if i in signature.writes:
-                if isinstance(one, self._tensor) and id(one) in self._names:
-                    self._names[id(one)].grad = one.requires_grad
+                if isinstance(one, self._tensor) and id(one) in self._now.names:
+                    self._now.names[id(one)].grad = one.requires_grad
                 texts.append("_" if not isinstance(one, (list, tuple)) else "[" + ", ".join("_" for _ in one) + "]")
             elif isinstance(one, (list, tuple)):
                 texts.append("[" + ", ".join(self.made(element) for element in one) + "]")
@@ -296,39 +310,48 @@ class Capture:
 
     # ---- lines
 
-    def _write(self, line):
-        self._lines.append(line)
-
     def _call(self, text, frame):
         """Writes a call of an operator, after what has changed since the last one."""
         self._write_modes()
-        scope = self._modules[-1][0]
+        scope = self._now.modules[-1][0]
         stack = self._places.stack(frame)
-        self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}")
+        named = self._given_dtype and self._places.names_dtype(frame)
+        self._given_dtype = False
+        self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}{' dtype_named' if named else ''}")
+
+    def new_calls(self):
+        return Calls(self.torch.is_grad_enabled())
+
+    def lines_with_drops(self, calls):
+        """Of a function that has returned."""
+        lines = list(calls.lines)
+        for call, numbers in calls.drops.items():
+            lines[calls.calls[min(call, len(calls.calls) - 1)]] += " drop " + ", ".join(f"%{number}" for number in numbers)
+        return lines
 
     def _write_modes(self):
         """The modes that have changed since the last call; they stand behind the tensors that the call has met, which do not care."""
         torch = self.torch
         grad = torch.is_grad_enabled()
-        if grad is not self._grad and not self._reentrant():  # that region switches it off by itself
+        if grad is not self._now.grad and not self._switches_itself():
             self._add(f"step::grad_mode({grad})")
-            self._grad = grad
+            self._now.grad = grad
         inference = torch.is_inference_mode_enabled()
-        if inference is not self._inference:
+        if inference is not self._now.inference:
             self._add(f"step::inference_mode({inference})")
-            self._inference = inference
+            self._now.inference = inference
 
     def call(self, text):
         """Writes a call, which is the last one so far that takes what has been used for it."""
-        for name in self._used:
-            name.last = len(self._calls)
-        self._used.clear()
+        for name in self._now.used:
+            name.last = len(self._now.calls)
+        self._now.used.clear()
         self._add(text)
 
     def _add(self, text):
         """Writes a call that stands before the one that is being prepared."""
-        self._calls.append(len(self._lines))
-        self._lines.append(text)
+        self._now.calls.append(len(self._now.lines))
+        self._now.lines.append(text)
 
     def step(self, text):
         """A call of `step::`, if the program is being captured and the thread is its own."""
@@ -342,53 +365,79 @@ class Capture:
 
     def cut(self, number):
         if self.running:
-            self._calls.append(len(self._lines))  # what dies now goes in the next phase
-            self._lines.append(number)
+            program = self._program
+            program.calls.append(len(program.lines))  # what dies now goes in the next phase
+            program.lines.append(number)
 
     def enter(self, path):
         if self.active():
-            number, calls = self._modules[-1]
+            number, calls = self._now.modules[-1]
             count = calls.get(path, 0)
             calls[path] = count + 1
-            self._modules.append((self._places.scope(number, path, count), {}))
+            self._now.modules.append((self._places.scope(number, path, count), {}))
 
     def leave(self):
-        if self.active() and len(self._modules) > 1:
-            self._modules.pop()
-            if len(self._modules) == 1:
-                self._modules[0][1].clear()
+        if self.active() and len(self._now.modules) > 1:
+            self._now.modules.pop()
+            if len(self._now.modules) == 1:
+                self._now.modules[0][1].clear()
 
     def name(self, kind, tensor, name=""):
         """What a tensor is for."""
-        if not self.active() or not isinstance(tensor, self._tensor) or not (tensor.is_cuda or id(tensor) in self._names):
+        if not self.active() or not isinstance(tensor, self._tensor) or not (tensor.is_cuda or id(tensor) in self._now.names):
             return
         number = self.use(tensor)
         if number not in self._named:
             self._named.add(number)
             self.call(f"step::name({words(kind)}, {words(name)}, %{number})")
 
+    # ---- optimizers
+
+    def optimizer_begins(self):
+        """Its constructor or its step; what another one calls within is part of it."""
+        self._optimizing += 1
+        if self._optimizing == 1:
+            self.step("optimizer_enter()")
+
+    def optimizer_ends(self, optimizer, what):
+        """`what`: "made" or "step"."""
+        self._optimizing -= 1
+        if self._optimizing or not self.active():
+            return
+        number = self._optimizers.setdefault(optimizer, len(self._optimizers))
+        tensors = [tensor for group in getattr(optimizer, "param_groups", ()) for tensor in group["params"]]
+        kinds = (self._tensor, self.torch.nn.Parameter)
+        plain = bool(tensors) and all(type(tensor) in kinds for tensor in tensors)
+        parameters = "[" + ", ".join(f"%{self.use(tensor)}" for tensor in tensors) + "]" if plain else "None"
+        kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
+        self.call(f"step::optimizer_leave({number}, {words(what)}, {words(kind)}, {parameters})")
+
     # ---- checkpointed regions
 
-    def _reentrant(self):
-        return self._region is not None and self._lines[self._region] == "checkpoint reentrant {"
+    def _switches_itself(self):
+        """Gradients are off within these by themselves."""
+        return self.functions.depth > 0 or self.in_reentrant_region()
+
+    def in_reentrant_region(self):
+        return self._region is not None and self._program.lines[self._region] == "checkpoint reentrant {"
 
     def open_region(self, reentrant):
         """False: it is inside another one, with which it is computed again."""
         if not self.active() or self._region is not None:
             return False
         self._write_modes()  # whether a region keeps anything for backward depends on them
-        self._region = len(self._lines)
+        self._region = len(self._now.lines)
         self._values_before[self._region] = self._values
-        self._calls_before = len(self._calls)
-        self._lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
+        self._calls_before = len(self._now.calls)
+        self._now.lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
         return True
 
     def close_region(self):
         self._write_modes()
-        if all(isinstance(self._lines[index], int) for index in self._calls[self._calls_before:]):
-            self._lines[self._region] = "# a checkpointed region without calls"
+        if all(isinstance(self._now.lines[index], int) for index in self._now.calls[self._calls_before:]):
+            self._now.lines[self._region] = "# a checkpointed region without calls"
         else:
-            self._lines.append("}")
+            self._now.lines.append("}")
         self._region = None
 
     # ---- the text
@@ -396,14 +445,16 @@ class Capture:
     def text(self, rows, types):
         """`rows`: (phase, step, first cut, last cut) of the phases; `types`: of modules, by path."""
         phases = Phases(rows)
+        program = self._program
         lines = ["metaprof program 1", f"captured torch {self.torch.__version__}"]
         lines += [f"warning {words(text)}" for text in self._warnings]
         lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
         drops = {}
-        for call, numbers in self._drops.items():
-            drops.setdefault(self._calls[min(call, len(self._calls) - 1)], []).extend(numbers)
+        for call, numbers in program.drops.items():
+            drops.setdefault(program.calls[min(call, len(program.calls) - 1)], []).extend(numbers)
+        lines += self._definitions
         lines += phases.line(1)
-        calls = set(self._calls)
+        calls = set(program.calls)
         call = len(lines) - 1  # where the last one stands
         region = None          # where the checkpointed region begins that is open
 
@@ -411,7 +462,7 @@ class Capture:
             if numbers:
                 lines[call] += f"{',' if ' drop %' in lines[call] else ' drop'} {', '.join(f'%{number}' for number in numbers)}"
 
-        for index, line in enumerate(self._lines):
+        for index, line in enumerate(program.lines):
             if isinstance(line, int):
                 # A region is in one phase: that of the module's call in it.
                 at = len(lines) if region is None else region
@@ -421,7 +472,7 @@ class Capture:
                     region += len(begins)
                 call = len(lines) - 1 if begins and region is None else call + len(begins) if call >= at else call
             else:
-                lines.append(line)
+                lines += self.functions.lines(index, line) if index in self.functions.leaves else [line]
                 if line.startswith("checkpoint"):
                     region = len(lines) - 1
                     made_outside, held = self._values_before[index], []

@@ -1,5 +1,4 @@
-"""What the program does without calling an operator: `.data` and `.grad`, backward, autocast, checkpointed regions, functions with a
-backward of their own."""
+"""What the program does without calling an operator: `.data` and `.grad`, backward, autocast, checkpointed regions, optimizers."""
 import functools
 
 COMPILED = "it uses torch.compile, and compiled functions call no operators"
@@ -12,9 +11,9 @@ def install(capture):
     _watch_backward(capture)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
-    _watch_functions(capture)
     _watch_hooks(capture)
     _watch_compiler(capture)
+    _watch_optimizers(capture)
 
 
 class Watched(property):
@@ -26,7 +25,7 @@ class Watched(property):
 
 
 def _concerns(capture, tensor):
-    return capture.active() and (tensor.is_cuda or id(tensor) in capture._names)
+    return capture.active() and (tensor.is_cuda or id(tensor) in capture._now.names)
 
 
 def _watch_data(capture, owner, original):
@@ -47,7 +46,7 @@ def _watch_data(capture, owner, original):
 def _watch_gradient(capture, owner, original):
     def read(tensor):
         gradient = original.__get__(tensor)
-        if gradient is not None and _concerns(capture, tensor) and id(gradient) not in capture._names:
+        if gradient is not None and _concerns(capture, tensor) and id(gradient) not in capture._now.names:
             leaf = capture.use(tensor)
             capture.call(f"{capture.made(gradient)} = step::gradient(%{leaf})")
         return gradient
@@ -82,7 +81,7 @@ def _watch_backward(capture):
             return original(*arguments, **options)
         accumulate = options.get("accumulate_grad", rest[1] if len(rest) > 1 else False)
         text = f"{values(roots)}, {values(gradients)}, {bool(retain)}, {bool(create)}, {values(inputs)}, {bool(accumulate)}"
-        number = len(capture._calls)
+        number = len(capture._now.calls)
         capture.paused += 1
         try:
             with capture._off():
@@ -90,7 +89,7 @@ def _watch_backward(capture):
         finally:
             capture.paused -= 1
         made = "" if accumulate else "[" + ", ".join(capture.made(tensor) for tensor in result) + "] = "
-        assert number == len(capture._calls)
+        assert number == len(capture._now.calls)
         capture.call(f"{made}step::backward({text})")
         return result
 
@@ -136,27 +135,13 @@ def _watch_checkpoint(capture):
     checkpoint.checkpoint = run
 
 
-def _watch_functions(capture):
-    """A custom function is one call, of an operator that nobody knows: what its backward will do is not seen before it does it."""
-    import torch.utils.checkpoint as checkpoint
-    function = capture.torch.autograd.Function
-    original = function.__dict__["apply"].__func__
-
-    @functools.wraps(original)
-    def apply(cls, *arguments, **options):
-        if cls.__module__ == checkpoint.__name__ or not capture.active():
-            return original(cls, *arguments, **options)
-        return capture.whole(f"{cls.__module__}::{cls.__qualname__}", arguments, lambda: original(cls, *arguments, **options))
-
-    function.apply = classmethod(apply)
-
-
 def _watch_hooks(capture):
     """What runs in the middle of a backward is not seen."""
     torch = capture.torch
     for owner, name, what in ((torch.Tensor, "register_hook", "hooks on gradients"),
                               (torch.Tensor, "register_post_accumulate_grad_hook", "hooks on accumulated gradients"),
-                              (torch.autograd.graph.saved_tensors_hooks, "__enter__", "hooks on saved tensors")):
+                              (torch.autograd.graph.saved_tensors_hooks, "__enter__", "hooks on saved tensors"),
+                              (torch.nn.parallel.DistributedDataParallel, "__init__", "reductions of gradients between ranks")):
         _announce(capture, owner, name, what)
 
 
@@ -173,18 +158,26 @@ def _announce(capture, owner, name, what):
 
 
 def _watch_compiler(capture):
-    """Compiled functions call kernels instead of operators."""
+    """Compiled functions call kernels instead of operators. Libraries compile what is never called, so that the first call counts."""
     for owner in (capture.torch, capture.torch.nn.Module):
-        _refuse(capture, owner, "compile")
+        _watch_compile(capture, owner, owner.compile)
 
 
-def _refuse(capture, owner, name):
-    original = getattr(owner, name)
-
+def _watch_compile(capture, owner, original):
     @functools.wraps(original)
     def call(*arguments, **options):
-        if capture.running:  # what is compiled before, as libraries do when they are imported, need not be used
-            capture.refuse(COMPILED)
-        return original(*arguments, **options)
+        result = original(*arguments, **options)
+        if not capture.watches_compiler:
+            from torch._dynamo.callback import callback_handler
+            callback_handler.register_start_callback(lambda *_: capture.running and capture.refuse(COMPILED))
+            capture.watches_compiler = True
+        return result
 
-    setattr(owner, name, call)
+    owner.compile = call
+
+
+def _watch_optimizers(capture):
+    """Their steps; their constructors are told by who counts them as phases."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+    register_optimizer_step_pre_hook(lambda *_: capture.optimizer_begins())
+    register_optimizer_step_post_hook(lambda optimizer, *_: capture.optimizer_ends(optimizer, "step"))

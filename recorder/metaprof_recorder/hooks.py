@@ -284,10 +284,14 @@ class Recorder:
                 return original(optimizer, *arguments, **options)
             self.local.constructing = True
             self.phases.constructor_begins()
+            if self.capture:
+                self.capture.optimizer_begins()
             try:
                 return original(optimizer, *arguments, **options)
             finally:
                 self.local.constructing = False
+                if self.capture:
+                    self.capture.optimizer_ends(optimizer, "made")
                 self.phases.constructor_ends()
         return call
 

@@ -1,0 +1,211 @@
+"""Custom functions (`torch.autograd.Function`): what their forward calls is part of the program, and what their backward calls a graph.
+
+The forward's calls stand in the program between `step::function_enter` and `step::function_leave`, where gradients are off. The latter
+says what the function was given, made and keeps, and takes the backward's calls as a graph, whose inputs are the gradients of the
+results, what `save_for_backward` saved, and other tensors that it keeps. They are seen when the first backward runs them, so that
+the line is finished when the text is written. What is not seen (a function in a reentrant checkpoint is made again in backward) is
+that of another call of the same function with tensors of the same sizes, if there is one, else None.
+"""
+import threading
+
+from metaprof_recorder.capture_text import words
+
+NUMBER = "_metaprof_function"  # attribute of a function's context
+
+
+class Body:
+    """The calls of one backward, with the inputs of its graph: number of a value by where it is from."""
+
+    def __init__(self, function, calls, enclosing):
+        self.function, self.calls, self.enclosing = function, calls, enclosing
+        self.inputs = {}   # ("gradient", i), ("saved", i) or ("kept", number in the program) -> "%n: f32[2]"
+        self.returns = []
+        self.capture = function.functions.capture
+
+    def add(self, source, tensor):
+        """The tensor is an input of the graph, unless it is one already."""
+        if id(tensor) not in self.calls.names:
+            text = self.capture.made(tensor)
+            self.inputs.setdefault(source, text)
+
+    def takes(self, tensor):
+        """Makes a tensor of the program's an input; False: it is none."""
+        name = self.enclosing.names.get(id(tensor))
+        if name is None or name() is not tensor:
+            return False
+        number = name.numbers[-1]
+        if number >= self.function.values:
+            return False
+        self.add(("kept", number), tensor)
+        return True
+
+
+class Function:
+    """A call of a custom function that backward will come to."""
+
+    def __init__(self, functions, name, given):
+        self.functions, self.name, self.given = functions, name, given
+        self.saved = self.made = 0  # how many
+        self.kept = []     # numbers of values
+        self.values = 0    # how many the program had before it
+        self.tensors = []  # which of the forward's arguments are tensors
+        self.key = None
+        self.body = None
+
+
+class Functions:
+    def __init__(self, capture):
+        self.capture = capture
+        self.depth = 0        # of forwards that run
+        self.all = []
+        self.leaves = {}      # index of a line -> Function
+        self._saving = None   # contexts of the forward that runs, by their ids, and what they have saved
+
+    def install(self):
+        import torch.utils.checkpoint as checkpoint
+        autograd = self.capture.torch.autograd.function
+        self._apply = autograd.Function.__dict__["apply"].__func__
+        self._own = checkpoint.__name__
+        autograd.Function.apply = classmethod(lambda cls, *arguments, **options: self._forward(cls, arguments, options))
+        backward, save = autograd.BackwardCFunction.apply, autograd.FunctionCtx.save_for_backward
+        saved = autograd.BackwardCFunction.saved_tensors
+
+        def saving(context, *tensors):
+            if self._saving is not None:
+                self._saving[id(context)] = context, tensors
+            return save(context, *tensors)
+
+        autograd.BackwardCFunction.apply = lambda context, *gradients: self._backward(backward, context, gradients)
+        autograd.FunctionCtx.save_for_backward = saving
+        autograd.BackwardCFunction.saved_tensors = property(lambda context: self._unpacked(context, saved.__get__))
+
+    # ---- forward
+
+    def _forward(self, cls, arguments, options):
+        capture = self.capture
+        if cls.__module__ == self._own or self.depth or not capture.active() or not capture._concern(arguments):
+            return self._apply(cls, *arguments, **options)
+        tensor_class = capture._tensor
+        given = [value for value in arguments if isinstance(value, tensor_class)]
+        function = Function(self, f"{cls.__module__}::{cls.__qualname__}", [capture.use(value) for value in given])
+        function.tensors = [isinstance(value, tensor_class) for value in arguments]
+        function.key = (cls, tuple(capture._facts.of(value) for value in given))
+        capture._write_modes()
+        capture.step(f"function_enter({words(function.name)})")
+        self._saving, self.depth = {}, 1
+        try:
+            result = self._apply(cls, *arguments, **options)
+            self._leave(function, given, result)
+            return result
+        finally:
+            self._saving, self.depth = None, 0
+
+    def _leave(self, function, given, result):
+        capture = self.capture
+        results = result if isinstance(result, tuple) else (result,)
+        contexts = [one.grad_fn for one in results if isinstance(one, capture._tensor) and one.requires_grad]
+        context = contexts[0] if contexts and hasattr(contexts[0], "_forward_cls") else None
+
+        def values(tensors):
+            texts = [f"%{capture.use(one)}" if isinstance(one, capture._tensor) else "None" for one in tensors]
+            return "[" + ", ".join(texts) + "]" if any(text != "None" for text in texts) else "tensors[]"
+
+        made, saved, kept = [], [], []
+        if context is not None:
+            made = [one if isinstance(one, capture._tensor) and one.grad_fn is context else None for one in results]
+            _, saved = self._saving.get(id(context), (None, ()))
+        elif capture.in_reentrant_region():  # where it is made again, with gradients
+            made = [one if isinstance(one, capture._tensor) and one.is_floating_point() else None for one in results]
+            context, saved = next(iter(self._saving.values()), (None, ()))
+        if context is not None:
+            kept = [tensor for tensor in _tensors(capture._tensor, vars(context)) if tensor.is_cuda]
+        function.made, function.saved = len(made), len(saved)
+        text = f"step::function_leave({words(function.name)}, {values(given)}, {values(made)}, {values(saved)}, "
+        function.kept = [capture.use(tensor) for tensor in kept]
+        function.values = capture._values
+        self.leaves[len(capture._now.lines)] = function
+        capture.call(text)
+        if context is not None:
+            setattr(context, NUMBER, len(self.all))
+            self.all.append(function)
+
+    # ---- backward
+
+    def _backward(self, original, context, gradients):
+        number = context.__dict__.get(NUMBER)
+        capture = self.capture
+        if number is None or not capture.running or self.all[number].body is not None or capture._now is not capture._program:
+            return original(context, *gradients)
+        function = self.all[number]
+        before = capture._now, capture.paused, capture.thread, self.depth
+        calls = capture.new_calls()
+        body = function.body = calls.enclosing = Body(function, calls, capture._now)
+        capture._now, capture.paused, capture.thread, self.depth = calls, 0, threading.get_ident(), 0
+        guard = capture.torch._C._EnablePythonDispatcher()
+        try:
+            for i, gradient in enumerate(gradients):
+                if gradient is not None:
+                    body.add(("gradient", i), gradient)
+            result = original(context, *gradients)
+            results = result if isinstance(result, tuple) else (result,)
+            body.returns = [f"%{capture.use(one)}" if isinstance(one, capture._tensor) else "None"
+                            for one, is_tensor in zip(results, function.tensors) if is_tensor]
+            return result
+        finally:
+            del guard
+            calls.open = False
+            capture._now, capture.paused, capture.thread, self.depth = before
+
+    def _unpacked(self, context, unpack):
+        capture = self.capture
+        body = capture._now.enclosing
+        number = context.__dict__.get(NUMBER)
+        if body is None or number is None or body.function is not self.all[number]:
+            return unpack(context)
+        capture.paused += 1
+        try:
+            with capture._off():  # a checkpointed region is computed again here
+                tensors = unpack(context)
+        finally:
+            capture.paused -= 1
+        for i, tensor in enumerate(tensors):
+            if tensor is not None:
+                body.add(("saved", i), tensor)
+        return tensors
+
+    # ---- the text
+
+    def lines(self, index, begun):
+        """The lines of a graph, and the line that takes it, of which the beginning is written."""
+        function = self.leaves[index]
+        body = function.body or next((other.body for other in self.all if other.key == function.key and self._fits(function, other)), None)
+        extra = [number for kind, number in body.inputs if kind == "kept" and number not in function.kept] if body else []
+        kept = function.kept + extra
+        begun += "[" + ", ".join(f"%{number}" for number in kept) + "]" if kept else "tensors[]"
+        if body is None:
+            return [begun + ", None)"]
+        sources = [("gradient", i) for i in range(function.made)] + [("saved", i) for i in range(function.saved)]
+        own = body.function.kept + extra
+        sources += [("kept", number) for number in own]
+        lines = ["graph {"] + [f"input {body.inputs.get(source, '_')}" for source in sources]
+        lines += body.capture.lines_with_drops(body.calls)
+        lines += [f"return {value}" for value in body.returns]
+        return lines + [f"}} as g{index}", f"{begun}, graph(g{index}))"]
+
+    @staticmethod
+    def _fits(function, other):
+        """Whether another call's backward can stand for this one's: it reaches for nothing of its own surroundings."""
+        body = other.body
+        return body is not None and len(other.kept) == len(function.kept) and other.made == function.made and \
+            other.saved == function.saved and all(kind != "kept" or number in other.kept for kind, number in body.inputs)
+
+
+def _tensors(tensor_class, tree, depth=0):
+    if isinstance(tree, tensor_class):
+        yield tree
+    elif depth < 3 and isinstance(tree, (list, tuple)):
+        for value in tree:
+            yield from _tensors(tensor_class, value, depth + 1)
+    elif depth < 3 and isinstance(tree, dict):
+        for value in tree.values():
+            yield from _tensors(tensor_class, value, depth + 1)
