@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "meta/program/def_use.h"
 #include "meta/program/symbols.h"
+#include "meta/program/visit.h"
 
 namespace metaprof {
 namespace {
@@ -146,6 +148,76 @@ void set_size(Program& program, const SharedDimension& dimension, std::string_vi
       resize_input(program, name, sizes);
 }
 
+// --- Captured programs have no inputs: what they call with these names has been brought from the host, or made
+
+// A call that passes on what it is given: a copy to the device, another handle.
+bool passes_on(const GraphNode& node) {
+  for (const std::string_view op :
+       {"step::alias", "aten::detach", "aten::contiguous", "aten::_to_copy", "aten::pin_memory"})
+    if (node.op == op) return true;
+  return node.op.starts_with("aten::to.");
+}
+
+// The tensors that the program's inputs come from, and others of the host that are no state of it.
+std::vector<ValueId> origins_of_inputs(const Program& program) {
+  const Graph& graph = program.graph;
+  const DefUse def_use(graph);
+  std::vector<char> is_origin(graph.values.size()), is_state(graph.values.size());
+  for (const GraphNode& node : graph.nodes) {
+    if (node.op == "step::tensor")
+      for_each_result(node, [&](ValueId value) {
+        const auto& facts = graph.values[size_t(value)].tensor;
+        is_origin[size_t(value)] = facts && facts->device && facts->device->is_cpu();
+      });
+    if (node.op != "step::name" || node.operands.size() < 3) continue;
+    ValueId value = node.operands[2].value;
+    for (int32_t maker = def_use.maker(value); maker != kNoNode; maker = def_use.maker(value)) {
+      const GraphNode& made = graph.nodes[size_t(maker)];
+      if (!passes_on(made) || made.operands.empty() || made.operands[0].value == kNoValue) break;
+      value = made.operands[0].value;
+    }
+    const bool input = node.operands[0].constant.kind() == Value::Kind::string &&
+                       node.operands[0].constant.string() == "input";
+    (input ? is_origin : is_state)[size_t(value)] = true;
+  }
+  std::vector<ValueId> origins;
+  for (size_t value = 0; value < is_origin.size(); ++value)
+    if (is_origin[value] && !is_state[value] && graph.values[value].tensor) origins.push_back(ValueId(value));
+  return origins;
+}
+
+// The size stands in the facts of a tensor of the host, and in the call of one that is made.
+void resize_origin(Program& program, ValueId value, size_t at, int64_t size) {
+  Graph& graph = program.graph;
+  TensorFacts& facts = *graph.values[size_t(value)].tensor;
+  program.resizing.inputs.emplace(value, facts.sizes);
+  facts.sizes[at] = size;
+  facts.strides = contiguous_strides(facts.sizes);
+  check_sizes(graph.values[size_t(value)]);
+  for (GraphNode& node : graph.nodes) {
+    bool makes = false;
+    for_each_result(node, [&](ValueId made) { makes |= made == value; });
+    if (!makes || node.operands.empty()) continue;
+    Value& sizes = node.operands[0].constant;
+    if (sizes.kind() == Value::Kind::integers && sizes.integers().size() == facts.sizes.size())
+      sizes = Value(facts.sizes);
+  }
+}
+
+void set_captured_size(Program& program, const SharedDimension& dimension, std::string_view option,
+                       int64_t size) {
+  std::optional<int64_t> before;
+  for (const ValueId value : origins_of_inputs(program)) {
+    const TensorFacts& facts = *program.graph.values[size_t(value)].tensor;
+    if (facts.sizes.size() <= dimension.at || (dimension.integers && facts.dtype != DType::i64)) continue;
+    if (!before) before = facts.sizes[dimension.at];
+    if (facts.sizes[dimension.at] == *before && *before != size)
+      resize_origin(program, value, dimension.at, size);
+  }
+  if (!before) fail("{}: {}: the program brings no tensor from the host that has it", program.origin, option);
+  if (*before != size) program.resizing.changes.push_back({*before, size});
+}
+
 // A batch of 1 leaves no factor: (64, 768) viewed as (1, 64, 768). Where the dimension has grown by what a 1
 // has become, the 1 before it takes that; gives back how much.
 int64_t grown_one(const Resizing& resizing, SizesView target, const Factor& factor, int64_t actual,
@@ -183,9 +255,12 @@ void resize_input(Program& program, const std::string& name, SizesView sizes) {
   check_sizes(value);
 }
 
-void set_batch(Program& program, int64_t batch) { set_size(program, {.at = 0}, "--batch", batch); }
+void set_batch(Program& program, int64_t batch) {
+  (program.captured ? set_captured_size : set_size)(program, {.at = 0}, "--batch", batch);
+}
 void set_sequence(Program& program, int64_t length) {
-  set_size(program, {.at = 1, .integers = true}, "--sequence", length);
+  (program.captured ? set_captured_size : set_size)(program, {.at = 1, .integers = true}, "--sequence",
+                                                    length);
 }
 
 int64_t resized_number(const Resizing& resizing, int64_t number) {

@@ -18,12 +18,12 @@ enum class StepCall : uint8_t {
   tensor,        ///< (): one that no call of the program has made, as the result's facts say
   name,          ///< (purpose, name, tensor): what it is for, a Category
   grad_mode,     ///< (on)
-  inference_mode,   ///< (on)
-  autocast_enter,   ///< (on, dtype, cache)
-  autocast_leave,   ///< (): of the innermost region
-  requires_grad,    ///< (leaf, on)
-  function_enter,   ///< (name): the forward of a custom function begins, in which gradients are off
-  function_leave,   ///< (name, arguments, results, saved, kept, graph or None): … and ends; the graph is its backward
+  inference_mode,  ///< (on)
+  autocast_enter,  ///< (on, dtype, cache)
+  autocast_leave,  ///< (): of the innermost region
+  requires_grad,   ///< (leaf, on)
+  function_enter,  ///< (name): the forward of a custom function begins, in which gradients are off
+  function_leave,  ///< (name, arguments, results, saved, kept, graph or None): … and ends; the graph is its backward
   optimizer_enter,  ///< (): what follows is called by an optimizer's constructor or step
   optimizer_leave,  ///< (number, "made" or "step", class, parameters): … up to here
   optimizer,        ///< (number, "made" or "step", word, implementation, parameters): one of meta/optim

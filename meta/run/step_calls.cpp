@@ -1,5 +1,7 @@
 // What a captured program does without calling an operator: phases, backward, modes, .data and .grad.
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
@@ -67,6 +69,22 @@ void set_data(const Tensor& to, const Tensor& from) {
   change_geometry(to, from.sizes(), from.strides(), from->offset);
 }
 
+Gradients run_backward(Session& session, const Given& given, const std::vector<Tensor>& roots) {
+  const std::vector<Tensor> gradients = given.tensors(1), inputs = given.known_tensors(4);
+  return backward(session, roots, gradients, inputs,
+                  {.retain_graph = given.value(2).boolean(),
+                   .create_graph = given.value(3).boolean(),
+                   .accumulate = given.value(5).boolean(),
+                   .allow_unused = true});
+}
+
+std::unique_ptr<AutocastRegion> entered_autocast(Session& session, const Given& given) {
+  const auto dtype = dtype_numbered(given.value(1).integer());
+  if (!dtype) fail("step::autocast_enter: {} is no dtype", given.value(1).integer());
+  return std::make_unique<AutocastRegion>(session, given.value(0).boolean(), *dtype,
+                                          given.value(2).boolean());
+}
+
 }  // namespace
 
 void Interpreter::run_step_call(const Code& code, const Instruction& instruction, Values& values) {
@@ -84,14 +102,9 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
     }
     case StepCall::pause: session_.trace.add({.kind = Event::Kind::pause}); break;
     case StepCall::backward: {
-      const std::vector<Tensor> roots = given.known_tensors(0), gradients = given.tensors(1),
-                                inputs = given.known_tensors(4);
+      const std::vector<Tensor> roots = given.known_tensors(0);
       note_loss(roots);
-      Gradients made = backward(session_, roots, gradients, inputs,
-                                {.retain_graph = given.value(2).boolean(),
-                                 .create_graph = given.value(3).boolean(),
-                                 .accumulate = given.value(5).boolean(),
-                                 .allow_unused = true});
+      Gradients made = run_backward(session_, given, roots);
       if (!given.value(5).boolean()) results.push_back(Value(Value::Tensors(made.begin(), made.end())));
       break;
     }
@@ -110,13 +123,7 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
       break;
     case StepCall::grad_mode: session_.modes.grad = given.value(0).boolean(); break;
     case StepCall::inference_mode: session_.modes.inference = given.value(0).boolean(); break;
-    case StepCall::autocast_enter: {
-      const auto dtype = dtype_numbered(given.value(1).integer());
-      if (!dtype) fail("step::autocast_enter: {} is no dtype", given.value(1).integer());
-      autocast_.push_back(std::make_unique<AutocastRegion>(session_, given.value(0).boolean(), *dtype,
-                                                           given.value(2).boolean()));
-      break;
-    }
+    case StepCall::autocast_enter: autocast_.push_back(entered_autocast(session_, given)); break;
     case StepCall::autocast_leave:
       if (autocast_.empty()) fail("step::autocast_leave: no region of autocast is open");
       autocast_.pop_back();
@@ -181,7 +188,8 @@ Tensor Interpreter::made_tensor(const TensorFacts& facts) const {
 Tensor Interpreter::made_alias(const Code& code, const GraphNode& node, const Tensor& of) const {
   const TensorFacts& facts = facts_of_result(code, node);
   if (of.is_sparse()) return alias(of);
-  if (!program_.resizing.empty() && facts.offset == 0 && facts.sizes == exported_sizes(code, node)) {
+  if (!program_.resizing.empty() && facts.offset == 0 &&
+      std::ranges::equal(facts.sizes, exported_sizes(code, node))) {
     Tensor whole = alias(of);
     whole->requires_grad = facts.requires_grad;
     return whole;

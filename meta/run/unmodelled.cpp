@@ -66,7 +66,8 @@ class CallInTrace {
   const uint32_t index;
 
  private:
-  static uint32_t begin(Session& session, std::string_view op, const std::vector<Tensor>& inputs, size_t outputs) {
+  static uint32_t begin(Session& session, std::string_view op, const std::vector<Tensor>& inputs,
+                        size_t outputs) {
     Trace& trace = session.trace;
     CallRecord record = record_of(session, op);
     record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
@@ -84,7 +85,8 @@ class CallInTrace {
 };
 
 // Nothing: no gradient is wanted.
-Ref<Node> backward_of(Session& session, std::string_view op, const std::vector<Tensor>& inputs, uint32_t call) {
+Ref<Node> backward_of(Session& session, std::string_view op, const std::vector<Tensor>& inputs,
+                      uint32_t call) {
   bool requires_grad = false;
   for (const Tensor& tensor : inputs) requires_grad |= tensor.requires_grad();
   if (!requires_grad || !session.modes.grad) return {};
@@ -115,7 +117,8 @@ void attach_unmodelled(Session& session, std::string_view op, const std::vector<
   const CallInTrace call(session, op, arguments, results.size());
   const Ref<Node> node = backward_of(session, op, arguments, call.index);
   for (const Tensor& result : results) {
-    if (node && result.defined() && is_differentiable(result.dtype())) set_gradient_edge(result, {node, node->add_output(result)});
+    if (node && result.defined() && is_differentiable(result.dtype()))
+      set_gradient_edge(result, {node, node->add_output(result)});
     add_tensor(session.trace, result);
   }
 }

@@ -76,7 +76,10 @@ std::vector<CheckpointRegion> checkpointed_modules(const Program& program, const
   std::vector<CheckpointRegion> regions;
   Match current;
   for (size_t i = 0; i < program.graph.nodes.size(); ++i) {
-    const int32_t modules = program.graph.nodes[i].modules;
+    const GraphNode& node = program.graph.nodes[i];
+    const int32_t modules = node.modules;
+    // What a captured program does between the calls of a module belongs to no module, but parts none.
+    if (modules < 0 && node.op.starts_with("step::") && node.op != "step::phase") continue;
     const Match here = modules < 0 ? Match() : matches[size_t(modules)];
     if (here.depth && here != current) regions.push_back({.begin = i, .end = i, .reentrant = reentrant});
     if (here.depth) regions.back().end = i + 1;

@@ -117,8 +117,9 @@ RunOption row(Row facts, T Options::*field) {
                    .value = {},
                    .set = {}};
   option.value = [field](const RunOptions& options) { return value_of(field_of(options, field)); };
-  option.set = [field](RunOptions& options, const OptionValue& value) {
+  option.set = [field, name = facts.name](RunOptions& options, const OptionValue& value) {
     const RunOptions defaults;
+    options.step.given.insert(name);
     if (std::holds_alternative<std::monostate>(value)) field_of(options, field) = field_of(defaults, field);
     std::visit(
         [&](const auto& v) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,8 @@ struct StepOptions {
   std::map<std::string, std::string>
       environment;                          ///< of the process (meta/platform/platform.h, with_environment)
   PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing
+  /// Options that were asked for, be it with their defaults: a captured program has steps of its own.
+  std::set<std::string_view> given = {};
 };
 
 /// A step, where it is run, and on which inputs: what decides the result, apart from the model.

@@ -1,28 +1,71 @@
 #include "meta/step/step.h"
 
 #include "core/error.h"
+#include "meta/autograd/state.h"
 #include "meta/ops/all.h"
 #include "meta/run/interpreter.h"
+#include "meta/step/checkpointed_modules.h"
 #include "meta/step/training_step.h"
+#include "meta/variants/variants.h"
 
 namespace metaprof {
 namespace {
 
-// What a captured program does in its steps is its own affair.
+// What of a captured program's steps cannot be otherwise than they were.
 void expect_own_steps(const Program& program, const StepOptions& options) {
   const RunOptions usual;
   RunOptions asked;
   asked.step = options;
-  for (const RunOption& option : run_options())
-    if (option.group == RunOption::Group::step && option.name != "strict" && option.name != "env" &&
-        option.value(asked) != option.value(usual))
+  for (const std::string_view name :
+       {"clip_norm", "clip_value", "zero_grad_to_none", "channels_last", "mode", "optimizer"}) {
+    const RunOption& option = run_option(name);
+    const bool none = name == "optimizer" && options.optimizer == "none";
+    if (name == "optimizer" ? none : option.value(asked) != option.value(usual))
       fail("{}: {} was captured from a run, whose steps are its own", option.flag(), program.origin);
+  }
 }
 
-Trace run_captured(const Program& program, const Platform& platform, const StepOptions& options) {
-  expect_own_steps(program, options);
+bool is_asked(const StepOptions& options, std::string_view name) {
+  const RunOptions usual;
+  RunOptions asked;
+  asked.step = options;
+  const RunOption& option = run_option(name);
+  return options.given.contains(name) || option.value(asked) != option.value(usual);
+}
+
+// The program as the options want it.
+Program variant_of(Program program, const Registry& registry, const StepOptions& options) {
+  const bool scales = options.precision == Precision::amp_fp16;
+  if (is_asked(options, "steps")) keep_steps(program, options.steps);
+  if (is_asked(options, "precision")) {
+    if (scales) fail("--precision amp-fp16: {} would have to scale gradients", program.origin);
+    change_precision(program, registry, state_dtype(options.precision));
+    change_autocast(program, autocast_dtype(options.precision));
+  }
+  if (is_asked(options, "optimizer") || is_asked(options, "optimizer_impl"))
+    replace_optimizers(program, options.optimizer, std::string(to_string(options.optimizer_impl)));
+  if (!options.checkpoint.empty())
+    checkpoint_modules(program,
+                       checkpointed_modules(program, options.checkpoint, options.checkpoint_reentrant));
+  if (options.accumulate != 1) accumulate(program, options.accumulate);
+  return program;
+}
+
+bool is_another(const StepOptions& options) {
+  for (const std::string_view name :
+       {"steps", "precision", "optimizer", "optimizer_impl", "checkpoint", "accumulate"})
+    if (is_asked(options, name)) return true;
+  return false;
+}
+
+Trace run_captured(const Program& captured, const Platform& platform, const StepOptions& options) {
+  expect_own_steps(captured, options);
   const std::unique_ptr<Session> session = make_session(with_environment(platform, options.environment));
   session->planned_workspaces = options.workspaces;
+  autograd_state(*session).anomaly = options.anomaly;
+  std::optional<Program> variant;
+  if (is_another(options)) variant = variant_of(captured, session->registry, options);
+  const Program& program = variant ? *variant : captured;
   Interpreter interpreter(*session, program, {.strict = options.strict});
   const std::vector<Value> held = interpreter.run({});
   return std::move(session->trace);

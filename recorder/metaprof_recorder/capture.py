@@ -382,14 +382,14 @@ class Capture:
             if len(self._now.modules) == 1:
                 self._now.modules[0][1].clear()
 
-    def name(self, kind, tensor, name=""):
-        """What a tensor is for."""
+    def name(self, kind, tensor, name="", persistent=True):
+        """What a tensor is for; whether a buffer is part of the model's state."""
         if not self.active() or not isinstance(tensor, self._tensor) or not (tensor.is_cuda or id(tensor) in self._now.names):
             return
         number = self.use(tensor)
         if number not in self._named:
             self._named.add(number)
-            self.call(f"step::name({words(kind)}, {words(name)}, %{number})")
+            self.call(f"step::name({words(kind)}, {words(name)}, %{number}{'' if persistent else ', False'})")
 
     # ---- optimizers
 

@@ -179,7 +179,7 @@ class Functions:
         """The lines of a graph, and the line that takes it, of which the beginning is written."""
         function = self.leaves[index]
         body = function.body or next((other.body for other in self.all if other.key == function.key and self._fits(function, other)), None)
-        extra = [number for kind, number in body.inputs if kind == "kept" and number not in function.kept] if body else []
+        extra = [number for kind, number in body.inputs if kind == "kept" and number not in body.function.kept] if body else []
         kept = function.kept + extra
         begun += "[" + ", ".join(f"%{number}" for number in kept) + "]" if kept else "tensors[]"
         if body is None:

@@ -26,8 +26,9 @@ class Tags:
                 self._known.append(parameter)
                 self._name_of[id(parameter)] = name
                 self._tag(cut, parameter, "parameter", name)
+            transient = {id(inner._buffers[key]) for inner in module.modules() for key in inner._non_persistent_buffers_set if key in inner._buffers}
             for name, buffer in module.named_buffers(path):
-                self._tag(cut, buffer, "buffer", name)
+                self._tag(cut, buffer, "buffer", name, id(buffer) not in transient)
         except Exception:  # noqa: BLE001 - a module may be anything; its storages stay without a name
             pass
 
@@ -49,10 +50,10 @@ class Tags:
                     for tensor in _tensors(self._torch, value):
                         self._tag(cut, tensor, "optimizer_state", f"{key} of {name}" if name else str(key))
 
-    def _tag(self, cut, tensor, category, name):
+    def _tag(self, cut, tensor, category, name, persistent=True):
         try:
             if self._capture and category != "gradient":
-                self._capture.name(category, tensor, name)
+                self._capture.name(category, tensor, name, persistent)
             tensor = getattr(tensor, "_local_tensor", tensor)  # of a distributed tensor: what this rank has
             if not tensor.is_cuda:
                 return

@@ -56,10 +56,10 @@ TEST(CapturedProgram, TheTextThatIsWrittenIsTheSameAgain) {
 }
 
 TEST(CapturedProgram, StepsAreItsOwn) {
-  expect_refusal("profile " + kProgram + " --optimizer sgd",
-                 "--optimizer: " + kProgram + " was captured from a run, whose steps are its own");
-  expect_refusal("profile " + kProgram + " --steps 1",
-                 "--steps: " + kProgram + " was captured from a run, whose steps are its own");
+  expect_refusal("profile " + kProgram + " --clip-norm 1",
+                 "--clip-norm: " + kProgram + " was captured from a run, whose steps are its own");
+  expect_refusal("profile " + kProgram + " --steps 4",
+                 "--steps 4: " + kProgram + " was captured from a run of 3 steps");
 }
 
 TEST(CapturedProgram, WithoutAMeasurementThereIsNothingToCompare) {

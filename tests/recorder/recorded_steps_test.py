@@ -1,4 +1,5 @@
-"""Training scripts under `metaprof run` against recordings of the same steps: every phase, allocated, requested and reserved.
+"""Training scripts under `metaprof run` against recordings of the same steps: every phase, allocated, requested and reserved. The
+program that each run saves is run by the engine, and takes what the run took.
 
 Needs a Python with the recordings' PyTorch (METAPROF_TORCH_PYTHON) and the recordings (METAPROF_SHARED). METAPROF_RECORDINGS is a
 pattern of names; without it a few small ones are compared.
@@ -57,12 +58,26 @@ class RecordedStepsTest(unittest.TestCase):
             for number, recording in enumerate(recordings):
                 files.append(folder / f"{number}.json")
                 files[-1].write_text(json.dumps(recording["config"]))
-            command = [METAPROF, "run", *options, "--json", folder / "run.json", "--", PYTHON, pathlib.Path(__file__).with_name("plain_training.py"), *files]
+            command = [METAPROF, "run", *options, "--json", folder / "run.json", "--save", folder / "step.mp", "--", PYTHON, pathlib.Path(__file__).with_name("plain_training.py"), *files]
             result = subprocess.run(command, capture_output=True, text=True)
             self.assertEqual(result.returncode, 0, result.stderr)
             ranks = json.loads((folder / "run.json").read_text())["ranks"]
+            for recording, program in zip(recordings, self.saved(folder, len(recordings))):
+                with self.subTest(recording["id"], saved=program.name):
+                    self.check(program)
         self.assertEqual([rank["rank"] for rank in ranks], list(range(len(recordings))))
         return ranks
+
+    @staticmethod
+    def saved(folder, count):
+        return [folder / "step.mp"] if count == 1 else [folder / f"step.rank{number}.mp" for number in range(count)]
+
+    def check(self, program):
+        result = subprocess.run([METAPROF, "check", program, "--json", "-"], capture_output=True, text=True)
+        self.assertTrue(result.stdout, result.stderr)
+        summary = json.loads(result.stdout)["summary"][0]
+        self.assertIsNone(summary["first_difference"])
+        self.assertEqual(summary["exact_phases"], summary["phases"])
 
     def compare(self, recording, rank):
         def rows(phases):

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "allocator/caching_allocator.h"
@@ -103,13 +104,59 @@ step::autocast_leave()
   EXPECT_LT(found.rows[2].numbers.requested_bytes.current, found.rows[1].numbers.requested_bytes.current);
 }
 
+// y = exp(2 w), whose backward multiplies the gradient by y, which the forward has saved.
+std::string with_function(const std::string& backward) {
+  return R"(%w: f32[1000] grad = step::tensor()
+step::phase("forward", 0, -1)
+step::function_enter("net::Growth")
+%t: f32[1000] = aten::mul.Tensor(%w, 2.0)
+%y: f32[1000] = aten::exp(%t) drop %t
+graph {
+  input %g: f32[1000]
+  input %s: f32[1000]
+  %r: f32[1000] = aten::mul.Tensor(%g, %s) drop %s
+  return %r
+} as g0
+step::function_leave("net::Growth", [%w], [%y], [%y], tensors[], )" +
+         backward + R"()
+%l: f32[] = aten::sum(%y) drop %y
+step::phase("backward", 0, -1)
+step::backward([%l], [None], False, False, tensors[], True)
+)";
+}
+
+TEST(Captured, ACustomFunctionKeepsWhatItSavesUntilItsBackwardHasRun) {
+  const Phases found = phases(with_function("graph(g0)"));
+  ASSERT_EQ(found.rows.size(), 3u);
+  const auto requested = [&](size_t row) { return found.rows[row].numbers.requested_bytes; };
+  EXPECT_EQ(requested(1).peak, 4000 + 4000 + 4000);          // w, t, y
+  EXPECT_EQ(requested(1).current, 4000 + 4000 + 4);          // w, y, the loss
+  EXPECT_EQ(requested(2).peak, 4000 + 4000 + 4 + 4 + 4000);  // … a one, and the gradient, which w takes
+  EXPECT_EQ(requested(2).current, 4000 + 4000 + 4);          // w, its gradient, the loss
+}
+
+TEST(Captured, ACustomFunctionWithoutABackwardIsNamed) {
+  StepOptions options;
+  options.strict = true;
+  EXPECT_EQ(message(with_function("None"), options),
+            "step.mp: the backward of net::Growth is not known: leave out --strict to go on");
+  const Trace trace = run(with_function("None"));
+  EXPECT_TRUE(std::ranges::any_of(trace.calls, [&](const CallRecord& call) {
+    return call.unmodelled && trace.text(call.op) == "net::Growth";
+  }));
+  EXPECT_EQ(message("step::function_leave(\"f\", tensors[], tensors[], tensors[], tensors[], None)\n"),
+            "step::function_leave: no function has been entered");
+  EXPECT_EQ(message("step::function_enter(\"f\")\nstep::function_leave(\"f\")\n"),
+            "step::function_leave: takes 6 arguments");
+}
+
 TEST(Captured, StepsAreThePrograms) {
   StepOptions options;
-  options.optimizer = "sgd";
-  EXPECT_EQ(message(kStep, options), "--optimizer: step.mp was captured from a run, whose steps are its own");
+  options.clip_norm = 1.0;
+  EXPECT_EQ(message(kStep, options), "--clip-norm: step.mp was captured from a run, whose steps are its own");
   options = {};
-  options.precision = Precision::bf16;
-  EXPECT_EQ(message(kStep, options), "--precision: step.mp was captured from a run, whose steps are its own");
+  options.optimizer = "none";
+  EXPECT_EQ(message(kStep, options), "--optimizer: step.mp was captured from a run, whose steps are its own");
   options = {};
   options.strict = true;
   EXPECT_EQ(message(kStep, options), "no error");
