@@ -114,6 +114,10 @@ Rotation RotaryEmbedding::forward(Tensor x, Tensor positions, size_t table) cons
   const Tensor position = nn::to(nn::unsqueeze(positions, 1), DType::f32);
   const nn::WithoutAutocast off(recording());
   const Tensor angles = nn::transpose(nn::matmul(frequency, position), 1, 2);
+  if (complex) {
+    const Tensor lengths = nn::call("ones_like", angles);
+    return {nn::call("polar", lengths, angles) * 1.0, Tensor()};
+  }
   const Tensor all = doubled ? nn::cat({angles, angles}, -1) : angles;
   const Tensor cosines = nn::call("cos", all) * 1.0;
   const Tensor sines = nn::call("sin", all) * 1.0;

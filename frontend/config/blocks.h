@@ -52,6 +52,8 @@ struct RotaryEmbedding : nn::Module<RotaryEmbedding> {
   std::vector<Tensor> frequencies;
   bool doubled = true;        ///< each angle stands twice
   bool keeps_32bits = false;  ///< the table is not converted to the dtype of x
+  /// One table of complex numbers, c64[1, positions, width/2], in place of cosines and sines.
+  bool complex = false;
 };
 
 /// The halves change places, the second one with a minus: [..., width] → the same.

@@ -18,11 +18,29 @@ struct Heads {
   Tensor query, key, value;
 };
 
+// modeling_gpt_oss.py, _apply_rotary_emb: angles stand once in the table, and the halves of a head turn together.
+Tensor turned_halves(const Tensor& x, const Tensor& cosines, const Tensor& sines) {
+  const std::vector<Tensor> halves = nn::chunk(x, 2, -1);
+  Tensor first = halves[0] * cosines;
+  first = std::move(first) - halves[1] * sines;
+  Tensor second = halves[1] * cosines;
+  second = std::move(second) + halves[0] * sines;
+  return nn::cat({first, second}, -1);
+}
+
+Rotation rotated_halves(const Tensor& query, const Tensor& key, const Rotation& rotation) {
+  const Tensor cosines = nn::unsqueeze(rotation.first, 1);
+  const Tensor sines = nn::unsqueeze(rotation.second, 1);
+  Tensor turned_query = turned_halves(query, cosines, sines);
+  return {std::move(turned_query), turned_halves(key, cosines, sines)};
+}
+
 struct DecoderAttention : nn::Module<DecoderAttention> {
   DecoderAttention(const Place& place, const DecoderPlan& decoder)
       : Module(place, decoder.name.type("Attention")),
         plan(decoder.attention),
-        converts(decoder.rotary_32bits) {
+        converts(decoder.rotary_32bits),
+        doubled(decoder.rotary_doubled) {
     const int64_t queries = plan.heads * plan.width, keys = plan.key_heads * plan.width;
     const auto linear = [&](const char* name, int64_t in, int64_t out, bool bias) {
       return part<nn::Linear>(child(name), in, out, bias);
@@ -49,8 +67,10 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
   Tensor forward(Tensor hidden, Rotation rotation) {
     const Sizes outer{hidden.size(0), hidden.size(1), -1};
     auto [query, key, value] = heads(hidden);
-    std::tie(query, key) = rotated(query, key, rotation.first, rotation.second, converts);
-    Tensor output = plan.sinks ? attend_with_sinks(query, key, value) : attend(query, key, value, options());
+    std::tie(query, key) = doubled ? rotated(query, key, rotation.first, rotation.second, converts)
+                                   : rotated_halves(query, key, rotation);
+    Tensor output = plan.sinks ? attend_with_sinks(query, key, value, additive_causal_mask(*this, hidden))
+                               : attend(query, key, value, options());
     output = nn::reshape(std::move(output), outer);
     output = o_proj(output);
     if (plan.residual_dropout >= 0) output = nn::dropout(std::move(output), plan.residual_dropout);
@@ -112,10 +132,11 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
   }
 
   // gpt_oss's eager attention: the sinks are one more key, whose probability is thrown away.
-  Tensor attend_with_sinks(const Tensor& query, const Tensor& key, const Tensor& value) const {
+  Tensor attend_with_sinks(const Tensor& query, const Tensor& key, const Tensor& value,
+                           const Tensor& mask) const {
     const Tensor keys = repeated(key), values = repeated(value);
     Tensor weights = nn::matmul(query, nn::transpose(keys, 2, 3)) * plan.scale;
-    weights = weights + causal_mask(query);
+    weights = weights + mask;
     const Tensor column =
         nn::expand(nn::reshape(sinks, {1, -1, 1, 1}), {query.size(0), -1, query.size(-2), -1});
     Tensor combined = nn::cat({weights, column}, -1);
@@ -126,22 +147,12 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
     return nn::contiguous(nn::transpose(nn::matmul(weights, values), 1, 2));
   }
 
-  // What an eager attention adds: 0, or the least number where a key is ahead.
-  Tensor causal_mask(const Tensor& query) const { return mask_of(*this, query); }
-
-  static Tensor mask_of(const nn::AnyModule& module, const Tensor& query);
-
   AttentionPlan plan;
   bool converts;  // what the table of positions has turned
+  bool doubled;   // each angle stands twice in the table
   Tensor sinks;
   AnyPart q_proj, k_proj, v_proj, qkv_proj, o_proj, q_norm, k_norm;
 };
-
-Tensor DecoderAttention::mask_of(const nn::AnyModule& module, const Tensor& query) {
-  nn::Argument given[] = {Sizes{1, 1, query.size(2), query.size(2)}, query.dtype(), std::nullopt,
-                          kModelDevice};
-  return module.make("zeros", given);
-}
 
 }  // namespace
 
@@ -211,6 +222,7 @@ Decoder::Decoder(const Place& place, const DecoderPlan& decoder)
       rotary_emb(child("rotary_emb"), plan.name.type("RotaryEmbedding"), plan.rotary_width, plan.tables) {
   rotary_emb.keeps_32bits = plan.rotary_32bits;
   rotary_emb.doubled = plan.rotary_doubled;
+  rotary_emb.complex = plan.rotary_complex;
 }
 
 Tensor Decoder::forward(Tensor ids) {

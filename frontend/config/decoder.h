@@ -39,7 +39,7 @@ struct DecoderPlan {
   int64_t rotary_width = 0;                ///< how much of a head is turned
   std::vector<std::string> tables = {""};  ///< of rotary positions
   std::vector<size_t> table_of_layer;      ///< empty: the only one
-  bool rotary_32bits = false, rotary_doubled = true;
+  bool rotary_32bits = false, rotary_doubled = true, rotary_complex = false;
   bool tied = false;  ///< the head's weight is the embedding's
   bool scales_embedding = false;
   double logit_cap = 0;                                  ///< 0: none

@@ -1,24 +1,14 @@
 // Families whose layers are llama's with parts exchanged. Defaults and names are those of the classes in
 // transformers 5.17 (models/FAMILY/configuration_FAMILY.py, modeling_FAMILY.py).
 
+#include "frontend/config/llama_families.h"
+
 #include <cmath>
 
 #include "frontend/config/decoder.h"
-#include "frontend/config/families.h"
 
 namespace metaprof::configs {
 namespace {
-
-// Defaults of a family's configuration class.
-struct DecoderDefaults {
-  int64_t vocabulary = 32000, hidden = 4096, inner = 11008, layers = 32, heads = 32;
-  int64_t key_heads = 0;  ///< 0: as many as heads
-  int64_t width = 0;      ///< of a head; 0: hidden / heads
-  int64_t positions = 2048;
-  double epsilon = 1e-6;
-  const char* activation = "silu";
-  bool tied = false;
-};
 
 int64_t head_width(const Config& config, const DecoderDefaults& defaults, const AttentionPlan& attention) {
   if (const auto given = config.given_size({"head_dim"})) return *given;
@@ -26,8 +16,9 @@ int64_t head_width(const Config& config, const DecoderDefaults& defaults, const 
   return config.divided("hidden_size", attention.hidden, "num_attention_heads", attention.heads);
 }
 
-// What all of them read.
-DecoderPlan plan_of(const Config& config, FamilyName name, const DecoderDefaults& defaults) {
+}  // namespace
+
+DecoderPlan decoder_plan(const Config& config, FamilyName name, const DecoderDefaults& defaults) {
   DecoderPlan plan;
   plan.name = std::move(name);
   plan.vocabulary = config.size({"vocab_size"}, defaults.vocabulary);
@@ -61,10 +52,13 @@ void add_gated_mlp(DecoderPlan& plan, const Config& config, const DecoderDefault
   };
 }
 
-Program finished(const ConfigModel& model, const DecoderPlan& plan, const DecoderDefaults& defaults) {
+Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
+                           const DecoderDefaults& defaults) {
   return language_model_program<CausalDecoder>(
       model, model.config.size({"max_position_embeddings"}, defaults.positions), plan);
 }
+
+namespace {
 
 // phi3: gate and up are one projection.
 struct FusedMlp : nn::Module<FusedMlp> {
@@ -126,37 +120,37 @@ double scale_of_scalar(const Config& config) {
 Program llama_program(const ConfigModel& model) {
   const Config& config = model.config;
   const DecoderDefaults defaults;
-  DecoderPlan plan = plan_of(config, {"llama", "Llama"}, defaults);
+  DecoderPlan plan = decoder_plan(config, {"llama", "Llama"}, defaults);
   // The class refuses this even where head_dim is given.
   (void)config.divided("hidden_size", plan.hidden, "num_attention_heads", plan.attention.heads);
   plan.attention.bias = plan.attention.output_bias = config.flag({"attention_bias"}, false);
   add_gated_mlp(plan, config, defaults, config.flag({"mlp_bias"}, false));
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program mistral_program(const ConfigModel& model) {
   const DecoderDefaults defaults{.inner = 14336, .key_heads = 8, .positions = 131072};
-  DecoderPlan plan = plan_of(model.config, {"mistral", "Mistral"}, defaults);
+  DecoderPlan plan = decoder_plan(model.config, {"mistral", "Mistral"}, defaults);
   add_gated_mlp(plan, model.config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program qwen2_program(const ConfigModel& model) {
   const DecoderDefaults defaults{.vocabulary = 151936, .inner = 22016, .key_heads = 32, .positions = 32768};
-  DecoderPlan plan = plan_of(model.config, {"qwen2", "Qwen2"}, defaults);
+  DecoderPlan plan = decoder_plan(model.config, {"qwen2", "Qwen2"}, defaults);
   plan.attention.bias = true;
   add_gated_mlp(plan, model.config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program qwen3_program(const ConfigModel& model) {
   const DecoderDefaults defaults{
       .vocabulary = 151936, .inner = 22016, .key_heads = 32, .width = 128, .positions = 32768};
-  DecoderPlan plan = plan_of(model.config, {"qwen3", "Qwen3"}, defaults);
+  DecoderPlan plan = decoder_plan(model.config, {"qwen3", "Qwen3"}, defaults);
   plan.attention.bias = plan.attention.output_bias = model.config.flag({"attention_bias"}, false);
   plan.attention.head_norm = AttentionPlan::HeadNorm::before_transposing;
   add_gated_mlp(plan, model.config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program gemma_program(const ConfigModel& model) {
@@ -170,10 +164,10 @@ Program gemma_program(const ConfigModel& model) {
                                  .positions = 8192,
                                  .activation = "gelu_pytorch_tanh",
                                  .tied = true};
-  DecoderPlan plan = plan_of(model.config, {"gemma", "Gemma"}, defaults);
+  DecoderPlan plan = decoder_plan(model.config, {"gemma", "Gemma"}, defaults);
   make_gemma(plan, model.config);
   add_gated_mlp(plan, model.config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program gemma2_program(const ConfigModel& model) {
@@ -187,7 +181,7 @@ Program gemma2_program(const ConfigModel& model) {
                                  .positions = 8192,
                                  .activation = "gelu_pytorch_tanh",
                                  .tied = true};
-  DecoderPlan plan = plan_of(model.config, {"gemma2", "Gemma2"}, defaults);
+  DecoderPlan plan = decoder_plan(model.config, {"gemma2", "Gemma2"}, defaults);
   make_gemma(plan, model.config);
   plan.norm_after = true;
   plan.attention.scale = scale_of_scalar(model.config);
@@ -195,7 +189,7 @@ Program gemma2_program(const ConfigModel& model) {
                        ? 0
                        : model.config.real({"final_logit_softcapping"}, 30);
   add_gated_mlp(plan, model.config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program gemma3_text_program(const ConfigModel& model) {
@@ -210,7 +204,7 @@ Program gemma3_text_program(const ConfigModel& model) {
                                  .positions = 131072,
                                  .activation = "gelu_pytorch_tanh",
                                  .tied = true};
-  DecoderPlan plan = plan_of(config, {"gemma3", "Gemma3"}, defaults);
+  DecoderPlan plan = decoder_plan(config, {"gemma3", "Gemma3"}, defaults);
   make_gemma(plan, config);
   plan.norm_after = true;
   plan.attention.scale = scale_of_scalar(config);
@@ -225,14 +219,14 @@ Program gemma3_text_program(const ConfigModel& model) {
     plan.table_of_layer.push_back(sliding ? 1 : 0);
   }
   add_gated_mlp(plan, config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program phi3_program(const ConfigModel& model) {
   const Config& config = model.config;
   const DecoderDefaults defaults{
       .vocabulary = 32064, .hidden = 3072, .inner = 8192, .positions = 4096, .epsilon = 1e-5};
-  DecoderPlan plan = plan_of(config, {"phi3", "Phi3"}, defaults);
+  DecoderPlan plan = decoder_plan(config, {"phi3", "Phi3"}, defaults);
   const double factor = config.nested("rope_parameters")
                             .real({"partial_rotary_factor"}, config.real({"partial_rotary_factor"}, 1));
   plan.rotary_width = static_cast<int64_t>(static_cast<double>(plan.attention.width) * factor);
@@ -247,12 +241,12 @@ Program phi3_program(const ConfigModel& model) {
       return (*made)(std::move(x));
     });
   };
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program olmo2_program(const ConfigModel& model) {
   const DecoderDefaults defaults{.vocabulary = 50304, .epsilon = 1e-5};
-  DecoderPlan plan = plan_of(model.config, {"olmo2", "Olmo2"}, defaults);
+  DecoderPlan plan = decoder_plan(model.config, {"olmo2", "Olmo2"}, defaults);
   plan.attention.bias = plan.attention.output_bias = model.config.flag({"attention_bias"}, false);
   plan.attention.head_norm = AttentionPlan::HeadNorm::whole_projection;
   plan.norm = RmsNorm::Kind::scaled_before;
@@ -260,7 +254,7 @@ Program olmo2_program(const ConfigModel& model) {
   plan.norm_after = true;
   plan.rotary_32bits = true;
   add_gated_mlp(plan, model.config, defaults, false);
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 Program starcoder2_program(const ConfigModel& model) {
@@ -275,7 +269,7 @@ Program starcoder2_program(const ConfigModel& model) {
                                  .epsilon = 1e-5,
                                  .activation = "gelu_pytorch_tanh",
                                  .tied = true};
-  DecoderPlan plan = plan_of(config, {"starcoder2", "Starcoder2"}, defaults);
+  DecoderPlan plan = decoder_plan(config, {"starcoder2", "Starcoder2"}, defaults);
   const bool bias = config.flag({"use_bias"}, true);
   const double dropout = config.real({"residual_dropout"}, 0);
   plan.layer_norm = true;
@@ -289,7 +283,7 @@ Program starcoder2_program(const ConfigModel& model) {
     return AnyPart([made = std::make_shared<PlainMlp>(place, decoder, inner, bias, dropout, activation,
                                                       where)](Tensor x) { return (*made)(std::move(x)); });
   };
-  return finished(model, plan, defaults);
+  return llama_like_program(model, plan, defaults);
 }
 
 }  // namespace metaprof::configs

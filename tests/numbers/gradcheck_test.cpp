@@ -16,6 +16,7 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::*cudnn_*", "a library of the GPU; its operators have no kernel on the host"},
     {"aten::_thnn_fused_*_cell(*", "a kernel of the GPU; lstm_cell and gru_cell are its formula"},
     {"aten::_scaled_dot_product_*_attention(*", "a kernel of the GPU"},
+    {"aten::_grouped_mm(*", "newer than libtorch 1.13"},
     {"aten::mkldnn_rnn_layer(*", "newer than libtorch 1.13"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_batch_norm_*legit*", "newer than libtorch 1.13; native_batch_norm is its formula"},

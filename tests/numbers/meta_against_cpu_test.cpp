@@ -20,6 +20,7 @@ constexpr NotChecked kNoNumbers[] = {
     {"aten::_fused_*", "a kernel of the GPU, or newer than libtorch 1.13"},
     {"aten::_amp_*", "a kernel of the GPU"},
     {"aten::*scaled_dot_product_*", "newer than libtorch 1.13"},
+    {"aten::_grouped_mm(*", "newer than libtorch 1.13"},
     {"aten::mkldnn_rnn_layer*", "newer than libtorch 1.13"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_native_batch_norm_legit*", "newer than libtorch 1.13"},

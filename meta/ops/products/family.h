@@ -7,13 +7,14 @@ namespace metaprof {
 
 Tables contraction_operators();      // contractions.cpp
 Tables einsum_operators();           // einsum.cpp
+Tables grouped_product_operators();  // grouped.cpp
 Tables matmul_operators();           // matmul.cpp
 Tables matrix_chain_operators();     // matrix_chains.cpp
 Tables vector_geometry_operators();  // vector_geometry.cpp
 Tables vector_product_operators();   // vector_products.cpp
 
-inline constexpr Tables (*kProductsFamily[])() = {contraction_operators,     einsum_operators,
-                                                  matmul_operators,          matrix_chain_operators,
-                                                  vector_geometry_operators, vector_product_operators};
+inline constexpr Tables (*kProductsFamily[])() = {
+    contraction_operators,  einsum_operators,          grouped_product_operators, matmul_operators,
+    matrix_chain_operators, vector_geometry_operators, vector_product_operators};
 
 }  // namespace metaprof

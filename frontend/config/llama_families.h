@@ -1,0 +1,30 @@
+#pragma once
+// What families whose layers are llama's read alike.
+
+#include "frontend/config/decoder.h"
+#include "frontend/config/families.h"
+
+namespace metaprof::configs {
+
+/// Defaults of a family's configuration class.
+struct DecoderDefaults {
+  int64_t vocabulary = 32000, hidden = 4096, inner = 11008, layers = 32, heads = 32;
+  int64_t key_heads = 0;  ///< 0: as many as heads
+  int64_t width = 0;      ///< of a head; 0: hidden / heads
+  int64_t positions = 2048;
+  double epsilon = 1e-6;
+  const char* activation = "silu";
+  bool tied = false;
+};
+
+/// The plan without a feed-forward part. Errors: values that no model has.
+DecoderPlan decoder_plan(const Config& config, FamilyName name, const DecoderDefaults& defaults);
+
+/// Adds gated feed-forward parts to all layers.
+void add_gated_mlp(DecoderPlan& plan, const Config& config, const DecoderDefaults& defaults, bool bias);
+
+/// The step of the language model.
+Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
+                           const DecoderDefaults& defaults);
+
+}  // namespace metaprof::configs
