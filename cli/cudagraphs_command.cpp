@@ -27,12 +27,13 @@ constexpr const char* kDescription =
 
 struct Words {
   std::string model, json, dot;
-  bool whole_network = false, tree = false, require = false;
+  bool whole_network = false, tree = false, graphed_callables = false, require = false;
   CudagraphsOptions options;
 };
 
 int show(Words words) {
-  const bool one = words.whole_network || words.tree;
+  const bool one = words.whole_network || words.tree || words.graphed_callables;
+  words.options.graphed_callables = words.graphed_callables;
   words.options.whole_network = words.whole_network || !one;
   words.options.tree = words.tree || !one;
   words.options.tree_steps = words.options.run.step.steps;
@@ -61,6 +62,8 @@ void add_cudagraphs_command(CommandLine& line) {
       .value("N")
       .from_to(0, 1000)
       .with_default();
+  command.flag("--graphed-callables", words->graphed_callables,
+               "forward and backward by make_graphed_callables, then --steps steps");
   command.flag("--tree", words->tree, "forward and backward as a tree of graphs, for --steps steps");
   command.flag("--skip-dynamic-sizes", words->options.policy.skip_dynamic_sizes,
                "nothing is captured where sizes change; else a graph is recorded for each");

@@ -68,6 +68,12 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
     report.whole_network = measure(run, platform.device(), allocator);
     note_refusals(report);
   }
+  if (options.graphed_callables) {
+    CachingAllocator allocator = allocator_of(options.run, platform);
+    step.steps = options.tree_steps;
+    report.graphed_callables =
+        measure(run_graphed_callables(program, platform, step, options.warmup), platform.device(), allocator);
+  }
   if (options.tree) {
     CachingAllocator allocator = allocator_of(options.run, platform);
     step.steps = options.tree_steps;

@@ -8,8 +8,8 @@ namespace metaprof {
 
 struct CudagraphsOptions {
   RunOptions run;
-  int warmup = 3;                          ///< steps before the whole step is captured
-  bool whole_network = true, tree = true;  ///< what is asked
+  int warmup = 3;  ///< steps before the whole step is captured
+  bool whole_network = true, tree = true, graphed_callables = false;  ///< what is asked
   int tree_steps = 4;
   CapturePolicy policy;
 };

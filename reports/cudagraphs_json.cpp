@@ -22,17 +22,26 @@ Json statistics_json(const MemoryStatistics& statistics) {
           {"segments_by_pool", pools}};
 }
 
+Json failure_json(const std::optional<FailedCapture>& failed) {
+  if (!failed) return nullptr;
+  return {{"place", failed->place}, {"requested", failed->requested.count}};
+}
+
+Json graphed_callables_json(const GraphedCallablesMemory& memory) {
+  return {{"setup", statistics_json(memory.setup)},
+          {"captured", statistics_json(memory.captured)},
+          {"replayed", statistics_json(memory.replayed)},
+          {"out_of_memory", failure_json(memory.out_of_memory)}};
+}
+
 Json whole_network_json(const WholeNetworkMemory& memory) {
-  Json failed = nullptr;
-  if (memory.out_of_memory)
-    failed = {{"place", memory.out_of_memory->place}, {"requested", memory.out_of_memory->requested.count}};
   return {{"setup", statistics_json(memory.setup)},
           {"warm", statistics_json(memory.warm)},
           {"captured", statistics_json(memory.captured)},
           {"replayed", statistics_json(memory.replayed)},
           {"copied_bytes_per_step", memory.copied.count},
           {"launches_saved_per_step", memory.launches - 1},
-          {"out_of_memory", failed}};
+          {"out_of_memory", failure_json(memory.out_of_memory)}};
 }
 
 Json verdict_json(const CaptureVerdict& verdict) {
@@ -91,6 +100,8 @@ std::string cudagraphs_json(const CudagraphsReport& report) {
   for (const auto& [name, value] : report.options) options[name] = option_json(value);
   Json memory = Json::object();
   if (report.whole_network) memory["whole_network"] = whole_network_json(*report.whole_network);
+  if (report.graphed_callables)
+    memory["graphed_callables"] = graphed_callables_json(*report.graphed_callables);
   if (report.tree) memory["tree"] = tree_json(*report.tree);
   Json graphs = Json::array();
   for (const CaptureVerdict& verdict : report.graphs) graphs.push_back(verdict_json(verdict));

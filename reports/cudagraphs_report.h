@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/option_value.h"
+#include "graph/cudagraphs/graphed_callables.h"
 #include "graph/cudagraphs/step_tree.h"
 #include "graph/cudagraphs/whole_network.h"
 
@@ -18,6 +19,7 @@ struct CudagraphsReport {
   int warmup = 0;                      ///< steps before the whole step is captured
   std::vector<CaptureVerdict> graphs;  ///< forward, backward
   std::optional<WholeNetworkMemory> whole_network;
+  std::optional<GraphedCallablesMemory> graphed_callables;
   std::optional<StepTree> tree;
   std::vector<std::string> notes;
 

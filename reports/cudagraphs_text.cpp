@@ -9,29 +9,49 @@
 namespace metaprof {
 namespace {
 
-std::string whole_network_text(const CudagraphsReport& report) {
-  const WholeNetworkMemory& memory = *report.whole_network;
+struct Place {
+  std::string name;
+  const MemoryStatistics& memory;
+};
+
+std::string memory_table(const std::vector<Place>& places) {
   TextTable table;
   table.column("after", TextTable::Align::left);
   for (const char* title : {"allocated", "peak", "reserved", "in the graph's pool"}) table.column(title);
-  const auto row = [&](const char* name, const MemoryStatistics& statistics) {
+  for (const auto& [name, memory] : places) {
     int64_t in_pool = 0;
-    for (const auto& [pool, bytes] : statistics.segments_by_pool) in_pool += pool.is_default() ? 0 : bytes;
-    table.row({name, human_bytes(statistics.allocated.current), human_bytes(statistics.allocated.peak),
-               human_bytes(statistics.reserved.current), human_bytes(in_pool)});
-  };
-  row("setup", memory.setup);
-  row(report.warmup == 1 ? "1 step to warm up" : fmt::format("{} steps to warm up", report.warmup).c_str(),
-      memory.warm);
-  row("the capture", memory.captured);
-  row("replays", memory.replayed);
-  std::string text = "The whole step as one graph\n" + table.text();
-  if (memory.out_of_memory)
-    text += fmt::format("out of memory ({}): {} were asked for\n", memory.out_of_memory->place,
-                        human_bytes(memory.out_of_memory->requested.count));
-  text += fmt::format("a replay copies {} of inputs and launches one graph in place of {} operators\n",
-                      human_bytes(memory.copied.count), memory.launches);
-  return text;
+    for (const auto& [pool, bytes] : memory.segments_by_pool) in_pool += pool.is_default() ? 0 : bytes;
+    table.row({name, human_bytes(memory.allocated.current), human_bytes(memory.allocated.peak),
+               human_bytes(memory.reserved.current), human_bytes(in_pool)});
+  }
+  return table.text();
+}
+
+std::string failure_text(const std::optional<FailedCapture>& failed) {
+  if (!failed) return "";
+  return fmt::format("out of memory ({}): {} were asked for\n", failed->place,
+                     human_bytes(failed->requested.count));
+}
+
+std::string whole_network_text(const CudagraphsReport& report) {
+  const WholeNetworkMemory& memory = *report.whole_network;
+  const std::string warm =
+      report.warmup == 1 ? "1 step to warm up" : fmt::format("{} steps to warm up", report.warmup);
+  return "The whole step as one graph\n" +
+         memory_table({{"setup", memory.setup},
+                       {warm, memory.warm},
+                       {"the capture", memory.captured},
+                       {"replays", memory.replayed}}) +
+         failure_text(memory.out_of_memory) +
+         fmt::format("a replay copies {} of inputs and launches one graph in place of {} operators\n",
+                     human_bytes(memory.copied.count), memory.launches);
+}
+
+std::string graphed_callables_text(const GraphedCallablesMemory& memory) {
+  return "\nForward and backward by make_graphed_callables\n" +
+         memory_table(
+             {{"setup", memory.setup}, {"the captures", memory.captured}, {"steps", memory.replayed}}) +
+         failure_text(memory.out_of_memory);
 }
 
 std::string verdicts_text(const CudagraphsReport& report) {
@@ -101,6 +121,7 @@ std::string cudagraphs_text(const CudagraphsReport& report) {
   text += verdicts_text(report);
   if (!report.graphs.empty()) text += inputs_text(report.graphs.front());
   if (report.whole_network) text += whole_network_text(report);
+  if (report.graphed_callables) text += graphed_callables_text(*report.graphed_callables);
   if (report.tree) text += tree_text(*report.tree);
   return text;
 }

@@ -33,6 +33,19 @@ void remove_dead(std::vector<CompiledCall>& calls, std::vector<bool>& needed) {
   calls = std::move(kept);
 }
 
+// What makes the framework's compiler do something else than compile the whole as two graphs.
+std::string otherwise_compiled(const Program& program, const StepOptions& options) {
+  if (!options.checkpoint.empty() || !program.graph.checkpoints.empty())
+    return "checkpointed regions are in it, which the compiler cuts in its own way";
+  for (const GraphNode& node : program.graph.nodes)
+    for (const std::string_view recurrent :
+         {"aten::lstm.", "aten::gru.", "aten::rnn_tanh.", "aten::rnn_relu."})
+      if (node.op.starts_with(recurrent))
+        return "a recurrent network is in it (" + node.op +
+               "): the compiler leaves the module that calls it to eager, and compiles what is around it";
+  return "";
+}
+
 class Compiler {
  public:
   Compiler(const Program& program, const Platform& platform, const StepOptions& options)
@@ -79,7 +92,8 @@ class Compiler {
     step_.forward.calls.assign(all, all + begins);
     step_.backward.calls.assign(all + begins, collector_.calls().end());
     step_.forward.memories = step_.backward.memories = collector_.memories();
-    step_.not_modelled = collector_.not_modelled();
+    step_.not_modelled = otherwise_compiled(program_, options_);
+    if (step_.not_modelled.empty()) step_.not_modelled = collector_.not_modelled();
     take_gradients();
     keep_for_backward(take_outputs());
     note_drops(step_.forward);

@@ -101,8 +101,11 @@ class Judge {
         listed.copied.count = element_size(facts->dtype);
         for (const int64_t size : facts->sizes) listed.copied.count *= size;
       }
+      const bool managed = policy_.earlier_outputs.contains(input.name);
+      if (managed) listed.copied = {};
       if (std::ranges::find(mutations, i, &Mutation::input) != mutations.end())
-        listed.mutation = listed.fixed ? MutationKind::state : MutationKind::unmanaged;
+        listed.mutation =
+            listed.fixed ? MutationKind::state : (managed ? MutationKind::earlier : MutationKind::unmanaged);
       verdict_.inputs.push_back(std::move(listed));
     }
   }
@@ -198,7 +201,7 @@ class Judge {
   void judge_mutations(const std::vector<Mutation>& mutations) {
     for (const Mutation& mutation : mutations) {
       const ProgramInput& input = program_.inputs[mutation.input];
-      if (input.kind != ProgramInput::Kind::user) continue;
+      if (input.kind != ProgramInput::Kind::user || policy_.earlier_outputs.contains(input.name)) continue;
       const CapturePlace place = place_of(program_, *mutation.node);
       skip(SkipReason::mutated_input, fmt::format("input {} is written to: {}", input.name, shown(place)),
            place);

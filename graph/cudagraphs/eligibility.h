@@ -28,9 +28,11 @@ enum class SkipReason : uint8_t {
 /// As JSON has it: "host_node".
 std::string_view to_string(SkipReason reason);
 
-/// What becomes of programs whose sizes change.
+/// What is captured, and after what.
 struct CapturePolicy {
-  bool skip_dynamic_sizes = false;  ///< else one graph is recorded for each size that comes
+  bool skip_dynamic_sizes =
+      false;  ///< where sizes change; else one graph is recorded for each size that comes
+  std::set<std::string> earlier_outputs = {};  ///< inputs that an earlier captured graph has made
 };
 
 /// The call that is responsible.

@@ -60,7 +60,7 @@ template <class Run>
 void PoolRunner::in_pool(const Run& run) {
   clear_cublas_workspaces(session_);
   catch_up();
-  allocator_.begin_pool(kTreePool);
+  allocator_.begin_pool(kTreePool, kTreeStream);
   {
     const Scoped<uint16_t> on_stream(session_.stream, kTreeStream);
     run();
@@ -109,7 +109,7 @@ Ref<Storage> PoolRunner::copy_into_pool(const Ref<Storage>& storage) {
 MemoryHandles PoolRunner::record(GraphNodeId node, FunctionId function, MemoryHandles inputs,
                                  const std::vector<bool>& copied) {
   catch_up();
-  allocator_.begin_pool(kTreePool);
+  allocator_.begin_pool(kTreePool, kTreeStream);
   {
     const Scoped<uint16_t> on_stream(session_.stream, kTreeStream);
     MemoryHandles buffers = inputs;
@@ -123,8 +123,9 @@ MemoryHandles PoolRunner::record(GraphNodeId node, FunctionId function, MemoryHa
   clear_cublas_workspaces(session_);
   empty_cache();
   MemoryHandles outputs;
+  GraphGenerator& generator = own_generators_.emplace_back(generator_);
   in_pool([&] {
-    const StreamCapture capture(session_, generator_);
+    const StreamCapture capture(session_, generator);
     outputs = run_function(function, std::move(inputs));
   });
   for (const MemoryHandle& output : outputs) outputs_[node].push_back(output->address);

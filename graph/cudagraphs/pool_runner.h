@@ -52,7 +52,8 @@ class PoolRunner final : public GraphRunner {
   Session& session_;
   CachingAllocator& allocator_;
   TraceBlocks blocks_;
-  GraphGenerator generator_;
+  GraphGenerator generator_;                    // that captures begin with
+  std::vector<GraphGenerator> own_generators_;  // of recordings
   std::vector<Function> functions_;
   std::map<GraphNodeId, std::vector<uint64_t>> outputs_;  // addresses
   uint64_t last_address_ = 0;

@@ -80,24 +80,16 @@ class Steps {
     return session.allocate(session.device, element_size(loss.dtype), Category::temporary);
   }
 
-  // What AccumulateGrad does with them: they become .grad, or are added to it.
+  // A gradient that .grad takes over stays the pool's until it is dropped there.
   void take(MemoryHandles made) {
-    Session& session = training_.session();
-    const BelowAutograd below(session);
+    const Scoped<bool> without_history(training_.session().modes.grad, false);
     for (size_t i = 0; i < made.size(); ++i) {
       const Tensor& parameter = training_.placed().trainable[compiled_.parameters[i]];
-      Tensor gradient = tensor_of(compiled_.backward.outputs[i], PoolRunner::storage_of(made[i]));
-      TensorExtra& extra = parameter->ensure_extra();
-      if (extra.grad) {
-        call<"add_.Tensor">(session, Tensor(extra.grad), gradient);
-      } else if (obeys_layout_contract(gradient, parameter)) {
-        session.categorise(*gradient->storage, Category::gradient);
-        extra.grad = std::move(gradient);
-        gradients_.push_back(std::move(made[i]));
-      } else {
-        extra.grad = clone_obeying_contract(session, gradient, parameter);
-      }
-      made[i].reset();
+      const MemoryHandle held = std::move(made[i]);
+      Gradients incoming;
+      incoming.push_back(tensor_of(compiled_.backward.outputs[i], PoolRunner::storage_of(held)));
+      accumulator_of(parameter)->apply(incoming);
+      if (parameter.grad()->storage == PoolRunner::storage_of(held)) gradients_.push_back(held);
     }
   }
 
@@ -117,7 +109,10 @@ class Steps {
 StepTree run_tree(const Program& program, const Platform& platform, const StepOptions& options,
                   const CaptureVerdict& forward, const CaptureVerdict& backward,
                   CachingAllocator& allocator) {
-  return Steps(program, platform, options, allocator).run(forward.captured(), backward.captured());
+  StepTree tree = Steps(program, platform, options, allocator).run(forward.captured(), backward.captured());
+  if (tree.not_modelled.empty() && forward.reason == SkipReason::data_read)
+    tree.not_modelled = "the compiler breaks the graph where the host reads data: " + forward.place.op;
+  return tree;
 }
 
 }  // namespace metaprof

@@ -36,7 +36,7 @@ class Replay {
   void capture() {
     allocator_.empty_cache();
     if (!feed(run_.capture, run_.recording, "captured", result_.captured)) return;
-    allocator_.begin_pool(kGraphPool);
+    allocator_.begin_pool(kGraphPool, WholeNetworkTrace::kCaptureStream);
     feed(run_.recording, run_.captured, "captured", result_.captured);
     allocator_.end_pool(kGraphPool);
   }

@@ -33,6 +33,8 @@ class TrainingStep {
   /// Clips and updates. Only with an optimizer.
   void update(int step);
   void zero_grad(int step);
+  /// Of the last forward; undefined: there is none.
+  const Tensor& loss() const { return loss_; }
   void drop_loss() { loss_ = Tensor(); }
 
   /// What happened. Nothing may be run after it.

@@ -6,7 +6,7 @@
 namespace metaprof {
 namespace {
 
-constexpr uint16_t kWarmUpStream = 1, kCaptureStream = 2;
+constexpr uint16_t kWarmUpStream = 1;
 
 class WholeNetwork {
  public:
@@ -59,7 +59,7 @@ class WholeNetwork {
   void capture(int step) {
     Session& session = training_.session();
     result_.capture = now();
-    const Scoped<uint16_t> on_stream(session.stream, kCaptureStream);
+    const Scoped<uint16_t> on_stream(session.stream, WholeNetworkTrace::kCaptureStream);
     generator_ = make_graph_generator(session);
     const StreamCapture capture(session, generator_);
     result_.recording = now();

@@ -9,6 +9,8 @@ namespace metaprof {
 
 /// Places in a trace: indices of the first event after them.
 struct WholeNetworkTrace {
+  static constexpr uint16_t kCaptureStream = 2;  ///< whose requests come from the graph's pool
+
   Trace trace;
   size_t set_up = 0;     ///< the model and its inputs are on the device, the optimizer is made
   size_t warm = 0;       ///< the steps on the side stream are over

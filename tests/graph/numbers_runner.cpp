@@ -20,6 +20,30 @@ std::vector<size_t> SmallFunction::written() const {
   return {written.begin(), written.end()};
 }
 
+namespace {
+
+class PlainArithmetic final : public Arithmetic {
+ public:
+  void set(uint64_t address, Numbers numbers) override { values_[address] = numbers; }
+  Numbers get(uint64_t address) override { return values_.at(address); }
+  void copy(uint64_t to, uint64_t from) override { values_[to] = values_.at(from); }
+  void sum(uint64_t result, uint64_t left, uint64_t right) override {
+    const Numbers a = values_.at(left), b = values_.at(right);
+    for (size_t n = 0; n < a.size(); ++n) values_[result][n] = a[n] + 2 * b[n];
+  }
+  void add_to(uint64_t left, uint64_t right, size_t) override {
+    const Numbers b = values_.at(right);
+    for (size_t n = 0; n < b.size(); ++n) values_.at(left)[n] += b[n];
+  }
+
+ private:
+  std::map<uint64_t, Numbers> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<Arithmetic> plain_arithmetic() { return std::make_unique<PlainArithmetic>(); }
+
 uint64_t NumbersRunner::take(std::set<uint64_t>& used, uint64_t first) {
   uint64_t address = first;
   while (used.contains(address)) ++address;
@@ -39,7 +63,7 @@ MemoryHandle NumbersRunner::handle(uint64_t address, bool in_pool) {
 
 MemoryHandle NumbersRunner::make(Numbers numbers) {
   const uint64_t address = take(used_, kOutside);
-  values_[address] = numbers;
+  arithmetic_->set(address, numbers);
   return handle(address, false);
 }
 
@@ -53,12 +77,9 @@ std::vector<uint64_t> NumbersRunner::lay_out(const SmallFunction& function, std:
 void NumbersRunner::compute(const SmallFunction& function, const std::vector<uint64_t>& values) {
   for (size_t i = 0; i < function.steps.size(); ++i) {
     const SmallFunction::Step& step = function.steps[i];
-    const Numbers left = values_[values[step.left]], right = values_[values[step.right]];
-    Numbers& result = values_[values[function.inputs + i]];
-    for (size_t n = 0; n < result.size(); ++n) {
-      if (step.kind == SmallFunction::Kind::sum) result[n] = left[n] + 2 * right[n];
-      if (step.kind == SmallFunction::Kind::add_to) result[n] = left[n] + right[n];
-    }
+    const uint64_t left = values[step.left], right = values[step.right];
+    if (step.kind == SmallFunction::Kind::sum) arithmetic_->sum(values[function.inputs + i], left, right);
+    if (step.kind == SmallFunction::Kind::add_to) arithmetic_->add_to(left, right, i);
   }
 }
 
@@ -112,7 +133,7 @@ MemoryHandles NumbersRunner::record(GraphNodeId node, FunctionId id, MemoryHandl
   for (size_t i = 0; i < values.size(); ++i) {
     if (!copied[i]) continue;
     const uint64_t buffer = take(pool_used_, kPool);
-    values_[buffer] = values_[values[i]];
+    arithmetic_->copy(buffer, values[i]);
     values[i] = buffer;
     buffers.push_back(buffer);
     inputs[i] = handle(buffer, true);
@@ -129,7 +150,7 @@ MemoryHandles NumbersRunner::replay(GraphNodeId node, MemoryHandles inputs) {
   const SmallFunction& function = functions_[static_cast<size_t>(recording.function)];
   pool_is_accounted_ = false;
   for (size_t i = 0; i < recording.copied.size(); ++i)
-    if (recording.copied[i]) values_[recording.values[i]] = values_[inputs[i]->address];
+    if (recording.copied[i]) arithmetic_->copy(recording.values[i], inputs[i]->address);
   compute(function, recording.values);
   std::map<uint64_t, MemoryHandle> kept;
   for (size_t i = 0; i < inputs.size(); ++i)

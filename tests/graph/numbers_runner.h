@@ -32,13 +32,30 @@ struct SmallFunction {
   std::vector<size_t> written() const;
 };
 
+/// Numbers at addresses, and what functions do to them.
+class Arithmetic {
+ public:
+  virtual ~Arithmetic() = default;
+  virtual void set(uint64_t address, Numbers numbers) = 0;
+  virtual Numbers get(uint64_t address) = 0;
+  virtual void copy(uint64_t to, uint64_t from) = 0;
+  /// result = left + 2 * right
+  virtual void sum(uint64_t result, uint64_t left, uint64_t right) = 0;
+  /// left += right; `way` picks one of the ways in which a program can write that.
+  virtual void add_to(uint64_t left, uint64_t right, size_t way) = 0;
+};
+/// Additions of C++.
+std::unique_ptr<Arithmetic> plain_arithmetic();
+
 /// Memory as addresses with numbers in it; what is not in the pool goes back when its last handle goes.
 class NumbersRunner final : public GraphRunner {
  public:
-  explicit NumbersRunner(std::vector<SmallFunction> functions) : functions_(std::move(functions)) {}
+  explicit NumbersRunner(std::vector<SmallFunction> functions,
+                         std::unique_ptr<Arithmetic> arithmetic = plain_arithmetic())
+      : functions_(std::move(functions)), arithmetic_(std::move(arithmetic)) {}
 
   MemoryHandle make(Numbers numbers);
-  const Numbers& numbers(const MemoryHandle& memory) const { return values_.at(memory->address); }
+  Numbers numbers(const MemoryHandle& memory) const { return arithmetic_->get(memory->address); }
 
   MemoryHandles run_eagerly(FunctionId function, MemoryHandles inputs) override;
   MemoryHandles warm_up(FunctionId function, MemoryHandles inputs) override;
@@ -68,7 +85,7 @@ class NumbersRunner final : public GraphRunner {
 
   static constexpr uint64_t kOutside = 1, kPool = 1'000'000;
   std::vector<SmallFunction> functions_;
-  std::map<uint64_t, Numbers> values_;
+  std::unique_ptr<Arithmetic> arithmetic_;
   std::set<uint64_t> used_, pool_used_;
   std::map<GraphNodeId, Recording> recordings_;
   std::map<uint64_t, std::weak_ptr<const GraphMemory>> pool_handles_;

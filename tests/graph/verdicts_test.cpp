@@ -5,7 +5,9 @@
 //   … lines of a program (docs/program.md), without the first
 //   expect captured                 the verdict, as `metaprof cudagraphs` says it; or: expect skipped: …
 //   expect input x copied 24 a      an input: fixed, or the bytes that are copied; the kind of mutation
+//   expect backward captured        of the backward of a step
 //   policy skip dynamic sizes
+//   policy made earlier h           an input that an earlier captured graph has made
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +17,9 @@
 
 #include "graph/cudagraphs/eligibility.h"
 #include "meta/ops/all.h"
+#include "meta/platform/platform.h"
 #include "meta/program/text.h"
+#include "meta/step/whole_network.h"
 #include "tests/read_file.h"
 
 namespace metaprof {
@@ -39,6 +43,8 @@ std::vector<Case> read_cases(const std::string& file) {
       cases.back().expected.push_back(line.substr(7));
     } else if (line == "policy skip dynamic sizes") {
       cases.back().policy.skip_dynamic_sizes = true;
+    } else if (line.starts_with("policy made earlier ")) {
+      cases.back().policy.earlier_outputs.insert(line.substr(20));
     } else if (!cases.empty()) {
       cases.back().program += line + "\n";
     }
@@ -51,10 +57,22 @@ std::string shown(const CaptureInput& input) {
   return fmt::format("input {} {} {}", input.name, memory, letter_of(input.mutation));
 }
 
+// As metaprof cudagraphs judges it: of a step that is run.
+std::string backward_verdict(const Program& program) {
+  StepOptions options;
+  options.optimizer = "none";
+  const WholeNetworkTrace run = run_whole_network(program, platform_named("h200"), options, /*warmup=*/1);
+  return to_text(judge_backward(run.trace, standard_registry()));
+}
+
 void check(const Case& tried) {
   const Program program = parse_program(tried.program, "case");
   const CaptureVerdict verdict = judge_forward(program, standard_registry(), tried.policy);
   for (const std::string& expected : tried.expected) {
+    if (expected.starts_with("backward ")) {
+      EXPECT_EQ("backward " + backward_verdict(program), expected) << tried.title << ", line " << tried.line;
+      continue;
+    }
     if (!expected.starts_with("input ")) {
       EXPECT_EQ(to_text(verdict), expected) << tried.title << ", line " << tried.line;
       continue;
@@ -69,7 +87,7 @@ void check(const Case& tried) {
 
 TEST(Verdicts, TextCases) {
   const std::vector<Case> cases = read_cases("tests/graph/verdicts.case");
-  EXPECT_GE(cases.size(), 18u);
+  EXPECT_GE(cases.size(), 30u);
   for (const Case& tried : cases) {
     EXPECT_FALSE(tried.expected.empty()) << tried.title;
     check(tried);

@@ -1,32 +1,34 @@
 #pragma once
-// Captures of CUDA graphs, as operators notice them. While one is made on a stream, random numbers come from a
-// seed and an offset on the device, which every replay sets.
+// Captures of CUDA graphs, as operators notice them. While one is made, random numbers come from a seed and an
+// offset on the device, which every replay sets (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp).
 
 #include "meta/session/session.h"
 
 namespace metaprof {
 
-/// Seed and offset of a generator on the device. It makes them with the first graph that it serves, and they live
-/// as long as such a graph does (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp, register_graph).
+/// Seed and offset of graphs. They live as long as the graphs do.
 struct GraphGenerator {
   Ref<Storage> seed, offset;
 };
-/// Allocates them on the current stream.
+
+/// What a capture finds that begins on the current stream: made now, or nothing yet
+/// (meta/platform/captures.h).
 GraphGenerator make_graph_generator(Session& session);
 
-/// While it lives, a graph is captured on the stream that was current when it was made.
+/// While it lives, a graph is captured. What its operators make for its generator is there in the end.
 class StreamCapture {
  public:
-  StreamCapture(Session& session, const GraphGenerator& generator);
+  StreamCapture(Session& session, GraphGenerator& generator);
   ~StreamCapture();
   StreamCapture(const StreamCapture&) = delete;
 
  private:
   Session& session_;
-  const uint16_t stream_;
+  GraphGenerator& generator_;
+  const LayerFunction before_;
 };
 
-/// Whether one is captured on the current stream.
-bool is_capturing(Session& session);
+/// Whether one is captured.
+bool is_capturing(const Session& session);
 
 }  // namespace metaprof

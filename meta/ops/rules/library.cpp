@@ -112,11 +112,11 @@ void clear_cublas_workspaces(Session& session) {
 }
 
 Ref<Storage>& graph_seed(Session& session) {
-  return session.library_workspaces[key_of(Library::graph_seed, /*handle=*/0, session.stream)];
+  return session.library_workspaces[key_of(Library::graph_seed, /*handle=*/0, /*stream=*/0)];
 }
 
 Ref<Storage>& graph_offset(Session& session) {
-  return session.library_workspaces[key_of(Library::graph_offset, /*handle=*/0, session.stream)];
+  return session.library_workspaces[key_of(Library::graph_offset, /*handle=*/0, /*stream=*/0)];
 }
 
 }  // namespace metaprof

@@ -22,8 +22,7 @@ void take_library_workspaces(Session& session);
 /// What cuBLAS and cuBLASLt keep goes, for all streams (torch._C._cuda_clearCublasWorkspaces).
 void clear_cublas_workspaces(Session& session);
 
-/// Seed and offset of the random numbers of a graph that is captured on the current stream (capture.h); null: none
-/// is.
+/// Seed and offset of the random numbers of the graph that is captured (capture.h); null: it has none yet.
 Ref<Storage>& graph_seed(Session& session);
 Ref<Storage>& graph_offset(Session& session);
 

@@ -1,0 +1,111 @@
+#include "meta/step/graphed_callables.h"
+
+#include "meta/autograd/accumulate_grad.h"
+#include "meta/autograd/engine.h"
+#include "meta/ops/rules/capture.h"
+#include "meta/platform/captures.h"
+#include "meta/platform/platform.h"
+#include "meta/step/training_step.h"
+
+namespace metaprof {
+namespace {
+
+constexpr uint16_t kWarmUp = 1, kSharedCapture = 2;
+
+class Callables {
+ public:
+  Callables(const Program& program, const Platform& platform, const StepOptions& options)
+      : options_(options), training_(program, platform, options), session_(training_.session()) {}
+
+  GraphedCallables run(int warmup) {
+    result_.set_up = now();
+    result_.stream =
+        captures_callables_on_warm_stream(session_.platform.framework) ? kWarmUp : kSharedCapture;
+    {
+      const Scoped<uint16_t> on_stream(session_.stream, kWarmUp);
+      for (int step = 0; step < warmup; ++step) warm_up(step);
+    }
+    capture(warmup);
+    result_.captured = now();
+    for (int step = 0; step < options_.steps; ++step) replay(step);
+    result_.trace = training_.finish();
+    return std::move(result_);
+  }
+
+ private:
+  size_t now() { return session_.trace.events.size(); }
+
+  Tensor like_loss() {
+    const Tensor& loss = training_.loss();
+    return session_.empty(loss.sizes(), loss.dtype(), loss.device());
+  }
+
+  // The gradients of the step before are held until these exist.
+  void take_gradients(const Tensor& gradient_of_loss, int step) {
+    session_.begin_phase(Phase::backward, static_cast<uint32_t>(step), -1);
+    const Tensor outputs[] = {training_.loss()}, given[] = {gradient_of_loss};
+    gradients_ = grad(session_, outputs, training_.placed().trainable, given);
+  }
+
+  void warm_up(int step) {
+    training_.forward(step, -1);
+    take_gradients(like_loss(), step);
+  }
+
+  template <class Run>  // Run()
+  GraphedCallables::Capture captured(const Run& run) {
+    GraphedCallables::Capture places;
+    places.begin = now();
+    const Scoped<uint16_t> on_stream(session_.stream, result_.stream);
+    GraphGenerator& generator = generators_.emplace_back();
+    generator = generators_.size() == 1 ? make_graph_generator(session_) : generators_.front();
+    if (makes_graph_seed_on_first_use(session_.platform.framework)) generator = {};
+    places.recording = now();
+    const StreamCapture capture(session_, generator);
+    run();
+    places.end = now();
+    return places;
+  }
+
+  // What the last step to warm up has made lives on: its loss until the function returns, its gradients until the
+  // backward is captured.
+  void capture(int step) {
+    const Tensor warm_loss = training_.loss();
+    result_.forward = captured([&] { training_.forward(step, -1); });
+    gradient_of_loss_ = like_loss();
+    gradients_.clear();
+    result_.backward = captured([&] { take_gradients(gradient_of_loss_, step); });
+  }
+
+  // Outputs and gradients are the captured ones, under new handles.
+  void replay(int step) {
+    if (training_.has_optimizer()) training_.zero_grad(step);
+    session_.begin_phase(Phase::backward, static_cast<uint32_t>(step), -1);
+    const Tensor ones = like_loss();
+    const Scoped<bool> without_history(session_.modes.grad, false);
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      if (!gradients_[i].defined()) continue;
+      Gradients incoming;
+      incoming.push_back(alias(gradients_[i]));
+      accumulator_of(training_.placed().trainable[i])->apply(incoming);
+    }
+    if (training_.has_optimizer()) training_.update(step);
+  }
+
+  const StepOptions& options_;
+  TrainingStep training_;
+  Session& session_;
+  Gradients gradients_;
+  Tensor gradient_of_loss_;
+  std::vector<GraphGenerator> generators_;
+  GraphedCallables result_;
+};
+
+}  // namespace
+
+GraphedCallables run_graphed_callables(const Program& program, const Platform& platform,
+                                       const StepOptions& options, int warmup) {
+  return Callables(program, platform, options).run(warmup);
+}
+
+}  // namespace metaprof
