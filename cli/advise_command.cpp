@@ -24,6 +24,7 @@ constexpr const char* kAdviseDescription =
 struct AdviseWords {
   std::string model, json;
   RunOptions run;
+  int64_t width = 0;
 };
 
 int advise(const AdviseWords& words) {
@@ -31,7 +32,7 @@ int advise(const AdviseWords& words) {
   print_notes(warnings_of(model, words.run));
   const AdviceReport report = metaprof::advise(model, words.run);
   if (!words.json.empty()) write_result(words.json, advice_json(report));
-  if (words.json != "-") std::cout << advice_text(report);
+  if (words.json != "-") std::cout << advice_text(report, static_cast<size_t>(words.width));
   return report.best.fits ? kFine : kFinding;
 }
 
@@ -44,6 +45,7 @@ void add_advise_command(CommandLine& line) {
   add_run_options(command, words->run);
   take_environment(command);
   add_json(command, words->json);
+  add_width(command, words->width);
   command.on_run([words] { return advise(*words); });
 }
 

@@ -1,5 +1,6 @@
 #include "cli/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,12 @@ void print_notes(const std::vector<std::string>& notes) {
 bool colour_on_stdout() {
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+size_t width_of_stdout() {
+  winsize size{};
+  const bool is_terminal = isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_terminal ? size.ws_col : 0;
 }
 
 void write_result(const std::string& file, std::string_view text) {

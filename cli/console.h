@@ -1,6 +1,7 @@
 #pragma once
 // How commands speak: data to stdout or a file, messages to stderr.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ void print_notes(const std::vector<std::string>& notes);
 
 /// Whether stdout takes colours: a terminal, and NO_COLOR is not set (no-color.org).
 bool colour_on_stdout();
+
+/// Characters of a line that tables may take: of a terminal its own width, else 0, which means as many as they need.
+size_t width_of_stdout();
 
 /// Writes a result to a file, or to stdout if it is "-". Errors: the file cannot be written.
 void write_result(const std::string& file, std::string_view text);

@@ -47,9 +47,11 @@ void add_devices_command(CommandLine& line) {
   Command command = line.add("devices", kDevicesDescription);
   auto json = std::make_shared<std::string>();
   add_json(command, *json);
-  command.on_run([json] {
+  auto width = std::make_shared<int64_t>();
+  add_width(command, *width);
+  command.on_run([json, width] {
     if (!json->empty()) write_result(*json, devices_json(rows()));
-    if (*json != "-") std::cout << devices_text(rows());
+    if (*json != "-") std::cout << devices_text(rows(), static_cast<size_t>(*width));
     return int{kFine};
   });
 }

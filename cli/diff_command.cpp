@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "cli/metaprof.h"
+#include "cli/run_options.h"
 #include "evidence/profiles/profile_diff.h"
 #include "reports/diff_report.h"
 
@@ -23,12 +24,13 @@ constexpr const char* kDiffDescription =
 struct DiffOptions {
   std::string before, after, json;
   int top = 10;
+  int64_t width = 0;
 };
 
 int diff(const DiffOptions& options) {
   const ProfileDiff result = diff_profiles(ProfileFile(options.before), ProfileFile(options.after));
   if (!options.json.empty()) write_result(options.json, diff_json(result));
-  if (options.json != "-") std::cout << diff_text(result, options.top);
+  if (options.json != "-") std::cout << diff_text(result, options.top, static_cast<size_t>(options.width));
   return result.rows.empty() ? kFine : kFinding;
 }
 
@@ -45,6 +47,7 @@ void add_diff_command(CommandLine& line) {
       .with_default();
   command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
       .value("FILE");
+  add_width(command, options->width);
   command.on_run([options] { return diff(*options); });
 }
 

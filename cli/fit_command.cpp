@@ -26,6 +26,7 @@ constexpr const char* kFitDescription =
 struct FitWords {
   std::string model, json;
   FitOptions options;
+  int64_t width = 0;
 };
 
 int fit(const FitWords& words) {
@@ -36,7 +37,7 @@ int fit(const FitWords& words) {
   const FitReport report = metaprof::fit(model, options);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, fit_json(report));
-  if (words.json != "-") std::cout << fit_text(report);
+  if (words.json != "-") std::cout << fit_text(report, static_cast<size_t>(words.width));
   return report.all_fit() ? kFine : kFinding;
 }
 
@@ -50,6 +51,7 @@ void add_fit_command(CommandLine& line) {
   take_environment(command);
   command.option("--find", words->options.dimension, "batch or sequence").value("WORD").with_default();
   add_json(command, words->json);
+  add_width(command, words->width);
   command.on_run([words] { return fit(*words); });
 }
 

@@ -44,6 +44,7 @@ struct ProfileOptions {
   bool per_node = false, markdown = false;
   std::string granularity = "module", write_trace, write_program, compare;
   TextOptions text;
+  int64_t width = 0;
 };
 
 // The form that goes to stdout in place of the text; null: none.
@@ -96,6 +97,7 @@ int profile(const Command& command, const ProfileOptions& options) {
   if (!verdict_of(result.report).fits && !model.is_trace())
     add_advice(result.report, advise(model, options.run));
   TextOptions text = options.text;
+  text.width = static_cast<size_t>(options.width);
   text.colour = colour_on_stdout();
   Results results(result, text);
   if (!model.is_trace()) results.lines = source_lines(model.program);
@@ -151,6 +153,7 @@ void add_profile_command(CommandLine& line) {
   add_run_options(command, options->run);
   take_environment(command);
   add_report_options(command, *options);
+  add_width(command, options->width);
   command.on_run([command, options] { return profile(command, *options); });
 }
 

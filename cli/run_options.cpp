@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "cli/console.h"
 #include "core/error.h"
 
 namespace metaprof {
@@ -65,6 +66,15 @@ AddedOption add_model(Command& command, std::string& model, const std::string& w
 void add_json(Command& command, std::string& file, const std::string& in_place_of) {
   command.option("--json", file, "write JSON to FILE; -: to stdout, in place of " + in_place_of)
       .value("FILE");
+}
+
+void add_width(Command& command, int64_t& width) {
+  width = static_cast<int64_t>(width_of_stdout());
+  command.option("--width", width, "characters that lines of tables may take; 0: as many as they need")
+      .value("N")
+      .from_to(0, 100000)
+      .with_default("the terminal's; of a file 0");
+  command.take_environment("--width", "METAPROF_WIDTH");
 }
 
 void refuse_step_options(const Command& command, std::string_view why) {

@@ -23,6 +23,9 @@ AddedOption add_model(Command& command, std::string& model, const std::string& w
 /// --json
 void add_json(Command& command, std::string& file, const std::string& in_place_of = "the text");
 
+/// --width: of tables; `width` begins as the terminal's.
+void add_width(Command& command, int64_t& width);
+
 /// Errors: an option of the step or of the inputs was given.
 void refuse_step_options(const Command& command, std::string_view why);
 

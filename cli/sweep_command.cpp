@@ -27,6 +27,7 @@ constexpr const char* kSweepDescription =
 struct SweepWords {
   std::string model, csv, json;
   Grid grid;
+  int64_t width = 0;
 };
 
 int sweep(const SweepWords& words) {
@@ -36,7 +37,8 @@ int sweep(const SweepWords& words) {
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, sweep_json(report));
   if (!words.csv.empty()) write_result(words.csv, sweep_csv(report));
-  if (words.json != "-" && words.csv != "-") std::cout << sweep_text(report);
+  if (words.json != "-" && words.csv != "-")
+    std::cout << sweep_text(report, static_cast<size_t>(words.width));
   return report.all_fit() ? kFine : kFinding;
 }
 
@@ -50,6 +52,7 @@ void add_sweep_command(CommandLine& line) {
   take_environment(command);
   command.option("--csv", words->csv, "write CSV to FILE; -: to stdout, in place of the table").value("FILE");
   add_json(command, words->json);
+  add_width(command, words->width);
   command.on_run([words] { return sweep(*words); });
 }
 

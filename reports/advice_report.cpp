@@ -61,7 +61,7 @@ std::string cheapest_cure(const AdviceReport& report) {
   return fmt::format("{} → {}", words_of(report.best), human_bytes(report.best.reserved.count));
 }
 
-std::string advice_text(const AdviceReport& report) {
+std::string advice_text(const AdviceReport& report, size_t width) {
   TextTable table;
   table.column("change", TextTable::Align::left);
   for (const char* title : {"allocated", "reserved", "", "FLOPs"}) table.column(title);
@@ -74,7 +74,7 @@ std::string advice_text(const AdviceReport& report) {
   add(report.base);
   for (const AdviceRow& row : report.rows) add(row);
   if (report.best.changes.size() > 1 && !report.base.fits) add(report.best);
-  return first_line(report) + report.model + "\n\n" + table.text();
+  return first_line(report) + report.model + "\n\n" + table.text(0, width);
 }
 
 std::string advice_json(const AdviceReport& report) {

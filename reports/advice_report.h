@@ -35,7 +35,8 @@ std::string cheapest_cure(const AdviceReport& report);
 /// "--checkpoint 'model.layers.*' --batch 2"; "(as it is)".
 std::string words_of(const AdviceRow& row);
 
-std::string advice_text(const AdviceReport& report);
+/// `width`: as in TextTable::text.
+std::string advice_text(const AdviceReport& report, size_t width = 0);
 /// {"schema": "metaprof.advise", "schema_version": 1, …, "rows": [{"changes", "peak", "reserved", "flops", "fits"}]}
 std::string advice_json(const AdviceReport& report);
 

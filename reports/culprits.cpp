@@ -162,7 +162,7 @@ std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const So
   return culprits;
 }
 
-std::string culprits_table(const std::vector<Culprit>& culprits) {
+std::string culprits_table(const std::vector<Culprit>& culprits, size_t width) {
   if (culprits.empty()) return "";
   Bytes all, rest;
   for (const Culprit& culprit : culprits) all += culprit.bytes;
@@ -181,7 +181,7 @@ std::string culprits_table(const std::vector<Culprit>& culprits) {
   for (size_t i = 0; i < std::min(culprits.size(), kMostShown); ++i)
     add(culprits[i].bytes, culprits[i].what, culprits[i].line);
   if (culprits.size() > kMostShown) add(rest, fmt::format("{} more", culprits.size() - kMostShown), "");
-  return table.text(2);
+  return table.text(2, width);
 }
 
 }  // namespace metaprof

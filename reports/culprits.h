@@ -29,7 +29,7 @@ struct Culprit {
 /// The largest first; their bytes sum to those of `held`.
 std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines);
 
-/// The largest few, and what the others have together.
-std::string culprits_table(const std::vector<Culprit>& culprits);
+/// The largest few, and what the others have together. `width`: as in TextTable::text.
+std::string culprits_table(const std::vector<Culprit>& culprits, size_t width = 0);
 
 }  // namespace metaprof

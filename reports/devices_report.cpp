@@ -15,18 +15,18 @@ std::string capability(int sm) { return sm == 0 ? "" : fmt::format("{}.{}", sm /
 
 }  // namespace
 
-std::string devices_text(const std::vector<DeviceRow>& rows) {
+std::string devices_text(const std::vector<DeviceRow>& rows, size_t width) {
   TextTable table;
   table.column("device", TextTable::Align::left);
   table.column("title", TextTable::Align::left);
   for (const char* title : {"memory", "capability", "SMs", "GB/s", "fp32, TFLOP/s", "fp16, TFLOP/s"})
-    table.column(title);
+    table.optional_column(title);
   for (const DeviceRow& row : rows)
     table.row({row.name, row.title, human_bytes(row.memory.count), capability(row.sm),
                row.multiprocessors == 0 ? "" : std::to_string(row.multiprocessors),
                fmt::format("{:.0f}", row.bandwidth / 1e9), fmt::format("{:.1f}", row.flops_f32 / 1e12),
                fmt::format("{:.1f}", row.flops_f16 / 1e12)});
-  return table.text();
+  return table.text(0, width);
 }
 
 std::string devices_json(const std::vector<DeviceRow>& rows) {

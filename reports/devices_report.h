@@ -17,7 +17,7 @@ struct DeviceRow {
   double flops_f32 = 0, flops_f16 = 0;  ///< per second, dense
 };
 
-std::string devices_text(const std::vector<DeviceRow>& rows);
+std::string devices_text(const std::vector<DeviceRow>& rows, size_t width = 0);
 /// {"schema": "metaprof.devices", "schema_version": 1, "devices": [{"name", "title", …}]}
 std::string devices_json(const std::vector<DeviceRow>& rows);
 

@@ -72,7 +72,7 @@ std::string by_cause(const ProfileDiff& diff) {
 
 }  // namespace
 
-std::string diff_text(const ProfileDiff& diff, int top) {
+std::string diff_text(const ProfileDiff& diff, int top, size_t width) {
   std::string text;
   for (const std::string& option : diff.options) {
     text += option + "\n";
@@ -93,7 +93,7 @@ std::string diff_text(const ProfileDiff& diff, int top) {
                                    100.0 * static_cast<double>(change) / static_cast<double>(*row.before))
                      : ""});
   }
-  text += (text.empty() ? "" : "\n") + table.text();
+  text += (text.empty() ? "" : "\n") + table.text(0, width);
   if (rows.size() < diff.rows.size())
     text += fmt::format("… and {} more (--top -1 shows all)\n", diff.rows.size() - rows.size());
   return text;

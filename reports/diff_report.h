@@ -9,7 +9,8 @@ namespace metaprof {
 
 /// In a few lines what is reserved and which kinds of memory changed; then all totals, and `top` of the other figures, those of bytes that changed most first; negative: all, in the
 /// order of the reports.
-std::string diff_text(const ProfileDiff& diff, int top);
+/// `width`: as in TextTable::text.
+std::string diff_text(const ProfileDiff& diff, int top, size_t width = 0);
 std::string diff_json(const ProfileDiff& diff);
 
 }  // namespace metaprof

@@ -77,10 +77,10 @@ std::vector<std::string> titles(const FigureTable& table, const std::vector<Unit
   return titles;
 }
 
-std::string text_form(const FigureTable& table, const std::vector<Unit>& units) {
+std::string text_form(const FigureTable& table, const std::vector<Unit>& units, size_t width) {
   TextTable text;
   for (const std::string_view word : table.words) text.column(std::string(word), TextTable::Align::left);
-  for (const std::string& title : titles(table, units)) text.column(title);
+  for (const std::string& title : titles(table, units)) text.optional_column(title);
   for (const FigureRow& row : table.rows) {
     std::vector<std::string> cells;
     for (size_t i = 0; i < row.words.size(); ++i)
@@ -90,7 +90,7 @@ std::string text_form(const FigureTable& table, const std::vector<Unit>& units) 
     for (size_t i = 0; i < row.figures.size(); ++i) cells.push_back(figure_text(row.figures[i], units[i]));
     text.row(std::move(cells));
   }
-  return text.text();
+  return text.text(0, width);
 }
 
 std::string markdown(const FigureTable& table, const std::vector<Unit>& units) {
@@ -136,11 +136,11 @@ std::string markdown_cell(std::string_view text) {
   return cell;
 }
 
-std::string to_string(const FigureTable& table, TableForm form) {
+std::string to_string(const FigureTable& table, TableForm form, size_t width) {
   if (form == TableForm::csv) return csv(table);
   std::vector<Unit> units;
   for (const FigureColumn& column : table.columns) units.push_back(unit_of(table, column.measure));
-  return form == TableForm::markdown ? markdown(table, units) : text_form(table, units);
+  return form == TableForm::markdown ? markdown(table, units) : text_form(table, units, width);
 }
 
 }  // namespace metaprof

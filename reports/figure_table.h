@@ -35,7 +35,8 @@ struct FigureTable {
   std::vector<FigureRow> rows;
 };
 
-std::string to_string(const FigureTable& table, TableForm form);
+/// `width`: as in TextTable::text, of text alone.
+std::string to_string(const FigureTable& table, TableForm form, size_t width = 0);
 
 /// A CSV field: in quotes if it has commas, quotes or line breaks (RFC 4180).
 std::string csv_field(std::string_view text);

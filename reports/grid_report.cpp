@@ -68,11 +68,11 @@ std::string first_line_of_fit(const FitReport& report) {
 
 }  // namespace
 
-std::string fit_text(const FitReport& report) {
+std::string fit_text(const FitReport& report, size_t width) {
   TextTable table;
   for (const std::string& name : report.columns) table.column(name, TextTable::Align::left);
   table.column("largest " + report.dimension);
-  for (const char* title : {"allocated", "reserved", "of"}) table.column(title);
+  for (const char* title : {"allocated", "reserved", "of"}) table.optional_column(title);
   for (const FitRow& row : report.rows) {
     std::vector<std::string> cells;
     for (const std::string& name : report.columns) cells.push_back(shown_value(row.options, name));
@@ -88,7 +88,7 @@ std::string fit_text(const FitReport& report) {
                                          "(--margin)\n\n{}",
                                          report.model, report.dimension,
                                          report.trains ? "training step" : "forward", 100 * report.margin,
-                                         table.text());
+                                         table.text(0, width));
 }
 
 std::string fit_json(const FitReport& report) {
@@ -132,7 +132,7 @@ std::string change(int64_t first, int64_t now) {
 
 }  // namespace
 
-std::string sweep_text(const SweepReport& report) {
+std::string sweep_text(const SweepReport& report, size_t width) {
   TextTable table;
   for (const std::string& name : report.differing) table.column(name, TextTable::Align::left);
   for (const char* title : {"needs", "", "FLOPs", ""}) table.column(title);
@@ -160,7 +160,8 @@ std::string sweep_text(const SweepReport& report) {
   return fmt::format(
       "{}: {} of {} fit; needs: reserved at most; percents: to the first row; *: no other of the same work "
       "takes less memory or fewer FLOPs\n\n{}",
-      report.model, std::ranges::count_if(report.rows, &SweepRow::fits), report.rows.size(), table.text());
+      report.model, std::ranges::count_if(report.rows, &SweepRow::fits), report.rows.size(),
+      table.text(0, width));
 }
 
 std::string sweep_csv(const SweepReport& report) {

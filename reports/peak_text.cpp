@@ -48,7 +48,7 @@ std::string category_table(const PeakMoment& peak) {
   return table.text(2);
 }
 
-std::string largest_table(const PeakMoment& peak, const std::vector<std::string>* lines) {
+std::string largest_table(const PeakMoment& peak, const std::vector<std::string>* lines, size_t width) {
   TextTable table;
   const Unit unit = unit_for_bytes(peak.largest.empty() ? 0 : peak.largest[0].bytes.count);
   table.column(fmt::format("size, {}", unit.name));
@@ -70,7 +70,7 @@ std::string largest_table(const PeakMoment& peak, const std::vector<std::string>
           storage.storage < lines->size() ? shown((*lines)[storage.storage], kMostCharactersOfName) : "");
     table.row(std::move(cells));
   }
-  return table.text(2);
+  return table.text(2, width);
 }
 
 }  // namespace metaprof

@@ -18,6 +18,7 @@ std::string both_units(int64_t bytes);
 /// What is alive at the peak, by category.
 std::string category_table(const PeakMoment& peak);
 /// The largest storages alive at the peak. `lines`: of the program, by storage; null: they are not known.
-std::string largest_table(const PeakMoment& peak, const std::vector<std::string>* lines = nullptr);
+std::string largest_table(const PeakMoment& peak, const std::vector<std::string>* lines = nullptr,
+                          size_t width = 0);
 
 }  // namespace metaprof

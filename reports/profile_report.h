@@ -82,7 +82,8 @@ struct TextOptions {
                      ///< empty: as called
   std::vector<std::string> columns;  ///< in this order; empty: all
   bool colour = false;
-  int top = 0;  ///< only so many rows, the largest by `sort` of all levels; 0: all
+  size_t width = 0;  ///< of tables, as in TextTable::text
+  int top = 0;       ///< only so many rows, the largest by `sort` of all levels; 0: all
 };
 
 /// Names of the columns, for `sort` and `columns`.

@@ -137,15 +137,15 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   std::string text = opening(report, options.colour);
   text += out_of_memory(report, options.colour);
   if (!report.culprits.empty())
-    text += title("Why: what is alive at the peak") + culprits_table(report.culprits);
+    text += title("Why: what is alive at the peak") + culprits_table(report.culprits, options.width);
   if (report.nodes) {
     text += title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)");
-    text += to_string(node_table(report, options), TableForm::text);
+    text += to_string(node_table(report, options), TableForm::text, options.width);
     text += node_totals(*report.nodes);
   } else {
     text += title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)");
     const ModuleTable modules = module_table(report, options, false);
-    text += to_string(modules.table, TableForm::text);
+    text += to_string(modules.table, TableForm::text, options.width);
     if (modules.hidden > 0)
       text +=
           fmt::format("{} modules deeper than {} are not shown (--depth)\n", modules.hidden, options.depth);
@@ -157,7 +157,7 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   if (memory.peak.bytes.count > 0) {
     text += category_table(memory.peak);
     text += title("Largest tensors alive at the peak");
-    text += largest_table(memory.peak);
+    text += largest_table(memory.peak, nullptr, options.width);
   }
   if (!memory.unmodelled.empty()) {
     text += title("Not modelled: results as the program records them, or as large as assumed");

@@ -86,7 +86,7 @@ std::string modules(const RunReport& report, const RankRun& rank, const TextOpti
     without_flops.columns = {"type",        "parameters",   "saved",       "forward_tmp",
                              "forward_out", "backward_tmp", "backward_out"};
   const ModuleTable table = module_table(profile_of(report, rank), without_flops, false);
-  std::string text = to_string(table.table, TableForm::text);
+  std::string text = to_string(table.table, TableForm::text, options.width);
   if (table.hidden > 0)
     text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", table.hidden, options.depth);
   return text;
@@ -110,7 +110,7 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
                       culprit(memory.peak.op, memory.peak.module));
   text += category_table(memory.peak);
   text += heading("Largest tensors alive at the peak", options.colour);
-  return text + largest_table(memory.peak, &lines);
+  return text + largest_table(memory.peak, &lines, options.width);
 }
 
 std::string reads(const RankRun& rank) {

@@ -1,5 +1,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -87,14 +88,41 @@ TEST(Usage, JsonFollowsTheSchemas) {
   write("sweep " + model + " --optimizer sgd,rprop --optimizer-impl default,fused", "sweep");
   write("advise " + model + " --memory 700MiB", "advise");
   write("devices", "devices");
+  write("frameworks", "frameworks");
   write("diff " + base + "a " + base + "b", "diff");
-  for (const char* name : {"fit", "sweep", "advise", "devices", "diff"}) {
+  write("check tests/data/fixtures/base.pt2 --baseline " + base + "b", "check");
+  write("plan " + model + " --budget 1GiB", "plan");
+  write("cudagraphs " + model, "cudagraphs");
+  for (const char* name :
+       {"fit", "sweep", "advise", "devices", "diff", "check", "plan", "cudagraphs", "frameworks"}) {
     const int status = std::system((std::string(METAPROF_PYTHON " tests/validate_json.py reports/schema/") +
                                     name + ".schema.json " + base + name)
                                        .c_str());
     if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
     EXPECT_EQ(WEXITSTATUS(status), 0) << name;
   }
+}
+
+// Tables take no more than --width; a file's take what they need.
+TEST(Usage, TablesFitAWidth) {
+  const auto longest_row = [](const std::string& text, const std::string& head) {
+    std::istringstream lines(text.substr(text.find("\n" + head) + 1));
+    size_t longest = 0;
+    for (std::string line; std::getline(lines, line) && !line.empty();) {
+      if (line.starts_with("too narrow for: ")) continue;
+      size_t letters = 0;
+      for (const char c : line) letters += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+      longest = std::max(longest, letters);
+    }
+    return longest;
+  };
+  const std::string words = "profile tests/data/models/gpt2.pt2 --steps 1 --depth 2";
+  EXPECT_GT(longest_row(run_program(words).out, "module "), 100u);
+  const std::string narrow = run_program(words + " --width 80").out;
+  EXPECT_LE(longest_row(narrow, "module "), 80u) << narrow;
+  EXPECT_NE(narrow.find("\ntoo narrow for: "), std::string::npos) << narrow;
+  EXPECT_EQ(run_program(words, "METAPROF_WIDTH=80 ").out, narrow);
+  EXPECT_LE(longest_row(run_program("devices --width 60").out, "device "), 60u);
 }
 
 TEST(Usage, DevicesAreListedAndFound) {

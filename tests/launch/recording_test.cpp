@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "core/error.h"
@@ -157,6 +158,21 @@ TEST_F(RecordingTest, PeaksAreThoseOfAllPhases) {
   EXPECT_TRUE(text.starts_with(
       "FITS h200: needs 70 B + 30 B outside the allocator of 1000 B, margin 0 %; 900 B stay free\n"))
       << text;
+}
+
+TEST_F(RecordingTest, TheJsonFollowsItsSchema) {
+  write(
+      "process-7.jsonl",
+      kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) + phase("forward", 2, 7, 9) +
+          R"({"row": "out_of_memory", "device": 0, "requested": 2000, "line": "/me/train.py:14", "function": "main", "phase": "forward", )"
+          R"("step": 2, "module": "fc", "allocated_bytes": 7, "reserved_bytes": 8})" +
+          "\n");
+  const std::string file = folder_ / "run.json";
+  std::ofstream(file) << run_json(report(1));
+  const int status =
+      std::system((METAPROF_PYTHON " tests/validate_json.py reports/schema/run.schema.json " + file).c_str());
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {

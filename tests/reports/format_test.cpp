@@ -69,5 +69,40 @@ TEST(TextTable, ColumnsLineUp) {
             "  x      123456789\n");
 }
 
+TextTable wide_table() {
+  TextTable table;
+  table.column("module", TextTable::Align::left);
+  table.optional_column("bytes");
+  table.optional_column("nothing");
+  table.optional_column("FLOPs");
+  table.row({"model.layers.*.self_attn.q_proj", "12", "0", "345"});
+  table.row({"head", "1", "0", "6"});
+  return table;
+}
+
+TEST(TextTable, IsAsWideAsItNeedsWithoutAWidth) {
+  EXPECT_EQ(wide_table().text(),
+            "module                           bytes  nothing  FLOPs\n"
+            "------------------------------------------------------\n"
+            "model.layers.*.self_attn.q_proj     12        0    345\n"
+            "head                                 1        0      6\n");
+}
+
+// First words are cut as far as they can be read, then zeros go, then the last column, then more of the words.
+TEST(TextTable, FitsAWidth) {
+  EXPECT_EQ(wide_table().text(0, 44),
+            "module                        bytes  FLOPs\n"
+            "------------------------------------------\n"
+            "model.layers.…lf_attn.q_proj     12    345\n"
+            "head                              1      6\n"
+            "too narrow for: nothing (--width 0 shows all)\n");
+  EXPECT_EQ(wide_table().text(2, 24),
+            "  module           bytes\n"
+            "  ----------------------\n"
+            "  model.l….q_proj     12\n"
+            "  head                 1\n"
+            "  too narrow for: nothing; FLOPs (--width 0 shows all)\n");
+}
+
 }  // namespace
 }  // namespace metaprof
