@@ -32,6 +32,7 @@ class CallGeometry final : public CallContext {
     for (size_t i = 0; i < results.size(); ++i)
       if (!(op.without_gradient >> i & 1)) add_outputs(results[i]);
     ends_ = make<Boundary>(session);
+    for (const uint8_t argument : op.differentiable) add_end(arguments[argument]);
   }
 
   Gradients derive(Session& session, Gradients incoming, std::span<const int64_t> wants,
@@ -40,7 +41,7 @@ class CallGeometry final : public CallContext {
     for (Edge& edge : node_->next) edge = {};
     for (const int64_t argument : wants) {
       const auto [first, count] = node_->edges_of(size_t(argument));
-      for (size_t e = first; e < first + count; ++e) node_->next[e] = {ends_, 0};
+      for (size_t e = first; e < first + count; ++e) node_->next[e] = {ends_, static_cast<uint32_t>(e)};
     }
     SmallVector<Tensor, 4> tensors;
     std::vector<std::vector<Tensor>> lists;
@@ -66,6 +67,18 @@ class CallGeometry final : public CallContext {
   }
 
  private:
+  // One per edge of the node, in their order: gradients are summed to these sizes.
+  void add_end(const metaprof::Value& argument) {
+    const auto add = [&](const Tensor& tensor) {
+      if (tensor.defined())
+        ends_->add_output(tensor);
+      else
+        ends_->add_undefined_output();
+    };
+    if (!argument.is_tensors()) return add(argument.tensor());
+    for (const Tensor& tensor : argument.tensors()) add(tensor);
+  }
+
   void add_outputs(const metaprof::Value& result) {
     if (result.is_tensors()) {
       for (const Tensor& tensor : result.tensors()) node_->add_output(tensor);
@@ -100,6 +113,7 @@ class CallGeometry final : public CallContext {
           if (node_->next[e].valid()) outgoing[e] = std::move(gradients[given]);
       }
     }
+    fit_gradients(session, outgoing, *node_);
     Gradients wanted;
     for (const int64_t argument : wants) {
       const auto [first, count] = node_->edges_of(size_t(argument));
@@ -165,6 +179,11 @@ class RecordedCall final : public CallContext {
   }
 
   size_t gradients_for(size_t argument) const override { return counts_[argument]; }
+
+  void add_nodes(std::vector<uint32_t>& nodes) const override {
+    for (const Root& root : roots_)
+      if (root.edge.valid()) nodes.push_back(root.edge.node->record);
+  }
 
  private:
   struct Root {

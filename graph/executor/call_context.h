@@ -17,6 +17,8 @@ class CallContext : public Counted {
                            std::span<const int64_t> saves, std::span<const metaprof::Value> saved) = 0;
   /// How many gradients `derive` gives for an argument.
   virtual size_t gradients_for(size_t argument) const = 0;
+  /// Nodes of autograd that it keeps alive, as indices into Trace::nodes: what they save is kept through it.
+  virtual void add_nodes(std::vector<uint32_t>&) const {}
   /// It was made while the session wrote another trace, of which nothing is left.
   virtual void move_to_trace(Session&) {}
 };

@@ -36,8 +36,9 @@ bool expands_to(SizesView sizes, SizesView target) {
   return true;
 }
 
-// A gradient takes the sizes and dtype of what it is the gradient of.
-void validate(Session& session, Gradients& outgoing, const Node& node) {
+}  // namespace
+
+void fit_gradients(Session& session, Gradients& outgoing, const Node& node) {
   if (outgoing.size() > node.next.size()) {
     fail("{}: returned {} gradients, expected {}", node.name(), outgoing.size(), node.next.size());
   }
@@ -60,6 +61,8 @@ void validate(Session& session, Gradients& outgoing, const Node& node) {
     if (gradient.dtype() != wanted->dtype) gradient = call<"to.dtype">(session, gradient, wanted->dtype);
   }
 }
+
+namespace {
 
 // "AddmmBackward0 was made by aten::addmm in 'fc'", and so on for a node that was made while another one ran.
 std::string origin_of(const Trace& trace, uint32_t record) {
@@ -147,13 +150,13 @@ class Evaluation {
     run_hooks_before(node, incoming);
     if (!node.hooks || node.hooks->after.empty()) {
       Gradients outgoing = node.apply(incoming);
-      validate(session_, outgoing, node);
+      fit_gradients(session_, outgoing, node);
       return outgoing;
     }
     Gradients given = incoming;  // what the node may not keep: the hooks see it, too
     Gradients outgoing = node.apply(given);
     given.clear();
-    validate(session_, outgoing, node);
+    fit_gradients(session_, outgoing, node);
     run_hooks_after(node, outgoing, incoming);
     return outgoing;
   }

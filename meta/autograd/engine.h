@@ -27,5 +27,8 @@ Gradients grad(Session& session, std::span<const Tensor> outputs, std::span<cons
 
 /// Sums a gradient down to these sizes, as broadcasting would have blown it up.
 Tensor sum_to(Session& session, const Tensor& gradient, SizesView sizes);
+/// Gives gradients of `node` the sizes and dtype of what they are gradients of. Errors: there are more than the node has
+/// edges; sizes that no broadcast explains.
+void fit_gradients(Session& session, Gradients& outgoing, const Node& node);
 
 }  // namespace metaprof

@@ -22,7 +22,8 @@ int how_many_graphs() {
 #endif
 }
 
-// Writes a graph as a text. All tensors are f64[3,3], so that every operator takes every value.
+// Writes a graph as a text. Tensors are f64[3,3], so that every operator takes every value; now and then a row, f64[3],
+// is broadcast.
 class RandomGraph {
  public:
   explicit RandomGraph(uint64_t seed) : random_(seed) {}
@@ -36,7 +37,8 @@ class RandomGraph {
       text += fmt::format("{}%x{}: Tensor(f64[3,3] cpu{})", i ? ", " : "", i, requires_grad ? " grad" : "");
       known_.push_back(fmt::format("%x{}", i));
     }
-    text += ", %n: int, %c: bool) {\n";
+    text += fmt::format(", %b: Tensor(f64[3] cpu{}), %n: int, %c: bool) {{\n",
+                        gradients_ && below(2) ? " grad" : "");
     body(text, 2 + below(9), 1);
     text += "  -> (" + known_.back();
     if (below(3) == 0) text += ", " + any();
@@ -72,7 +74,9 @@ class RandomGraph {
     static constexpr const char* kTwo[] = {"add.Tensor", "sub.Tensor", "mul.Tensor"};
     std::string made;
     switch (below(8)) {
-      case 0: made = fmt::format("aten::{}({}, {})", kTwo[below(3)], recent(), any()); break;
+      case 0:
+        made = fmt::format("aten::{}({}, {})", kTwo[below(3)], recent(), below(3) ? any() : row(text, depth));
+        break;
       case 1: made = fmt::format("aten::{}({}, {})", kTwo[below(3)], any(), recent()); break;
       case 2: made = fmt::format("aten::mul.Scalar({}, {})", recent(), 0.25 * (1 + below(4))); break;
       case 3: made = fmt::format("aten::add.Scalar({}, {})", recent(), below(3)); break;
@@ -100,6 +104,14 @@ class RandomGraph {
       text += fmt::format("{}{} = aten::tanh({})\n", indent(depth), bounded, name);
       known_.push_back(bounded);
     }
+  }
+
+  // The broadcast input, or what is computed from it.
+  std::string row(std::string& text, int depth) {
+    if (below(2)) return "%b";
+    const std::string made = fresh();
+    text += fmt::format("{}{} = aten::{}(%b)\n", indent(depth), made, below(2) ? "tanh" : "neg");
+    return made;
   }
 
   void list(std::string& text, int depth) {

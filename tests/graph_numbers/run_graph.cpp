@@ -95,7 +95,12 @@ GraphResult GraphRun::run(GraphExecutor& executor, std::vector<metaprof::Value> 
     for (const metaprof::Value& output : executor.run(*session, std::move(arguments))) {
       const auto take = [&](const Tensor& tensor) {
         result.outputs.push_back(read(tensor));
-        if (tensor.defined() && tensor.requires_grad()) roots.push_back(tensor);
+        if (!tensor.defined() || !is_floating(tensor.dtype())) return;
+        // Drawn for every output, so that two runs draw the same, whichever outputs require grad in each.
+        const Tensor gradient = filled(tensor.sizes(), tensor.dtype(), false);
+        if (!tensor.requires_grad()) return;
+        roots.push_back(tensor);
+        incoming.push_back(gradient);
       };
       if (output.is_tensors())
         for (const Tensor& tensor : output.tensors()) take(tensor);
@@ -105,7 +110,6 @@ GraphResult GraphRun::run(GraphExecutor& executor, std::vector<metaprof::Value> 
         result.outputs.push_back({output.is_number() ? output.real() : 0});
     }
     if (roots.empty() || leaves.empty()) return result;
-    for (const Tensor& root : roots) incoming.push_back(filled(root.sizes(), root.dtype(), false));
     const size_t calls = session->trace.calls.size();
     const Gradients found =
         grad(*session, roots, leaves, incoming, {.create_graph = second, .allow_unused = true});
@@ -116,9 +120,11 @@ GraphResult GraphRun::run(GraphExecutor& executor, std::vector<metaprof::Value> 
     roots.clear();
     incoming.clear();
     for (const Tensor& gradient : found) {
-      if (!gradient.defined() || !gradient.requires_grad()) continue;
+      if (!gradient.defined()) continue;
+      const Tensor second_gradient = filled(gradient.sizes(), gradient.dtype(), false);
+      if (!gradient.requires_grad()) continue;
       roots.push_back(gradient);
-      incoming.push_back(filled(gradient.sizes(), gradient.dtype(), false));
+      incoming.push_back(second_gradient);
     }
     if (roots.empty()) return result;
     for (const Tensor& gradient : grad(*session, roots, leaves, incoming, {.allow_unused = true}))

@@ -33,12 +33,14 @@ class GraphRun {
   std::vector<metaprof::Value> arguments(const Graph& graph, const std::vector<int64_t>& integers = {});
   GraphResult run(GraphExecutor& executor, std::vector<metaprof::Value> arguments, bool second = false);
 
+  /// The elements in order; none of a tensor that is not defined.
+  Numbers read(const Tensor& tensor);
+
   std::unique_ptr<Session> session;
   std::unique_ptr<CpuNumbers> numbers;
 
  private:
   Tensor filled(SizesView sizes, DType dtype, bool requires_grad);
-  Numbers read(const Tensor& tensor);
   uint64_t seed_, drawn_ = 0;
 };
 
