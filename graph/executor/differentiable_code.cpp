@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/executor/call_context.h"
 #include "graph/executor/interpreter.h"
 #include "meta/autograd/graph_task.h"
 #include "meta/autograd/state.h"
@@ -78,6 +79,15 @@ metaprof::Value DifferentiableGraphNode::add_incoming(const metaprof::Value& out
   metaprof::Value::Tensors tensors;
   for (const Tensor& tensor : output.tensors()) tensors.push_back(with_history(tensor));
   return {std::move(tensors)};
+}
+
+void DifferentiableGraphNode::record_edges() {
+  metaprof::Node::record_edges();
+  std::vector<uint32_t> nodes;
+  for (const metaprof::Value& value : values_)
+    if (value.is_tensor()) context_in(value).add_nodes(nodes);
+  for (const uint32_t node : nodes) session.trace.edges.push_back(node + 1);
+  session.trace.nodes[record].edge_count += static_cast<uint16_t>(nodes.size());
 }
 
 std::vector<metaprof::Value> DifferentiableGraphNode::inputs_of_gradient(Gradients& incoming) {
@@ -169,12 +179,12 @@ std::vector<metaprof::Value> DifferentiableCode::run(Session& session,
   }
   auto node = make<DifferentiableGraphNode>(session, gradient_);
   for (const size_t i : outgoing_) node->add_outgoing(inputs[i]);
-  node->record_edges();
   for (const size_t i : captured_inputs_) node->capture(inputs[i], false);
   for (metaprof::Value& value : inputs) value = detached(std::move(value));
   std::vector<metaprof::Value> outputs = metaprof::ir::run(forward_, session, std::move(inputs));
   for (const size_t i : incoming_) outputs[i] = node->add_incoming(outputs[i]);
   for (const size_t i : captured_outputs_) node->capture(outputs[i], true);
+  node->record_edges();
   outputs.resize(real_outputs_);
   return outputs;
 }

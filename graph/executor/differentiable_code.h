@@ -38,6 +38,10 @@ class DifferentiableGraphNode final : public metaprof::Node {
   /// An output that has a gradient. Returns it with its history.
   metaprof::Value add_incoming(const metaprof::Value& output);
 
+  /// Writes its edges into the trace, when all is captured: those of gradients, and to nodes that captured contexts
+  /// keep, so that who walks the trace's graph meets what they save.
+  void record_edges();
+
   Gradients apply(Gradients& incoming) override;
   void release_variables() override;
 

@@ -15,14 +15,35 @@ GraphExecutor::GraphExecutor(const std::shared_ptr<Graph>& graph, const Executor
   count(&ExecutorCounters::executors);
 }
 
-std::vector<metaprof::Value> GraphExecutor::run(Session& session, std::vector<metaprof::Value> inputs) {
+void GraphExecutor::expect_inputs(size_t count) const {
   const size_t wanted = graph_->block().inputs().size();
-  if (inputs.size() < wanted) fail("the graph takes {} inputs, but got only {}", wanted, inputs.size());
-  inputs.resize(wanted);
+  if (count < wanted) fail("the graph takes {} inputs, but got only {}", wanted, count);
+}
+
+std::vector<metaprof::Value> GraphExecutor::run(Session& session, std::vector<metaprof::Value> inputs) {
+  if (!options_.optimise) return run_fallback(session, std::move(inputs));
+  expect_inputs(inputs.size());
+  inputs.resize(graph_->block().inputs().size());
   count(&ExecutorCounters::invocations);
-  const std::shared_ptr<const ExecutionPlan> plan =
-      options_.optimise ? plan_for(session, inputs) : fallback();
+  const std::shared_ptr<const ExecutionPlan> plan = plan_for(session, inputs);
   return metaprof::ir::run(plan->code, session, std::move(inputs));
+}
+
+std::vector<metaprof::Value> GraphExecutor::run_fallback(Session& session,
+                                                         std::vector<metaprof::Value> inputs) {
+  expect_inputs(inputs.size());
+  inputs.resize(graph_->block().inputs().size());
+  count(&ExecutorCounters::invocations);
+  return metaprof::ir::run(fallback()->code, session, std::move(inputs));
+}
+
+std::shared_ptr<Graph> GraphExecutor::specialised(Session& session,
+                                                  std::span<const metaprof::Value> inputs) const {
+  expect_inputs(inputs.size());
+  std::shared_ptr<Graph> graph = graph_->copy();
+  ArgumentSpec(*graph_, inputs, session.modes.grad).specialise(*graph);
+  propagate_shapes(*graph, options_.context);
+  return graph;
 }
 
 std::shared_ptr<const ExecutionPlan> GraphExecutor::plan_for(Session& session,
@@ -43,29 +64,33 @@ std::shared_ptr<const ExecutionPlan> GraphExecutor::plan_for(Session& session,
 std::shared_ptr<const ExecutionPlan> GraphExecutor::fallback() {
   const std::lock_guard lock(mutex_);
   if (!fallback_) {
+    const Clock::time_point begin = Clock::now();
     std::shared_ptr<Graph> graph = graph_->copy();
     std::vector<PassRecord> records;
     run_required_passes(*graph, options_.context, options_.compile, records);
-    fallback_ = plan_of(graph, std::move(records));
+    fallback_ = plan_of(graph, std::move(records), begin);
   }
   return last_ = fallback_;
 }
 
 std::shared_ptr<const ExecutionPlan> GraphExecutor::compile(const ArgumentSpec& spec) const {
+  const Clock::time_point begin = Clock::now();
   std::shared_ptr<Graph> graph = graph_->copy();
   spec.specialise(*graph);
   std::vector<PassRecord> records;
   metaprof::ir::compile(*graph, options_.context, spec.gradients(), options_.compile, records);
-  return plan_of(graph, std::move(records));
+  return plan_of(graph, std::move(records), begin);
 }
 
 std::shared_ptr<const ExecutionPlan> GraphExecutor::plan_of(const std::shared_ptr<Graph>& graph,
-                                                            std::vector<PassRecord> records) const {
+                                                            std::vector<PassRecord> records,
+                                                            Clock::time_point begin) const {
   const auto executor = [this](const std::shared_ptr<Graph>& gradient) {
     return std::make_shared<GraphExecutor>(gradient, options_);
   };
-  return std::make_shared<ExecutionPlan>(
-      ExecutionPlan{graph, make_code(graph, executor), std::move(records)});
+  Code code = make_code(graph, executor);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return std::make_shared<ExecutionPlan>(ExecutionPlan{graph, std::move(code), std::move(records), seconds});
 }
 
 std::vector<std::pair<ArgumentSpec, std::shared_ptr<const ExecutionPlan>>> GraphExecutor::plans() const {

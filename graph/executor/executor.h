@@ -3,6 +3,7 @@
 // and keeps it. Threads may run one executor at once, each in a session of its own.
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -33,6 +34,7 @@ struct ExecutionPlan {
   std::shared_ptr<Graph> graph;
   Code code;
   std::vector<PassRecord> passes;
+  double seconds = 0;  ///< that compiling took
 };
 
 class GraphExecutor final : public GraphRunner {
@@ -42,6 +44,11 @@ class GraphExecutor final : public GraphRunner {
 
   /// Runs the graph on its inputs. Errors: fewer inputs than the graph has; those of compilation and of operators.
   std::vector<metaprof::Value> run(Session& session, std::vector<metaprof::Value> inputs) override;
+
+  /// The same by the fallback, whatever the options say.
+  std::vector<metaprof::Value> run_fallback(Session& session, std::vector<metaprof::Value> inputs);
+  /// The graph as it is, with what these arguments let be known of its values. Error: fewer inputs than it has.
+  std::shared_ptr<Graph> specialised(Session& session, std::span<const metaprof::Value> inputs) const;
 
   /// The plan for these arguments, compiled now if there is none.
   std::shared_ptr<const ExecutionPlan> plan_for(Session& session, std::span<const metaprof::Value> inputs);
@@ -55,9 +62,12 @@ class GraphExecutor final : public GraphRunner {
   const ExecutorOptions& options() const { return options_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  void expect_inputs(size_t count) const;
   std::shared_ptr<const ExecutionPlan> compile(const ArgumentSpec& spec) const;
   std::shared_ptr<const ExecutionPlan> plan_of(const std::shared_ptr<Graph>& graph,
-                                               std::vector<PassRecord> records) const;
+                                               std::vector<PassRecord> records,
+                                               Clock::time_point begin) const;
   void count(std::atomic<int64_t> ExecutorCounters::*counter) const {
     if (options_.counters) ++(options_.counters->*counter);
   }
