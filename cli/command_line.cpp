@@ -59,6 +59,10 @@ AddedOption& AddedOption::one_value() {
   option_->allow_extra_args(false);
   return *this;
 }
+AddedOption& AddedOption::value_if_given(const std::string& value) {
+  option_->expected(0, 1)->default_str(value);
+  return *this;
+}
 AddedOption& AddedOption::separated_by(char letter) {
   option_->delimiter(letter);
   return *this;

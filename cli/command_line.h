@@ -30,6 +30,8 @@ class AddedOption {
   AddedOption& with_default(const std::string& text);
   /// Each takes one value, also where it may be given several times.
   AddedOption& one_value();
+  /// It may also stand without a value, and then has this one.
+  AddedOption& value_if_given(const std::string& value);
   AddedOption& separated_by(char letter);
   /// Errors in the command line: anything else.
   AddedOption& one_of(std::vector<std::string> words);

@@ -24,6 +24,7 @@ constexpr const char* kProgramDescription =
     "  metaprof plan-input model.pt2 --format rotor   records for planners of checkpointing\n"
     "  metaprof run -- python train.py                a whole program, on a GPU that need not be there\n"
     "  metaprof cudagraphs model.pt2                  what capture as CUDA graphs would cost\n"
+    "  metaprof graph model.pt2                       what compilation as a graph would change\n"
     "  metaprof advise model.pt2 --device rtx4090     what helps it to fit\n"
     "  metaprof plan model.pt2 --budget 24GiB         what to compute again so that it fits\n"
     "  metaprof devices                               the devices that are known\n"
@@ -65,6 +66,7 @@ int run_metaprof(int count, char** words) {
   add_plan_input_command(line);
   add_run_command(line);
   add_cudagraphs_command(line);
+  add_graph_command(line);
   add_advise_command(line);
   add_plan_command(line);
   add_devices_command(line);

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "estimate/advise.h"
 #include "estimate/framework.h"
+#include "estimate/graph_execution.h"
 #include "estimate/report_forms.h"
 #include "estimate/source_lines.h"
 #include "meta/program/text.h"
@@ -28,6 +29,7 @@ constexpr const char* kProfileDescription =
     "  metaprof profile model.pt2 --memory 24GiB --depth 2 --sort saved\n"
     "  metaprof profile model.pt2 --json - | jq .peak\n"
     "  metaprof profile model.pt2 --html page.html --chrome-trace step.json --snapshot step.pickle\n"
+    "  metaprof profile model.pt2 --execution graph   compiled as a graph, beside eager\n"
     "  metaprof profile model.pt2 --per-node --top 20 --sort fwd_mem_out\n"
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
     "  metaprof profile model.pt2 --write-program model.mp; metaprof profile model.mp --precision bf16\n"
@@ -92,6 +94,9 @@ int profile(const Command& command, const ProfileOptions& options) {
   if (!options.write_program.empty())
     write_result(options.write_program, to_text(with_inputs(model, options.run)));
   Estimate result = estimate(model, options.run);
+  if (options.run.step.execution == Execution::graph && !model.is_trace())
+    result.report.execution = {.eager = eager_figures(model, options.run),
+                               .graph = execution_figures(result.report)};
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
   if (!verdict_of(result.report).fits && !model.is_trace())

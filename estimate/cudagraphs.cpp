@@ -20,6 +20,8 @@ void check_step(const RunOptions& options) {
   const StepOptions& step = options.step;
   if (step.mode != Mode::train)
     fail("--mode {}: what is captured is a training step; leave the option out", to_string(step.mode));
+  if (step.execution == Execution::graph)
+    fail("--execution graph: what is captured is run operator by operator; leave the option out");
   if (step.precision == Precision::amp_fp16)
     fail(
         "--precision amp-fp16: gradient scaling reads on the host whether gradients overflow, which no "

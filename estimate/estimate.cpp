@@ -8,6 +8,7 @@
 #include "allocator/caching_allocator.h"
 #include "allocator/exact_allocator.h"
 #include "core/error.h"
+#include "estimate/compiled_model.h"
 #include "estimate/framework.h"
 #include "estimate/sizes.h"
 #include "meta/step/step.h"
@@ -154,11 +155,13 @@ std::vector<std::pair<std::string, OptionValue>> option_values(const RunOptions&
 }
 
 Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
-                WorkspacePlanners& planners, WorkspaceSources& workspaces) {
+                WorkspacePlanners& planners, WorkspaceSources& workspaces, CompiledModel* compiled) {
   const auto planned = planners.for_run(options.workspaces, platform);
   StepOptions step = options.step;
   step.workspaces = planned.get();
-  Trace trace = run_steps(program, platform, step);
+  std::optional<CompiledModel> own;
+  if (step.execution == Execution::graph && !compiled) compiled = &own.emplace(options, platform);
+  Trace trace = run_steps(program, platform, step, compiled ? compiled->runner() : MakeModelRunner());
   if (planned) {
     const bool asked =
         planned->answers(WorkspaceSource::rule).count + planned->answers(WorkspaceSource::planned).count > 0;
@@ -171,7 +174,8 @@ Phases replay_trace(const Trace& trace, const RunOptions& options, const Platfor
   return replay(trace, platform.device(), *make_allocator(options, platform, memory));
 }
 
-Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners) {
+Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
+                  CompiledModel* compiled) {
   Estimate result{
       .platform = platform_of(options, model.program), .options = options, .trace = {}, .report = {}};
   const Platform& platform = result.platform;
@@ -194,7 +198,7 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
     report.inputs = inputs_of(program);
     report.parameter_types = parameter_types(program);
     try {
-      result.trace = run_model(program, options, platform, planners, report.workspaces);
+      result.trace = run_model(program, options, platform, planners, report.workspaces, compiled);
     } catch (const Error& error) {
       fail("{}{}", error.what(), hint_of_settings(model.program, program, options));
     }

@@ -15,6 +15,8 @@
 
 namespace metaprof {
 
+class CompiledModel;
+
 struct Estimate {
   Platform platform;
   RunOptions options;
@@ -22,13 +24,15 @@ struct Estimate {
   ProfileReport report;  ///< and what it cost
 };
 
-/// Runs the steps and reads everything from them. Errors: as run_steps; the options do not go together.
-Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners);
+/// Runs the steps and reads everything from them. `compiled` runs the model under `--execution graph`; null: one is
+/// made. Errors: as run_steps and CompiledModel; the options do not go together.
+Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
+                  CompiledModel* compiled = nullptr);
 Estimate estimate(const Model& model, const RunOptions& options);
 
 /// The steps alone: for who asks one thing of many runs. `workspaces` gets what libraries planned.
 Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
-                WorkspacePlanners& planners, WorkspaceSources& workspaces);
+                WorkspacePlanners& planners, WorkspaceSources& workspaces, CompiledModel* compiled = nullptr);
 
 /// Memory of the device that the allocator cannot have: what --context says, else what was reported.
 OutsideAllocator outside_of(const RunOptions& options, const Platform& platform);

@@ -105,6 +105,7 @@ class Counter {
     *cost.moved.part(call.phase) = own.moved;
     counts_.total += cost;
     by_module_[call.module] += cost;
+    counts_.kernels += own.moved.count > 0;
     add_to_op(call, cost);
     *part(counts_.roofline, call.phase) += own.seconds;
   }

@@ -75,6 +75,7 @@ struct Counts {
   Cost total;
   std::vector<OpCost> by_op;                           ///< by name
   std::map<std::string, Cost, std::less<>> by_module;  ///< forward, backward, recompute; with what is inside
+  int64_t kernels = 0;  ///< calls that move bytes, one each; what a call does inside itself is a part of it
   /// Lower bound of the time: per call the longer of moving its bytes and computing its FLOPs.
   PhaseSeconds roofline;
 };

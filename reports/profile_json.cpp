@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "reports/execution_json.h"
 #include "reports/memory_json.h"
 #include "reports/node_json.h"
 #include "reports/option_json.h"
@@ -187,6 +188,7 @@ std::string profile_json(const ProfileReport& report) {
   json["unmodelled"] = unmodelled_json(memory);
   json["estimated"] = estimated_json(memory);
   json["workspaces"] = workspaces_json(report.workspaces);
+  if (report.execution) json["execution"] = comparison_json(*report.execution);
   json["fits"] = verdict_of(report).fits;
   json["verdict"] = verdict_json(report);
   json["out_of_memory"] = out_of_memory_json(report);

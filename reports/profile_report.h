@@ -15,6 +15,7 @@
 #include "profiler/profile.h"
 #include "reports/advice_report.h"
 #include "reports/culprits.h"
+#include "reports/execution_figures.h"
 #include "reports/verdict.h"
 
 namespace metaprof {
@@ -61,7 +62,8 @@ struct ProfileReport {
   MemoryProfile memory;
   Counts counts;
   WorkspaceSources workspaces;
-  std::optional<NodeProfile> nodes;  ///< if the per-node pass was asked for
+  std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
+  std::optional<NodeProfile> nodes;              ///< if the per-node pass was asked for
   std::string cure;               ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
   std::vector<AdviceRow> advice;  ///< as it is, then with what helps; empty: was not asked for
   std::vector<Culprit> culprits;  ///< who holds the peak, the largest first; empty: was not asked for

@@ -152,6 +152,9 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   }
   text += title("Totals (FLOPs: 2 per multiply-add)");
   text += totals(report);
+  if (report.execution)
+    text += title("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)") +
+            comparison_text(*report.execution);
   text += title("Peak");
   text += peak_lines(memory);
   if (memory.peak.bytes.count > 0) {

@@ -8,12 +8,15 @@ namespace {
 
 class Conversion {
  public:
-  Conversion(const Program& program, const Registry& registry)
-      : program_(program), registry_(registry), values_(program.graph.values.size()) {}
+  Conversion(const Program& program, const Registry& registry, bool training)
+      : program_(program), registry_(registry), training_(training), values_(program.graph.values.size()) {}
 
   std::shared_ptr<Graph> convert() {
     if (!program_.graph.checkpoints.empty())
       refuse("it checkpoints a part of the model, which is run again in backward");
+    if (program_.captured) refuse("it was captured from a run and holds whole steps");
+    if (!program_.resizing.empty())
+      refuse("an input has another size than in the export, whose numbers do not follow it");
     for (size_t i = 0; i < program_.graph.inputs.size(); ++i) add_input(i);
     for (const GraphNode& node : program_.graph.nodes) add_node(node);
     for (const metaprof::Operand& output : program_.graph.outputs) graph_->add_output(value_of(output));
@@ -63,6 +66,14 @@ class Conversion {
     return nullptr;
   }
 
+  // What was written down while exporting, but is decided by how the model is run (meta/run/arguments.cpp).
+  Value* argument(const Argument& argument, const metaprof::Operand& operand) {
+    if (argument.role == Role::cudnn_flag) return constant(Constant(true));
+    if (!training_ && argument.role == Role::training_flag) return constant(Constant(false));
+    if (!training_ && argument.role == Role::dropout_probability) return constant(Constant(0.0));
+    return value_of(operand);
+  }
+
   Value* list(const metaprof::Operand& operand, Type::Kind kind) {
     Node* node = graph_->create(Kind::list_construct);
     const size_t count = kind == Type::Kind::tensors ? operand.values.size() : operand.numbers.size();
@@ -91,7 +102,7 @@ class Conversion {
       const int at = operand.name.empty() ? static_cast<int>(i) : op->schema.find(name_hash(operand.name));
       if (at < 0 || static_cast<size_t>(at) >= given.size())
         refuse(node.op + " has no argument " + operand.name);
-      given[size_t(at)] = value_of(operand);
+      given[size_t(at)] = argument(op->schema.arguments[size_t(at)], operand);
     }
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i]) given[i] = constant(op->schema.arguments[i].default_value);
@@ -122,14 +133,15 @@ class Conversion {
 
   const Program& program_;
   const Registry& registry_;
+  const bool training_;
   std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
   std::vector<Value*> values_;
 };
 
 }  // namespace
 
-std::shared_ptr<Graph> from_program(const Program& program, const Registry& registry) {
-  return Conversion(program, registry).convert();
+std::shared_ptr<Graph> from_program(const Program& program, const Registry& registry, bool training) {
+  return Conversion(program, registry, training).convert();
 }
 
 }  // namespace metaprof::ir

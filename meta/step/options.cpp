@@ -16,6 +16,7 @@ using Kind = OptionRule::Kind;
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 5> kPrecisions = {"fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"};
 constexpr std::array<std::string_view, 4> kModes = {"train", "eval", "no-grad", "inference"};
+constexpr std::array<std::string_view, 2> kExecutions = {"eager", "graph"};
 
 template <class Words>
 std::vector<std::string> list(const Words& words) {
@@ -56,6 +57,7 @@ OptionValue value_of(int field) { return int64_t{field}; }
 OptionValue value_of(const std::string& field) { return field.empty() ? OptionValue() : OptionValue(field); }
 OptionValue value_of(Precision field) { return std::string(to_string(field)); }
 OptionValue value_of(Mode field) { return std::string(to_string(field)); }
+OptionValue value_of(Execution field) { return std::string(to_string(field)); }
 OptionValue value_of(OptimizerImpl field) { return std::string(to_string(field)); }
 OptionValue value_of(const std::vector<std::string>& field) { return value_of(joined(field)); }
 OptionValue value_of(const std::map<std::string, std::string>& field) {
@@ -78,6 +80,7 @@ void store(double value, std::optional<double>& field) { field = value; }
 void store(const std::string& value, std::string& field) { field = value; }
 void store(const std::string& value, Precision& field) { field = precision_named(value); }
 void store(const std::string& value, Mode& field) { field = mode_named(value); }
+void store(const std::string& value, Execution& field) { field = execution_named(value); }
 void store(const std::string& value, OptimizerImpl& field) { field = optimizer_impl_named(value); }
 void store(const std::string& value, std::vector<std::string>& field) {
   for_each_word(value, [&](std::string word) { field.push_back(std::move(word)); });
@@ -187,6 +190,10 @@ void add_step_rows(std::vector<RunOption>& rows) {
       added_later(row({"anomaly", "", Group::step,
                        "look through every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
                       &Step::anomaly)));
+  rows.push_back(
+      added_later(row({"execution", "WORD", Group::step,
+                       "eager, or compiled as a graph (docs/graph_executor.md)", word(list(kExecutions))},
+                      &Step::execution)));
   rows.push_back(added_later(row(
       {"strict", "", Group::step, "an operator that is not known is an error", yes_or_no()}, &Step::strict)));
 }
@@ -234,11 +241,15 @@ void add_other_rows(std::vector<RunOption>& rows) {
 
 std::string_view to_string(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
 std::string_view to_string(Mode mode) { return kModes[static_cast<size_t>(mode)]; }
+std::string_view to_string(Execution execution) { return kExecutions[static_cast<size_t>(execution)]; }
 
 Precision precision_named(std::string_view word) {
   return word_named<Precision>("precision", word, kPrecisions);
 }
 Mode mode_named(std::string_view word) { return word_named<Mode>("mode", word, kModes); }
+Execution execution_named(std::string_view word) {
+  return word_named<Execution>("execution", word, kExecutions);
+}
 
 std::optional<DType> autocast_dtype(Precision precision) {
   if (precision == Precision::amp_bf16) return DType::bf16;

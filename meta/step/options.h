@@ -19,13 +19,17 @@ namespace metaprof {
 
 enum class Precision : uint8_t { fp32, bf16, fp16, amp_bf16, amp_fp16 };
 enum class Mode : uint8_t { train, eval, no_grad, inference };
+/// How the model's forward and backward are run: operator by operator, or compiled as a graph.
+enum class Execution : uint8_t { eager, graph };
 
 /// The words of recorded configurations: "amp-bf16", "no-grad".
 std::string_view to_string(Precision precision);
 std::string_view to_string(Mode mode);
+std::string_view to_string(Execution execution);
 /// Errors: there is no such word; the message lists those that are.
 Precision precision_named(std::string_view word);
 Mode mode_named(std::string_view word);
+Execution execution_named(std::string_view word);
 OptimizerImpl optimizer_impl_named(std::string_view word);
 
 /// The lower precision that autocast chooses; nothing: it is off.
@@ -47,7 +51,8 @@ struct StepOptions {
   bool checkpoint_reentrant = false;
   Mode mode = Mode::train;
   bool anomaly = false;  ///< torch.autograd.set_detect_anomaly(True): gradients are looked through for NaN
-  bool strict = false;   ///< an unknown operator is an error
+  Execution execution = Execution::eager;  ///< read by who makes the runner of run_steps (step.h)
+  bool strict = false;                     ///< an unknown operator is an error
   std::map<std::string, std::string>
       environment;                          ///< of the process (meta/platform/platform.h, with_environment)
   PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing

@@ -73,9 +73,10 @@ Trace run_captured(const Program& captured, const Platform& platform, const Step
 
 }  // namespace
 
-Trace run_steps(const Program& program, const Platform& platform, const StepOptions& options) {
+Trace run_steps(const Program& program, const Platform& platform, const StepOptions& options,
+                const MakeModelRunner& make_runner) {
   if (program.captured) return run_captured(program, platform, options);
-  TrainingStep training(program, platform, options);
+  TrainingStep training(program, platform, options, make_runner);
   for (int step = 0; step < options.steps; ++step) {
     for (int micro = 0; micro < options.accumulate; ++micro) {
       const int number = options.accumulate > 1 ? micro : -1;

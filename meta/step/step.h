@@ -3,13 +3,16 @@
 
 #include "meta/platform/platform.h"
 #include "meta/program/program.h"
+#include "meta/step/model_runner.h"
 #include "meta/step/options.h"
 #include "meta/trace/trace.h"
 
 namespace metaprof {
 
-/// Runs the step plan. Errors: an optimizer that is not known; an operator's arguments do not fit (names operator and
-/// module); no loss in a mode that needs one.
-Trace run_steps(const Program& program, const Platform& platform, const StepOptions& options);
+/// Runs the step plan. `make_runner`: empty for the interpreter of programs, whatever `options.execution` says.
+/// Errors: an optimizer that is not known; an operator's arguments do not fit (names operator and module); no loss in
+/// a mode that needs one.
+Trace run_steps(const Program& program, const Platform& platform, const StepOptions& options,
+                const MakeModelRunner& make_runner = {});
 
 }  // namespace metaprof

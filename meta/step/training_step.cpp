@@ -39,7 +39,8 @@ std::optional<Program> indexed(const Program& program, const Framework& framewor
 
 }  // namespace
 
-TrainingStep::TrainingStep(const Program& program, const Platform& platform, const StepOptions& options)
+TrainingStep::TrainingStep(const Program& program, const Platform& platform, const StepOptions& options,
+                           const MakeModelRunner& make_runner)
     : indexed_(indexed(program, platform.framework)),
       program_(indexed_ ? *indexed_ : program),
       options_(options),
@@ -58,6 +59,10 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
                            .training = options_.mode == Mode::train || !program_.training,
                            .dtype = state_dtype(options_.precision),
                            .checkpoints = checkpoints()});
+  if (make_runner)
+    runner_ = make_runner(program_);
+  else
+    runner_ = [this](Session&, const std::vector<Value>& inputs) { return interpreter_->run(inputs); };
 }
 
 TrainingStep::~TrainingStep() = default;
@@ -87,9 +92,9 @@ void TrainingStep::forward(int step, int micro) {
   std::vector<Value> outputs;
   if (const std::optional<DType> dtype = autocast_dtype(options_.precision)) {
     AutocastRegion region(session, true, *dtype);
-    outputs = interpreter_->run(placed_.inputs);
+    outputs = runner_(session, placed_.inputs);
   } else {
-    outputs = interpreter_->run(placed_.inputs);
+    outputs = runner_(session, placed_.inputs);
   }
   // The loss of the step before is let go when the name is bound again.
   loss_ = loss_output_ < outputs.size() ? outputs[loss_output_].tensor() : Tensor();

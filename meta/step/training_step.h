@@ -7,6 +7,7 @@
 #include "meta/optim/grad_scaler.h"
 #include "meta/optim/optimizer.h"
 #include "meta/run/interpreter.h"
+#include "meta/step/model_runner.h"
 #include "meta/step/options.h"
 #include "meta/step/placement.h"
 
@@ -14,9 +15,10 @@ namespace metaprof {
 
 class TrainingStep {
  public:
-  /// Puts the model on the device and makes the optimizer. Program, platform and options outlive it. Errors: an
-  /// optimizer that is not known.
-  TrainingStep(const Program& program, const Platform& platform, const StepOptions& options);
+  /// Puts the model on the device and makes the optimizer. Program, platform and options outlive it. `make_runner`:
+  /// empty for the interpreter. Errors: an optimizer that is not known; those of `make_runner`.
+  TrainingStep(const Program& program, const Platform& platform, const StepOptions& options,
+               const MakeModelRunner& make_runner = {});
   ~TrainingStep();
   TrainingStep(const TrainingStep&) = delete;
 
@@ -33,7 +35,7 @@ class TrainingStep {
   /// Clips and updates. Only with an optimizer.
   void update(int step);
   void zero_grad(int step);
-  /// Of the last forward; undefined: there is none.
+  /// Of the last forward; undefined before it, and where there is none.
   const Tensor& loss() const { return loss_; }
   void drop_loss() { loss_ = Tensor(); }
 
@@ -54,6 +56,7 @@ class TrainingStep {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradScaler> scaler_;
   std::unique_ptr<Interpreter> interpreter_;
+  ModelRunner runner_;
 };
 
 }  // namespace metaprof

@@ -93,6 +93,8 @@ TEST(Cudagraphs, RefusesWhatTheFrameworkCannotCapture) {
       "cudagraphs " + kMlp + " --precision amp-fp16",
       "--precision amp-fp16: gradient scaling reads on the host whether gradients overflow, which no "
       "capture allows; amp-bf16 needs none");
+  expect_refusal("cudagraphs " + kMlp + " --execution graph",
+                 "--execution graph: what is captured is run operator by operator; leave the option out");
   expect_refusal("cudagraphs " + kMlp + " --mode eval",
                  "--mode eval: what is captured is a training step; leave the option out");
   expect_refusal("cudagraphs " + kMlp + " --device cpu", "--device cpu: CUDA graphs are of CUDA devices");

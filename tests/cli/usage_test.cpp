@@ -28,16 +28,18 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal("",
                  "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, cudagraphs, advise, plan, devices, frameworks, completion, man; "
+                 "run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man; "
                  "metaprof --help "
                  "shows examples");
-  expect_refusal("frobnicate",
-                 "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man");
-  expect_refusal("profil",
-                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-                 "plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man; did you "
-                 "mean 'profile'?");
+  expect_refusal(
+      "frobnicate",
+      "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
+      "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man");
+  expect_refusal(
+      "profil",
+      "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+      "plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man; did you "
+      "mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -87,6 +89,7 @@ TEST(Usage, JsonFollowsTheSchemas) {
   write("fit " + model + " --device t4,l4", "fit");
   write("sweep " + model + " --optimizer sgd,rprop --optimizer-impl default,fused", "sweep");
   write("advise " + model + " --memory 700MiB", "advise");
+  write("graph " + model, "graph");
   write("devices", "devices");
   write("frameworks", "frameworks");
   write("diff " + base + "a " + base + "b", "diff");
@@ -94,7 +97,7 @@ TEST(Usage, JsonFollowsTheSchemas) {
   write("plan " + model + " --budget 1GiB", "plan");
   write("cudagraphs " + model, "cudagraphs");
   for (const char* name :
-       {"fit", "sweep", "advise", "devices", "diff", "check", "plan", "cudagraphs", "frameworks"}) {
+       {"fit", "sweep", "advise", "graph", "devices", "diff", "check", "plan", "cudagraphs", "frameworks"}) {
     const int status = std::system((std::string(METAPROF_PYTHON " tests/validate_json.py reports/schema/") +
                                     name + ".schema.json " + base + name)
                                        .c_str());
@@ -170,9 +173,10 @@ TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "profile x.pt2 --colour",
       "The following argument was not expected: --colour ('metaprof profile --help' shows the options)");
-  expect_refusal("--colour profile",
-                 "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-                 "sweep, plan-input, run, cudagraphs, advise, plan, devices, frameworks, completion, man");
+  expect_refusal(
+      "--colour profile",
+      "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
+      "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

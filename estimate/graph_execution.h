@@ -1,0 +1,23 @@
+#pragma once
+// A model's training step, eager and compiled as a graph, side by side.
+
+#include "estimate/compiled_model.h"
+#include "estimate/estimate.h"
+#include "reports/graph_execution_report.h"
+
+namespace metaprof {
+
+struct GraphExecutionOptions {
+  RunOptions run;
+  CompiledModelOptions compile;
+};
+
+/// Errors: as estimate; what is not compiled (estimate/compiled_model.h); the model is a trace.
+GraphExecutionReport graph_execution(const Model& model, const GraphExecutionOptions& options);
+
+/// Of a report of either way of execution.
+ExecutionFigures execution_figures(const ProfileReport& report);
+/// The other way of execution beside the one that was estimated. Errors: as estimate.
+ExecutionFigures eager_figures(const Model& model, RunOptions options);
+
+}  // namespace metaprof
