@@ -18,6 +18,7 @@ if(METAPROF_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 option(METAPROF_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(METAPROF_SANITIZE_THREADS "Build with ThreadSanitizer" OFF)
 
 add_compile_options(-Wall -Wextra -Werror -fdiagnostics-color=auto)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -30,6 +31,10 @@ add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 if(METAPROF_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
   add_link_options(-fsanitize=address,undefined)
+endif()
+if(METAPROF_SANITIZE_THREADS)
+  add_compile_options(-fsanitize=thread)
+  add_link_options(-fsanitize=thread)
 endif()
 
 find_program(METAPROF_CCACHE ccache)
