@@ -39,6 +39,7 @@ DifferentiableGraphNode::DifferentiableGraphNode(Session& session, std::shared_p
     : metaprof::Node(session, "DifferentiableGraphBackward", session.call), gradient_(std::move(gradient)) {}
 
 void DifferentiableGraphNode::add_outgoing(const metaprof::Value& input) {
+  outgoing_sizes_.push_back(input.is_tensors() ? input.tensors().size() : kSingle);
   if (!input.is_tensors()) return add_next(gradient_edge(input.tensor()));
   for (const Tensor& tensor : input.tensors()) add_next(gradient_edge(tensor));
 }
@@ -141,12 +142,15 @@ Gradients DifferentiableGraphNode::apply(Gradients& incoming) {
   if (task && !task->keep_graph) release_variables();
   std::vector<metaprof::Value> gradients = gradient_->run(session, std::move(inputs));
   Gradients outgoing;
-  for (metaprof::Value& gradient : gradients) {
-    if (!gradient.is_tensors()) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    metaprof::Value& gradient = gradients[i];
+    if (outgoing_sizes_[i] == kSingle) {
       produce(outgoing, gradient.take_tensor());
       continue;
     }
-    for (const Tensor& tensor : gradient.tensors()) produce(outgoing, tensor);
+    // That of a list is one undefined tensor where it was specialised away: each of the list's edges gets its own.
+    for (size_t t = 0; t < outgoing_sizes_[i]; ++t)
+      produce(outgoing, gradient.is_tensors() ? gradient.tensors()[t] : Tensor());
   }
   return outgoing;
 }

@@ -62,6 +62,7 @@ class DifferentiableGraphNode final : public metaprof::Node {
   std::vector<metaprof::Value> values_;
   std::vector<size_t> list_sizes_;      // of captured lists
   std::vector<size_t> incoming_sizes_;  // per output: kSingle, or the tensors in its list
+  std::vector<size_t> outgoing_sizes_;  // the same, per input that has a gradient
 };
 
 }  // namespace metaprof::ir

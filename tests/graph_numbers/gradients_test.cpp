@@ -91,6 +91,34 @@ TEST(UndefinedGradients, AreSpecialisedAway) {
   EXPECT_EQ(backward_flops(false), 2 * 128);
 }
 
+// Without a gradient of the product there is none of the second list, but each of its tensors has an edge, which the
+// backward waits for: x and y get what comes through the first list.
+TEST(UndefinedGradients, OfAListAreAsManyAsItsTensors) {
+  const auto graph = parse_graph(R"(graph(%x: Tensor(f64[2,3] cpu grad), %y: Tensor(f64[2,3] cpu grad)) {
+    %a = aten::cat([%x, %y], 0)
+    %b = aten::exp(%a)
+    %c = aten::cat([%y, %x], 0)
+    %d = aten::sin(%c)
+    %e = aten::mul.Tensor(%b, %d)
+    -> (%e, %b)
+  })",
+                                 standard_registry());
+  const auto gradients_of = [&](bool optimise) {
+    GraphExecutor executor(graph, test_options(optimise));
+    GraphRun run;
+    const std::vector<metaprof::Value> arguments = run.arguments(*graph);
+    const auto outputs = executor.run(*run.session, arguments);
+    const std::vector<Tensor> roots = {outputs[1].tensor()};
+    const std::vector<Tensor> ones = {call<"ones_like">(*run.session, roots[0])};
+    const std::vector<Tensor> leaves = {arguments[0].tensor(), arguments[1].tensor()};
+    std::vector<Numbers> gradients;
+    for (const Tensor& gradient : grad(*run.session, roots, leaves, ones))
+      gradients.push_back(run.read(gradient));
+    return gradients;
+  };
+  EXPECT_EQ(gradients_of(true), gradients_of(false));
+}
+
 // The executor of the gradient runs for both backwards.
 TEST(NestedExecutors, RunTheBackwardOfABackward) {
   const auto graph = parse_graph(R"(graph(%x: Tensor(f64[3] cpu grad), %y: Tensor(f64[3] cpu grad)) {
