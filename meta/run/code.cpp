@@ -81,42 +81,52 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
 // What goes into regions, and what comes out of them.
 class Borders {
  public:
-  Borders(const Program& program, const Graph& graph, const std::vector<CheckpointRegion>& regions)
-      : graph_(graph), regions_(regions), def_use_(graph), region_of_(graph.nodes.size(), kOutside) {
+  Borders(const Program& program, const Graph& graph, const Registry& registry)
+      : program_(program),
+        graph_(graph),
+        registry_(registry),
+        def_use_(graph),
+        innermost_(graph.nodes.size(), kOutside) {
     for (const ProgramInput& input : program.inputs)
       if (input.kind != ProgramInput::Kind::user) state_.insert(input.value);
     for (const GraphNode& node : graph.nodes) add_named_state(node);
-    size_t end = 0;
-    for (size_t r = 0; r < regions.size(); ++r) {
-      const CheckpointRegion& region = regions[r];
-      if (region.begin < end || region.end <= region.begin || region.end > graph.nodes.size())
-        fail("{}: the checkpointed calls {} to {} are none of the program, or checkpointed twice",
-             program.origin, region.begin, region.end);
-      end = region.end;
-      for (size_t node = region.begin; node < region.end; ++node) region_of_[node] = static_cast<int>(r);
-    }
   }
 
-  std::vector<Code::Checkpoint> find() {
-    inputs_.resize(regions_.size());
-    outputs_.resize(regions_.size());
+  std::vector<Code::Region> find(const std::vector<RecomputeRegion>& regions) {
+    number(regions, kOutside, 0, graph_.nodes.size());
     for (size_t node = 0; node < graph_.nodes.size(); ++node)
-      for_each_argument(graph_.nodes[node], [&](ValueId value) { use(value, region_of_[node]); });
+      for_each_argument(graph_.nodes[node], [&](ValueId value) { use(value, innermost_[node]); });
     for (const Operand& output : graph_.outputs)
       for_each_value(output, [&](ValueId value) { use(value, kOutside); });
-    std::vector<Code::Checkpoint> found;
-    for (size_t r = 0; r < regions_.size(); ++r) {
-      auto& checkpoint = found.emplace_back();
-      checkpoint.region = regions_[r];
-      for (const ValueId value : inputs_[r])
-        (state_.contains(value) ? checkpoint.state : checkpoint.inputs).push_back(value);
-      checkpoint.outputs.assign(outputs_[r].begin(), outputs_[r].end());
-    }
-    return found;
+    size_t next = 0;
+    return made(regions, next);
   }
 
  private:
   static constexpr int kOutside = -1;
+  struct Border {
+    int around = kOutside;  // the region around this one
+    std::set<ValueId> inputs, outputs;
+  };
+
+  // Regions get numbers, the outer ones before those inside them.
+  void number(const std::vector<RecomputeRegion>& regions, int around, size_t begin, size_t end) {
+    for (const RecomputeRegion& region : regions) {
+      if (region.begin < begin || region.end <= region.begin || region.end > end)
+        fail("{}: the checkpointed calls {} to {} are none of the program, or checkpointed twice",
+             program_.origin, region.begin, region.end);
+      begin = region.end;
+      const auto own = static_cast<int>(borders_.size());
+      borders_.push_back({.around = around, .inputs = {}, .outputs = {}});
+      for (size_t node = region.begin; node < region.end; ++node) innermost_[node] = own;
+      number(region.inside, own, region.begin, region.end);
+    }
+  }
+
+  bool lies_in(int region, int outer) const {
+    while (region != kOutside && region != outer) region = borders_[size_t(region)].around;
+    return region == outer;
+  }
 
   // A captured program says of tensors what they are for.
   void add_named_state(const GraphNode& node) {
@@ -129,31 +139,61 @@ class Borders {
 
   void use(ValueId value, int region) {
     const int32_t maker = def_use_.maker(value);
-    const int made_in = maker == kNoNode ? kOutside : region_of_[size_t(maker)];
+    const int made_in = maker == kNoNode ? kOutside : innermost_[size_t(maker)];
     if (made_in == region) return;
-    if (made_in != kOutside) outputs_[size_t(made_in)].insert(value);
-    if (region != kOutside) inputs_[size_t(region)].insert(value);
+    for (int r = made_in; r != kOutside && !lies_in(region, r); r = borders_[size_t(r)].around)
+      borders_[size_t(r)].outputs.insert(value);
+    for (int r = region; r != kOutside && !lies_in(made_in, r); r = borders_[size_t(r)].around)
+      borders_[size_t(r)].inputs.insert(value);
   }
 
+  std::vector<Code::Region> made(const std::vector<RecomputeRegion>& regions, size_t& next) const {
+    std::vector<Code::Region> found;
+    for (const RecomputeRegion& region : regions) {
+      const Border& border = borders_[next++];
+      Code::Region& one = found.emplace_back();
+      one.of = region;
+      one.of.inside.clear();
+      for (const ValueId value : border.inputs)
+        (state_.contains(value) ? one.state : one.inputs).push_back(value);
+      one.outputs.assign(border.outputs.begin(), border.outputs.end());
+      for (const KeptCalls& calls : region.kept) {
+        const Operator* op = registry_.find("aten::" + calls.op);
+        if (!op) fail("--checkpoint: there is no operator '{}' whose results could be kept", calls.op);
+        one.kept[op->id] = calls.which;
+      }
+      one.inside = made(region.inside, next);
+    }
+    return found;
+  }
+
+  const Program& program_;
   const Graph& graph_;
-  const std::vector<CheckpointRegion>& regions_;
+  const Registry& registry_;
   const DefUse def_use_;
-  std::vector<int> region_of_;  // per node
+  std::vector<int> innermost_;  // region per node
   std::set<ValueId> state_;
-  std::vector<std::set<ValueId>> inputs_, outputs_;  // per region
+  std::vector<Border> borders_;  // by number
 };
 
 }  // namespace
 
 Code make_code(const Program& program, const Graph& graph, const Registry& registry,
-               const std::vector<CheckpointRegion>& checkpoints) {
+               const std::vector<RecomputeRegion>& regions) {
   Code code;
   code.graph = &graph;
   code.instructions.reserve(graph.nodes.size());
   for (const GraphNode& node : graph.nodes)
     code.instructions.push_back(instruction_of(program, graph, node, registry));
-  if (!checkpoints.empty()) code.checkpoints = Borders(program, graph, checkpoints).find();
+  if (!regions.empty()) code.regions = Borders(program, graph, registry).find(regions);
   return code;
+}
+
+std::vector<RecomputeRegion> regions_of(const Graph& graph) {
+  std::vector<RecomputeRegion> regions;
+  for (const CheckpointRegion& one : graph.checkpoints)
+    regions.push_back({.begin = one.begin, .end = one.end, .reentrant = one.reentrant});
+  return regions;
 }
 
 }  // namespace metaprof

@@ -2,12 +2,14 @@
 // Code: a graph made ready to run. Operators are found, and every operand has its place among the operator's
 // arguments; what is left to do depends on values.
 
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "meta/op/registry.h"
 #include "meta/program/higher_order.h"
 #include "meta/program/step_call.h"
+#include "meta/run/recompute_region.h"
 
 namespace metaprof {
 
@@ -41,22 +43,27 @@ struct Instruction {
 };
 
 struct Code {
-  /// A checkpointed region, with what goes in and comes out.
-  struct Checkpoint {
-    CheckpointRegion region;
+  /// A region, with what goes in and comes out.
+  struct Region {
+    RecomputeRegion of;            ///< without those inside it
     std::vector<ValueId> inputs;   ///< made outside, passed to it
     std::vector<ValueId> state;    ///< parameters, buffers and constants, which it reaches by itself
     std::vector<ValueId> outputs;  ///< made inside, used outside
+    std::map<uint32_t, std::vector<int>> kept;  ///< RecomputeRegion::kept by the operator's id
+    std::vector<Region> inside;
   };
 
   const Graph* graph = nullptr;  ///< outlives the code
   std::vector<Instruction> instructions;
-  std::vector<Checkpoint> checkpoints;
+  std::vector<Region> regions;
 };
 
 /// Errors: a call passes an argument that the operator does not have; a region is empty, not within the graph,
-/// or reaches into another one.
+/// or reaches into another one; it keeps results of an operator that there is not.
 Code make_code(const Program& program, const Graph& graph, const Registry& registry,
-               const std::vector<CheckpointRegion>& checkpoints);
+               const std::vector<RecomputeRegion>& regions);
+
+/// The checkpoints of a graph as regions.
+std::vector<RecomputeRegion> regions_of(const Graph& graph);
 
 }  // namespace metaprof

@@ -24,9 +24,9 @@ Interpreter::~Interpreter() {
 const Code& Interpreter::code_of(const Graph& graph) {
   auto& code = codes_[&graph];
   if (!code) {
-    const bool chosen = &graph == &program_.graph && !options_.checkpoints.empty();
+    const bool chosen = &graph == &program_.graph && !options_.regions.empty();
     code = std::make_unique<Code>(
-        make_code(program_, graph, session_.registry, chosen ? options_.checkpoints : graph.checkpoints));
+        make_code(program_, graph, session_.registry, chosen ? options_.regions : regions_of(graph)));
   }
   return *code;
 }
@@ -42,13 +42,7 @@ std::vector<Value> Interpreter::run(const Code& code, Values inputs) {
   Values values(graph.values.size());
   for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
     if (graph.inputs[i] != kNoValue) values[size_t(graph.inputs[i])] = std::move(inputs[i]);
-  size_t next = 0;
-  for (const Code::Checkpoint& checkpoint : code.checkpoints) {
-    run_instructions(code, next, checkpoint.region.begin, values);
-    run_checkpoint(code, checkpoint, values);
-    next = checkpoint.region.end;
-  }
-  run_instructions(code, next, code.instructions.size(), values);
+  run_stretch(code, code.regions, 0, code.instructions.size(), values);
   if (program_.captured && &graph == &program_.graph) return values;
   Values outputs;
   for (const Operand& output : graph.outputs) outputs.push_back(evaluate(output, values));

@@ -19,8 +19,8 @@ class Interpreter {
     bool strict = false;  ///< an operator without a record is an Error instead of an unmodelled call
     bool training =
         true;  ///< false: dropout and batch norm as in eval mode, although the program was exported in training mode
-    DType dtype = DType::f32;                        ///< of the parameters, where the program has f32
-    std::vector<CheckpointRegion> checkpoints = {};  ///< in place of those of the program, unless empty
+    DType dtype = DType::f32;                   ///< of the parameters, where the program has f32
+    std::vector<RecomputeRegion> regions = {};  ///< in place of the program's checkpoints, unless empty
   };
   /// Session and program outlive the interpreter.
   Interpreter(Session& session, const Program& program, Options options);
@@ -48,9 +48,12 @@ class Interpreter {
   [[noreturn]] void refuse_assumed(const GraphNode& node) const;
   [[noreturn]] void explain(const Error& error) const;
 
-  // Checkpointed regions (checkpoints.cpp).
-  void run_checkpoint(const Code& code, const Code::Checkpoint& checkpoint, Values& values);
-  Values run_again(const Code& code, const Code::Checkpoint& checkpoint, Values values);
+  // Regions that are computed again or kept on the host (regions.cpp).
+  void run_stretch(const Code& code, const std::vector<Code::Region>& regions, size_t begin, size_t end,
+                   Values& values);
+  void run_one(const Code& code, const Code::Region& region, Values& values);
+  void run_checkpoint(const Code& code, const Code::Region& region, Values& values);
+  Values run_again(const Code& code, const Code::Region& region, Values values);
 
   // What no operator does (step_calls.cpp).
   void run_step_call(const Code& code, const Instruction& instruction, Values& values);

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "meta/program/program.h"
+#include "meta/run/recompute_region.h"
 
 namespace metaprof {
 
-/// A region for each call of a module whose path matches one of the patterns (blanks between them): shell wildcards within the segments of a path, so that
-/// "layers.*" is the layers, not what is inside them. Of modules inside each other the outermost counts.
-/// Errors: no module matches.
-std::vector<CheckpointRegion> checkpointed_modules(const Program& program, const std::string& patterns,
-                                                   bool reentrant);
+/// A region for each call of a module that the text names (meta/step/checkpoint_text.h): shell wildcards within
+/// the segments of a path, so that "layers.*" is the layers, not what is inside them. Of modules inside each
+/// other the outermost counts, unless they are named in its braces. Errors: no module matches; the text is none.
+std::vector<RecomputeRegion> checkpointed_modules(const Program& program, const std::string& text,
+                                                  bool reentrant);
 
 }  // namespace metaprof

@@ -58,7 +58,7 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
       Interpreter::Options{.strict = options_.strict,
                            .training = options_.mode == Mode::train || !program_.training,
                            .dtype = state_dtype(options_.precision),
-                           .checkpoints = checkpoints()});
+                           .regions = regions()});
   if (make_runner)
     runner_ = make_runner(program_);
   else
@@ -67,7 +67,7 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
 
 TrainingStep::~TrainingStep() = default;
 
-std::vector<CheckpointRegion> TrainingStep::checkpoints() const {
+std::vector<RecomputeRegion> TrainingStep::regions() const {
   if (options_.checkpoint.empty()) return {};
   return checkpointed_modules(program_, options_.checkpoint, options_.checkpoint_reentrant);
 }

@@ -44,7 +44,7 @@ class TrainingStep {
 
  private:
   void make_optimizer();
-  std::vector<CheckpointRegion> checkpoints() const;
+  std::vector<RecomputeRegion> regions() const;
 
   const std::optional<Program> indexed_;  // where the program had to be changed for the framework
   const Program& program_;
