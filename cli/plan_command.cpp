@@ -45,6 +45,12 @@ void add_plan_command(CommandLine& line) {
   Command command = line.add("plan", kPlanDescription);
   auto words = std::make_shared<PlanWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  command
+      .option(
+          "--strategy", words->options.strategies,
+          "modules, chain, operators, or the baselines square-root, knapsack; all [modules,chain,operators]")
+      .value("WORDS")
+      .separated_by(',');
   command.option("--budget", words->options.budget, "bytes that the step may allocate, as 24GiB or 60%")
       .value("SIZE");
   add_run_options(command, words->options.run);

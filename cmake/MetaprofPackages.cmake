@@ -42,6 +42,21 @@ if(GRAPHVIZ_INCLUDE_DIR AND GRAPHVIZ_CGRAPH_LIBRARY AND GRAPHVIZ_GVC_LIBRARY)
     INTERFACE_INCLUDE_DIRECTORIES "${GRAPHVIZ_INCLUDE_DIR};${GRAPHVIZ_INCLUDE_DIR}/graphviz")
 endif()
 
+# CBC solves the integer programmes of `metaprof plan --strategy operators`. Absent: the strategy says so.
+find_path(CBC_INCLUDE_DIR coin/Cbc_C_Interface.h)
+find_library(CBC_SOLVER_LIBRARY CbcSolver)
+find_library(CBC_LIBRARY Cbc)
+set(METAPROF_HAVE_CBC FALSE)
+if(CBC_INCLUDE_DIR AND CBC_SOLVER_LIBRARY AND CBC_LIBRARY)
+  set(METAPROF_HAVE_CBC TRUE)
+  add_library(cbc::cbc UNKNOWN IMPORTED)
+  set_target_properties(cbc::cbc PROPERTIES
+    IMPORTED_LOCATION "${CBC_SOLVER_LIBRARY}"
+    INTERFACE_LINK_LIBRARIES "${CBC_LIBRARY}"
+    INTERFACE_COMPILE_DEFINITIONS METAPROF_HAVE_CBC
+    INTERFACE_INCLUDE_DIRECTORIES "${CBC_INCLUDE_DIR}")
+endif()
+
 # libtorch lends its CPU kernels to backends/cpu. Its package file pulls in the whole of Caffe2's
 # dependencies, so the libraries are named here. Absent: backends/cpu and its tests are left out.
 find_path(LIBTORCH_INCLUDE_DIR torch/library.h)

@@ -3,184 +3,56 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "core/error.h"
-#include "estimate/module_classes.h"
-#include "estimate/parallel.h"
+#include "core/option_value.h"
+#include "estimate/plan_costs.h"
+#include "estimate/plan_search.h"
 #include "estimate/sizes.h"
-#include "estimate/step_run.h"
-#include "planner/module_plans.h"
-#include "planner/path_patterns.h"
+#include "planner/integer_program.h"
+#include "planner/plan_text.h"
 
 namespace metaprof {
 namespace {
 
-// Less than this share of what the forward keeps is not worth a checkpoint of its own.
-constexpr double kLeastShare = 1e-3;
-
-// A plan that was run.
-struct Tried {
-  std::vector<int32_t> modules;
-  std::vector<std::string> patterns;
-  StepFigures figures;
-};
-
-std::vector<std::string> paths_of(const ModuleTree& tree, const std::vector<int32_t>& modules) {
-  std::vector<std::string> paths;
-  for (const int32_t module : modules) paths.push_back(tree.modules[size_t(module)].path);
-  return paths;
-}
-
-// All modules of a class.
-std::vector<int32_t> members_of(const ModuleTree& tree, int32_t of) {
-  std::vector<int32_t> members;
-  for (size_t i = 1; i < tree.modules.size(); ++i)
-    if (tree.modules[i].of == of) members.push_back(static_cast<int32_t>(i));
-  return members;
-}
-
-class ModuleSearch {
- public:
-  ModuleSearch(StepRunner& runner, const StepFigures& plain, Bytes budget)
-      : runner_(runner), plain_(plain), budget_(budget), tree_(module_classes(runner.program())) {
-    for (const Module& module : tree_.modules)
-      if (!module.path.empty()) paths_.push_back(module.path);
-  }
-
-  const ModuleTree& tree() const { return tree_; }
-
-  // Whether anything saves memory when it is computed again.
-  bool find_costs() {
-    in_parallel(tree_.classes.size(), [&](size_t of) { measure(static_cast<int32_t>(of)); });
-    return std::ranges::any_of(tree_.classes, [](const ModuleClass& one) { return one.saved > 0; });
-  }
-
-  // The cheapest that holds, or the one with the smallest peak.
-  Tried find() {
-    best_ = {.modules = {}, .patterns = {}, .figures = plain_};
-    smallest_ = *best_;
-    if (!holds(plain_)) {
-      best_.reset();
-      search_series();
-    }
-    if (!best_) return smallest_;
-    leave_out();
-    return *best_;
-  }
-
- private:
-  bool holds(const StepFigures& figures) const { return figures.allocated <= budget_; }
-
-  // What one module of a class saves, and what it costs to compute it again: the step is run with all of them
-  // computed again.
-  void measure(int32_t of) {
-    const std::vector<int32_t> members = members_of(tree_, of);
-    if (members.empty()) return;
-    StepFigures with;
-    try {
-      with = runner_.run(path_patterns(paths_of(tree_, members), paths_));
-    } catch (const Error&) {
-      return;  // a module that cannot be computed again is no candidate
-    }
-    const auto count = static_cast<int64_t>(members.size());
-    const int64_t saved = plain_.after_forward.count - with.after_forward.count;
-    const auto kept = static_cast<double>(plain_.after_forward.count - plain_.after_setup.count);
-    if (static_cast<double>(saved) < kLeastShare * kept) return;
-    ModuleClass& one = tree_.classes[size_t(of)];
-    one.saved = saved / count;
-    one.cost = {with.again.flops / count, with.again.seconds / static_cast<double>(count)};
-  }
-
-  Tried run(std::vector<int32_t> modules) {
-    Tried tried{.modules = std::move(modules), .patterns = {}, .figures = {}};
-    tried.patterns = path_patterns(paths_of(tree_, tried.modules), paths_);
-    tried.figures = runner_.run(tried.patterns);
-    if (tried.figures.allocated < smallest_.figures.allocated) smallest_ = tried;
-    if (holds(tried.figures) && (!best_ || tried.figures.again < best_->figures.again)) best_ = tried;
-    return tried;
-  }
-
-  // What is computed again as a whole is alive as a whole, so a smaller limit on one module may hold where a
-  // larger one does not.
-  void search_series() {
-    std::set<int64_t, std::greater<>> limits;
-    for (const ModuleClass& one : tree_.classes)
-      if (one.saved > 0) limits.insert(one.saved);
-    for (const int64_t largest : limits) search(*module_plans(tree_, {.largest = largest}));
-  }
-
-  // The first plan of the series that holds: the budget of the strategy, bisected. Plans that cost more than
-  // one that holds are not run.
-  void search(const PlanSeries& series) {
-    size_t fails = 0, end = series.size();
-    while (end > 1 && best_ && series.figures(end - 1).cost >= best_->figures.again) --end;
-    if (end <= 1) return;
-    if (!holds(run(series.regions(end - 1).modules).figures)) return;
-    for (size_t holding = end - 1; holding - fails > 1;) {
-      const size_t middle = fails + (holding - fails) / 2;
-      (holds(run(series.regions(middle).modules).figures) ? holding : fails) = middle;
-    }
-  }
-
-  // Costs that add up are not all: of each class the modules with the latest forward are kept again, as many
-  // as the budget allows. The dearest first.
-  void leave_out() {
-    std::set<int32_t> chosen;
-    for (const int32_t module : best_->modules) chosen.insert(tree_.modules[size_t(module)].of);
-    std::vector<int32_t> classes(chosen.begin(), chosen.end());
-    std::ranges::stable_sort(classes, [&](int32_t a, int32_t b) {
-      return tree_.classes[size_t(b)].cost < tree_.classes[size_t(a)].cost;
-    });
-    for (const int32_t of : classes) {
-      const std::vector<int32_t> before = best_->modules;
-      const auto count = size_t(std::ranges::count_if(
-          before, [&](int32_t module) { return tree_.modules[size_t(module)].of == of; }));
-      size_t least = 0, most = count;  // how many stay; `most` holds
-      while (least < most) {
-        const size_t middle = least + (most - least) / 2;
-        if (holds(run(first_of_class(before, of, middle)).figures))
-          most = middle;
-        else
-          least = middle + 1;
-      }
-    }
-  }
-
-  // The modules without those of a class beyond the first `count`.
-  std::vector<int32_t> first_of_class(const std::vector<int32_t>& modules, int32_t of, size_t count) const {
-    std::vector<int32_t> fewer;
-    for (const int32_t module : modules)
-      if (tree_.modules[size_t(module)].of != of || count-- > 0) fewer.push_back(module);
-    return fewer;
-  }
-
-  StepRunner& runner_;
-  const StepFigures& plain_;
-  const Bytes budget_;
-  ModuleTree tree_;
-  std::vector<std::string> paths_;
-  std::optional<Tried> best_;
-  Tried smallest_;
-};
-
-// By kind: how many are computed again, and what that saves and costs.
-std::vector<RecomputedRow> recomputed_rows(const ModuleTree& tree, const std::vector<int32_t>& modules) {
-  std::map<int32_t, std::vector<int32_t>> by_class;
-  for (const int32_t module : modules) by_class[tree.modules[size_t(module)].of].push_back(module);
-  std::vector<std::string> all;
-  for (const Module& module : tree.modules)
-    if (!module.path.empty()) all.push_back(module.path);
+// What is computed again, by what is written together: how much of it there is, and what it saves and costs.
+std::vector<RecomputedRow> recomputed_rows(const ModuleTree& tree, const RecomputePlan& plan) {
   std::vector<RecomputedRow> rows;
-  for (const auto& [of, members] : by_class) {
-    const ModuleClass& one = tree.classes[size_t(of)];
-    const auto count = static_cast<int64_t>(members.size());
-    rows.push_back({.type = one.type,
-                    .patterns = path_patterns(paths_of(tree, members), all),
-                    .count = count,
-                    .of = static_cast<int64_t>(members_of(tree, of).size()),
-                    .saved = {one.saved * count},
-                    .flops = {one.cost.flops * count}});
+  std::map<std::pair<int32_t, std::vector<int32_t>>, RecomputePlan> alike;
+  for (const PlannedRegion& region : plan) {
+    const int32_t of = tree.modules[size_t(region.first)].of;
+    if (region.first == region.last && region.inside.empty()) {
+      alike[{of, region.kept}].push_back(region);
+      continue;
+    }
+    RecomputedRow& row = rows.emplace_back();
+    row.type = tree.classes[size_t(of)].type;
+    row.patterns = plan_words(tree, {region});
+    const int32_t list = tree.modules[size_t(region.first)].list;
+    for (int32_t module = region.first; module <= region.last; ++module) {
+      if (tree.modules[size_t(module)].list != list) continue;
+      const ModuleClass& one = tree.classes[size_t(tree.modules[size_t(module)].of)];
+      ++row.count;
+      row.saved += {one.saved + (module == region.first ? 0 : one.bare)};
+      row.flops += {one.cost.flops};
+    }
+    row.of = row.count;
+  }
+  for (const auto& [what, regions] : alike) {
+    const ModuleClass& one = tree.classes[size_t(what.first)];
+    const auto count = static_cast<int64_t>(regions.size());
+    RecomputedRow row{.type = one.type,
+                      .patterns = plan_words(tree, regions),
+                      .count = count,
+                      .of = static_cast<int64_t>(members_of(tree, what.first).size()),
+                      .saved = {one.saved * count},
+                      .flops = {one.cost.flops * count}};
+    for (const int32_t call : what.second) {
+      row.saved = row.saved - Bytes{one.calls[size_t(call)].bytes * count};
+      row.flops = row.flops - Flops{one.calls[size_t(call)].cost.flops * count};
+    }
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -192,14 +64,15 @@ Bytes budget_of(const std::string& text, Bytes plain) {
   return {static_cast<int64_t>(parse_share(text, "--budget") * static_cast<double>(plain.count))};
 }
 
-CheckpointRow row_of(const std::string& strategy, const Tried& tried, Bytes budget) {
+CheckpointRow row_of(const std::string& strategy, const TriedPlan& tried, Bytes budget) {
   return {.strategy = strategy,
           .allocated = tried.figures.allocated,
           .reserved = tried.figures.reserved,
           .recompute_flops = {tried.figures.again.flops},
           .recompute_seconds = tried.figures.again.seconds,
           .holds = tried.figures.allocated <= budget,
-          .patterns = tried.patterns,
+          .gap = tried.gap,
+          .patterns = tried.words,
           .recomputed = {}};
 }
 
@@ -213,28 +86,46 @@ void check_plan_options(const Model& model, const PlanOptions& options) {
   if (!options.run.step.checkpoint.empty()) fail("--checkpoint: is what plan looks for");
 }
 
-}  // namespace
+// Those to try; baselines only where they are asked for.
+std::vector<std::string> strategies_of(const std::vector<std::string>& given) {
+  const std::vector<std::string> known = plan_strategies();
+  for (const std::string& strategy : given) {
+    if (strategy == "all") return known;
+    if (std::ranges::find(known, strategy) == known.end())
+      fail("--strategy: '{}' is not one of: all, {}{}", strategy, fmt::join(known, ", "),
+           did_you_mean(strategy, known));
+  }
+  if (!given.empty()) return given;
+  std::vector<std::string> usual = {"modules", "chain"};
+  if (can_solve_integer_programs()) usual.emplace_back("operators");
+  return usual;
+}
 
-std::vector<std::string> plan_strategies() { return {"modules"}; }
+}  // namespace
 
 CheckpointReport plan(const Model& model, const PlanOptions& options) {
   check_plan_options(model, options);
+  const std::vector<std::string> strategies = strategies_of(options.strategies);
   StepRunner runner(model, options.run);
   const StepFigures plain = runner.run({});
   CheckpointReport report;
   report.model = model.name;
   report.device = platform_of(options.run, model.program).hardware.name;
   report.budget = budget_of(options.budget, plain.allocated);
-  report.plain = row_of("none", {.modules = {}, .patterns = {}, .figures = plain}, report.budget);
+  report.plain = row_of("none", {.plan = {}, .words = {}, .figures = plain}, report.budget);
   report.flops = plain.flops;
   report.seconds = plain.seconds;
   report.state = plain.after_setup;
-  if (report.budget >= report.state) {
-    ModuleSearch search(runner, plain, report.budget);
-    report.candidates = report.plain.holds || search.find_costs();
-    const Tried found = search.find();
-    report.rows.push_back(row_of("modules", found, report.budget));
-    report.rows.back().recomputed = recomputed_rows(search.tree(), found.modules);
+  report.elsewhere = plain.elsewhere;
+  if (report.budget >= report.elsewhere) {
+    const ModuleTree tree = report.plain.holds ? ModuleTree() : measured_modules(runner, plain);
+    report.candidates = report.plain.holds || has_candidates(tree);
+    PlanSearch search(runner, tree, plain, report.budget);
+    for (const std::string& strategy : strategies) {
+      const TriedPlan found = search.find(strategy);
+      report.rows.push_back(row_of(strategy, found, report.budget));
+      report.rows.back().recomputed = recomputed_rows(tree, found.plan);
+    }
   }
   report.runs = runner.runs();
   report.notes.push_back(runner.note());

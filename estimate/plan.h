@@ -7,17 +7,14 @@
 namespace metaprof {
 
 struct PlanOptions {
-  RunOptions run;      ///< of the step; its `checkpoint` is empty
-  std::string budget;  ///< "24GiB", or a share of the peak without recomputation: "60%"
-  std::vector<std::string> strategies = {"modules"};  ///< of plan_strategies()
+  RunOptions run;                       ///< of the step; its `checkpoint` is empty
+  std::string budget;                   ///< "24GiB", or a share of the peak without recomputation: "60%"
+  std::vector<std::string> strategies;  ///< "modules", "chain" …, or "all"; empty: all that are no baselines
 };
-
-/// The words of --strategy.
-std::vector<std::string> plan_strategies();
 
 /// For each strategy the cheapest plan of which the step, run with it, stays within the budget; where there is
 /// none the one that comes closest. Errors: a trace, a mode without backward, a --checkpoint of the user's own,
-/// no budget; as run_steps.
+/// no budget, no such strategy; as run_steps.
 CheckpointReport plan(const Model& model, const PlanOptions& options);
 
 }  // namespace metaprof

@@ -2,6 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace metaprof {
 
 StepRunner::StepRunner(const Model& model, const RunOptions& options)
@@ -9,16 +12,20 @@ StepRunner::StepRunner(const Model& model, const RunOptions& options)
       options_(options),
       platform_(platform_of(options, model.program)) {}
 
-StepFigures StepRunner::run(const std::vector<std::string>& checkpoint) {
+Trace StepRunner::trace_of(const std::vector<std::string>& checkpoint, Extent extent) {
   RunOptions options = options_;
   options.step.checkpoint = checkpoint_option(checkpoint);
+  if (extent == Extent::two_steps) options.step.steps = std::min(options.step.steps, 2);
+  if (extent == Extent::first_backward) {
+    options.step.steps = options.step.accumulate = 1;
+    options.step.optimizer = "none";
+  }
   WorkspaceSources workspaces;
-  const Trace trace = run_model(program_, options, platform_, planners_, workspaces);
-  const StepFigures figures = figures_of(trace);
+  Trace trace = run_model(program_, options, platform_, planners_, workspaces);
   const std::lock_guard lock(mutex_);
   ++runs_;
   workspaces_ = workspaces;
-  return figures;
+  return trace;
 }
 
 int StepRunner::runs() const {
@@ -39,14 +46,20 @@ StepFigures StepRunner::figures_of(const Trace& trace) const {
                       .reserved = {phases.peak.reserved_bytes.peak},
                       .after_setup = {},
                       .after_forward = {},
+                      .elsewhere = {},
                       .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
                       .seconds = counts.roofline.total(),
                       .again = {flops.recompute.count, counts.roofline.recompute}};
+  bool is_first = true;
   for (const PhaseRow& row : phases.rows) {
-    if (row.part.phase == Phase::setup) figures.after_setup = {row.numbers.allocated_bytes.current};
-    if (row.part.phase != Phase::forward) continue;
-    figures.after_forward = {row.numbers.allocated_bytes.current};
-    break;
+    const Phase phase = row.part.phase;
+    const auto& allocated = row.numbers.allocated_bytes;
+    if (phase == Phase::setup) figures.after_setup = {allocated.current};
+    if (phase == Phase::forward && std::exchange(is_first, false))
+      figures.after_forward = {allocated.current};
+    if (phase == Phase::forward) continue;
+    const int64_t fixed = phase == Phase::backward ? allocated.current : allocated.peak;
+    figures.elsewhere = std::max(figures.elsewhere, Bytes{fixed});
   }
   return figures;
 }

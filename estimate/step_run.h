@@ -14,6 +14,7 @@ struct StepFigures {
   Bytes allocated, reserved;  ///< peaks, without a limit
   Bytes after_setup;          ///< allocated before the first step: parameters, buffers, inputs
   Bytes after_forward;        ///< allocated when the first forward is over
+  Bytes elsewhere;            ///< the peak of what is neither forward nor backward: optimizer, zero_grad
   Flops flops;                ///< of a step, as the framework counts, what is computed again included
   double seconds = 0;         ///< of a step on an ideal device
   RecomputeCost again;        ///< what of it is computed again
@@ -26,16 +27,25 @@ class StepRunner {
   StepRunner(const Model& model, const RunOptions& options);
 
   const Program& program() const { return program_; }
-  /// Of a step with these patterns as --checkpoint. Errors: as run_steps.
-  StepFigures run(const std::vector<std::string>& checkpoint);
+  /// How much of the steps is run.
+  enum class Extent : uint8_t {
+    first_backward,  ///< the first forward and backward: what is kept, and what is computed again
+    two_steps,       ///< the first step, and one with the optimizer's states: as a rule the peak of all
+    all
+  };
+  /// Of steps with these words as --checkpoint. Errors: as run_steps.
+  StepFigures run(const std::vector<std::string>& checkpoint, Extent extent = Extent::all) {
+    return figures_of(trace_of(checkpoint, extent));
+  }
+  Trace trace_of(const std::vector<std::string>& checkpoint, Extent extent);
+  StepFigures figures_of(const Trace& trace) const;
+  Rates rates() const { return rates_of(platform_.hardware); }
   /// How many steps were run.
   int runs() const;
   /// What a reader should know of workspaces, or nothing.
   std::string note() const;
 
  private:
-  StepFigures figures_of(const Trace& trace) const;
-
   const Program program_;
   const RunOptions options_;
   const Platform platform_;

@@ -55,11 +55,11 @@ class ModulePlans : public PlanSeries {
 
   size_t size() const override { return plans_.size(); }
   PlanFigures figures(size_t plan) const override { return way(plans_.at(plan)).figures; }
-  PlannedRegions regions(size_t plan) const override {
-    PlannedRegions chosen;
-    choose(0, plans_.at(plan), chosen.modules);
-    std::ranges::sort(chosen.modules);
-    return chosen;
+  RecomputePlan plan(size_t plan) const override {
+    std::vector<int32_t> chosen;
+    choose(0, plans_.at(plan), chosen);
+    std::ranges::sort(chosen);
+    return whole_modules(chosen);
   }
 
  private:
@@ -150,6 +150,12 @@ class ModulePlans : public PlanSeries {
 };
 
 }  // namespace
+
+RecomputePlan whole_modules(const std::vector<int32_t>& modules) {
+  RecomputePlan plan;
+  for (const int32_t module : modules) plan.push_back({.first = module, .last = module});
+  return plan;
+}
 
 std::unique_ptr<PlanSeries> module_plans(const ModuleTree& tree, const ModulePlanLimits& limits) {
   return std::make_unique<ModulePlans>(tree, limits);

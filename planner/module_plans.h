@@ -19,4 +19,7 @@ struct ModulePlanLimits {
 /// longest. The work grows with the number of classes, and with the logarithm of how many there are of each.
 std::unique_ptr<PlanSeries> module_plans(const ModuleTree& tree, const ModulePlanLimits& limits = {});
 
+/// Each of these modules by itself, computed again.
+RecomputePlan whole_modules(const std::vector<int32_t>& modules);
+
 }  // namespace metaprof

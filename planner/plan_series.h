@@ -30,17 +30,16 @@ struct PlanFigures {
   RecomputeCost cost;
 };
 
-/// Stages `first` … `last` of a chain, computed again together.
-struct StageRange {
-  int32_t first = 0, last = 0;
-  friend bool operator==(const StageRange&, const StageRange&) = default;
+/// Modules that are computed again as one, and what is done within them.
+struct PlannedRegion {
+  int32_t first = 0, last = 0;             ///< of a ModuleTree, in a row; the same: one module
+  std::vector<int32_t> kept = {};          ///< calls of its class whose results stay: ModuleClass::calls
+  std::vector<PlannedRegion> inside = {};  ///< checkpoints within it
+  friend bool operator==(const PlannedRegion&, const PlannedRegion&) = default;
 };
 
-/// What to compute again: modules of a ModuleTree, or stretches of a chain, in order, none inside another.
-struct PlannedRegions {
-  std::vector<int32_t> modules;
-  std::vector<StageRange> stages;
-};
+/// In the order of the forward, none inside another.
+using RecomputePlan = std::vector<PlannedRegion>;
 
 class PlanSeries {
  public:
@@ -48,7 +47,10 @@ class PlanSeries {
   virtual size_t size() const = 0;
   /// Each plan costs no less than the one before it.
   virtual PlanFigures figures(size_t plan) const = 0;
-  virtual PlannedRegions regions(size_t plan) const = 0;
+  virtual RecomputePlan plan(size_t plan) const = 0;
+  /// By how much of its cost a plan may be dearer than the cheapest that saves as much; 0: it is proven to be
+  /// that, or nobody says.
+  virtual double gap(size_t /*plan*/) const { return 0; }
 };
 
 }  // namespace metaprof

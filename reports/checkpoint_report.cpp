@@ -20,6 +20,12 @@ std::string reason_of(const CheckpointReport& report) {
   if (report.budget < report.state)
     return fmt::format("parameters, buffers and inputs alone take {}, more than the budget of {}",
                        human_bytes(report.state.count), budget);
+  if (report.budget < report.elsewhere)
+    return fmt::format(
+        "parameters, gradients and the optimizer's step take {} when nothing is kept for backward, more than "
+        "the "
+        "budget of {}: nothing computed again helps",
+        human_bytes(report.elsewhere.count), budget);
   if (report.best().holds) return "";
   const std::string least = human_bytes(report.best().allocated.count);
   if (!report.candidates)
@@ -39,10 +45,17 @@ std::string figures_table(const CheckpointReport& report) {
   table.column("strategy", TextTable::Align::left);
   for (const char* title : {"allocated", "reserved", "recomputed FLOPs", "time"}) table.column(title);
   table.column("holds", TextTable::Align::left);
+  const bool has_gap = std::ranges::any_of(report.rows, [](const CheckpointRow& row) { return row.gap > 0; });
+  if (has_gap) table.column("gap");
   const auto add = [&](const CheckpointRow& row) {
-    table.row({row.strategy, human_bytes(row.allocated.count), human_bytes(row.reserved.count),
-               percent(double(row.recompute_flops.count), double(report.flops.count)),
-               percent(row.recompute_seconds, report.seconds), row.holds ? "yes" : "no"});
+    std::vector<std::string> cells = {row.strategy,
+                                      human_bytes(row.allocated.count),
+                                      human_bytes(row.reserved.count),
+                                      percent(double(row.recompute_flops.count), double(report.flops.count)),
+                                      percent(row.recompute_seconds, report.seconds),
+                                      row.holds ? "yes" : "no"};
+    if (has_gap) cells.push_back(percent(row.gap, 1));
+    table.row(cells);
   };
   add(report.plain);
   for (const CheckpointRow& row : report.rows) add(row);
@@ -77,6 +90,7 @@ Json row_json(const CheckpointRow& row) {
           {"recompute_flops", row.recompute_flops.count},
           {"recompute_seconds", row.recompute_seconds},
           {"holds", row.holds},
+          {"gap", row.gap},
           {"checkpoint", row.patterns},
           {"modules", modules}};
 }
@@ -110,9 +124,13 @@ std::string checkpoint_text(const CheckpointReport& report) {
 std::string checkpoint_json(const CheckpointReport& report) {
   const CheckpointRow& best = report.best();
   const std::string reason = reason_of(report);
-  Json json = {{"schema", "metaprof.plan"},     {"schema_version", 1},
-               {"model", report.model},         {"device", report.device},
-               {"budget", report.budget.count}, {"state_bytes", report.state.count}};
+  Json json = {{"schema", "metaprof.plan"},
+               {"schema_version", 1},
+               {"model", report.model},
+               {"device", report.device},
+               {"budget", report.budget.count},
+               {"state_bytes", report.state.count},
+               {"least_bytes", report.elsewhere.count}};
   json.update(row_json(best));
   json["reason"] = reason.empty() ? Json() : Json(reason);
   json["plain"] = {{"peak", report.plain.allocated.count},

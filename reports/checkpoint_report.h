@@ -20,10 +20,12 @@ struct RecomputedRow {
 /// A plan, with the figures of a step that was run with it.
 struct CheckpointRow {
   std::string strategy;
-  Bytes allocated, reserved;          ///< peaks, without a limit
-  Flops recompute_flops;              ///< in a step, as the framework counts
-  double recompute_seconds = 0;       ///< on an ideal device
-  bool holds = false;                 ///< `allocated` is within the budget
+  Bytes allocated, reserved;     ///< peaks, without a limit
+  Flops recompute_flops;         ///< in a step, as the framework counts
+  double recompute_seconds = 0;  ///< on an ideal device
+  bool holds = false;            ///< `allocated` is within the budget
+  double gap =
+      0;  ///< share of its cost by which the strategy's own problem may have a cheaper answer; 0: none
   std::vector<std::string> patterns;  ///< of --checkpoint; empty: nothing is computed again
   std::vector<RecomputedRow> recomputed;
 };
@@ -31,12 +33,13 @@ struct CheckpointRow {
 struct CheckpointReport {
   std::string model, device;
   Bytes budget;
-  Bytes state;                      ///< parameters, buffers and inputs: no plan needs less
+  Bytes state;      ///< parameters, buffers and inputs: no plan needs less
+  Bytes elsewhere;  ///< what the step takes where nothing of the forward is kept: in the optimizer, as a rule
   CheckpointRow plain;              ///< nothing is computed again
   Flops flops;                      ///< of a step without recomputation
   double seconds = 0;               ///< the same, on an ideal device
   bool candidates = false;          ///< something saves memory when it is computed again
-  std::vector<CheckpointRow> rows;  ///< one for each strategy; none where the state exceeds the budget
+  std::vector<CheckpointRow> rows;  ///< one for each strategy; none where `elsewhere` exceeds the budget
   int runs = 0;                     ///< steps that were run to find them
   std::vector<std::string> notes;
 

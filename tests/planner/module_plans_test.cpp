@@ -103,7 +103,7 @@ TEST(ModulePlans, ThePlanHasTheFiguresOfItsModules) {
     const auto series = module_plans(tree);
     for (size_t plan = 0; plan < series->size(); ++plan) {
       std::vector<bool> chosen(tree.modules.size());
-      for (const int32_t module : series->regions(plan).modules) chosen[size_t(module)] = true;
+      for (const PlannedRegion& region : series->plan(plan)) chosen[size_t(region.first)] = true;
       EXPECT_TRUE(is_plan(tree, chosen)) << "seed " << seed;
       EXPECT_EQ(figures_of(tree, chosen).saved, series->figures(plan).saved) << "seed " << seed;
       EXPECT_EQ(figures_of(tree, chosen).cost, series->figures(plan).cost) << "seed " << seed;
@@ -130,13 +130,13 @@ ModuleTree four_blocks() {
 TEST(ModulePlans, TheFirstOfThoseThatAreAlikeComeFirst) {
   const ModuleTree tree = four_blocks();
   const auto series = module_plans(tree);
-  EXPECT_EQ(series->regions(0).modules, std::vector<int32_t>{});
-  EXPECT_EQ(series->regions(1).modules, std::vector<int32_t>{2});  // "0.a"
+  EXPECT_EQ(series->plan(0), RecomputePlan());
+  EXPECT_EQ(series->plan(1), whole_modules({2}));  // "0.a"
   // All parts: 8 times 3 bytes for 8. One block in place of its two parts: 2 bytes more, for 2 more.
   EXPECT_EQ(series->figures(8).saved, 24);
   EXPECT_EQ(series->figures(8).cost.flops, 8);
   EXPECT_EQ(series->figures(9).saved, 26);
-  EXPECT_EQ(series->regions(9).modules, (std::vector<int32_t>{1, 5, 6, 8, 9, 11, 12}));
+  EXPECT_EQ(series->plan(9), whole_modules({1, 5, 6, 8, 9, 11, 12}));
 }
 
 TEST(ModulePlans, AModuleThatSavesMoreThanTheLimitIsTakenApart) {

@@ -1,0 +1,30 @@
+#pragma once
+// The strategy "operators": which modules to compute again, and which results of operators to keep in them
+// (torch.utils.checkpoint, create_selective_checkpoint_contexts).
+
+#include <memory>
+
+#include "planner/module_tree.h"
+
+namespace metaprof {
+
+struct OperatorPlanLimits {
+  /// A module that saves more than this is never computed again as a whole.
+  int64_t largest = INT64_MAX;
+  size_t plans = 128;   ///< in the series, by rising savings
+  double seconds = 10;  ///< for the solver, for each plan
+};
+
+/// As an integer programme over kinds of modules: of each kind how many are computed again, how many are opened,
+/// so that the choice is among the modules inside them, and in how many of those computed again each result is
+/// kept. So its size follows from the kinds, however many modules there are of each. The cheapest that saves
+/// so much, for savings in equal steps; each is solved when it is asked for. Costs and savings add up.
+/// Errors of its functions: there is no solver (planner/integer_program.h).
+std::unique_ptr<PlanSeries> operator_plans(const ModuleTree& tree, const OperatorPlanLimits& limits = {});
+
+/// The baseline, as the framework's own planner (torch/_functorch/_activation_checkpointing/knapsack.py,
+/// dp_knapsack): all modules of the lists are computed again, and results stay that take the most work to make,
+/// as long as their bytes stay within a limit; sizes in 10,000ths of all. A plan for each of `plans` limits.
+std::unique_ptr<PlanSeries> knapsack_plans(const ModuleTree& tree, size_t plans = 128);
+
+}  // namespace metaprof
