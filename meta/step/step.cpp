@@ -33,6 +33,19 @@ bool is_asked(const StepOptions& options, std::string_view name) {
   return options.given.contains(name) || option.value(asked) != option.value(usual);
 }
 
+// Of a captured program only whole modules are computed again.
+std::vector<CheckpointRegion> whole_modules(const Program& program, const StepOptions& options) {
+  std::vector<CheckpointRegion> regions;
+  for (const RecomputeRegion& region :
+       checkpointed_modules(program, options.checkpoint, options.checkpoint_reentrant)) {
+    if (region.offload || !region.kept.empty() || !region.inside.empty())
+      fail("--checkpoint {}: of the captured {} only whole modules can be computed again", options.checkpoint,
+           program.origin);
+    regions.push_back({.begin = region.begin, .end = region.end, .reentrant = region.reentrant});
+  }
+  return regions;
+}
+
 // The program as the options want it.
 Program variant_of(Program program, const Registry& registry, const StepOptions& options) {
   const bool scales = options.precision == Precision::amp_fp16;
@@ -45,8 +58,7 @@ Program variant_of(Program program, const Registry& registry, const StepOptions&
   if (is_asked(options, "optimizer") || is_asked(options, "optimizer_impl"))
     replace_optimizers(program, options.optimizer, std::string(to_string(options.optimizer_impl)));
   if (!options.checkpoint.empty())
-    checkpoint_modules(program,
-                       checkpointed_modules(program, options.checkpoint, options.checkpoint_reentrant));
+    checkpoint_modules(program, whole_modules(program, options));
   if (options.accumulate != 1) accumulate(program, options.accumulate);
   return program;
 }
