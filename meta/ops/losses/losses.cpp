@@ -158,8 +158,8 @@ constexpr Derivatives mse_twice() {
            [](Backward& b) {
              return call<"mse_loss_backward">(b.session, b.grad(), b("self"), b("target"), b["reduction"]);
            }},
-          {{"self"}, {"grad_output"}, [](Backward& b) { return mse_slope(b); }},
-          {{"target"}, {"grad_output"}, [](Backward& b) { return neg(mse_slope(b)); }}};
+          {{"self"}, {"grad_output", "self"}, [](Backward& b) { return mse_slope(b); }},
+          {{"target"}, {"grad_output", "target"}, [](Backward& b) { return neg(mse_slope(b)); }}};
 }
 
 constexpr Derivatives smooth_l1_twice() {

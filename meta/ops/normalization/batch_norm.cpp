@@ -281,7 +281,12 @@ constexpr Op kCudnn[] = {
      .summary = "gradients of cudnn_batch_norm",
      .meta = cudnn_backward_meta,
      .host_code = {{DeviceType::cuda, cudnn_backward_cuda}},
-     .derivatives = not_differentiable,
+     .derivatives = {{{"input", "weight", "grad_output"},
+                      {"input", "weight", "grad_output", "running_mean", "running_var", "save_mean", "save_var"},
+                      Formula::Function([](Backward& b) {
+                        return batch_norm_rows(
+                            b, {.sigma = "save_var", .always_trains = true, .gradient = "grad_output", .eps = "epsilon"});
+                      })}},
      .flops = elementwise_flops<13>,
      .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"}}};
 
@@ -299,16 +304,16 @@ Tensor expanded(const Tensor& tensor, const Sizes& sizes) {
 
 }  // namespace
 
-Gradients batch_norm_rows(Backward& b, Name train_argument, Name sigma_argument) {
-  const Tensor &input = b("input"), &outer = b("grad_out"), &weight = b("weight");
-  const bool train = b.boolean(train_argument);
+Gradients batch_norm_rows(Backward& b, const BatchNormNames& names) {
+  const Tensor &input = b("input"), &outer = b(names.gradient), &weight = b("weight");
+  const bool train = names.always_trains || b.boolean(names.train);
   const Tensor gamma = expanded(weight, input.sizes());
   const Tensor of_weight = expanded(weight.defined() ? b.grad(1) : Tensor(), input.sizes());
   const Tensor of_bias = expanded(weight.defined() ? b.grad(2) : Tensor(), input.sizes());
   const Tensor& of_input = b.grad(0);
   const Tensor mean = unsqueeze(over_channels(train ? b("save_mean") : b("running_mean"), input.dim()), 0);
-  Tensor sigma = b(sigma_argument);
-  if (!train) sigma = pow(b("running_var") + b["eps"], -0.5);
+  Tensor sigma = b(names.sigma);
+  if (!train) sigma = pow(b("running_var") + b[names.eps], -0.5);
   Sizes dims{0};
   for (int64_t d = 2; d < input.dim(); ++d) dims.push_back(d);
   const Normalized n =
@@ -342,7 +347,7 @@ namespace {
 constexpr Derivatives batch_norm_twice() {
   return {{{"input", "weight", "grad_out"},
            {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_invstd"},
-           Formula::Function([](Backward& b) { return batch_norm_rows(b, "train", "save_invstd"); })}};
+           Formula::Function([](Backward& b) { return batch_norm_rows(b, {.sigma = "save_invstd"}); })}};
 }
 
 constexpr Op kOwn[] = {

@@ -27,8 +27,16 @@ void native_batch_norm_backward_results(Call& call, bool training);
 /// Of which of "input", "weight" and "bias" somebody wants the gradient, as the backward operators ask for it.
 Value::Booleans wanted(const Backward& b);
 
-/// The second derivative, where the arguments that say whether batches are normalised by their own statistics
-/// and which holds the deviation are called so.
-Gradients batch_norm_rows(Backward& b, Name train_argument, Name sigma_argument);
+/// What the arguments of a backward of batch norm are called.
+struct BatchNormNames {
+  Name sigma;  ///< the inverse deviation
+  Name train = "train";
+  bool always_trains = false;  ///< batches are normalised by their own statistics: there is no `train`
+  Name gradient = "grad_out";
+  Name eps = "eps";
+};
+
+/// The second derivative.
+Gradients batch_norm_rows(Backward& b, const BatchNormNames& names);
 
 }  // namespace metaprof
