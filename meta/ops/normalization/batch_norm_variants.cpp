@@ -147,7 +147,8 @@ constexpr Op either(std::string_view schema) {
 constexpr Derivatives any_batch_norm_twice() {
   return {{{"input", "weight", "grad_out"},
            {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_var"},
-           Formula::Function([](Backward& b) { return batch_norm_rows(b, {.sigma = "save_var", .train = "update"}); })}};
+           Formula::Function(
+               [](Backward& b) { return batch_norm_rows(b, {.sigma = "save_var", .train = "update"}); })}};
 }
 
 constexpr Op kEither[] = {

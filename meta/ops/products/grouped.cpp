@@ -54,7 +54,7 @@ FlopCount grouped_mm_flops(const Call& c) {
 }
 
 // The columns of a matrix are what lies together.
-bool is_column_major(const TensorImpl& matrix) {
+bool has_column_major_matrices(const TensorImpl& matrix) {
   const size_t last = matrix.sizes.size() - 1;
   return matrix.strides[last - 1] == 1 && matrix.strides[last] == matrix.sizes[last - 1];
 }
@@ -69,7 +69,7 @@ constexpr Op kGroupedProducts[] = {
      .derivatives = {{{"self"},
                       {"mat2", "offs"},
                       [](Backward& b) {
-                        if (is_column_major(*b.shape("self")))
+                        if (has_column_major_matrices(*b.shape("self")))
                           return transpose(grouped_mm(b("mat2"), transpose(b.grad(), -2, -1), b("offs")), -2,
                                            -1);
                         return grouped_mm(b.grad(), transpose(b("mat2"), -2, -1), b("offs"));
@@ -77,7 +77,7 @@ constexpr Op kGroupedProducts[] = {
                      {{"mat2"},
                       {"self", "offs"},
                       [](Backward& b) {
-                        if (is_column_major(*b.shape("mat2")))
+                        if (has_column_major_matrices(*b.shape("mat2")))
                           return transpose(grouped_mm(transpose(b.grad(), -2, -1), b("self"), b("offs")), -2,
                                            -1);
                         return grouped_mm(transpose(b("self"), -2, -1), b.grad(), b("offs"));
