@@ -164,19 +164,21 @@ struct Gpt2Model : nn::Module<Gpt2Model> {
   nn::LayerNorm ln_f;
 };
 
-struct Gpt2LanguageModel : nn::Module<Gpt2LanguageModel> {
-  Gpt2LanguageModel(const Place& place, const Gpt2Plan& plan)
-      : Module(place, "transformers.models.gpt2.modeling_gpt2.GPT2LMHeadModel"),
-        transformer(child("transformer"), plan),
-        lm_head(plan.tied ? nn::Linear(child("lm_head"), transformer.wte.weight, false)
-                          : nn::Linear(child("lm_head"), plan.hidden, plan.vocabulary, false)) {}
+// The model, and a head that may share the embedding's weight.
+template <class Trunk>
+struct Gpt2WithHead : nn::Module<Gpt2WithHead<Trunk>> {
+  Gpt2WithHead(const Place& place, const Gpt2Plan& plan, const char* type)
+      : nn::Module<Gpt2WithHead>(place, type),
+        transformer(this->child("transformer"), plan),
+        lm_head(plan.tied ? nn::Linear(this->child("lm_head"), transformer.wte.weight, false)
+                          : nn::Linear(this->child("lm_head"), plan.hidden, plan.vocabulary, false)) {}
 
   Tensor forward(Tensor ids) {
     const Tensor hidden = transformer(ids);
     return lm_head(nn::slice(hidden, 1, 0, nn::kEnd));
   }
 
-  Gpt2Model transformer;
+  Trunk transformer;
   nn::Linear lm_head;
 };
 
@@ -312,32 +314,18 @@ struct GptNeoModel : nn::Module<GptNeoModel> {
   nn::LayerNorm ln_f;
 };
 
-struct GptNeoLanguageModel : nn::Module<GptNeoLanguageModel> {
-  GptNeoLanguageModel(const Place& place, const Gpt2Plan& plan)
-      : Module(place, "transformers.models.gpt_neo.modeling_gpt_neo.GPTNeoForCausalLM"),
-        transformer(child("transformer"), plan),
-        lm_head(plan.tied ? nn::Linear(child("lm_head"), transformer.wte.weight, false)
-                          : nn::Linear(child("lm_head"), plan.hidden, plan.vocabulary, false)) {}
-
-  Tensor forward(Tensor ids) {
-    const Tensor hidden = transformer(ids);
-    return lm_head(nn::slice(hidden, 1, 0, nn::kEnd));
-  }
-
-  GptNeoModel transformer;
-  nn::Linear lm_head;
-};
-
 }  // namespace
 
 Program gpt2_program(const ConfigModel& model) {
   const Gpt2Plan plan = gpt2_plan(model.config);
-  return language_model_program<Gpt2LanguageModel>(model, plan.positions, plan);
+  return language_model_program<Gpt2WithHead<Gpt2Model>>(
+      model, plan.positions, plan, "transformers.models.gpt2.modeling_gpt2.GPT2LMHeadModel");
 }
 
 Program gpt_neo_program(const ConfigModel& model) {
   const Gpt2Plan plan = gpt_neo_plan(model.config);
-  return language_model_program<GptNeoLanguageModel>(model, plan.positions, plan);
+  return language_model_program<Gpt2WithHead<GptNeoModel>>(
+      model, plan.positions, plan, "transformers.models.gpt_neo.modeling_gpt_neo.GPTNeoForCausalLM");
 }
 
 }  // namespace metaprof::configs
