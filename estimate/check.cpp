@@ -43,7 +43,8 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
     platform = with_framework(std::move(platform), framework_given(options.run));
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);
-  CheckResult result = compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory));
+  CheckResult result =
+      compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
   if (const auto log = measurement.log())
     result.first_difference = first_difference(*log, trace, platform.device());
   return result;
@@ -79,7 +80,8 @@ CheckResult check_captured(const std::string& path, const CheckOptions& options,
   const Platform platform = with_framework(device_of(run), *measurement.head.framework);
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);
-  CheckResult result = compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory));
+  CheckResult result =
+      compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
   result.log = path;
   result.first_difference = first_difference(*model.program.captured, trace, platform.device());
   return result;

@@ -11,6 +11,7 @@
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
 #include "estimate/sizes.h"
+#include "meta/source/waiting_results.h"
 #include "meta/step/step.h"
 
 namespace metaprof {
@@ -50,15 +51,20 @@ WorkspaceSources sources_of(const PlannedWorkspaces& planned, const CudnnState& 
           .failure = cudnn.failure};
 }
 
-void read_memory(const Trace& trace, const RunOptions& options, const Platform& platform,
-                 ProfileReport& report) {
+WaitingResults waiting_in(const Program& program) {
+  return [&](size_t failed) { return waiting_results(program, failed); };
+}
+
+void read_memory(const Program& program, const Trace& trace, const RunOptions& options,
+                 const Platform& platform, ProfileReport& report) {
   const OutsideAllocator outside = outside_of(options, platform);
   report.outside = outside.most;
   report.outside_least = outside.least;
   report.outside_source = outside.source;
   report.margin = margin_of(options);
   const Bytes available = available_memory(options, platform);
-  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available));
+  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available), 10,
+                                 waiting_in(program));
   if (!report.memory.phases.out_of_memory) return;
   const Phases phases = replay_trace(trace, options, platform, unlimited_memory());
   if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
@@ -170,8 +176,10 @@ Trace run_model(const Program& program, const RunOptions& options, const Platfor
   return trace;
 }
 
-Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory) {
-  return replay(trace, platform.device(), *make_allocator(options, platform, memory));
+Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory,
+                    const Program* program) {
+  return replay(trace, platform.device(), *make_allocator(options, platform, memory),
+                program ? waiting_in(*program) : WaitingResults());
 }
 
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
@@ -203,7 +211,7 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
       fail("{}{}", error.what(), hint_of_settings(model.program, program, options));
     }
   }
-  read_memory(result.trace, options, platform, report);
+  read_memory(model.program, result.trace, options, platform, report);
   report.counts = count(result.trace, rates_of(platform.hardware));
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table - report.workspaces.planned;
   return result;

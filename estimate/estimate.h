@@ -42,8 +42,10 @@ Bytes available_memory(const RunOptions& options, const Platform& platform);
 /// Of --margin, from 0 to 1.
 double margin_of(const RunOptions& options);
 
-/// The allocator's statistics alone. `memory`: what of the device's it can have, or no limit.
-Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory);
+/// The allocator's statistics alone. `memory`: what of the device's it can have, or no limit. `program`: that was run;
+/// its source says what goes where memory runs out; null: not asked.
+Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory,
+                    const Program* program = nullptr);
 
 /// No device has more memory than this.
 Bytes unlimited_memory();

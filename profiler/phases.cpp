@@ -1,6 +1,7 @@
 #include "profiler/phases.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -19,8 +20,8 @@ AllocatorNumber AllocatorNumbers::*const kNumbers[] = {&AllocatorNumbers::alloca
 
 class Replay {
  public:
-  Replay(const Trace& trace, Device device, DeviceAllocator& allocator)
-      : trace_(trace), device_(device), allocator_(allocator), cursor_(trace) {}
+  Replay(const Trace& trace, Device device, DeviceAllocator& allocator, const WaitingResults& waiting)
+      : trace_(trace), device_(device), allocator_(allocator), waiting_(waiting), cursor_(trace) {}
 
   Phases run() {
     for (size_t i = 0; i < trace_.events.size(); ++i) {
@@ -87,8 +88,9 @@ class Replay {
   }
 
   // The error goes through the operators at work, whose temporaries and results it releases; in a backward
-  // also through the engine, with the gradients that wait there. What Python holds stays: the error's
-  // traceback keeps its frames. Recorded: gpt2.mem4900 (backward), vit-b-16.mem2500 (forward).
+  // also through the engine, with the gradients that wait there. What Python names stays: the error's
+  // traceback keeps its frames; what the statement at work has made goes with it. Recorded: gpt2.mem4900 (backward),
+  // vit-b-16.mem2500 (forward), gpt2.mem1000 (a statement, 2.15).
   void unwind(size_t failed) {
     size_t begin = depth_ > 0 ? outermost_ : failed;
     if (cursor_.part().phase == Phase::backward) {
@@ -96,13 +98,37 @@ class Replay {
       while (begin < failed && trace_.events[begin].kind != Event::Kind::node)
         ++begin;  // the root's gradient
     }
+    let_go(begin, failed);
+    if (waiting_ && depth_ > 0 && cursor_.part().phase == Phase::forward) let_go_statement(failed);
+  }
+
+  // The results of those nodes that the failed one's statement holds.
+  void let_go_statement(size_t failed) {
+    std::map<size_t, std::pair<size_t, size_t>> events_of;  // node → where its events begin and end
+    size_t last = 0;
+    for (size_t i = part_begin_; i <= failed; ++i) {
+      const Event& event = trace_.events[i];
+      if (event.kind != Event::Kind::call || event.value == 0) continue;
+      if (last != 0) events_of[last - 1].second = i;
+      last = static_cast<size_t>(event.value);
+      events_of[last - 1] = {i, failed};
+    }
+    if (last == 0) return;
+    for (const size_t node : waiting_(last - 1))
+      if (const auto found = events_of.find(node); found != events_of.end())
+        let_go(found->second.first, found->second.second);
+  }
+
+  // What was allocated between two events and is still there.
+  void let_go(size_t begin, size_t end) {
     std::vector<uint32_t> released;
-    std::unordered_set<uint32_t> kept;  // gradients of parameters, workspaces of libraries
+    std::unordered_set<uint32_t> kept;  // gradients of parameters, workspaces of libraries, autocast's cache
     const auto stays = [](const Event& event) {
       const auto category = static_cast<Category>(event.detail);
-      return category == Category::gradient || category == Category::workspace;
+      return category == Category::gradient || category == Category::workspace ||
+             category == Category::cached_copy;
     };
-    for (size_t i = begin; i < failed; ++i) {
+    for (size_t i = begin; i < end; ++i) {
       const Event& event = trace_.events[i];
       if (event.kind == Event::Kind::alloc) released.push_back(event.id);
       if ((event.kind == Event::Kind::alloc || event.kind == Event::Kind::category) && stays(event))
@@ -129,6 +155,7 @@ class Replay {
   const Trace& trace_;
   const Device device_;
   DeviceAllocator& allocator_;
+  const WaitingResults& waiting_;
   Cursor cursor_;
   size_t part_begin_ = 0;                             // index of the event that began the part
   size_t outermost_ = 0;                              // … and the outermost operator or node at work
@@ -140,8 +167,8 @@ class Replay {
 
 }  // namespace
 
-Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator) {
-  return Replay(trace, device, allocator).run();
+Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator, const WaitingResults& waiting) {
+  return Replay(trace, device, allocator, waiting).run();
 }
 
 }  // namespace metaprof

@@ -2,6 +2,7 @@
 // Device memory at the end of each part of the step plan, and its peak within, as an allocator sees it: the
 // rows that a recording of the framework's own allocator has.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,7 +32,12 @@ struct Phases {
   AllocatorNumbers peak;  ///< `peak`: the largest of all rows; `current`: at the end
 };
 
-/// Feeds the storages of one device to an allocator.
-Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator);
+/// Says which nodes' results an error in a call of the forward lets go besides: those that only the statement at work
+/// holds (nodes of the program's graph, in the order in which they go). `failed`: the node that made the call.
+using WaitingResults = std::function<std::vector<size_t>(size_t failed)>;
+
+/// Feeds the storages of one device to an allocator. `waiting`: asked where memory runs out; may be empty.
+Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator,
+              const WaitingResults& waiting = {});
 
 }  // namespace metaprof

@@ -1,5 +1,8 @@
 #include "meta/run/interpreter.h"
 
+#include <algorithm>
+#include <span>
+
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
@@ -53,9 +56,18 @@ void Interpreter::run_instructions(const Code& code, size_t begin, size_t end, V
   for (size_t i = begin; i < end; ++i) {
     const Instruction& instruction = code.instructions[i];
     if (instruction.node->modules >= 0 || program_.captured) move_to_modules(instruction.node->modules);
+    const size_t first_event = session_.trace.events.size();
     run_instruction(code, instruction, values);
+    if (code.graph == &program_.graph) note_node(first_event, i);
     for (const ValueId value : instruction.node->drops) values[size_t(value)] = Value();
   }
+}
+
+// The first call of these events is the first of this node.
+void Interpreter::note_node(size_t first_event, size_t node) {
+  const auto events = std::span(session_.trace.events).subspan(first_event);
+  const auto call = std::ranges::find(events, Event::Kind::call, &Event::kind);
+  if (call != events.end()) call->value = static_cast<int64_t>(node) + 1;
 }
 
 void Interpreter::run_instruction(const Code& code, const Instruction& instruction, Values& values) {

@@ -39,6 +39,7 @@ class Interpreter {
   const Code& code_of(const Graph& graph);
   Values run(const Code& code, Values inputs);
   void run_instructions(const Code& code, size_t begin, size_t end, Values& values);
+  void note_node(size_t first_event, size_t node);
   void run_instruction(const Code& code, const Instruction& instruction, Values& values);
   void run_call(const Code& code, const Instruction& instruction, Values& values);
   void run_region(const Instruction& instruction, Values& values);

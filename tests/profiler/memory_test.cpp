@@ -281,6 +281,29 @@ TEST(Phases, EndWhereMemoryRunsOut) {
   EXPECT_EQ(trace.events[phases.out_of_memory->event].id, 2u) << "the second storage";
 }
 
+// The error is asked of the node that made the failed call (the second), and the first one's results go.
+TEST(Phases, AnErrorTakesWhatWaitsInItsStatement) {
+  Trace trace = parse_trace(
+      "# phase setup\n+ 1 10 input\n# phase forward step 0\n> aten::mul\n+ 2 30 activation\n<\n> "
+      "aten::exp\n+ 3 5 "
+      "temporary\n+ 4 101 activation\n<\n");
+  int64_t node = 0;
+  for (Event& event : trace.events)
+    if (event.kind == Event::Kind::call) event.value = ++node;
+  const auto left = [&](const WaitingResults& waiting) {
+    SmallAllocator allocator;
+    return replay(trace, kFirstGpu, allocator, waiting).rows.back().numbers.requested_bytes.current;
+  };
+  EXPECT_EQ(left({}), 10 + 30);
+  size_t asked = 0;
+  EXPECT_EQ(left([&](size_t failed) {
+              asked = failed;
+              return std::vector<size_t>{0};
+            }),
+            10);
+  EXPECT_EQ(asked, 1u);
+}
+
 // The peak is that of what was run: of the 64 bytes, and not of what would have followed.
 TEST(MemoryProfile, WhatFollowsTheLastRequestIsNotAlive) {
   const Trace trace = parse_trace("# phase setup\n+ 1 64 parameter\n+ 2 101 input\n+ 3 7 input\n");

@@ -8,6 +8,7 @@
 #include "meta/source/conversions.h"
 #include "meta/source/frames.h"
 #include "meta/source/source.h"
+#include "meta/source/waiting_results.h"
 
 namespace metaprof {
 namespace {
@@ -284,6 +285,63 @@ TEST(Conversions, OutsideOfItsStatementATemporaryIsItsArgument) {
 TEST(Conversions, WhatTheFunctionReturnsStaysConverted) {
   Model model = norm_and_residual("return h * h, h");
   EXPECT_EQ(model.undone().nodes[3].operands[0].value, model.value("wide"));
+}
+
+// Memory runs out in call `failed`: the calls whose results go with the error, newest first.
+using Gone = std::vector<size_t>;
+
+TEST(WaitingResults, AnErrorTakesWhatNoNameHolds) {
+  const std::string code = "y = 0.5 * x * (1.0 + torch.tanh(x))";
+  Model model({"x"});
+  model.add({{"n"}, "aten::neg", {"x"}, {at(1, "n = -x")}})
+      .add({{"a"}, "aten::mul.Tensor", {"x"}, {at(2, code)}})
+      .add({{"b"}, "aten::tanh", {"x"}, {at(2, code)}})
+      .add({{"c"}, "aten::add.Tensor", {"b"}, {at(2, code)}})
+      .add({{"d"}, "aten::mul.Tensor", {"a", "c"}, {at(2, code)}})
+      .add({{"e"}, "aten::sub.Tensor", {"n", "d"}, {at(3, "return n - y")}});
+  EXPECT_EQ(waiting_results(model.program, 0), Gone{});
+  EXPECT_EQ(waiting_results(model.program, 2), Gone{1});
+  EXPECT_EQ(waiting_results(model.program, 3), (Gone{2, 1}));
+  EXPECT_EQ(waiting_results(model.program, 4), (Gone{3, 2, 1}))
+      << "tanh's goes with the sum, which has saved it";
+  EXPECT_EQ(waiting_results(model.program, 5), Gone{}) << "y and n have names";
+}
+
+// "x + self.fc(torch.exp(x))": the result of exp is fc's parameter; what saved it there keeps it.
+TEST(WaitingResults, AParameterHasAName) {
+  const std::string code = "return torch.neg(x) + self.fc(torch.exp(torch.abs(x)))";
+  const auto inside = [&](const std::string& inner) {
+    return std::vector{at(1, code), at(7, inner, "fc.py")};
+  };
+  Model model({"x"});
+  model.add({{"a"}, "aten::neg", {"x"}, {at(1, code)}})
+      .add({{"b"}, "aten::abs", {"x"}, {at(1, code)}})
+      .add({{"c"}, "aten::exp", {"b"}, {at(1, code)}})
+      .add({{"d"}, "aten::sin", {"c"}, inside("return input.sin().cos()")})
+      .add({{"e"}, "aten::cos", {"d"}, inside("return input.sin().cos()")})
+      .add({{"f"}, "aten::add.Tensor", {"a", "e"}, {at(1, code)}});
+  model.program.graph.nodes[3].modules = model.program.graph.nodes[4].modules = 0;
+  model.program.module_stacks = {
+      {{.path = "", .type = "Model", .key = ""}, {.path = "fc", .type = "Fc", .key = "fc"}}};
+  EXPECT_EQ(waiting_results(model.program, 4), (Gone{3, 0}));
+  EXPECT_EQ(waiting_results(model.program, 5), (Gone{4, 3, 2, 1, 0})) << "fc has returned";
+}
+
+// Variables of a function that leaves no frame cannot be told from temporaries.
+TEST(WaitingResults, WhatAFunctionWithoutAFrameMakesStays) {
+  const std::string code = "y = attend(x)";
+  Model model({"x"});
+  model.add({{"a"}, "aten::neg", {"x"}, {at(1, code)}})
+      .add({{"b"}, "aten::exp", {"a"}, {at(1, code)}})
+      .add({{"c"}, "aten::mul.Tensor", {"a", "b"}, {at(1, code)}});
+  EXPECT_EQ(waiting_results(model.program, 2), Gone{});
+}
+
+TEST(WaitingResults, WithoutASourceNothingIsKnown) {
+  Model model({"x"});
+  model.add({{"a"}, "aten::neg", {"x"}, {}}).add({{"b"}, "aten::exp", {"a"}, {}});
+  EXPECT_EQ(waiting_results(model.program, 1), Gone{});
+  EXPECT_EQ(waiting_results(model.program, 7), Gone{}) << "no such node";
 }
 
 }  // namespace
