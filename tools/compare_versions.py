@@ -83,8 +83,13 @@ def table(rows):
 
 
 def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__.split("\n\n")[1])
     shared = pathlib.Path(sys.argv[1])
-    metaprof = sys.argv[2] if len(sys.argv) > 2 else ROOT / "build/release/cli/metaprof"
+    metaprof = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "build/release/cli/metaprof")
+    for needed in (shared / "models", shared / "recordings/models", metaprof):
+        if not needed.exists():
+            sys.exit(f"compare_versions.py: there is no {needed}")
     rows = []
     for version, steps, cases in folders(shared):
         own = steps.parent == OWN
