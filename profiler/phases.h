@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "allocator/device_allocator.h"
-#include "profiler/cursor.h"
+#include "profiler/requests.h"
 
 namespace metaprof {
 
@@ -39,5 +39,9 @@ using WaitingResults = std::function<std::vector<size_t>(size_t failed)>;
 /// Feeds the storages of one device to an allocator. `waiting`: asked where memory runs out; may be empty.
 Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator,
               const WaitingResults& waiting = {});
+
+/// As above, from the requests alone: of one that fails, operator and module are not known, nor what its error lets
+/// go, so that `current` of the last row is of the moment at which it failed. Peaks are the same.
+Phases replay(const Requests& requests, DeviceAllocator& allocator);
 
 }  // namespace metaprof

@@ -86,6 +86,11 @@ class RAdam final : public Algorithm {
     }
   }
 
+  // A loop leaves the rectification out of the first steps.
+  bool steps_alike() const override {
+    return implementation != Implementation::for_loop || (!states.empty() && is_rectified(states[0].steps));
+  }
+
   // The variance is rectified once enough steps have been averaged: more than 5 "effective" ones.
   static bool is_rectified(int64_t step) {
     const double limit = 2 / (1 - kBeta2) - 1, decay = std::pow(kBeta2, double(step));

@@ -57,6 +57,8 @@ class Algorithm {
   /// One step; grad mode is off. Errors: a gradient is sparse, and the optimizer does not take it.
   void step();
   bool fused() const { return implementation == Implementation::fused; }
+  /// What a step runs does not depend on how many there were, but for the first.
+  virtual bool steps_alike() const { return true; }
 
   Tensor grad_scale, found_inf;  ///< for fused kernels under a GradScaler
 

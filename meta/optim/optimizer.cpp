@@ -145,6 +145,8 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
+bool Optimizer::steps_alike() const { return algorithm_->steps_alike(); }
+
 bool Optimizer::takes_grad_scale() const { return algorithm_->fused(); }
 
 void Optimizer::set_grad_scale(Tensor grad_scale, Tensor found_inf) {

@@ -43,6 +43,8 @@ class Optimizer {
   /// Drops the gradients, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
+  /// From the second on, each step runs what the one before it has run.
+  bool steps_alike() const;
   /// Its kernels unscale gradients themselves and skip the step on overflow: the fused ones.
   bool takes_grad_scale() const;
   /// For the next step of an optimizer that takes them; undefined: none.

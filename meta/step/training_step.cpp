@@ -52,7 +52,10 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
   session_->begin_phase(Phase::setup, 0, -1);
   placed_ = place_tensors(*session_, program_, options_);
   session_->trace.add({.kind = Event::Kind::pause});
-  make_optimizer();
+  if (options.mode == Mode::train) {
+    if (options.optimizer != "none") optimizer_ = make_optimizer(options.optimizer, options.optimizer_impl);
+    if (options.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
+  }
   interpreter_ = std::make_unique<Interpreter>(
       *session_, program_,
       Interpreter::Options{.strict = options_.strict,
@@ -72,14 +75,11 @@ std::vector<RecomputeRegion> TrainingStep::regions() const {
   return checkpointed_modules(program_, options_.checkpoint, options_.checkpoint_reentrant);
 }
 
-void TrainingStep::make_optimizer() {
-  if (options_.mode != Mode::train) return;
-  if (options_.optimizer != "none") {
-    Scoped<Category> born_as(session_->category, Category::optimizer_state);
-    optimizer_ = std::make_unique<Optimizer>(*session_, options_.optimizer, options_.optimizer_impl,
-                                             placed_.trainable);
-  }
-  if (options_.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
+std::unique_ptr<Optimizer> TrainingStep::make_optimizer(const std::string& name,
+                                                        OptimizerImpl implementation) {
+  check_optimizer(name);
+  Scoped<Category> born_as(session_->category, Category::optimizer_state);
+  return std::make_unique<Optimizer>(*session_, name, implementation, placed_.trainable);
 }
 
 void TrainingStep::forward(int step, int micro) {

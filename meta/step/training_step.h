@@ -24,6 +24,13 @@ class TrainingStep {
 
   Session& session() { return *session_; }
   bool has_optimizer() const { return optimizer_ != nullptr; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+  /// A further optimizer of the same parameters. Errors: as the constructor's.
+  std::unique_ptr<Optimizer> make_optimizer(const std::string& name, OptimizerImpl implementation);
+  /// `optimizer` makes the next updates; gives the one that made them so far.
+  std::unique_ptr<Optimizer> exchange_optimizer(std::unique_ptr<Optimizer> optimizer) {
+    return std::exchange(optimizer_, std::move(optimizer));
+  }
   /// Of the program, those on the host included.
   const PlacedTensors& placed() const { return placed_; }
 
@@ -43,7 +50,6 @@ class TrainingStep {
   Trace finish();
 
  private:
-  void make_optimizer();
   std::vector<RecomputeRegion> regions() const;
 
   const std::optional<Program> indexed_;  // where the program had to be changed for the framework
