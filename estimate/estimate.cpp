@@ -37,13 +37,16 @@ std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const
                               .order = platform.framework.free_block_order});
 }
 
-WorkspaceSources sources_of(const PlannedWorkspaces& planned, const CudnnState& cudnn) {
-  const auto& table = planned.answers(WorkspaceSource::table);
-  const auto& library = planned.answers(WorkspaceSource::planned);
-  const auto& rule = planned.answers(WorkspaceSource::rule);
+WorkspaceSources sources_of(const PlannedWorkspaces* planned, WorkspacePlanners& planners,
+                            const Platform& platform) {
+  if (!planned) return {};
+  const auto& table = planned->answers(WorkspaceSource::table);
+  const auto& library = planned->answers(WorkspaceSource::planned);
+  const auto& rule = planned->answers(WorkspaceSource::rule);
+  const CudnnState cudnn = rule.count + library.count > 0 ? planners.cudnn(platform) : CudnnState();
   return {.table = table.bytes,
           .planned = library.bytes,
-          .unplanned_calls = planned.unanswered(),
+          .unplanned_calls = planned->unanswered(),
           .table_calls = table.count,
           .planned_calls = library.count,
           .rule_calls = rule.count,
@@ -168,18 +171,44 @@ Trace run_model(const Program& program, const RunOptions& options, const Platfor
   std::optional<CompiledModel> own;
   if (step.execution == Execution::graph && !compiled) compiled = &own.emplace(options, platform);
   Trace trace = run_steps(program, platform, step, compiled ? compiled->runner() : MakeModelRunner());
-  if (planned) {
-    const bool asked =
-        planned->answers(WorkspaceSource::rule).count + planned->answers(WorkspaceSource::planned).count > 0;
-    workspaces = sources_of(*planned, asked ? planners.cudnn(platform) : CudnnState());
-  }
+  workspaces = sources_of(planned.get(), planners, platform);
   return trace;
+}
+
+std::optional<StepsInTurn> run_in_turn(const Program& program, const RunOptions& options,
+                                       const Platform& platform, std::span<const OptimizerChoice> optimizers,
+                                       WorkspacePlanners& planners, WorkspaceSources& workspaces) {
+  if (!can_take_turns(program, options.step)) return std::nullopt;
+  const auto planned = planners.for_run(options.workspaces, platform);
+  StepOptions step = options.step;
+  step.workspaces = planned.get();
+  std::optional<StepsInTurn> steps = run_in_turn(program, platform, step, optimizers);
+  workspaces = sources_of(planned.get(), planners, platform);
+  return steps;
 }
 
 Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory,
                     const Program* program) {
   return replay(trace, platform.device(), *make_allocator(options, platform, memory),
                 program ? waiting_in(*program) : WaitingResults());
+}
+
+Phases replay_requests(const Requests& requests, const RunOptions& options, const Platform& platform,
+                       Bytes memory) {
+  return replay(requests, *make_allocator(options, platform, memory));
+}
+
+Verdict verdict_of(const RunOptions& options, const Platform& platform, const Phases& phases,
+                   std::optional<Bytes> needed) {
+  ProfileReport report;
+  report.device = platform.hardware.name;
+  report.device_memory = platform.hardware.memory;
+  report.outside = outside_of(options, platform).most;
+  report.margin = margin_of(options);
+  report.memory.phases.peak = phases.peak;
+  report.memory.phases.out_of_memory = phases.out_of_memory;
+  report.needed_memory = needed;
+  return verdict_of(report);
 }
 
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,

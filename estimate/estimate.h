@@ -2,12 +2,15 @@
 // A model, on a device, with options, to what its steps cost. Nothing here prints: what a reader should know
 // besides the figures comes back as notes.
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "estimate/model.h"
 #include "estimate/workspace_planners.h"
 #include "meta/platform/outside_allocator.h"
+#include "meta/step/optimizers_in_turn.h"
 #include "meta/step/options.h"
 #include "meta/trace/trace.h"
 #include "profiler/phases.h"
@@ -34,6 +37,11 @@ Estimate estimate(const Model& model, const RunOptions& options);
 Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,
                 WorkspacePlanners& planners, WorkspaceSources& workspaces, CompiledModel* compiled = nullptr);
 
+/// The steps with each of the optimizers in place of the options' own; nothing where they cannot take turns.
+std::optional<StepsInTurn> run_in_turn(const Program& program, const RunOptions& options,
+                                       const Platform& platform, std::span<const OptimizerChoice> optimizers,
+                                       WorkspacePlanners& planners, WorkspaceSources& workspaces);
+
 /// Memory of the device that the allocator cannot have: what --context says, else what was reported.
 OutsideAllocator outside_of(const RunOptions& options, const Platform& platform);
 /// What is left for the allocator, without the margin. Errors: the margin leaves nothing; neither is a size or
@@ -46,6 +54,13 @@ double margin_of(const RunOptions& options);
 /// its source says what goes where memory runs out; null: not asked.
 Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory,
                     const Program* program = nullptr);
+
+Phases replay_requests(const Requests& requests, const RunOptions& options, const Platform& platform,
+                       Bytes memory);
+
+/// Whether these steps fit. `needed`: where memory runs out, what would be reserved without a limit.
+Verdict verdict_of(const RunOptions& options, const Platform& platform, const Phases& phases,
+                   std::optional<Bytes> needed);
 
 /// No device has more memory than this.
 Bytes unlimited_memory();

@@ -1,0 +1,44 @@
+#include "estimate/run_groups.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+namespace metaprof {
+namespace {
+
+// All other options may change what is dispatched. The memory of a device does not: nothing asks for it but the
+// allocator.
+constexpr std::string_view kAfterDispatch[] = {"optimizer", "optimizer_impl", "memory",
+                                               "alloc_conf", "context", "margin"};
+
+std::vector<const RunOption*> options_of_dispatch() {
+  std::vector<const RunOption*> options;
+  for (const RunOption& option : run_options())
+    if (std::ranges::find(kAfterDispatch, option.name) == std::end(kAfterDispatch))
+      options.push_back(&option);
+  return options;
+}
+
+}  // namespace
+
+std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs) {
+  const std::vector<const RunOption*> options = options_of_dispatch();
+  std::vector<RunGroup> groups;
+  std::unordered_map<std::string, size_t> group_of;  // by the values of those options
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::string key = runs[i].step.optimizer == "none" ? "none" : "";
+    for (const RunOption* option : options) key += '\n' + to_text(option->value(runs[i]));
+    const auto [found, is_new] = group_of.try_emplace(std::move(key), groups.size());
+    if (is_new) groups.emplace_back();
+    RunGroup& group = groups[found->second];
+    const OptimizerChoice choice{runs[i].step.optimizer, runs[i].step.optimizer_impl};
+    const auto known = std::ranges::find(group.optimizers, choice);
+    group.optimizer.push_back(static_cast<size_t>(known - group.optimizers.begin()));
+    if (known == group.optimizers.end()) group.optimizers.push_back(choice);
+    group.runs.push_back(i);
+  }
+  return groups;
+}
+
+}  // namespace metaprof

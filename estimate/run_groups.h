@@ -1,0 +1,21 @@
+#pragma once
+// Runs that have their forward and backward in common: what of a run's options decides how the model is dispatched,
+// and what decides only which optimizer updates it and what the allocator has.
+
+#include <vector>
+
+#include "meta/step/optimizers_in_turn.h"
+#include "meta/step/options.h"
+
+namespace metaprof {
+
+struct RunGroup {
+  std::vector<size_t> runs;                ///< indices, in order
+  std::vector<size_t> optimizer;           ///< of each: index into `optimizers`
+  std::vector<OptimizerChoice> optimizers; ///< without repetition
+};
+
+/// Every run is in one group, the first runs first.
+std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs);
+
+}  // namespace metaprof
