@@ -54,6 +54,14 @@ WorkspaceSources sources_of(const PlannedWorkspaces* planned, WorkspacePlanners&
           .failure = cudnn.failure};
 }
 
+// Every step makes the same calls of libraries.
+void count_all_steps(WorkspaceSources& workspaces, int run, int all) {
+  for (int64_t WorkspaceSources::*number :
+       {&WorkspaceSources::table, &WorkspaceSources::planned, &WorkspaceSources::unplanned_calls,
+        &WorkspaceSources::table_calls, &WorkspaceSources::planned_calls, &WorkspaceSources::rule_calls})
+    workspaces.*number = workspaces.*number / run * all;
+}
+
 WaitingResults waiting_in(const Program& program) {
   return [&](size_t failed) { return waiting_results(program, failed); };
 }
@@ -184,6 +192,7 @@ std::optional<StepsInTurn> run_in_turn(const Program& program, const RunOptions&
   step.workspaces = planned.get();
   std::optional<StepsInTurn> steps = run_in_turn(program, platform, step, optimizers);
   workspaces = sources_of(planned.get(), planners, platform);
+  if (steps) count_all_steps(workspaces, steps->steps, step.steps);
   return steps;
 }
 
@@ -191,6 +200,18 @@ Phases replay_trace(const Trace& trace, const RunOptions& options, const Platfor
                     const Program* program) {
   return replay(trace, platform.device(), *make_allocator(options, platform, memory),
                 program ? waiting_in(*program) : WaitingResults());
+}
+
+Requests requests_of_run(const Program& program, const RunOptions& options, const Platform& platform,
+                         WorkspacePlanners& planners, WorkspaceSources& workspaces) {
+  const OptimizerChoice own{options.step.optimizer, options.step.optimizer_impl};
+  if (const auto steps = run_in_turn(program, options, platform, {&own, 1}, planners, workspaces)) {
+    Requests requests = requests_of(steps->trace, steps->events[0], platform.device());
+    repeat_last_step(requests, options.step.steps - steps->steps);
+    return requests;
+  }
+  const Trace trace = run_model(program, options, platform, planners, workspaces);
+  return requests_of(trace, trace.events, platform.device());
 }
 
 Phases replay_requests(const Requests& requests, const RunOptions& options, const Platform& platform,

@@ -55,6 +55,9 @@ double margin_of(const RunOptions& options);
 Phases replay_trace(const Trace& trace, const RunOptions& options, const Platform& platform, Bytes memory,
                     const Program* program = nullptr);
 
+/// What a run asks of its device's allocator: steps that repeat the one before are not run.
+Requests requests_of_run(const Program& program, const RunOptions& options, const Platform& platform,
+                         WorkspacePlanners& planners, WorkspaceSources& workspaces);
 Phases replay_requests(const Requests& requests, const RunOptions& options, const Platform& platform,
                        Bytes memory);
 

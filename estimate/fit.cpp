@@ -28,7 +28,7 @@ class Search {
     row_.options = shown_options(run_);
     const int least = least_size();
     if (!fits(least)) {
-      const Phases needed = replay_trace(trace_, run_, platform_, unlimited_memory());
+      const Phases needed = replay_requests(requests_, run_, platform_, unlimited_memory());
       row_.allocated = {needed.peak.allocated_bytes.peak};
       row_.reserved = {needed.peak.reserved_bytes.peak};
       return row_;
@@ -82,8 +82,8 @@ class Search {
   bool fits(int size) {
     run_ = sized(size);
     ++row_.runs;
-    trace_ = run_model(with_inputs(model_, run_), run_, platform_, planners_, workspaces_);
-    const Phases phases = replay_trace(trace_, run_, platform_, row_.memory);
+    requests_ = requests_of_run(with_inputs(model_, run_), run_, platform_, planners_, workspaces_);
+    const Phases phases = replay_requests(requests_, run_, platform_, row_.memory);
     if (phases.out_of_memory || phases.peak.reserved_bytes.peak > row_.memory.count) return false;
     row_.allocated = {phases.peak.allocated_bytes.peak};
     row_.reserved = {phases.peak.reserved_bytes.peak};
@@ -95,7 +95,7 @@ class Search {
   const FitOptions& options_;
   WorkspacePlanners& planners_;
   const Platform platform_;
-  Trace trace_;
+  Requests requests_;  // of the last size that was tried
   WorkspaceSources workspaces_;
   std::string bound_;
   FitRow row_;

@@ -9,8 +9,8 @@ namespace {
 
 // All other options may change what is dispatched. The memory of a device does not: nothing asks for it but the
 // allocator.
-constexpr std::string_view kAfterDispatch[] = {"optimizer", "optimizer_impl", "memory",
-                                               "alloc_conf", "context", "margin"};
+constexpr std::string_view kAfterDispatch[] = {"optimizer",  "optimizer_impl", "memory",
+                                               "alloc_conf", "context",        "margin"};
 
 std::vector<const RunOption*> options_of_dispatch() {
   std::vector<const RunOption*> options;
@@ -21,6 +21,13 @@ std::vector<const RunOption*> options_of_dispatch() {
 }
 
 }  // namespace
+
+std::string inputs_asked_by(const RunOptions& run) {
+  std::string key;
+  for (const RunOption& option : run_options())
+    if (option.group == RunOption::Group::inputs) key += to_text(option.value(run)) + '\n';
+  return key;
+}
 
 std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs) {
   const std::vector<const RunOption*> options = options_of_dispatch();
@@ -38,6 +45,8 @@ std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs) {
     if (known == group.optimizers.end()) group.optimizers.push_back(choice);
     group.runs.push_back(i);
   }
+  std::ranges::stable_sort(groups, {},
+                           [&](const RunGroup& group) { return inputs_asked_by(runs[group.runs[0]]); });
   return groups;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/input_programs.h"
 #include "estimate/parallel.h"
 #include "estimate/run_groups.h"
 
@@ -30,12 +31,12 @@ void set_flops(SweepRow& row, const ByPhase<Flops>& flops) {
 class Sweeping {
  public:
   Sweeping(const Model& model, const std::vector<RunOptions>& runs)
-      : model_(model), runs_(runs), rows_(runs.size()), notes_(runs.size()) {
+      : model_(model), runs_(runs), programs_(model), rows_(runs.size()), notes_(runs.size()) {
     for (size_t i = 0; i < runs.size(); ++i) rows_[i].options = shown_options(runs[i]);
   }
 
   void run() {
-    const std::vector<RunGroup> groups = group_runs(runs_);
+    const std::vector<RunGroup> groups = group_runs(runs_);  // those of the same inputs beside each other
     in_parallel(groups.size(), [&](size_t i) {
       if (runs_in_turn(groups[i])) return;
       for (const size_t run : groups[i].runs) run_alone(run);
@@ -54,8 +55,7 @@ class Sweeping {
     WorkspaceSources workspaces;
     std::optional<StepsInTurn> steps;
     try {
-      steps =
-          run_in_turn(with_inputs(model_, first), first, platform, group.optimizers, planners_, workspaces);
+      steps = run_in_turn(*programs_.of(first), first, platform, group.optimizers, planners_, workspaces);
     } catch (const Error&) {
     }
     if (!steps) return false;
@@ -116,6 +116,7 @@ class Sweeping {
 
   const Model& model_;
   const std::vector<RunOptions>& runs_;
+  InputPrograms programs_;
   WorkspacePlanners planners_;
   std::vector<SweepRow> rows_;
   std::vector<std::string> notes_;  // by run

@@ -97,7 +97,8 @@ class Failure {
   Failure(const Trace& trace, size_t failed) : trace_(trace), failed_(failed), cursor_(trace) {
     for (size_t i = 0; i <= failed; ++i) {
       const Event& event = trace.events[i];
-      if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event))) part_begin_ = i;
+      if (event.kind == Event::Kind::phase && (!cursor_.begun() || cursor_.begins_part(event)))
+        part_begin_ = i;
       follow_calls(event, i);
       cursor_.pass(event);
     }

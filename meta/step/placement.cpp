@@ -42,6 +42,10 @@ class Placement {
   Placement(Session& session, const Program& program, const StepOptions& options)
       : session_(session), program_(program), options_(options) {
     placed_.inputs.resize(program.inputs.size());
+    for (const GraphNode& node : program.graph.nodes) {
+      const Operator* op = session.registry.find(node.op);
+      if (op && op->record.facts.on_placement) moving_.emplace_back(&node, op);
+    }
   }
 
   PlacedTensors run() {
@@ -114,10 +118,8 @@ class Placement {
 
   // What the record of a call of the module's weights says that moving does with them.
   void place_together(const std::string& path) {
-    for (const GraphNode& node : program_.graph.nodes) {
-      const Operator* op = session_.registry.find(node.op);
-      if (!op || !op->record.facts.on_placement) continue;
-      const std::vector<Value> arguments = own_arguments(*op, node, path);
+    for (const auto& [node, op] : moving_) {
+      const std::vector<Value> arguments = own_arguments(*op, *node, path);
       if (std::ranges::none_of(arguments, &Value::is_tensors)) continue;
       Scoped<Category> born_as(session_.category, Category::parameter);
       return op->record.facts.on_placement(session_, *op, arguments);
@@ -162,6 +164,9 @@ class Placement {
   }
 
   void list_parameters() {
+    std::vector<std::vector<std::string>> others(program_.inputs.size());  // names that are tied to an input
+    for (const ProgramInput& input : program_.inputs)
+      if (input.tied_to >= 0) others[size_t(input.tied_to)].push_back(input.name);
     for (size_t i = 0; i < program_.inputs.size(); ++i) {
       if (!is_state(i) || !placed_.inputs[i].is_tensor()) continue;
       const ProgramInput& input = program_.inputs[i];
@@ -169,8 +174,7 @@ class Placement {
       if (first_name(i) != i) continue;
       ParameterRecord record;
       record.names = {input.name};
-      for (size_t j = 0; j < program_.inputs.size(); ++j)
-        if (j != i && program_.inputs[j].tied_to == int(i)) record.names.push_back(program_.inputs[j].name);
+      std::ranges::move(others[i], std::back_inserter(record.names));
       record.sizes = tensor.sizes();
       record.dtype = tensor.dtype();
       record.requires_grad = tensor->requires_grad;
@@ -186,6 +190,7 @@ class Placement {
   Session& session_;
   const Program& program_;
   const StepOptions& options_;
+  std::vector<std::pair<const GraphNode*, const Operator*>> moving_;  // calls that act when a module is moved
   PlacedTensors placed_;
 };
 
