@@ -51,16 +51,16 @@ class Sweeping {
   bool runs_in_turn(const RunGroup& group) {
     if (model_.is_trace()) return false;
     const RunOptions& first = runs_[group.runs[0]];
-    const Platform platform = platform_of(first, model_.program);
-    WorkspaceSources workspaces;
-    std::optional<StepsInTurn> steps;
     try {
-      steps = run_in_turn(*programs_.of(first), first, platform, group.optimizers, planners_, workspaces);
+      const Platform platform = platform_of(first, model_.program);
+      WorkspaceSources workspaces;
+      const std::optional<StepsInTurn> steps =
+          run_in_turn(*programs_.of(first), first, platform, group.optimizers, planners_, workspaces);
+      if (steps) read(*steps, group, platform, workspaces);
+      return steps.has_value();
     } catch (const Error&) {
+      return false;
     }
-    if (!steps) return false;
-    read(*steps, group, platform, workspaces);
-    return true;
   }
 
   void read(const StepsInTurn& steps, const RunGroup& group, const Platform& platform,

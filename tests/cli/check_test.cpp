@@ -50,7 +50,7 @@ TEST(Check, RecordedStepsAreEqualToTheByte) {
 // Memory ends in "0.5 * input * (1.0 + torch.tanh(…))": what only this statement holds is gone when the error is there,
 // 2 · 25,165,824 B. With 2.11 another block is there, and the error comes one call earlier, where nothing waits.
 TEST(Check, AnErrorTakesWhatItsStatementHolds) {
-  for (const char* recording : {"2.15/gpt2.mem1000.json", "gpt2.mem1000.json"}) {
+  for (const char* recording : {"../recordings-2.15/gpt2.mem1000.json", "gpt2.mem1000.json"}) {
     const Outcome outcome = run_program("check " + kModels + "/gpt2.pt2 --against " + kRecordings +
                                         recording + " --tolerance 0%");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
