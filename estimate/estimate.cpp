@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
+#include "estimate/positions.h"
 #include "estimate/sizes.h"
 #include "meta/source/waiting_results.h"
 #include "meta/step/step.h"
@@ -248,7 +249,11 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
   if (model.is_trace()) {
     result.trace = *model.trace;
   } else {
-    const Program program = with_inputs(model, options);
+    // A program is copied only where it changes: a captured one is large.
+    std::optional<Program> changed;
+    if (model.config || asks_inputs(options)) changed = with_inputs(model, options);
+    const Program& program = changed ? *changed : model.program;
+    if (!changed) check_positions(program);
     report.module_types = program.module_types;
     report.options = option_values(options);
     if (program.captured) drop_step_options(report);

@@ -123,6 +123,10 @@ Program with_inputs(const Model& model, const RunOptions& options) {
   return program;
 }
 
+bool asks_inputs(const RunOptions& options) {
+  return options.batch || options.sequence || !options.settings.empty();
+}
+
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& warning) {

@@ -34,6 +34,9 @@ Model read_model(const std::string& model);
 /// positions than the model has.
 Program with_inputs(const Model& model, const RunOptions& options);
 
+/// Whether --batch, --sequence or --set ask for other inputs than the model has.
+bool asks_inputs(const RunOptions& options);
+
 /// What was noticed while the model was read, and that it is run by rules of another version than its own; a line
 /// each. Errors: as framework_for.
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options);

@@ -45,16 +45,30 @@ bool ProgramLine::skip(std::string_view word) {
   return true;
 }
 
+bool ProgramLine::is_named() const {
+  ProgramLine ahead = *this;
+  if (next_is('"')) {
+    ahead.quoted();
+  } else {
+    const std::string_view word = peek();
+    if (word.empty()) return false;
+    ahead.at_ += word.size();
+    ahead.skip_blanks();
+  }
+  return ahead.next_is('=');
+}
+
 void ProgramLine::take(char sign) {
   if (!skip(sign)) expected(std::string("'") + sign + "'");
 }
 
 std::string ProgramLine::word(std::string_view what) {
   if (next_is('"')) return quoted();
-  const std::string found(peek());
+  const std::string_view found = peek();
   if (found.empty()) expected(what);
-  skip(found);
-  return found;
+  at_ += found.size();
+  skip_blanks();
+  return std::string(found);
 }
 
 std::string ProgramLine::value_name() {
@@ -70,9 +84,11 @@ std::string ProgramLine::value_name() {
 }
 
 int64_t ProgramLine::integer(std::string_view what) {
-  const auto number = whole_number(peek());
+  const std::string_view found = peek();
+  const auto number = whole_number(found);
   if (!number) expected(what);
-  skip(peek());
+  at_ += found.size();
+  skip_blanks();
   return *number;
 }
 
@@ -119,13 +135,15 @@ char ProgramLine::escaped() {
 
 Value ProgramLine::constant() {
   if (next_is('"')) return Value(quoted());
-  const std::string found(peek());
+  const std::string_view found = peek();
   if (found.empty()) expected("a constant");
-  skip(found);
+  at_ += found.size();
+  skip_blanks();
   return word_constant(found);
 }
 
 Value ProgramLine::word_constant(std::string_view word) {
+  if (const auto number = whole_number(word)) return Value(*number);
   if (word == "None") return {};
   if (word == "True") return Value(true);
   if (word == "False") return Value(false);
@@ -146,7 +164,6 @@ Value ProgramLine::word_constant(std::string_view word) {
     take(')');
     return Value::complex(first, second);
   }
-  if (const auto number = whole_number(word)) return Value(*number);
   if (const auto dtype = dtype_named(word)) return Value(*dtype);
   return Value(real(word));
 }

@@ -20,6 +20,11 @@ class ProgramLine {
   /// Nothing but blanks and a comment is left.
   bool at_end() const { return at_ >= text_.size() || text_[at_] == '#'; }
   bool next_is(char sign) const { return at_ < text_.size() && text_[at_] == sign; }
+  bool next_is_letter() const {
+    return at_ < text_.size() && ((text_[at_] | 0x20) >= 'a' && (text_[at_] | 0x20) <= 'z');
+  }
+  /// A word, or a quoted text, and "=" come next.
+  bool is_named() const;
   /// The next word, which stays; empty: a sign, a quoted text or the end comes next.
   std::string_view peek() const;
 

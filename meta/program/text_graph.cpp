@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "formats/text_cursor.h"
 #include "meta/program/symbols.h"
 #include "meta/program/visit.h"
 
@@ -12,6 +13,7 @@ namespace metaprof {
 namespace {
 
 constexpr size_t kMostDimensions = 64;  // the framework's limit
+constexpr size_t kNumbersAhead = 1000;  // by which a value's number may lead how many there are, to be listed
 
 // A list of constants of one kind becomes one constant.
 Value list_constant(const std::vector<Value>& elements, const ProgramLine& line) {
@@ -36,11 +38,25 @@ Value list_constant(const std::vector<Value>& elements, const ProgramLine& line)
 
 }  // namespace
 
+// Nearly all values of captured programs are numbered in the order in which they are made.
+std::optional<size_t> TextGraph::number_of(std::string_view name) const {
+  if (name.empty() || (name[0] == '0' && name.size() > 1)) return std::nullopt;
+  const auto number = whole_number<uint32_t>(name);
+  return number && *number <= 2 * graph.values.size() + kNumbersAhead ? std::optional<size_t>(*number)
+                                                                      : std::nullopt;
+}
+
 ValueId TextGraph::define(ProgramLine& line) {
   if (line.skip("_")) return kNoValue;
   const std::string name = line.value_name();
   const auto id = static_cast<ValueId>(graph.values.size());
-  if (!ids_.emplace(name, id).second) line.wrong("the value %" + name + " is made twice");
+  if (found(name) != kNoValue) line.wrong("the value %" + name + " is made twice");
+  if (const auto number = number_of(name)) {
+    if (numbered_.size() <= *number) numbered_.resize(*number + 1, kNoValue);
+    numbered_[*number] = id;
+  } else {
+    ids_.emplace(name, id);
+  }
   ValueFacts& made = graph.values.emplace_back();
   const bool is_number = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number) made.name = name;
@@ -48,13 +64,22 @@ ValueId TextGraph::define(ProgramLine& line) {
   return id;
 }
 
+// A number may have been too large for the list when its value was made, and fit into it now.
+ValueId TextGraph::found(const std::string& name) const {
+  const auto number = number_of(name);
+  if (number && *number < numbered_.size() && numbered_[*number] != kNoValue) return numbered_[*number];
+  if (ids_.empty()) return kNoValue;
+  const auto named = ids_.find(name);
+  return named == ids_.end() ? kNoValue : named->second;
+}
+
 ValueId TextGraph::use(ProgramLine& line) const {
   const std::string name = line.value_name();
-  const auto found = ids_.find(name);
-  if (found == ids_.end()) line.wrong("there is no value %" + name + " yet");
-  const auto value = static_cast<size_t>(found->second);
-  if (value < dropped_.size() && dropped_[value]) line.wrong("the value %" + name + " has been dropped");
-  return found->second;
+  const ValueId value = found(name);
+  if (value == kNoValue) line.wrong("there is no value %" + name + " yet");
+  const auto index = static_cast<size_t>(value);
+  if (index < dropped_.size() && dropped_[index]) line.wrong("the value %" + name + " has been dropped");
+  return value;
 }
 
 ValueId TextGraph::drop(ProgramLine& line) {
@@ -136,13 +161,9 @@ void TextGraph::numbers(ProgramLine& line, char end, Sizes& numbers,
 // A word followed by "=" is the name of an argument.
 Operand TextGraph::operand(ProgramLine& line) const {
   Operand operand;
-  ProgramLine ahead = line;
-  if (!line.peek().empty() || line.next_is('"')) {
-    std::string name = ahead.word("the name of an argument");
-    if (ahead.skip('=')) {
-      operand.name = std::move(name);
-      line = ahead;
-    }
+  if (line.is_named()) {
+    operand.name = line.word("the name of an argument");
+    line.take('=');
   }
   operand_value(line, operand);
   return operand;
@@ -155,6 +176,10 @@ void TextGraph::operand_value(ProgramLine& line, Operand& operand) const {
     return;
   }
   if (line.next_is('[')) return list(line, "", operand);
+  if (!line.next_is_letter()) {
+    operand.constant = line.constant();
+    return;
+  }
   for (const std::string_view kind : {"reals", "booleans", "tensors"})
     if (line.skip(kind)) return list(line, kind, operand);
   if (line.skip("ints")) return integer_list(line, operand);

@@ -33,6 +33,9 @@ class TextGraph {
   GraphNode call(ProgramLine& line);
 
  private:
+  /// The value of this name; kNoValue: there is none.
+  ValueId found(const std::string& name) const;
+  std::optional<size_t> number_of(std::string_view name) const;
   Target target(ProgramLine& line);
   void facts(ProgramLine& line, ValueFacts& facts) const;
   TensorFacts tensor(ProgramLine& line) const;
@@ -44,8 +47,9 @@ class TextGraph {
   void integer_list(ProgramLine& line, Operand& operand) const;
 
   TextTables& tables_;
-  std::unordered_map<std::string, ValueId> ids_;
-  std::vector<char> dropped_;  // per value
+  std::vector<ValueId> numbered_;                 // by the number that is the value's name
+  std::unordered_map<std::string, ValueId> ids_;  // of all others
+  std::vector<char> dropped_;                     // per value
 };
 
 }  // namespace metaprof
