@@ -6,6 +6,7 @@
 #include "meta/run/interpreter.h"
 #include "meta/step/checkpointed_modules.h"
 #include "meta/step/training_step.h"
+#include "meta/variants/rewriting.h"
 #include "meta/variants/variants.h"
 
 namespace metaprof {
@@ -49,6 +50,7 @@ std::vector<CheckpointRegion> whole_modules(const Program& program, const StepOp
 // The program as the options want it.
 Program variant_of(Program program, const Registry& registry, const StepOptions& options) {
   const bool scales = options.precision == Precision::amp_fp16;
+  expect_step_calls(program);
   if (is_asked(options, "steps")) keep_steps(program, options.steps);
   if (is_asked(options, "precision")) {
     if (scales) fail("--precision amp-fp16: {} would have to scale gradients", program.origin);

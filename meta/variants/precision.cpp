@@ -41,7 +41,7 @@ class PrecisionChange {
     std::map<DType, int64_t> elements;
     for (const GraphNode& node : graph_.nodes) {
       if (!is_step(node, "name") || text_operand(node, 0) != "parameter") continue;
-      const auto& facts = graph_.values[size_t(node.operands.at(kNamed).value)].tensor;
+      const auto& facts = graph_.values[size_t(node.operands[kNamed].value)].tensor;
       if (facts && is_floating(facts->dtype)) elements[facts->dtype] += numel(facts->sizes);
     }
     if (elements.empty()) fail("--precision: {} has no parameter of floating numbers", program_.origin);
@@ -50,7 +50,7 @@ class PrecisionChange {
 
   // A buffer that is no part of the model's state: the source makes it, in the dtype that it says (meta/step/placement.cpp).
   bool is_computed(const GraphNode& node) const {
-    const auto& facts = graph_.values[size_t(node.operands.at(kNamed).value)].tensor;
+    const auto& facts = graph_.values[size_t(node.operands[kNamed].value)].tensor;
     const bool transient = node.operands.size() > kNamed + 1 &&
                            node.operands[kNamed + 1].constant.kind() == Value::Kind::boolean &&
                            !node.operands[kNamed + 1].constant.boolean();
@@ -69,7 +69,7 @@ class PrecisionChange {
     };
     for (const GraphNode& node : graph_.nodes)
       if (is_step(node, "name") && text_operand(node, 0) != "optimizer_state" && !is_computed(node))
-        add(node.operands.at(kNamed).value);
+        add(node.operands[kNamed].value);
     const DefUse def_use(graph_);
     while (!open.empty()) {
       const ValueId value = open.back();

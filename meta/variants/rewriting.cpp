@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
+
 namespace metaprof {
 namespace {
 
@@ -22,6 +24,16 @@ std::string call_text(const Program& program, const GraphNode& node) {
 bool is_step(const GraphNode& node, std::string_view name) {
   constexpr std::string_view kNamespace = "step::";
   return node.op.starts_with(kNamespace) && std::string_view(node.op).substr(kNamespace.size()) == name;
+}
+
+void expect_step_calls(const Program& program) {
+  for (const GraphNode& node : program.graph.nodes) {
+    const auto& operands = node.operands;
+    if (is_step(node, "name") && (operands.size() < 3 || operands[2].value == kNoValue))
+      fail("{}: step::name takes what a tensor is for, its name and the tensor", program.origin);
+    if (is_step(node, "phase") && (operands.size() != 3 || !constant_operand(node, 2)))
+      fail("{}: step::phase takes a phase, a step and a micro-batch", program.origin);
+  }
 }
 
 void replace_nodes(Graph& graph, std::vector<GraphNode> nodes, const std::vector<size_t>& place) {

@@ -101,7 +101,7 @@ class Accumulation {
     for (size_t i = pass.begin; i < pass.end; ++i) {
       place.push_back(nodes_.size());
       const GraphNode& original = graph_.nodes[i];
-      if (is_step(original, "name") && !made[size_t(original.operands.at(kNamedValue).value)]) continue;
+      if (is_step(original, "name") && !made[size_t(original.operands[kNamedValue].value)]) continue;
       nodes_.push_back(copy(original, made, outlives, again));
     }
     place.push_back(nodes_.size());
@@ -120,8 +120,6 @@ class Accumulation {
       if (found != again.end()) value = found->second;
     });
     node.drops.clear();
-    for (const ValueId value : original.drops)  // what was made before went the first time
-      if (value < ValueId(made.size()) && made[size_t(value)]) node.drops.push_back(again.at(value));
     for_each_result(node, [&](ValueId& value) {
       const auto fresh = static_cast<ValueId>(graph_.values.size());
       ValueFacts facts = graph_.values[size_t(value)];
@@ -135,6 +133,8 @@ class Accumulation {
       again[value] = fresh;
       value = fresh;
     });
+    for (const ValueId value : original.drops)  // what was made before went the first time
+      if (value < ValueId(made.size()) && made[size_t(value)]) node.drops.push_back(again.at(value));
     return node;
   }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 
 #include "allocator/caching_allocator.h"
 #include "core/error.h"
@@ -181,57 +180,6 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
       {w + "step::backward([None], [None], False, False, tensors[], True)",
        "step::backward: a tensor of argument 0 is not known"}};
   for (const auto& [calls, expected] : kCases) EXPECT_EQ(message(calls + "\n"), expected) << calls;
-}
-
-// Texts with characters changed, left out or put in twice, or lines exchanged: a message or a trace.
-TEST(Captured, MutatedProgramsGetAMessageOrATrace) {
-  const std::string all = kHead + kStep + R"(step::grad_mode(True)
-checkpoint {
-  %h: f32[1000] = aten::sin(%w)
-}
-%d: f32[1000] = step::alias(%h)
-step::set_data(%w, %d)
-step::autocast_enter(True, bf16, True)
-%m: f32[1000] = aten::exp(%h)
-step::autocast_leave()
-[%n: f32[1000]] = step::backward([%m], [%x2], True, False, [%h], False)
-step::set_gradient(%w, %n)
-)";
-  const std::string whole = [&] {
-    std::string text = all;
-    const std::string forward = "step::phase(\"forward\", 0, -1)\n";
-    return text.insert(text.find(forward), "%x2: f32[1000] = step::tensor()\n");
-  }();
-  ASSERT_NO_THROW(run_steps(parse_program(whole, "step.mp"), platform_named("h200"), {}));
-  std::mt19937 random(1);
-  const auto any = [&](size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); };
-  size_t traces = 0;
-  for (int i = 0; i < 10'000; ++i) {
-    std::string text = whole;
-    for (size_t changes = 1 + any(3); changes > 0; --changes) {
-      const size_t at = any(text.size()), length = std::min(text.size() - at, 1 + any(20));
-      const size_t line = text.find('\n', at), next = line == text.npos ? line : text.find('\n', line + 1);
-      switch (any(4)) {
-        case 0: text[at] = whole[any(whole.size())]; break;
-        case 1: text.erase(at, length); break;
-        case 2: text.insert(any(text.size()), text.substr(at, length)); break;
-        default: {
-          if (next == text.npos) break;
-          const std::string moved = text.substr(line, next - line);
-          text.erase(line, next - line);
-          const size_t to = text.find('\n', any(text.size()));
-          if (to != text.npos) text.insert(to, moved);
-        }
-      }
-    }
-    try {
-      run_steps(parse_program(text, "step.mp"), platform_named("h200"), {});
-      ++traces;
-    } catch (const Error& error) {
-      ASSERT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    }
-  }
-  EXPECT_GT(traces, 500u);
 }
 
 }  // namespace
