@@ -9,10 +9,10 @@ OLDEST, NEWEST = (2, 6), (2, 15)  # versions of PyTorch whose hooks are known
 CANNOT_BE_RECORDED = 2  # exit status
 
 
-class _AfterImport:
-    """A finder that finds nothing: it lets the others find torch, and has `then` called when torch has been executed.
+class AfterImport:
+    """A finder that finds nothing: it lets the others find a module, and has `then` called when that has been executed.
 
-    Who only asks where torch is (importlib.util.find_spec) gets the same answer, and the finder stays."""
+    Who only asks where the module is (importlib.util.find_spec) gets the same answer, and the finder stays."""
 
     def __init__(self, name, then):
         self.name = name
@@ -47,7 +47,7 @@ def attach():
     """Called once per interpreter, before the program's first line."""
     output = Output(os.environ["METAPROF_RECORD"])
     output.header()
-    sys.meta_path.insert(0, _AfterImport("torch", lambda torch: _torch_is_there(torch, output)))
+    sys.meta_path.insert(0, AfterImport("torch", lambda torch: _torch_is_there(torch, output)))
 
 
 def version_of(text):

@@ -5,7 +5,8 @@ is given one that writes the call down and goes on with the dispatcher switched 
 one call of the program, and follows from the calls before it.
 
 A tensor has a name as long as its Python object lives; `drop` is written behind the last call before it died. An object that only
-autograd holds lives on, and dies within a backward: then nobody else has used it since its last call, so it is dropped there.
+autograd holds lives on: counts of references tell when the program's own last handle went (held.py). Where they cannot (PyTorch before
+2.10, and tensors without gradients), it dies within a backward, and is dropped behind the last call that used it.
 
 What no operator does is written as calls of `step::` (docs/program.md): phases, backward, modes, `.data`, `.grad`.
 """
@@ -16,6 +17,7 @@ import weakref
 from metaprof_recorder import capture_hooks
 from metaprof_recorder.capture_functions import Functions
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
+from metaprof_recorder.held import Held, counts_tell
 
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
@@ -23,7 +25,7 @@ EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]
 
 class Name(weakref.ref):
     """A tensor that has names: the numbers of the values that are this object, in one list of calls."""
-    __slots__ = ("calls", "key", "numbers", "last", "grad")
+    __slots__ = ("calls", "key", "numbers", "last", "grad", "gone")
 
     def __new__(cls, tensor, died, calls, number):
         return weakref.ref.__new__(cls, tensor, died)
@@ -31,6 +33,7 @@ class Name(weakref.ref):
     def __init__(self, tensor, died, calls, number):
         super().__init__(tensor, died)
         self.calls, self.key, self.numbers, self.last, self.grad = calls, id(tensor), [number], len(calls.calls), tensor.requires_grad
+        self.gone = None  # the call behind which it was dropped, although its object lives on
 
 
 class Calls:
@@ -41,6 +44,7 @@ class Calls:
         self.calls = []      # per call: index of its line
         self.drops = {}      # call -> numbers of values
         self.names = {}      # id of a tensor -> Name
+        self.held = Held()   # names that only autograd may hold soon
         self.used = []       # names that the call which is being prepared takes
         self.grad = grad     # modes, as the last call had them
         self.inference = False
@@ -78,6 +82,7 @@ class Capture:
         self._warnings = []
         self.refused = None      # why there is no program
         self.watches_compiler = False
+        self._counts_tell = False
         self._off = torch._C._DisablePythonDispatcher
 
     # ---- beginning and end
@@ -91,6 +96,7 @@ class Capture:
         if self.running or self.refused:
             return
         torch = self.torch
+        self._counts_tell = counts_tell(torch)
         self.thread = threading.get_ident()
         self.running = True
         self._key = torch._C.DispatchKey.PreDispatch
@@ -141,6 +147,8 @@ class Capture:
                 with off():
                     return overload(*arguments, **options)
             relevant = self._concern(arguments) or (options and self._concern(options.values()))
+            if relevant:
+                self.drop_held()
             texts = self._arguments(signature, arguments, options) if relevant else None
             with off():
                 result = overload(*arguments, **options)
@@ -205,6 +213,8 @@ class Capture:
         name = self._now.names.get(id(tensor))
         if name is None:
             return self._meet(tensor)
+        if name.gone is not None:
+            self._is_back(name)
         self._now.used.append(name)
         if tensor.requires_grad is not name.grad:
             name.grad = tensor.requires_grad
@@ -236,7 +246,10 @@ class Capture:
             self._alias(tensor, base)
 
     def _alias(self, tensor, base):
-        of = self._now.names[id(base)].numbers[-1]
+        name = self._now.names[id(base)]
+        if name.gone is not None:
+            self._is_back(name)
+        of = name.numbers[-1]
         number = self._new(tensor)
         offset = f" offset {tensor.storage_offset()}" if tensor.storage_offset() else ""
         grad = " grad" if tensor.requires_grad else ""
@@ -269,8 +282,12 @@ class Capture:
         key = id(tensor)
         name = self._now.names.get(key)
         if name is None:
-            self._now.names[key] = Name(tensor, self._died, self._now, number)
+            name = self._now.names[key] = Name(tensor, self._died, self._now, number)
+            if self._counts_tell and name.grad and kind is self._tensor and self.torch.is_grad_enabled():
+                self._now.held.watch(name)
         else:
+            if name.gone is not None:
+                self._is_back(name)
             name.numbers.append(number)
             name.last = len(self._now.calls)
         return number
@@ -279,9 +296,25 @@ class Capture:
         calls = name.calls
         if calls.names.get(name.key) is name:
             del calls.names[name.key]
-        if self.running and calls.open and calls.calls:
+        if self.running and calls.open and calls.calls and name.gone is None:
             within_backward = self.paused or calls is not self._now
             calls.drops.setdefault(name.last if within_backward else len(calls.calls) - 1, []).extend(name.numbers)
+
+    def drop_held(self):
+        """Drops what only autograd holds since the last call."""
+        calls = self._now
+        for name in calls.held.gone():
+            if calls.calls:
+                name.gone = len(calls.calls) - 1
+                calls.drops.setdefault(name.gone, []).extend(name.numbers)
+
+    def _is_back(self, name):
+        """Autograd has given it back to the program: it has not been dropped."""
+        drops = name.calls.drops[name.gone]
+        for number in name.numbers:
+            drops.remove(number)
+        name.gone = None
+        name.calls.held.watch(name)
 
     def made(self, tensor):
         """The text of a value that a call makes."""
@@ -356,6 +389,7 @@ class Capture:
     def step(self, text):
         """A call of `step::`, if the program is being captured and the thread is its own."""
         if self.active():
+            self.drop_held()
             self.call(f"step::{text}")
 
     def active(self):
@@ -365,6 +399,7 @@ class Capture:
 
     def cut(self, number):
         if self.running:
+            self.drop_held()
             program = self._program
             program.calls.append(len(program.lines))  # what dies now goes in the next phase
             program.lines.append(number)

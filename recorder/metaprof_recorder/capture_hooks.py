@@ -1,5 +1,9 @@
 """What the program does without calling an operator: `.data` and `.grad`, backward, autocast, checkpointed regions, optimizers."""
+import contextlib
 import functools
+import sys
+
+from metaprof_recorder.bootstrap import AfterImport
 
 COMPILED = "it uses torch.compile, and compiled functions call no operators"
 
@@ -8,6 +12,7 @@ def install(capture):
     torch = capture.torch
     _watch_data(capture, torch.Tensor, torch._C.TensorBase.data)
     _watch_gradient(capture, torch.Tensor, torch._C.TensorBase.grad)
+    _watch_subclass(capture, torch.Tensor)
     _watch_backward(capture)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
@@ -65,6 +70,20 @@ def _watch_gradient(capture, owner, original):
     owner.grad = Watched(original, read, write, delete)
 
 
+def _watch_subclass(capture, owner):
+    """A parameter is another object over the memory of the tensor that it is made of, which may be gone when the parameter is met."""
+    original = owner._make_subclass
+
+    @functools.wraps(original)
+    def make(kind, tensor, *arguments, **options):
+        made = original(kind, tensor, *arguments, **options)
+        if _concerns(capture, tensor) and made.is_cuda:
+            capture.alias(made, tensor)
+        return made
+
+    owner._make_subclass = staticmethod(make)
+
+
 def _watch_backward(capture):
     torch = capture.torch
     original = torch.autograd.graph._engine_run_backward
@@ -117,6 +136,35 @@ def _watch_autocast(capture):
         return leave(self, *arguments)
 
     autocast.__enter__, autocast.__exit__ = entered, left
+    sys.meta_path.insert(0, AfterImport("transformers.utils.generic", lambda module: _watch_maybe_autocast(capture, module)))
+
+
+def _watch_maybe_autocast(capture, module):
+    """transformers leaves out a region that switches autocast off where it is off. With autocast on, the program would have it."""
+    original = getattr(module, "maybe_autocast", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def call(*arguments, **options):
+        context = original(*arguments, **options)
+        return Off(capture) if isinstance(context, contextlib.nullcontext) and capture.active() else context
+
+    module.maybe_autocast = call
+
+
+class Off:
+    """A region of the program in which autocast is off, where it is off already."""
+
+    def __init__(self, capture):
+        self._capture = capture
+
+    def __enter__(self):
+        dtype = self._capture._constants.text(self._capture.torch.get_autocast_dtype("cuda"))
+        self._capture.step(f"autocast_enter(False, {dtype}, True)")
+
+    def __exit__(self, *_):
+        self._capture.step("autocast_leave()")
 
 
 def _watch_checkpoint(capture):
