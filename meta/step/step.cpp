@@ -73,6 +73,8 @@ bool is_another(const StepOptions& options) {
 
 Trace run_captured(const Program& captured, const Platform& platform, const StepOptions& options) {
   expect_own_steps(captured, options);
+  if (options.strict && !captured.warnings.empty())
+    fail("{}: {}: leave out --strict to go on", captured.origin, captured.warnings[0]);
   const std::unique_ptr<Session> session = make_session(with_environment(platform, options.environment));
   session->planned_workspaces = options.workspaces;
   autograd_state(*session).anomaly = options.anomaly;

@@ -17,6 +17,7 @@ def install(capture):
     _watch_autocast(capture)
     _watch_checkpoint(capture)
     _watch_hooks(capture)
+    _watch_streams(capture)
     _watch_compiler(capture)
     _watch_optimizers(capture)
 
@@ -203,6 +204,18 @@ def _announce(capture, owner, name, what):
         return original(*arguments, **options)
 
     setattr(owner, name, call)
+
+
+def _watch_streams(capture):
+    original = capture.torch.cuda.StreamContext.__enter__
+
+    @functools.wraps(original)
+    def enter(context):
+        if capture.active() and context.stream is not None and context.stream != capture.torch.cuda.current_stream():
+            capture.warn("calls on a stream of the program's own stand in the program as calls on the stream before")
+        return original(context)
+
+    capture.torch.cuda.StreamContext.__enter__ = enter
 
 
 def _watch_compiler(capture):

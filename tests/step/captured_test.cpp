@@ -182,5 +182,17 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
   for (const auto& [calls, expected] : kCases) EXPECT_EQ(message(calls + "\n"), expected) << calls;
 }
 
+// What the recorder could not write down stands in the program as a warning.
+TEST(Captured, StrictRefusesWhatIsMissing) {
+  const std::string calls =
+      "warning \"hooks on gradients run in backward; what they call is not in the program\"\n" + kStep;
+  EXPECT_EQ(message(calls), "no error");
+  StepOptions strict;
+  strict.strict = true;
+  EXPECT_EQ(message(calls, strict),
+            "step.mp: hooks on gradients run in backward; what they call is not in the program: leave out "
+            "--strict to go on");
+}
+
 }  // namespace
 }  // namespace metaprof

@@ -199,5 +199,23 @@ TEST(Variants, MicroBatches) {
   EXPECT_EQ(message(options, kSetup), "--accumulate: step.mp has no forward");
 }
 
+TEST(Variants, CallsThatSayTooLittleAreNamed) {
+  StepOptions options;
+  options.precision = Precision::bf16;
+  EXPECT_EQ(message(options, kSetup + "step::name(\"parameter\", \"v\")\n"),
+            "step.mp: step::name takes what a tensor is for, its name and the tensor");
+  EXPECT_EQ(message(options, kSetup + "step::phase(\"forward\")\n"),
+            "step.mp: step::phase takes a phase, a step and a micro-batch");
+}
+
+// A call that drops what it makes drops it in each repetition.
+TEST(Variants, MicroBatchesOfAValueThatGoesAtOnce) {
+  std::string text = kTwoSteps;
+  text.insert(text.find("%z0: "), "%v: f32[1000] = aten::sin(%y0) drop %v\n");
+  StepOptions options;
+  options.accumulate = 2;
+  EXPECT_EQ(current(phases(options, text), 1), current(phases({}, text), 1));
+}
+
 }  // namespace
 }  // namespace metaprof
