@@ -134,8 +134,9 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
   };
   for (const std::string& warning : model.program.warnings) warn(warning);
   for (const auto& [symbol, what] : model.program.assumed)
-    if (std::ranges::none_of(options.settings,
-                             [&](const std::string& set) { return set.starts_with(symbol + "="); }))
+    if (std::ranges::none_of(options.settings, [setting = symbol + "="](const std::string& set) {
+          return set.starts_with(setting);
+        }))
       warn(model.program.origin + ": " + what);
   const std::string of_framework = framework_for(options, model.program).warning;
   if (!of_framework.empty()) warn(of_framework);

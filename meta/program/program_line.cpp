@@ -77,7 +77,7 @@ std::string ProgramLine::value_name() {
   if (next_is('"')) return quoted();
   const size_t begin = at_;
   while (at_ < text_.size() && is_of_value_name(text_[at_])) ++at_;
-  const std::string name(text_.substr(begin, at_ - begin));
+  std::string name(text_.substr(begin, at_ - begin));
   if (name.empty()) expected("the name of a value behind %");
   skip_blanks();
   return name;

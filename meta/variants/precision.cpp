@@ -132,8 +132,7 @@ class PrecisionChange {
 // Regions of autocast that a program enters itself, and where forwards run without one.
 class AutocastChange {
  public:
-  AutocastChange(Program& program, std::optional<DType> dtype)
-      : program_(program), graph_(program.graph), dtype_(dtype) {}
+  AutocastChange(Program& program, std::optional<DType> dtype) : graph_(program.graph), dtype_(dtype) {}
 
   void run() {
     std::vector<GraphNode> nodes;
@@ -198,7 +197,6 @@ class AutocastChange {
     return node;
   }
 
-  Program& program_;
   Graph& graph_;
   const std::optional<DType> dtype_;
 };
