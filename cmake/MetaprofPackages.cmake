@@ -28,33 +28,32 @@ add_library(libzip::zip UNKNOWN IMPORTED)
 set_target_properties(libzip::zip PROPERTIES
   IMPORTED_LOCATION "${LIBZIP_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${LIBZIP_INCLUDE_DIR}")
 
+# Large libraries that few runs need are loaded by those (core/dynamic_library.h): linked ones cost milliseconds at
+# every start. What the program knows of them is the name that their loader looks for, "libgvc.so.6".
+function(metaprof_loaded_library target include_directories)
+  add_library(${target} INTERFACE IMPORTED)
+  target_include_directories(${target} INTERFACE ${include_directories})
+  while(ARGN)
+    list(POP_FRONT ARGN definition library)
+    file(REAL_PATH "${library}" real)
+    string(REGEX MATCH "[^/]*\\.so\\.[0-9]+" name "${real}")
+    target_compile_definitions(${target} INTERFACE "${definition}=\"${name}\"")
+  endwhile()
+endfunction()
+
 find_path(GRAPHVIZ_INCLUDE_DIR graphviz/cgraph.h)
 find_library(GRAPHVIZ_CGRAPH_LIBRARY cgraph)
 find_library(GRAPHVIZ_GVC_LIBRARY gvc)
-set(METAPROF_HAVE_GRAPHVIZ FALSE)
 if(GRAPHVIZ_INCLUDE_DIR AND GRAPHVIZ_CGRAPH_LIBRARY AND GRAPHVIZ_GVC_LIBRARY)
-  set(METAPROF_HAVE_GRAPHVIZ TRUE)
-  add_library(graphviz::cgraph UNKNOWN IMPORTED)
-  set_target_properties(graphviz::cgraph PROPERTIES
-    IMPORTED_LOCATION "${GRAPHVIZ_CGRAPH_LIBRARY}"
-    INTERFACE_LINK_LIBRARIES "${GRAPHVIZ_GVC_LIBRARY}"
-    INTERFACE_COMPILE_DEFINITIONS METAPROF_HAVE_GRAPHVIZ
-    INTERFACE_INCLUDE_DIRECTORIES "${GRAPHVIZ_INCLUDE_DIR};${GRAPHVIZ_INCLUDE_DIR}/graphviz")
+  metaprof_loaded_library(graphviz::gvc "${GRAPHVIZ_INCLUDE_DIR};${GRAPHVIZ_INCLUDE_DIR}/graphviz"
+    METAPROF_GRAPHVIZ_GRAPHS ${GRAPHVIZ_CGRAPH_LIBRARY} METAPROF_GRAPHVIZ ${GRAPHVIZ_GVC_LIBRARY})
 endif()
 
 # CBC solves the integer programmes of `metaprof plan --strategy operators`. Absent: the strategy says so.
 find_path(CBC_INCLUDE_DIR coin/Cbc_C_Interface.h)
 find_library(CBC_SOLVER_LIBRARY CbcSolver)
-find_library(CBC_LIBRARY Cbc)
-set(METAPROF_HAVE_CBC FALSE)
-if(CBC_INCLUDE_DIR AND CBC_SOLVER_LIBRARY AND CBC_LIBRARY)
-  set(METAPROF_HAVE_CBC TRUE)
-  add_library(cbc::cbc UNKNOWN IMPORTED)
-  set_target_properties(cbc::cbc PROPERTIES
-    IMPORTED_LOCATION "${CBC_SOLVER_LIBRARY}"
-    INTERFACE_LINK_LIBRARIES "${CBC_LIBRARY}"
-    INTERFACE_COMPILE_DEFINITIONS METAPROF_HAVE_CBC
-    INTERFACE_INCLUDE_DIRECTORIES "${CBC_INCLUDE_DIR}")
+if(CBC_INCLUDE_DIR AND CBC_SOLVER_LIBRARY)
+  metaprof_loaded_library(cbc::cbc "${CBC_INCLUDE_DIR}" METAPROF_CBC ${CBC_SOLVER_LIBRARY})
 endif()
 
 # libtorch lends its CPU kernels to backends/cpu. Its package file pulls in the whole of Caffe2's

@@ -3,31 +3,53 @@
 #include "core/error.h"
 #include "reports/graph_dot.h"
 
-#ifdef METAPROF_HAVE_GRAPHVIZ
+#ifdef METAPROF_GRAPHVIZ
 #include <graphviz/gvc.h>
 
 #include <memory>
 #include <mutex>
+
+#include "core/dynamic_library.h"
 #endif
 
 namespace metaprof {
 
-#ifdef METAPROF_HAVE_GRAPHVIZ
+#ifdef METAPROF_GRAPHVIZ
+
+namespace {
+
+// The functions of Graphviz that are needed; few runs draw.
+struct Graphviz {
+  const DynamicLibrary graphs{METAPROF_GRAPHVIZ_GRAPHS}, drawing{METAPROF_GRAPHVIZ};
+  decltype(&agseterr) set_error_level = graphs.function<decltype(agseterr)>("agseterr");
+  decltype(&gvContext) make_context = drawing.function<decltype(gvContext)>("gvContext");
+  decltype(&gvFreeContext) free_context = drawing.function<decltype(gvFreeContext)>("gvFreeContext");
+  decltype(&agmemread) read = graphs.function<decltype(agmemread)>("agmemread");
+  decltype(&agclose) close = graphs.function<decltype(agclose)>("agclose");
+  decltype(&gvLayout) lay_out = drawing.function<decltype(gvLayout)>("gvLayout");
+  decltype(&gvRenderData) render = drawing.function<decltype(gvRenderData)>("gvRenderData");
+  decltype(&gvFreeRenderData) free_rendered =
+      drawing.function<decltype(gvFreeRenderData)>("gvFreeRenderData");
+  decltype(&gvFreeLayout) free_layout = drawing.function<decltype(gvFreeLayout)>("gvFreeLayout");
+};
+
+}  // namespace
 
 std::string svg_of_dot(const std::string& dot) {
   static std::mutex one_at_a_time;  // the library has global state
   const std::lock_guard lock(one_at_a_time);
-  agseterr(AGMAX);
-  const std::unique_ptr<GVC_t, int (*)(GVC_t*)> context(gvContext(), gvFreeContext);
-  const std::unique_ptr<Agraph_t, int (*)(Agraph_t*)> graph(agmemread(dot.c_str()), agclose);
+  static const Graphviz graphviz;
+  graphviz.set_error_level(AGMAX);
+  const std::unique_ptr<GVC_t, int (*)(GVC_t*)> context(graphviz.make_context(), graphviz.free_context);
+  const std::unique_ptr<Agraph_t, int (*)(Agraph_t*)> graph(graphviz.read(dot.c_str()), graphviz.close);
   if (!context || !graph) fail("Graphviz does not understand the drawing");
-  if (gvLayout(context.get(), graph.get(), "dot") != 0) fail("Graphviz cannot lay the drawing out");
+  if (graphviz.lay_out(context.get(), graph.get(), "dot") != 0) fail("Graphviz cannot lay the drawing out");
   char* data = nullptr;
   unsigned int length = 0;
-  const int status = gvRenderData(context.get(), graph.get(), "svg", &data, &length);
+  const int status = graphviz.render(context.get(), graph.get(), "svg", &data, &length);
   std::string svg(data ? data : "", status == 0 ? length : 0);
-  gvFreeRenderData(data);
-  gvFreeLayout(context.get(), graph.get());
+  graphviz.free_rendered(data);
+  graphviz.free_layout(context.get(), graph.get());
   if (svg.empty()) fail("Graphviz cannot write SVG");
   return svg;
 }
