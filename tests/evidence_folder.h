@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 namespace metaprof {
 
@@ -37,6 +38,14 @@ inline EvidenceFolder evidence_folder() {
           .models = shared / "models",
           .programs = shared / "programs",
           .whole = true};
+}
+
+/// Folders inside all of the evidence, where it is there: parameters of tests that a checkout alone does not have.
+inline std::vector<std::filesystem::path> whole_evidence(const char* folder) {
+  const EvidenceFolder evidence = evidence_folder();
+  const std::filesystem::path found = evidence.models.parent_path() / folder;
+  if (!evidence.whole || !std::filesystem::exists(found)) return {};
+  return {found};
 }
 
 }  // namespace metaprof

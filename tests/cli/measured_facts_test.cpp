@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -94,10 +95,13 @@ INSTANTIATE_TEST_SUITE_P(, MeasuredFacts,
                                          Case{"checkpoint_mlp", "fp32"}, Case{"checkpoint_mlp", "amp-bf16"},
                                          Case{"gru_classifier", "fp32"}, Case{"gru_classifier", "amp-bf16"}));
 
-TEST(MeasuredFactsOfAllModels, AreReproduced) {
-  const char* given = std::getenv("METAPROF_SHARED");
-  const std::filesystem::path folder = std::filesystem::path(given ? given : "../shared") / "models";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+class MeasuredFactsOfAllModels : public testing::TestWithParam<std::filesystem::path> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MeasuredFactsOfAllModels);
+INSTANTIATE_TEST_SUITE_P(, MeasuredFactsOfAllModels, testing::ValuesIn(whole_evidence("models")),
+                         [](const auto&) { return "All"; });
+
+TEST_P(MeasuredFactsOfAllModels, AreReproduced) {
+  const std::filesystem::path& folder = GetParam();
   int models = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;

@@ -76,10 +76,14 @@ TEST_F(AllRecordings, Cuda) {
   for (const CaseResult& result : summary.differing) EXPECT_NE(result.reason, "") << result.name;
 }
 
+class RecordingsOf215 : public ::testing::TestWithParam<std::filesystem::path> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RecordingsOf215);
+INSTANTIATE_TEST_SUITE_P(, RecordingsOf215, ::testing::ValuesIn(whole_evidence("recordings/ops-2.15")),
+                         [](const auto&) { return "All"; });
+
 // The levels of 2.11.
-TEST_F(AllRecordings, Of215) {
-  const std::filesystem::path folder = evidence_.cases.parent_path() / "ops-2.15";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "needs " << folder << " (docs/evidence.md)";
+TEST_P(RecordingsOf215, Cuda) {
+  const std::filesystem::path& folder = GetParam();
   CaseSelection selection;
   selection.framework = {.major = 2, .minor = 15};
   for (const char* name : {"shapes.h200.log.gz", "opinfo.h200.log.gz"})

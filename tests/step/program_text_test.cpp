@@ -12,6 +12,7 @@
 #include "meta/program/text.h"
 #include "meta/step/step.h"
 #include "meta/trace/text.h"
+#include "tests/evidence_folder.h"
 
 namespace metaprof {
 namespace {
@@ -59,13 +60,15 @@ TEST(ProgramText, ExportsComeBackAndRunInTheSameWay) {
     for (const std::string& file : exports_in(folder)) expect_round_trip(file);
 }
 
-TEST(ProgramText, AllExportedModelsComeBackAndRunInTheSameWay) {
-  const char* given = std::getenv("METAPROF_SHARED");
-  const std::string shared = given ? given : "../shared";
-  const auto models = exports_in(shared + "/models"), programs = exports_in(shared + "/programs");
-  if (models.empty() && programs.empty()) GTEST_SKIP() << "there is no " << shared;
-  for (const std::string& file : models) expect_round_trip(file);
-  for (const std::string& file : programs) expect_round_trip(file);
+class AllExports : public ::testing::TestWithParam<std::filesystem::path> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AllExports);
+INSTANTIATE_TEST_SUITE_P(Models, AllExports, ::testing::ValuesIn(whole_evidence("models")),
+                         [](const auto&) { return "All"; });
+INSTANTIATE_TEST_SUITE_P(Programs, AllExports, ::testing::ValuesIn(whole_evidence("programs")),
+                         [](const auto&) { return "All"; });
+
+TEST_P(AllExports, ComeBackAndRunInTheSameWay) {
+  for (const std::string& file : exports_in(GetParam())) expect_round_trip(file);
 }
 
 // The most bytes that a step has at a time, its inputs included.
