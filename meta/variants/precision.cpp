@@ -24,11 +24,11 @@ class PrecisionChange {
         graph_(program.graph),
         registry_(registry),
         state_(state),
-        before_(dtype_of_parameters()),
-        changes_(graph_.values.size()) {}
+        before_(dtype_of_parameters()) {}
 
   void run() {
     if (before_ == state_) return;
+    part_conversions(program_);
     find();
     for (GraphNode& node : graph_.nodes) change_operands(node);
     for (size_t value = 0; value < changes_.size(); ++value)
@@ -57,19 +57,30 @@ class PrecisionChange {
     return transient && facts && !facts->sizes.empty();
   }
 
-  // What becomes of the other dtype: parameters, buffers and inputs, what they were made of, and what takes their place.
+  // What becomes of the other dtype: parameters, buffers and inputs, and what belongs to them. What belongs to a buffer
+  // that the source computes stays.
   void find() {
+    std::vector<ValueId> state, computed;
+    for (const GraphNode& node : graph_.nodes) {
+      if (!is_step(node, "name") || text_operand(node, 0) == "optimizer_state") continue;
+      (is_computed(node) ? computed : state).push_back(node.operands[kNamed].value);
+    }
+    stays_ = with_what_belongs_to(computed);
+    changes_ = with_what_belongs_to(state);
+  }
+
+  // Per value: it is one of these, what one was made of, or what takes its place.
+  std::vector<char> with_what_belongs_to(const std::vector<ValueId>& values) const {
+    std::vector<char> found(graph_.values.size());
     std::vector<ValueId> open;
     const auto add = [&](ValueId value) {
-      if (value == kNoValue || changes_[size_t(value)]) return;
+      if (value == kNoValue || found[size_t(value)]) return;
       const auto& facts = graph_.values[size_t(value)].tensor;
       if (!facts || facts->dtype != before_) return;
-      changes_[size_t(value)] = true;
+      found[size_t(value)] = true;
       open.push_back(value);
     };
-    for (const GraphNode& node : graph_.nodes)
-      if (is_step(node, "name") && text_operand(node, 0) != "optimizer_state" && !is_computed(node))
-        add(node.operands[kNamed].value);
+    for (const ValueId value : values) add(value);
     const DefUse def_use(graph_);
     while (!open.empty()) {
       const ValueId value = open.back();
@@ -81,6 +92,7 @@ class PrecisionChange {
         if (is_step(node, "set_data")) for_each_argument(node, add);
       }
     }
+    return found;
   }
 
   // Index of the argument that an operand is given for; -1: the operator is not known.
@@ -90,8 +102,14 @@ class PrecisionChange {
     return name.empty() ? static_cast<int>(operand) : op->schema.find(name_hash(name));
   }
 
+  bool makes_what_stays(const GraphNode& node) const {
+    bool makes = false;
+    for_each_result(node, [&](ValueId value) { makes |= stays_[size_t(value)] != 0; });
+    return makes;
+  }
+
   void change_operands(GraphNode& node) const {
-    if (node.dtype_named) return;
+    if (node.dtype_named || makes_what_stays(node)) return;
     const Operator* op = registry_.find(node.op);
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const int at = argument_of(node, op, i);
@@ -126,7 +144,7 @@ class PrecisionChange {
   Graph& graph_;
   const Registry& registry_;
   const DType state_, before_;
-  std::vector<char> changes_;  // per value
+  std::vector<char> changes_, stays_;  // per value
 };
 
 // Regions of autocast that a program enters itself, and where forwards run without one.

@@ -26,6 +26,10 @@ void keep_steps(Program& program, int64_t steps);
 /// calls are given, unless the source names them. Errors: no parameter is floating.
 void change_precision(Program& program, const Registry& registry, DType state);
 
+/// Conversions that changed nothing give back their argument to those who used that: for a program that is to be run in
+/// another dtype, where they do change something.
+void part_conversions(Program& program);
+
 /// Forward phases run under autocast to `dtype`; nothing: without. Regions of the program's own are switched; where it has
 /// none, each forward is one.
 void change_autocast(Program& program, std::optional<DType> dtype);

@@ -153,6 +153,33 @@ TEST(Variants, SixteenBits) {
             "--precision: step.mp has no parameter of floating numbers");
 }
 
+// h.to(torch.float32) of 32 bits is h, and so are its later uses; in 16 bits what is outside the module uses h itself.
+// x.to(y.dtype) of 32 bits is x, which goes with the module's call where the result goes on.
+TEST(Variants, ConversionsThatChangedNothing) {
+  const std::string text = R"(metaprof program 1
+captured torch 2.11.0
+scope m1 = net
+scope m2 = net.norm in m1
+step::phase("setup", 0, -1)
+%w: f32[1000] grad = step::tensor()
+step::name("parameter", "w", %w)
+step::phase("forward", 0, -1)
+step::grad_mode(False)
+%h: f32[1000] = aten::mul.Tensor(%w, %w) in m1
+%f: f32[1000] = aten::to.dtype(%h, f32) in m2 dtype_named
+%e: f32[1000] = aten::exp(%f) in m2
+%b: f32[1000] = aten::to.dtype(%e, f32) in m2
+%y: f32[1000] = aten::add.Tensor(%f, %b) in m1 drop %f, %h, %b, %e
+)";
+  StepOptions options;
+  EXPECT_EQ(current(phases(options, text), 1), 4000 + 4000);  // w and y
+  options.precision = Precision::bf16;
+  const Phases found = phases(options, text);
+  EXPECT_EQ(current(found, 1), 2000 + 2000);  // y = h + b in 16 bits
+  // w, h, f and e in 32 bits, b; at the addition f and e are gone.
+  EXPECT_EQ(found.rows[1].numbers.requested_bytes.peak, 2000 + 2000 + 4000 + 4000 + 2000);
+}
+
 TEST(Variants, AutocastOfEachForward) {
   std::string text = kTwoSteps;
   for (size_t at = text.find("[1000]"); at != text.npos; at = text.find("[1000]", at))
