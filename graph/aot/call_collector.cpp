@@ -24,7 +24,10 @@ std::vector<Tensor> written_tensors(const Call& call) {
 }
 
 // "aten::add_.Tensor" → "aten::add.Tensor"; of what is not named so the functional variant has a name of its own.
+// That of _index_put_impl_ does what index_put does, but for checks.
 const Operator* functional_variant(const Registry& registry, const Operator& op) {
+  if (op.name == "aten::_index_put_impl_") return registry.find("aten::index_put");
+  if (op.name == "aten::bernoulli_.float") return registry.find("aten::bernoulli.p");
   std::string name = op.schema.name;
   const std::string overload = op.schema.overload.empty() ? "" : "." + op.schema.overload;
   if (name.ends_with('_')) {
@@ -181,6 +184,7 @@ void CallCollector::functionalise(const Call& call, CompiledCall& noted) {
     noted.results.push_back(made);
   }
   if (noted.op == nullptr) return;
+  noted.arguments.resize(std::min(noted.arguments.size(), noted.op->schema.arguments.size()));
   const size_t first = noted.results.size() - written.size();
   const std::vector<MemoryId> made(noted.results.begin() + static_cast<ptrdiff_t>(first),
                                    noted.results.end());

@@ -5,6 +5,7 @@
 
 #include "graph/aot/call_collector.h"
 #include "graph/aot/decompose.h"
+#include "graph/aot/upsampling.h"
 #include "meta/step/training_step.h"
 
 namespace metaprof {
@@ -37,12 +38,6 @@ void remove_dead(std::vector<CompiledCall>& calls, std::vector<bool>& needed) {
 std::string otherwise_compiled(const Program& program, const StepOptions& options) {
   if (!options.checkpoint.empty() || !program.graph.checkpoints.empty())
     return "checkpointed regions are in it, which the compiler cuts in its own way";
-  for (const GraphNode& node : program.graph.nodes)
-    for (const std::string_view recurrent :
-         {"aten::lstm.", "aten::gru.", "aten::rnn_tanh.", "aten::rnn_relu."})
-      if (node.op.starts_with(recurrent))
-        return "a recurrent network is in it (" + node.op +
-               "): the compiler leaves the module that calls it to eager, and compiles what is around it";
   return "";
 }
 
@@ -58,6 +53,7 @@ class Compiler {
     session.modes.autocast_cache = false;  // the compiler traces without it
     add_inputs();
     session.backends = {&collector_, &collector_};
+    const UpsamplingByIndices upsampling(session);
     training_.forward(0, -1);
     collector_.begin_backward();
     training_.backward(0, -1);

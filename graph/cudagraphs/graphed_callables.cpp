@@ -26,12 +26,14 @@ class CallablesReplay {
   }
 
  private:
-  // torch.cuda.graph frees as much as it can before it begins.
+  // torch.cuda.graph frees as much as it can before it begins. Gradients of a parameter that is used twice are added
+  // on the stream that saw it first, the warm-up's.
   void capture(const GraphedCallables::Capture& places) {
     feed_to(places.begin, "captured");
     if (!result_.out_of_memory) allocator_.empty_cache();
     feed_to(places.recording, "captured");
-    allocator_.begin_pool(kCallablesPool, run_.stream);
+    allocator_.begin_pool(kCallablesPool,
+                          run_.warm_up_joins ? std::nullopt : std::optional<StreamId>(run_.stream));
     feed_to(places.end, "captured");
     allocator_.end_pool(kCallablesPool);
   }

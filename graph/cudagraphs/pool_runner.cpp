@@ -14,12 +14,14 @@ constexpr PoolId kTreePool{.first = 0, .second = 1};
 
 }  // namespace
 
-// The manager captures an empty graph, which brings the pool and the generator's numbers into being.
 PoolRunner::PoolRunner(Session& session, Device device, CachingAllocator& allocator)
-    : session_(session), allocator_(allocator), blocks_(session.trace, device, allocator) {
+    : session_(session), allocator_(allocator), blocks_(session.trace, device, allocator) {}
+
+// The manager captures an empty graph, which makes the generator's numbers, too.
+void PoolRunner::make_pool() {
   empty_cache();
-  const Scoped<uint16_t> on_stream(session.stream, kTreeStream);
-  generator_ = make_graph_generator(session);
+  const Scoped<uint16_t> on_stream(session_.stream, kTreeStream);
+  generator_ = make_graph_generator(session_);
   catch_up();
   allocator_.create_pool(kTreePool);
 }
@@ -34,6 +36,10 @@ MemoryHandle PoolRunner::hold(Ref<Storage> storage) {
 
 const Ref<Storage>& PoolRunner::storage_of(const MemoryHandle& memory) {
   return static_cast<const HeldStorage&>(*memory).storage;
+}
+
+Ref<Storage> PoolRunner::take_storage(const MemoryHandle& memory) {
+  return std::move(static_cast<const HeldStorage&>(*memory).storage);
 }
 
 bool PoolRunner::catch_up() {

@@ -12,19 +12,22 @@ namespace metaprof {
 /// Memory of a tensor in a session.
 struct HeldStorage : GraphMemory {
   HeldStorage(uint64_t address, Ref<Storage> storage) : GraphMemory{address}, storage(std::move(storage)) {}
-  Ref<Storage> storage;
+  mutable Ref<Storage> storage;  ///< null: somebody else holds it now
 };
 
 class PoolRunner final : public GraphRunner {
  public:
-  /// Makes the tree's pool, by capturing nothing. The session's trace goes to the allocator event by event; both
-  /// outlive the runner.
+  /// The session's trace goes to the allocator event by event; both outlive the runner.
   PoolRunner(Session& session, Device device, CachingAllocator& allocator);
 
+  /// Brings the tree's pool into being, by capturing nothing; once, before anything runs in it.
+  void make_pool();
   /// The function whose number is the next. Outlives the runner.
   void add(const CompiledGraph& graph, bool runs_in_backward);
   MemoryHandle hold(Ref<Storage> storage);
   static const Ref<Storage>& storage_of(const MemoryHandle& memory);
+  /// From here on the handle says only that somebody holds the storage.
+  static Ref<Storage> take_storage(const MemoryHandle& memory);
   /// Feeds what has happened to the allocator. False: memory ran out, and nothing is fed any more.
   bool catch_up();
   /// What was asked for when memory ran out.

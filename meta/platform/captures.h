@@ -18,4 +18,11 @@ constexpr bool captures_callables_on_warm_stream(const Framework& framework) {
   return framework.version >= FrameworkVersion{.major = 2, .minor = 15, .patch = 0};
 }
 
+/// The compiler goes on behind the call of a recurrent network, within the function that makes it; else that function
+/// is left to Python as a whole (torch/_dynamo/variables/builder.py; seen in recordings of 2.15 and 2.11; what lies
+/// between is taken to be as 2.11).
+constexpr bool compiles_around_recurrent_networks(const Framework& framework) {
+  return framework.version >= FrameworkVersion{.major = 2, .minor = 15, .patch = 0};
+}
+
 }  // namespace metaprof

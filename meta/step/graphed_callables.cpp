@@ -21,6 +21,7 @@ class Callables {
     result_.set_up = now();
     result_.stream =
         captures_callables_on_warm_stream(session_.platform.framework) ? kWarmUp : kSharedCapture;
+    result_.warm_up_joins = result_.stream != kWarmUp;
     {
       const Scoped<uint16_t> on_stream(session_.stream, kWarmUp);
       for (int step = 0; step < warmup; ++step) warm_up(step);

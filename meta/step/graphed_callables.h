@@ -16,8 +16,9 @@ struct GraphedCallables {
   Trace trace;
   size_t set_up = 0;  ///< the model and its inputs are on the device, the optimizer is made
   Capture forward, backward;
-  uint16_t stream = 0;  ///< of the captures
-  size_t captured = 0;  ///< make_graphed_callables has returned
+  uint16_t stream = 0;         ///< of the captures
+  bool warm_up_joins = false;  ///< the steps to warm up had another, which waits for it: it is captured, too
+  size_t captured = 0;         ///< make_graphed_callables has returned
 };
 
 /// `warmup`: forwards and backwards before the captures; then `options.steps` training steps. Errors: as run_steps.
