@@ -21,6 +21,13 @@ CudagraphsOptions recorded_options(const std::string& framework) {
   return options;
 }
 
+// Exports of the zoo, and those that are made for these recordings (tests/data/cudagraphs/models.py).
+std::filesystem::path export_of(std::string_view name) {
+  const std::string file = std::string(name) + ".pt2";
+  const std::filesystem::path own = "tests/data/cudagraphs/models/" + file;
+  return std::filesystem::exists(own) ? own : evidence_folder().models / file;
+}
+
 // Every model of tests/data/cudagraphs/KIND-VERSION.json whose export is at hand. Returns how many there are.
 template <class Check>  // Check(name, model, recorded)
 size_t for_each_recording(const std::string& kind, const std::string& framework, const Check& check) {
@@ -29,7 +36,7 @@ size_t for_each_recording(const std::string& kind, const std::string& framework,
   const JsonDocument document(text, file);
   size_t compared = 0;
   document.root().at("recordings").for_each_member([&](std::string_view name, Json recorded) {
-    const auto model = evidence_folder().models / (std::string(name) + ".pt2");
+    const auto model = export_of(name);
     if (!std::filesystem::exists(model)) return;
     check(std::string(name), read_model(model.string()), recorded);
     ++compared;
@@ -59,7 +66,7 @@ void expect_equal(const Json& recorded, const MemoryStatistics& ours, const std:
 /// A version of PyTorch, and of how many models there are recordings at least.
 struct Recorded {
   const char* framework;
-  size_t whole, callables, trees;
+  size_t whole, callables, trees, skipped;
 };
 void PrintTo(const Recorded& recorded, std::ostream* out) { *out << recorded.framework; }
 
@@ -90,11 +97,10 @@ TEST_P(RecordedVersion, GraphedCallablesEqualTheFrameworksOwn) {
       "callables", framework_, [&](const std::string& name, const Model& model, const Json& recorded) {
         const GraphedCallablesMemory memory = *cudagraphs(model, options).graphed_callables;
         expect_equal(recorded.at("setup"), memory.setup, name + " setup");
-        if (name == "gpt2" && framework_ == "2.11") {
-          // A known difference: the gradient of the tied embedding lies in a segment of its own there (148 MiB), in
-          // free memory of the pool here. Why is not known; 2.15 is equal.
+        if (framework_ == "2.15" && name == "unet") {
+          // A known difference: 110 MiB more are reserved there in the default pool; why is not known.
           EXPECT_EQ(recorded.at("captured").at("reserved").integer() - memory.captured.reserved.current,
-                    148 << 20);
+                    110 << 20);
           return;
         }
         expect_equal(recorded.at("captured"), memory.captured, name + " captured");
@@ -103,38 +109,53 @@ TEST_P(RecordedVersion, GraphedCallablesEqualTheFrameworksOwn) {
   EXPECT_GE(compared, GetParam().callables);
 }
 
-// Recurrent networks are compiled in pieces, and say so.
+// What the framework counts; it leaves out what is 0.
+int64_t counted(const Json& counters, std::string_view name) {
+  const Json counter = counters.find(name);
+  return counter ? counter.integer() : 0;
+}
+
+bool is_recurrent(const std::string& name) {
+  return name == "lstm_lm" || name == "gru_classifier" || name == "half_eager" || name == "rnn_tagger";
+}
+
+// Figures that are others than the framework's, of which nobody knows why (docs/cudagraphs.md).
+bool is_known_to_differ(const std::string& framework, const std::string& name) {
+  if (framework == "2.11")
+    return name == "lstm_lm" || name == "host_index";  // peaks: + 950,272 B and + 512 B
+  return name == "checkpoint_mlp";                     // reserved: - 2 MiB
+}
+
 TEST_P(RecordedVersion, ATreeOfGraphsEqualsTheFrameworksOwn) {
   CudagraphsOptions options = recorded_options(framework_);
   options.tree = true;
-  size_t not_modelled = 0;
+  size_t skipped = 0;
   const size_t compared = for_each_recording(
       "tree", framework_, [&](const std::string& name, const Model& model, const Json& recorded) {
-        const CudagraphsReport report = cudagraphs(model, options);
-        EXPECT_TRUE(report.all_captured())
-            << name << ": " << report.graphs[0].message << report.graphs[1].message;
+        const StepTree tree = *cudagraphs(model, options).tree;
         const Json counters = recorded.at("counters");
-        EXPECT_FALSE(counters.find("cudagraph_skips")) << name;
-        if (name == "lstm_lm" || name == "gru_classifier") {
-          EXPECT_NE(report.tree->not_modelled, "") << name;
-          ++not_modelled;
+        EXPECT_EQ(tree.skips + tree.counters.skips, counted(counters, "cudagraph_skips")) << name;
+        skipped += tree.skips > 0 ? 1 : 0;
+        if (framework_ == "2.15" && is_recurrent(name)) {  // what is around the call is compiled in pieces
+          EXPECT_NE(tree.not_modelled, "") << name;
           return;
         }
-        EXPECT_EQ(report.tree->counters.non_static_inputs,
-                  counters.at("cudagraph_recorded_non_static_inputs").integer())
+        EXPECT_EQ(tree.not_modelled, "") << name;
+        EXPECT_EQ(tree.counters.non_static_inputs, counted(counters, "cudagraph_recorded_non_static_inputs"))
             << name;
-        EXPECT_EQ(report.tree->not_modelled, "") << name;
-        const MemoryStatistics& memory = report.tree->memory;
+        const MemoryStatistics& memory = tree.memory;
         EXPECT_EQ(memory.allocated.current, recorded.at("allocated").integer()) << name;
-        EXPECT_EQ(memory.allocated.peak, recorded.at("peak").integer()) << name;
-        EXPECT_EQ(memory.reserved.peak, recorded.at("reserved").integer()) << name;
+        const bool equal = memory.allocated.peak == recorded.at("peak").integer() &&
+                           memory.reserved.peak == recorded.at("reserved").integer();
+        EXPECT_EQ(equal, !is_known_to_differ(framework_, name))
+            << name << ": peak " << memory.allocated.peak << ", reserved " << memory.reserved.peak;
       });
   EXPECT_GE(compared, GetParam().trees);
-  EXPECT_LE(not_modelled, 2u);
+  EXPECT_GE(skipped, GetParam().skipped);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cudagraphs, RecordedVersion,
-                         testing::Values(Recorded{"2.11", 16, 4, 16}, Recorded{"2.15", 7, 4, 8}));
+                         testing::Values(Recorded{"2.11", 49, 9, 54, 3}, Recorded{"2.15", 14, 9, 22, 1}));
 
 }  // namespace
 }  // namespace metaprof
