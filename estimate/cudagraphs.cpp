@@ -45,18 +45,38 @@ void note_refusals(CudagraphsReport& report) {
                              verdict.message);
 }
 
+// The steps of a captured program are its own: only what they did can be judged.
+void judge_captured(const Model& model, const CudagraphsOptions& options, const Platform& platform,
+                    CudagraphsReport& report) {
+  RunOptions run = options.run;
+  run.step = {};
+  WorkspacePlanners planners;
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(model.program, run, platform, planners, workspaces);
+  for (const Phase phase : {Phase::forward, Phase::backward})
+    report.graphs.push_back(judge_run(trace, phase, standard_registry()));
+  report.notes.push_back(model.name +
+                         " was captured from a run: inputs that it writes to are not looked for, and what "
+                         "its steps would take as graphs "
+                         "is not modelled; give an export of the model for both");
+}
+
 }  // namespace
 
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
   if (model.is_trace()) fail("{}: a trace has no program that could be captured: give the model", model.name);
   const Platform platform = platform_of(options.run, model.program);
   if (platform.hardware.is_cpu()) fail("--device {}: CUDA graphs are of CUDA devices", options.run.device);
-  check_step(options.run);
   CudagraphsReport report;
   report.model = model.name;
   report.device = platform.hardware.name;
   report.options = option_values(options.run);
   report.warmup = options.warmup;
+  if (model.program.captured) {
+    judge_captured(model, options, platform, report);
+    return report;
+  }
+  check_step(options.run);
   const Program program = with_inputs(model, options.run);
   report.graphs.push_back(judge_forward(program, standard_registry(), options.policy));
   WorkspacePlanners planners;
@@ -64,7 +84,7 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   StepOptions step = options.run.step;
   step.workspaces = planned.get();
   const WholeNetworkTrace run = run_whole_network(program, platform, step, options.warmup);
-  report.graphs.push_back(judge_backward(run.trace, standard_registry()));
+  report.graphs.push_back(judge_run(run.trace, Phase::backward, standard_registry()));
   if (options.whole_network) {
     CachingAllocator allocator = allocator_of(options.run, platform);
     report.whole_network = measure(run, platform.device(), allocator);

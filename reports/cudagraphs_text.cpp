@@ -119,7 +119,8 @@ std::string cudagraphs_dot(const CudagraphsReport& report) {
 std::string cudagraphs_text(const CudagraphsReport& report) {
   std::string text = fmt::format("{} on {}\n\n", report.model, report.device);
   text += verdicts_text(report);
-  if (!report.graphs.empty()) text += inputs_text(report.graphs.front());
+  if (!report.graphs.empty() && !report.graphs.front().inputs.empty())
+    text += inputs_text(report.graphs.front());
   if (report.whole_network) text += whole_network_text(report);
   if (report.graphed_callables) text += graphed_callables_text(*report.graphed_callables);
   if (report.tree) text += tree_text(*report.tree);

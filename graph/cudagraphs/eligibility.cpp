@@ -132,7 +132,7 @@ class Judge {
   void judge_devices() {
     std::vector<std::string> accelerators;
     for (const auto& [device, first] : verdict_.first_nodes)
-      if (device != "cpu") accelerators.push_back(device + " (" + first + ")");
+      if (device != "cpu") accelerators.push_back(fmt::format("{} ({})", device, first));
     if (accelerators.size() > 1)
       skip(SkipReason::several_devices,
            fmt::format("tensors are on several devices: {}", fmt::join(accelerators, ", ")));
@@ -223,11 +223,11 @@ CaptureVerdict judge_forward(const Program& program, const Registry& registry, c
   return Judge(program, registry, policy).run();
 }
 
-CaptureVerdict judge_backward(const Trace& trace, const Registry& registry) {
+CaptureVerdict judge_run(const Trace& trace, Phase phase, const Registry& registry) {
   CaptureVerdict verdict;
-  verdict.graph = "backward";
+  verdict.graph = to_string(phase);
   for (const CallRecord& call : trace.calls) {
-    if (call.phase != Phase::backward || call.composite) continue;
+    if (call.phase != phase || call.composite) continue;
     const CapturePlace place{
         .op = std::string(trace.text(call.op)), .module = std::string(trace.text(call.module)), .line = ""};
     const Operator* op = registry.find(place.op);

@@ -13,6 +13,7 @@ namespace metaprof {
 
 class Registry;
 class Trace;
+enum class Phase : uint8_t;
 struct Program;
 
 enum class SkipReason : uint8_t {
@@ -66,8 +67,9 @@ struct CaptureVerdict {
 CaptureVerdict judge_forward(const Program& program, const Registry& registry,
                              const CapturePolicy& policy = {});
 
-/// Of the backward that a step of the trace ran. It has no inputs that are written to: gradients are its own.
-CaptureVerdict judge_backward(const Trace& trace, const Registry& registry);
+/// Of the forward or the backward that steps of the trace ran. Inputs are not looked at: a backward has none that
+/// are written to, and what a run's forward takes is not known.
+CaptureVerdict judge_run(const Trace& trace, Phase phase, const Registry& registry);
 
 /// "captured", or "skipped: MESSAGE".
 std::string to_text(const CaptureVerdict& verdict);

@@ -65,6 +65,19 @@ TEST(Cudagraphs, RequireMakesASkippedGraphAFinding) {
   std::remove(file.c_str());
 }
 
+TEST(Cudagraphs, JudgesACapturedProgramAndSaysThatItsMemoryIsNotModelled) {
+  const Outcome outcome = run_program("cudagraphs tests/data/captured/checkpoints.mp --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  ASSERT_EQ(json["graphs"].size(), 2u);
+  EXPECT_EQ(json["graphs"][0]["graph"], "forward");
+  EXPECT_EQ(json["graphs"][1]["graph"], "backward");
+  EXPECT_TRUE(json["memory"].empty());
+  EXPECT_TRUE(outcome.err.find("was captured from a run: inputs that it writes to are not looked for") !=
+              std::string::npos)
+      << outcome.err;
+}
+
 TEST(Cudagraphs, SaysThatACaptureWouldBeRefused) {
   const std::string file = testing::TempDir() + "metaprof_reads.mp";
   std::ofstream(file) << "metaprof program 1\n"

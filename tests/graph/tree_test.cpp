@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "tests/graph/numbers_runner.h"
 #include "tests/graph/random_programs.h"
 
@@ -198,6 +199,51 @@ TEST(GraphTree, ResumesThePoolToRecordAnotherContinuation) {
   }
   EXPECT_GE(f.tree.counters().checkpoints, 1);
   EXPECT_EQ(f.tree.counters().eager, 0);
+}
+
+// What died while a graph was recorded is written over by its replay: who holds it is told.
+TEST(GraphTree, AReplayRefusesToWriteOverAnOutputThatIsStillHeld) {
+  Fixture f({triple(), triple()});
+  const FunctionId first = f.add(0), second = f.add(1);
+  for (int call = 0; call < 3; ++call) {
+    f.tree.begin_generation();
+    MemoryHandles x = f.tree.run(first, {f.runner.make({1, 1})});
+    f.tree.run(second, std::move(x));
+  }
+  f.tree.begin_generation();
+  const MemoryHandles held = f.tree.run(first, {f.runner.make({1, 1})});
+  EXPECT_THROW(f.tree.run(second, held), Error);
+}
+
+// A forward whose backward is to come keeps its outputs in the next generation: another forward is recorded behind it.
+TEST(GraphTree, ANewGenerationWaitsForABackwardThatIsToCome) {
+  Fixture f({triple(), triple()});
+  const FunctionId forward = f.add(0, Part::forward), backward = f.add(1, Part::backward);
+  for (int step = 0; step < 2; ++step) {
+    f.tree.begin_generation();
+    f.tree.run(backward, f.tree.run(forward, {f.runner.make({1, 1})}));
+  }
+  f.tree.begin_generation();
+  MemoryHandles one = f.tree.run(forward, {f.runner.make({1, 1})});
+  f.tree.begin_generation();
+  MemoryHandles other = f.tree.run(forward, {f.runner.make({2, 2})});
+  EXPECT_EQ(f.runner.numbers(one[0])[0], 3);
+  EXPECT_EQ(f.runner.numbers(other[0])[0], 6);
+  const auto nodes = f.tree.nodes();
+  EXPECT_EQ(nodes.back().function, forward);
+  EXPECT_NE(nodes.back().parent, kNoGraphNode);
+}
+
+// Without one, the outputs of the generation before lose their memory.
+TEST(GraphTree, ANewGenerationTakesTheMemoryOfTheOneBefore) {
+  Fixture f({triple()});
+  const FunctionId id = f.add(0);
+  f.tree.begin_generation();
+  const MemoryHandles held = f.tree.run(id, {f.runner.make({1, 1})});
+  f.tree.begin_generation();
+  f.tree.run(id, {f.runner.make({2, 2})});
+  for (const auto& node : f.tree.nodes()) EXPECT_EQ(node.parent, kNoGraphNode);  // both begin anew
+  EXPECT_EQ(f.tree.counters().recordings, 1);
 }
 
 TEST(GraphTree, FiveThousandRandomProgramsGiveTheNumbersOfAnEagerRun) {

@@ -62,7 +62,7 @@ std::string backward_verdict(const Program& program) {
   StepOptions options;
   options.optimizer = "none";
   const WholeNetworkTrace run = run_whole_network(program, platform_named("h200"), options, /*warmup=*/1);
-  return to_text(judge_backward(run.trace, standard_registry()));
+  return to_text(judge_run(run.trace, Phase::backward, standard_registry()));
 }
 
 void check(const Case& tried) {
