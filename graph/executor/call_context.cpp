@@ -16,6 +16,15 @@ class Boundary final : public Node {
   Gradients apply(Gradients& incoming) override { return incoming; }
 };
 
+// Where the backward of a recorded call begins. It gives its gradients away, so that each goes when it was used last, as
+// in eager execution.
+class Source final : public Node {
+ public:
+  explicit Source(Session& session) : Node(session, "Source", session.call) {}
+  Gradients apply(Gradients&) override { return std::move(given); }
+  Gradients given;
+};
+
 // A tensor of this geometry with this history and without memory: what the engine needs of a root or an input.
 Tensor without_memory(const TensorImpl& geometry, const Edge& edge) {
   Tensor tensor(
@@ -157,23 +166,29 @@ class RecordedCall final : public CallContext {
                    std::span<const int64_t>, std::span<const metaprof::Value>) override {
     if (session.modes.grad)
       fail("{}: its second derivative is not known in graph mode: run the model eagerly", op_.name);
-    std::vector<Tensor> roots, gradients, inputs;
+    const auto source = make<Source>(session);
+    Geometry any;  // that the engine wants for a root and its gradient
     for (size_t i = 0; i < roots_.size(); ++i) {
       if (!roots_[i].edge.valid() || i >= incoming.size() || !incoming[i].defined()) continue;
-      roots.push_back(without_memory(*roots_[i].geometry, roots_[i].edge));
-      gradients.push_back(std::move(incoming[i]));
+      source->add_next(roots_[i].edge);
+      source->given.push_back(std::move(incoming[i]));
+      any = roots_[i].geometry;
     }
     const SmallVector<size_t, 8> places = places_of(wants);
     Gradients outgoing;
     outgoing.resize(places.size());
-    if (roots.empty()) return outgoing;
+    if (!any.defined()) return outgoing;
+    const Tensor gradient = without_memory(*any, {});
+    const Tensor root = without_memory(*any, {Ref<Node>(source.get()), source->add_output(gradient)});
+    std::vector<Tensor> inputs;
     std::vector<size_t> asked;
     for (size_t i = 0; i < places.size(); ++i) {
       if (!ends_[places[i]].defined()) continue;
       inputs.push_back(without_memory(*ends_[places[i]], {boundary_, static_cast<uint32_t>(places[i])}));
       asked.push_back(i);
     }
-    Gradients found = grad(session, roots, inputs, gradients, {.retain_graph = true, .allow_unused = true});
+    Gradients found =
+        grad(session, {&root, 1}, inputs, {&gradient, 1}, {.retain_graph = true, .allow_unused = true});
     for (size_t i = 0; i < asked.size(); ++i) outgoing[asked[i]] = std::move(found[i]);
     return outgoing;
   }

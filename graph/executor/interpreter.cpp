@@ -185,7 +185,7 @@ class Frame {
   }
 
   void run_derivative(const Instruction& instruction) {
-    const Given given = take_all(instruction);
+    Given given = take_all(instruction);
     CallContext& context = context_in(given[0]);
     Gradients incoming;
     bool any = false;
@@ -194,6 +194,7 @@ class Frame {
         for (const Tensor& tensor : given[i].tensors()) incoming.push_back(tensor);
       else
         incoming.push_back(given[i].tensor());
+      given[i] = {};  // who derives lets it go when it was used
     }
     for (const Tensor& gradient : incoming) any |= gradient.defined();
     Gradients found;
