@@ -211,6 +211,14 @@ TensorDetail GraphText::detail() {
   return detail;
 }
 
+bool GraphText::list_requires_grad() {
+  const std::string_view word = this->word();
+  if (word != "grad" && word != "no_grad")
+    wrong("a list of tensors is described by grad or no_grad, not by '" + std::string(word) + "'");
+  take(")");
+  return word == "grad";
+}
+
 Type GraphText::type() {
   std::string word(this->word());
   if (next_is("[]")) {
@@ -221,6 +229,7 @@ Type GraphText::type() {
   if (!kind) wrong("no type is called '" + word + "'");
   Type type(*kind);
   if (type.is_tensor() && accept("(")) type.tensor = detail();
+  if (type.is_tensors() && accept("(")) type.tensor.requires_grad = list_requires_grad();
   type.optional = accept("?");
   return type;
 }

@@ -34,6 +34,7 @@ class GraphText {
   Constant list();
   Constant number(std::string_view word);
   TensorDetail detail();
+  bool list_requires_grad();
   void sizes(TensorDetail& detail);
   int64_t integer();
 

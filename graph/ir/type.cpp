@@ -76,7 +76,7 @@ std::optional<Type::Kind> kind_named(std::string_view word) {
 }
 
 std::string to_string(const Type& type) {
-  const std::string detail = type.is_tensor() ? detail_text(type.tensor) : "";
+  const std::string detail = detail_text(type.tensor);
   return std::string(word_of(type.kind)) + (detail.empty() ? "" : "(" + detail + ")") +
          (type.optional ? "?" : "");
 }
@@ -85,7 +85,7 @@ Type common_type(const Type& a, const Type& b) {
   if (a.kind != b.kind) return Type::Kind::any;
   Type common = a;
   common.optional = a.optional || b.optional;
-  if (a.is_tensor()) common.tensor = common_detail(a.tensor, b.tensor);
+  common.tensor = common_detail(a.tensor, b.tensor);
   return common;
 }
 

@@ -47,18 +47,18 @@ struct Type {
 
   Kind kind;
   bool optional = false;
-  TensorDetail tensor;
+  TensorDetail tensor;  ///< of a list: whether one of its tensors requires grad, and nothing else
 
   bool is_tensor() const { return kind == Kind::tensor; }
   bool is_tensors() const { return kind == Kind::tensors; }
   /// As far as it is known; a tensor of which nothing is known may require grad.
   bool may_require_grad() const {
-    return is_tensors() || (is_tensor() && tensor.requires_grad.value_or(true) && tensor.defined != false);
+    return (is_tensor() || is_tensors()) && tensor.requires_grad.value_or(true) && tensor.defined != false;
   }
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// "Tensor(f32[*,4] cpu grad)", "Tensor[]", "int?" …
+/// "Tensor(f32[*,4] cpu grad)", "Tensor[](no_grad)", "int?" …
 std::string to_string(const Type& type);
 std::string_view word_of(Type::Kind kind);
 /// The kind that a word names; nothing if it names none.

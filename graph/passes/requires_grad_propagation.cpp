@@ -10,7 +10,7 @@ namespace {
 void propagate(Block& block);
 
 void set(Value* value, bool requires_grad) {
-  if (value->type.is_tensor()) value->type.tensor.requires_grad = requires_grad;
+  if (value->type.is_tensor() || value->type.is_tensors()) value->type.tensor.requires_grad = requires_grad;
 }
 
 bool call_requires_grad(const Node& node) {
