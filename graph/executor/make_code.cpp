@@ -98,7 +98,8 @@ class CodeMaker {
     for (const auto& output : node.outputs)
       made.outputs.push_back(output->is_used() ? place_of(*output) : -1);
     if (!node.blocks.empty()) made.frees = last_inside(node);
-    if (!node.scope.empty()) made.scope = scope(node.scope);
+    // A call without a path stands in the root module; what passes have added belongs to what stands before it.
+    if (node.op || !node.scope.empty()) made.scope = scope(node.scope);
     add_derivative(node, made);
     if (node.is(Kind::differentiable_graph) || node.is(Kind::fusion_group)) made.inner = inner_code(node);
     return made;

@@ -10,7 +10,7 @@ namespace metaprof::ir {
 
 /// One input per input of the program, one output per output. `training`: false: dropout and normalisation as outside
 /// of training, although the program was exported in training mode. Errors name the call and say what to do: an operator
-/// without a record; a call with a graph inside (a checkpoint, a region of autocast or without gradients); a program
+/// without a record; a call with a graph inside, other than a region without gradients or without autocast; a program
 /// captured from a run, or one whose inputs have other sizes than those that its calls name.
 std::shared_ptr<Graph> from_program(const Program& program, const Registry& registry, bool training = true);
 

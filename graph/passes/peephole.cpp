@@ -27,6 +27,13 @@ bool has_type_of(const Node& node) {
   return a.dtype && a.device && a.dtype == b.dtype && a.device == b.device;
 }
 
+// While gradients are off nothing is known to require grad: a leaf that does must not become the result instead.
+bool has_no_history(const Node& detach) {
+  return !detach.input()->type.may_require_grad() &&
+         std::ranges::none_of(detach.output()->uses,
+                              [](const Use& use) { return use.user->is(Kind::result); });
+}
+
 bool has_sizes(const TensorDetail& tensor, const Constant& sizes) {
   if (!tensor.rank || tensor.sizes.empty() || sizes.kind() != Constant::Kind::integers) return false;
   const Sizes& wanted = sizes.integers();
@@ -42,6 +49,7 @@ Value* same_value(const Node& node) {
   if (node.name == "aten::__not__" && maker->name == "aten::__not__") return maker->input();
   if (node.name == "aten::relu" && maker->name == "aten::relu") return node.input();
   if (node.name == "aten::type_as" && has_type_of(node)) return node.input();
+  if (node.name == "aten::detach" && has_no_history(node)) return node.input();
   if (node.name == "aten::expand" && node.has_constant(1) &&
       has_sizes(node.input()->type.tensor, node.constant(1)))
     return node.input();

@@ -74,9 +74,24 @@ TEST(GraphCommand, ProfileComparesBothWaysOfExecution) {
             std::string::npos);
 }
 
+// The loss is computed outside of all modules but the root, in both.
+TEST(GraphCommand, CallsAreThoseOfTheirModules) {
+  const auto peak = [](const char* execution) -> Json {
+    return Json::parse(
+        run_program("profile tests/data/models/gpt2.pt2 --optimizer none --workspaces none --json - " +
+                    std::string("--execution ") + execution)
+            .out)["peak"];
+  };
+  const Json eager = peak("eager"), graph = peak("graph");
+  EXPECT_EQ(eager["op"], "aten::_log_softmax_backward_data");
+  EXPECT_EQ(graph["op"], eager["op"]);
+  EXPECT_EQ(graph["module"], eager["module"]);
+}
+
 // Compilation takes nothing away from these models and adds nothing to them.
 TEST(GraphCommand, NeedsNoMoreThanEager) {
-  for (const char* model : {"resnet18", "gpt2", "lstm_lm", "vit_b_16", "unet"}) {
+  for (const char* model : {"resnet18", "gpt2", "lstm_lm", "vit_b_16", "unet", "convnext_tiny", "nerf",
+                            "tiny_llama", "t5_small"}) {
     const Outcome outcome =
         run_program("graph tests/data/models/" + std::string(model) + ".pt2 --workspaces none --json -");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -109,8 +124,10 @@ TEST(GraphCommand, RefusesWhatIsNotCompiled) {
                       {"no pass is called 'fuse'; there are lower_grad_of, "});
   expect_refusal_with("graph " + kMlp + " --without fuse",
                       {"no pass is called 'fuse'; there are lower_grad_of, "});
-  expect_refusal_with("graph tests/data/models/tiny_llama.pt2",
-                      {"this model is not compiled as a graph: the operator higher_order::"});
+  expect_refusal(
+      "graph tests/data/models/checkpoint_mlp.pt2",
+      "tests/data/models/checkpoint_mlp.pt2: this model is not compiled as a graph: it checkpoints a part "
+      "of the model, which is run again in backward; run it eagerly");
 }
 
 TEST(GraphCommand, RefusesTracesAndCapturedPrograms) {
