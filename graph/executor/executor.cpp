@@ -100,6 +100,11 @@ std::vector<std::pair<ArgumentSpec, std::shared_ptr<const ExecutionPlan>>> Graph
   return plans;
 }
 
+std::shared_ptr<const ExecutionPlan> GraphExecutor::kept_fallback() const {
+  const std::lock_guard lock(mutex_);
+  return fallback_;
+}
+
 std::shared_ptr<const ExecutionPlan> GraphExecutor::last_plan() const {
   const std::lock_guard lock(mutex_);
   return last_;
@@ -119,6 +124,8 @@ namespace {
 
 void explain(const GraphExecutor& executor, const std::string& title, std::string& text) {
   text += fmt::format("{}: graph\n{}", title, to_text(executor.graph()));
+  if (const auto fallback = executor.kept_fallback())
+    text += fmt::format("\n{}, fallback\n{}", title, to_text(*fallback->graph));
   size_t number = 0;
   for (const auto& [spec, plan] : executor.plans()) {
     const std::string plan_title = fmt::format("{}, plan {}", title, ++number);

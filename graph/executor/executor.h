@@ -57,6 +57,8 @@ class GraphExecutor final : public GraphRunner {
   const Graph& graph() const { return *graph_; }
   /// Plans by what they are for, in the order in which they were compiled.
   std::vector<std::pair<ArgumentSpec, std::shared_ptr<const ExecutionPlan>>> plans() const;
+  /// What the fallback runs; null: nobody took it yet.
+  std::shared_ptr<const ExecutionPlan> kept_fallback() const;
   /// The plan that ran last; null: none did.
   std::shared_ptr<const ExecutionPlan> last_plan() const;
   const ExecutorOptions& options() const { return options_; }

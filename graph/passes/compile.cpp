@@ -76,7 +76,7 @@ class Compilation {
   }
 
   void without_gradients(Graph& graph, int phase) {
-    for (const auto& custom : options_.custom) custom(graph);
+    for (const Pass& custom : options_.custom) run_pass(custom, graph, context_, options_, phase, records_);
     for (const std::string_view name : kWithoutGradients)
       if (options_.fuse || name != "fuse_elementwise") run({name}, graph, phase);
   }

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "graph/passes/pass.h"
 
@@ -25,8 +26,8 @@ struct CompileOptions {
   bool fuse = true;
   /// Debugging: every differentiable node lies in a differentiable graph, however small.
   bool without_inlining = false;
-  /// Passes of the caller, before those that need no gradients.
-  std::vector<std::function<void(Graph&)>> custom;
+  /// Passes of the caller, before those that autograd cannot follow.
+  std::vector<Pass> custom;
 };
 
 /// Runs one pass. Errors name the pass; the graph's is verified if `options` say so.

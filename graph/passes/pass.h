@@ -1,7 +1,6 @@
 #pragma once
 // What a pass is: a rewriting of a graph that leaves what it computes. One file each; passes.cpp is their list.
 
-#include <functional>
 #include <span>
 #include <string_view>
 

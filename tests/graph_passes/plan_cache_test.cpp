@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "core/error.h"
 #include "graph/executor/executor.h"
 #include "graph/ir/text.h"
+#include "meta/autograd/engine.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
 
@@ -98,11 +100,12 @@ TEST_F(PlanCache, TooFewInputsAreRefused) {
   }
 }
 
-// Three kinds of arguments, eight threads, fifty calls each: three plans, compiled once. The threads' sessions are
-// their own.
+// Three kinds of arguments, eight threads, fifty calls each: three plans, compiled once, and one for the gradient of
+// the kind that has one. The threads' sessions are their own.
 TEST_F(PlanCache, ThreadsCompileEachKindOnce) {
   GraphExecutor executor(graph(kChain), options());
   constexpr int kThreads = 8, kCalls = 50;
+  std::atomic<int> backwards{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
@@ -111,14 +114,19 @@ TEST_F(PlanCache, ThreadsCompileEachKindOnce) {
         Tensor x = session->empty(Sizes{2, 3}, DType::f32, kFirstGpu);
         x->requires_grad = (call + t) % 3 == 1;
         Tensor y = (call + t) % 3 == 2 ? Tensor() : session->empty(Sizes{2, 3}, DType::f32, kFirstGpu);
-        executor.run(*session, {metaprof::Value(x), metaprof::Value(y)});
+        const auto outputs = executor.run(*session, {metaprof::Value(x), metaprof::Value(y)});
+        if (!x.requires_grad()) continue;
+        const Tensor root = outputs[0].tensor(), gradient = metaprof::call<"ones_like">(*session, root);
+        grad(*session, {&root, 1}, {&x, 1}, {&gradient, 1});
+        ++backwards;
       }
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(executor.plans().size(), 3u);
-  EXPECT_EQ(counters_.misses, 3);
-  EXPECT_EQ(counters_.hits, kThreads * kCalls - 3);
-  EXPECT_EQ(counters_.invocations, kThreads * kCalls);
+  EXPECT_EQ(counters_.executors, 2);
+  EXPECT_EQ(counters_.misses, 4);
+  EXPECT_EQ(counters_.hits, kThreads * kCalls - 3 + backwards - 1);
+  EXPECT_EQ(counters_.invocations, kThreads * kCalls + backwards);
 }
 
 TEST_F(PlanCache, ExplainShowsGraphPlansAndGradients) {
@@ -130,6 +138,75 @@ TEST_F(PlanCache, ExplainShowsGraphPlansAndGradients) {
       std::string::npos)
       << text;
   EXPECT_NE(text.find("executor, plan 1, gradient 1: graph"), std::string::npos) << text;
+  EXPECT_EQ(text.find("executor, fallback"), std::string::npos) << "nobody took it: " << text;
+  executor.run_fallback(*session_, {metaprof::Value(tensor({2})), metaprof::Value()});
+  EXPECT_NE(explain(executor).find("executor, fallback\ngraph("), std::string::npos) << explain(executor);
+}
+
+// tanh becomes sigmoid.
+void exchange_functions(Graph& graph, const PassContext& context) {
+  for (Node* node : graph.nodes()) {
+    if (node->name != "aten::tanh") continue;
+    Node* sigmoid = graph.create_call(*context.registry.find("aten::sigmoid"), node->inputs);
+    sigmoid->move_before(node);
+    node->output()->replace_with(sigmoid->output());
+    node->destroy();
+  }
+}
+
+// Nobody makes what the graph gives.
+void break_the_graph(Graph& graph, const PassContext&) {
+  graph.add_output(graph.create_constant(1)->output());
+}
+
+TEST_F(PlanCache, PassesOfTheCallerAreRunAsTheOthers) {
+  ExecutorOptions with_pass = options();
+  with_pass.compile.custom = {{"exchange_functions", "tanh becomes sigmoid", exchange_functions}};
+  GraphExecutor executor(graph(kChain), with_pass);
+  executor.run(*session_, {metaprof::Value(tensor({2})), metaprof::Value()});
+  const ExecutionPlan& plan = *executor.last_plan();
+  EXPECT_NE(to_text(*plan.graph).find("aten::sigmoid"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(plan.passes, "exchange_functions", &PassRecord::pass), 1);
+
+  with_pass.compile.disabled = {"exchange_functions"};
+  GraphExecutor without(graph(kChain), with_pass);
+  without.run(*session_, {metaprof::Value(tensor({2})), metaprof::Value()});
+  EXPECT_EQ(to_text(*without.last_plan()->graph).find("aten::sigmoid"), std::string::npos);
+}
+
+TEST_F(PlanCache, WhatAPassLeavesIsVerified) {
+  ExecutorOptions with_pass = options();
+  with_pass.compile.custom = {{"break_the_graph", "gives what nobody makes", break_the_graph}};
+  GraphExecutor executor(graph(kChain), with_pass);
+  try {
+    executor.run(*session_, {metaprof::Value(tensor({2})), metaprof::Value()});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "the pass break_the_graph leaves a graph that is none: prim::Return: input 1 is not made before it");
+  }
+}
+
+// None of an optional argument that is no tensor, too, is a kind of its own.
+TEST_F(PlanCache, NoneMisses) {
+  GraphExecutor executor(graph(R"(graph(%x: Tensor, %n: int?) {
+    %given = aten::__isnot__(%n, None)
+    %y: Tensor = prim::If(%given) {
+      %a = aten::neg(%x)
+      -> (%a)
+    } {
+      -> (%x)
+    }
+    -> (%y)
+  })"),
+                         options());
+  executor.run(*session_, {metaprof::Value(tensor({2})), metaprof::Value(3)});
+  executor.run(*session_, {metaprof::Value(tensor({2})), metaprof::Value(4)});
+  EXPECT_EQ(executor.plans().size(), 1u);
+  executor.run(*session_, {metaprof::Value(tensor({2})), metaprof::Value()});
+  EXPECT_EQ(executor.plans().size(), 2u);
+  EXPECT_EQ(to_text(*executor.last_plan()->graph).find("prim::If"), std::string::npos);
 }
 
 }  // namespace
