@@ -260,6 +260,17 @@ std::vector<Value*> insert_copy(const Block& block, Node* place, ValueMap& map) 
   return outputs;
 }
 
+void map_outside(const Block& block, ValueMap& map) {
+  std::vector<Node*> inner;
+  collect_nodes(block, inner);
+  inner.push_back(block.results.get());
+  for (const Node* node : inner) {
+    for (Value* input : node->inputs) map.try_emplace(input, input);
+    for (const auto& one : node->blocks)
+      for (Value* output : one->outputs()) map.try_emplace(output, output);
+  }
+}
+
 Type type_of(const Constant& constant) {
   using From = Constant::Kind;
   switch (constant.kind()) {

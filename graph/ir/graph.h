@@ -172,6 +172,8 @@ class Graph {
 
 /// Copies of all nodes of a block before `place`. `map` has its inputs; returns what its outputs became.
 std::vector<Value*> insert_copy(const Block& block, Node* place, ValueMap& map);
+/// Adds to `map` the values that a block takes from outside, as themselves: for copies in the same graph.
+void map_outside(const Block& block, ValueMap& map);
 /// The type of a constant.
 Type type_of(const Constant& constant);
 /// The type of an argument or a result of an operator.

@@ -1,6 +1,6 @@
 // One way to write what can be written in several: a constant stands on the right of a comparison or of an operation
-// whose sides may be exchanged, no If has a negated condition, and
-// a list of chunks that is taken apart at once is no list.
+// whose sides may be exchanged, no If has a negated condition, and a list of chunks that is taken apart at once is no
+// list.
 
 #include <algorithm>
 

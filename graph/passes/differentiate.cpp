@@ -135,6 +135,20 @@ class Differentiation {
     std::vector<Value*> incoming;
     for (size_t i = 0; i < outputs.size(); ++i)
       if (!(node.op->without_gradient >> i & 1)) incoming.push_back(gradient_of(outputs[i]));
+    Node* derivative = add_derivative(node, incoming);
+    std::vector<Value*> arguments = node.inputs;
+    const Sizes saves = by_body ? Sizes() : saved_by(node, wants);
+    std::vector<Value*> saved;
+    for (const int64_t index : saves) saved.push_back(saved_value(node, node.op->saved[size_t(index)]));
+    Value* context = by_body ? record(node, wants) : keep(node);
+    finish_derivative(derivative, context, incoming, saves);
+    for (Value* value : saved) derivative->add_input(captured(value));
+    for (const int64_t argument : wants) add_result(derivative, arguments[size_t(argument)]);
+    derivative->attributes["wants"] = Constant(wants);
+  }
+
+  // The derivative of a call in a GradOf, behind what is there.
+  Node* add_derivative(const Node& node, const std::vector<Value*>& incoming) {
     Node* grad_of = gradient_->create(Kind::grad_of, incoming);
     grad_of->attributes["name"] = Constant(node.op->name);
     grad_of->scope = node.scope;
@@ -143,39 +157,32 @@ class Differentiation {
     grad_of->add_block()->append(derivative);
     derivative->op = node.op;
     derivative->scope = node.scope;
-    std::vector<Value*> arguments = node.inputs;
-    const Sizes saves = by_body ? Sizes() : saved_by(node, wants);
-    std::vector<Value*> saved;
-    for (const int64_t index : saves) saved.push_back(saved_value(node, node.op->saved[size_t(index)]));
-    Value* context = by_body ? record(node, wants) : keep(node);
+    derivative->attributes["of"] = Constant(node.op->name);
+    return derivative;
+  }
+
+  void finish_derivative(Node* derivative, Value* context, const std::vector<Value*>& incoming,
+                         const Sizes& saves) {
     derivative->add_input(captured(context));
     for (Value* gradient : incoming) derivative->add_input(gradient);
-    for (Value* value : saved) derivative->add_input(captured(value));
-    derivative->attributes["of"] = Constant(derivative->op->name);
-    derivative->attributes["wants"] = Constant(wants);
     derivative->attributes["saves"] = Constant(saves);
     derivative->attributes["results"] = Constant(incoming.size());
-    for (const int64_t argument : wants) {
-      Value* input = arguments[size_t(argument)];
-      grad_of->blocks[0]->results->add_input(derivative->add_output(input->type.kind));
-      add_gradient(input, grad_of->add_output(input->type.kind));
-    }
+  }
+
+  // The derivative gives the gradient of an argument, through its GradOf.
+  void add_result(Node* derivative, Value* argument) {
+    Node* grad_of = derivative->block->owner;
+    grad_of->blocks[0]->results->add_input(derivative->add_output(argument->type.kind));
+    add_gradient(argument, grad_of->add_output(argument->type.kind));
   }
 
   // A list of chunks again, which autograd records, and which is taken apart behind it.
   void add_chunk(Node& node) {
     if (!node.input()->type.may_require_grad()) return;
-    Node* grad_of = gradient_->create(Kind::grad_of);
-    for (const auto& output : node.outputs) grad_of->add_input(gradient_of(output.get()));
-    grad_of->attributes["name"] = Constant(node.op->name);
-    grad_of->scope = node.scope;
-    reverse().append(grad_of);
-    Node* recorded = forward_.create(Kind::recorded, node.inputs);
-    recorded->op = node.op;
-    recorded->scope = node.scope;
-    recorded->attributes["of"] = Constant(node.op->name);
-    recorded->attributes["wants"] = Constant(Sizes{0});
-    recorded->move_after(&node);
+    std::vector<Value*> incoming;
+    for (const auto& output : node.outputs) incoming.push_back(gradient_of(output.get()));
+    Node* derivative = add_derivative(node, incoming);
+    Node* recorded = add_recorded(node, Sizes{0});
     Value* list = recorded->add_output(Type::Kind::tensors);
     Value* context = recorded->add_output(Type::Kind::context);
     Node* unpack = forward_.create(Kind::list_unpack, {list});
@@ -187,16 +194,9 @@ class Differentiation {
       rename(output.get(), value);
     }
     node.destroy();
-    Node* derivative = gradient_->create(Kind::derivative, {captured(context)});
-    grad_of->add_block()->append(derivative);
-    derivative->op = recorded->op;
-    for (Value* gradient : grad_of->inputs) derivative->add_input(gradient);
-    derivative->attributes["of"] = Constant(derivative->op->name);
+    finish_derivative(derivative, context, incoming, Sizes());
+    add_result(derivative, input);
     derivative->attributes["wants"] = Constant(Sizes{0});
-    derivative->attributes["saves"] = Constant(Sizes());
-    derivative->attributes["results"] = Constant(grad_of->inputs.size());
-    grad_of->blocks[0]->results->add_input(derivative->add_output(Type::Kind::tensor));
-    add_gradient(input, grad_of->add_output(Type::Kind::tensor));
   }
 
   // The saved tensors of the rows that are wanted.
@@ -229,13 +229,19 @@ class Differentiation {
     return context->add_output(Type::Kind::context);
   }
 
-  Value* record(Node& node, const Sizes& wants) {
+  // The call once more, recorded by autograd, right behind it.
+  Node* add_recorded(Node& node, const Sizes& wants) {
     Node* recorded = forward_.create(Kind::recorded, node.inputs);
     recorded->op = node.op;
     recorded->scope = node.scope;
     recorded->attributes["of"] = Constant(node.op->name);
     recorded->attributes["wants"] = Constant(wants);
     recorded->move_after(&node);
+    return recorded;
+  }
+
+  Value* record(Node& node, const Sizes& wants) {
+    Node* recorded = add_recorded(node, wants);
     for (const auto& output : node.outputs) {
       Value* value = recorded->add_output(output->type, output->name);
       output->replace_with(value);

@@ -27,18 +27,6 @@ bool is_small(const Node& loop) {
   return !has_loop && static_cast<size_t>(working) <= kMostNodes;
 }
 
-// Values from outside of a body stay what they are in its copies.
-void map_outside(const Block& body, ValueMap& map) {
-  std::vector<Node*> inner;
-  collect_nodes(body, inner);
-  inner.push_back(body.results.get());
-  for (const Node* node : inner) {
-    for (Value* input : node->inputs) map.try_emplace(input, input);
-    for (const auto& block : node->blocks)
-      for (Value* output : block->outputs()) map.try_emplace(output, output);
-  }
-}
-
 // The body before `place`, for one trip; `carried` becomes what it gives.
 void copy_trip(const Block& body, Node* place, Value* trip, std::vector<Value*>& carried) {
   ValueMap map;

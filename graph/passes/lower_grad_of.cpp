@@ -16,12 +16,7 @@ void lower(Block& block) {
     branch->scope = node->scope;
     branch->move_before(node);
     ValueMap map;
-    // The block takes values from outside as they are.
-    std::vector<Node*> inner;
-    collect_nodes(*node->blocks[0], inner);
-    inner.push_back(node->blocks[0]->results.get());
-    for (const Node* one : inner)
-      for (Value* input : one->inputs) map.try_emplace(input, input);
+    map_outside(*node->blocks[0], map);
     Block* defined = branch->add_block();
     for (Value* output : insert_copy(*node->blocks[0], defined->results.get(), map))
       defined->results->add_input(output);
