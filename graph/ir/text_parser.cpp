@@ -170,7 +170,7 @@ class Parser {
   size_t place_of(const Node& node, const std::vector<Argument>& schema, size_t at) {
     const std::string_view word = text_.peek_word();
     for (size_t i = 0; i < schema.size(); ++i) {
-      if (schema[i].name != word) continue;
+      if (schema[i].name != word || !text_.next_is(schema[i].name + "=")) continue;  // device(cpu) is no name
       text_.word();
       text_.take("=");
       return i;
