@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Record what PyTorch's graph executor does with scripted functions, for tests/data/graph_executor.json.
+"""Record what PyTorch's graph executor does with scripted functions, for tests/data/graph_executor.
 
 Needs PyTorch (2.11 made the recording in the checkout; any that still has the specialising executor will do), on the
 CPU. For every function: its graph as a text of graph/ir, the differentiable graphs of the plan for its first call
-(operators inside, what is captured), and how many plans there are after each of a sequence of calls.
+(operators inside, what is captured), how many plans there are after each of a sequence of calls, and how many plans
+their gradients have after each of a sequence of backwards.
 
     tools/record_graph_executor.py --out tests/data/graph_executor/recorded.json
 """
 import argparse
-import inspect
 import json
 import sys
+import types
 
 import torch
 import torch.nn.functional as F
-from typing import List, Optional
 
 Tensor = torch.Tensor
 
@@ -80,6 +80,17 @@ def lstm_cell(x: Tensor, h: Tensor, c: Tensor, wi: Tensor, wh: Tensor, bi: Tenso
     c2 = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
     h2 = torch.sigmoid(o) * torch.tanh(c2)
     return h2, c2
+
+
+def lstm(x: Tensor, h: Tensor, c: Tensor, wi: Tensor, wh: Tensor, bi: Tensor, bh: Tensor, n: int):
+    for t in range(n):
+        gates = F.linear(x[t], wi, bi)
+        if t > 0:  # the first state is zeros
+            gates = gates + F.linear(h, wh, bh)
+        i, f, g, o = gates.chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+    return h, c
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor):
@@ -198,6 +209,7 @@ FUNCTIONS = {
     mlp_loss: "5,3; 4,3 g; 4 g; 5,4",
     products: "5,3 g; 3,4 g; 4 g",
     lstm_cell: "2,3; 2,5 g; 2,5 g; 20,3 g; 20,5 g; 20 g; 20 g",
+    lstm: "4,2,3 g; 2,5 g; 2,5 g; 20,3 g; 20,5 g; 20 g; 20 g; int 4",
     attention: "2,3,4 g; 2,5,4 g; 2,5,6 g",
     attention_bmm: "2,3,4 g; 2,4,5 g; 2,5,6 g",
     loop: "3,4 g; 3,4 g; int 5",
@@ -234,7 +246,8 @@ def parse(arguments):
 
 
 def calls(arguments):
-    """What is called one after the other: each changes something of the first call."""
+    """What is called one after the other: each changes something of the first call. Calls that a function does not
+    allow (a product of tensors of three dimensions) are left out."""
     def changed(**changes):
         return [dict(one, **changes) if "sizes" in one else one for one in arguments]
 
@@ -243,14 +256,29 @@ def calls(arguments):
     def first_changed(**changes):
         return [dict(one, **changes) if i == first_tensor else one for i, one in enumerate(arguments)]
 
+    def resized(change):
+        return [dict(one, sizes=change(one["sizes"])) if "sizes" in one else one for one in arguments]
+
     yield "first", arguments, True
     yield "same", arguments, True
+    yield "other sizes", resized(lambda sizes: [2 * size for size in sizes]), True
+    yield "a dimension more", resized(lambda sizes: [1] + sizes), True
+    first_sizes = [1] + arguments[first_tensor]["sizes"]
+    yield "the first argument has a dimension more", first_changed(sizes=first_sizes), True
     yield "f64", changed(dtype="f64"), True
     yield "no argument requires grad", changed(grad=False), True
     yield "no grad mode", arguments, False
     yield "first again", arguments, True
     yield "first argument does not require grad", first_changed(grad=False), True
     yield "no grad mode, none requires grad", changed(grad=False), False
+
+
+def is_allowed(function, arguments):
+    try:
+        function(*[make(one) for one in arguments])
+        return True
+    except (RuntimeError, IndexError, ValueError):
+        return False
 
 
 def make(one):
@@ -281,9 +309,6 @@ def type_text(type_):
     known = {"Tensor": "Tensor", "int": "int", "bool": "bool", "float": "float", "List[Tensor]": "Tensor[]",
              "Tensor[]": "Tensor[]", "int[]": "int[]", "List[int]": "int[]", "NoneType": "None"}
     return known.get(text, "Any")
-
-
-NUMBERS = {"aten::lt": "aten::lt.int", "aten::gt": "aten::gt.int"}
 
 
 class Writer:
@@ -369,6 +394,13 @@ def differentiable(graph):
     return found
 
 
+def scripted_anew(function):
+    """With an executor that nobody has used: torch.jit.script keeps what it made of a function."""
+    again = types.FunctionType(function.__code__, function.__globals__, function.__name__)
+    again.__annotations__ = function.__annotations__
+    return torch.jit.script(again)
+
+
 def record(function, arguments):
     scripted = torch.jit.script(function)
     described = parse(arguments)
@@ -382,6 +414,8 @@ def record(function, arguments):
     result = {"name": function.__name__, "arguments": described, "graph": Writer().graph(scripted.graph), "calls": []}
     keep = []
     for label, values, gradients in calls(described):
+        if not is_allowed(function, values):
+            continue
         with torch.set_grad_enabled(gradients):
             made = [make(one) for one in values]
             if label == "first":
@@ -399,7 +433,40 @@ def record(function, arguments):
             for graph in differentiable(plans[0].graph):
                 result["graphs"].append(operators(graph))
             result["outside"] = [name for name in operators(plans[0].graph) if name != "prim::DifferentiableGraph"]
+    result["backwards"] = backwards(function, described)
     return result
+
+
+def backwards(function, arguments):
+    """Backwards of the first call, one after the other: from which outputs, whether they are recorded, and how many
+    plans the gradients have then, each through an executor of its own."""
+    scripted = scripted_anew(function)
+    found = []
+
+    def run(label, select, create_graph):
+        made = [make(one) for one in arguments]
+        outputs = scripted(*made)
+        outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+        roots = [one for one in select(outputs) if one.requires_grad]
+        leaves = [one for one in made if isinstance(one, Tensor) and one.requires_grad]
+        if not roots:
+            return
+        try:
+            torch.autograd.grad(roots, leaves, [torch.ones_like(one) for one in roots], allow_unused=True,
+                                create_graph=create_graph)
+        except RuntimeError as error:  # 2.11 fails in some formulas where a gradient is undefined
+            found.append({"from": label, "create_graph": create_graph, "error": str(error).splitlines()[-1]})
+            return
+        plan, = scripted.get_debug_state().execution_plans.values()
+        plans = [len(state.execution_plans) for state in plan.code.grad_executor_states()]
+        found.append({"from": label, "create_graph": create_graph, "plans": plans})
+
+    run("all", lambda outputs: outputs, False)
+    run("all", lambda outputs: outputs, False)
+    run("first", lambda outputs: outputs[:1], False)
+    run("last", lambda outputs: outputs[-1:], False)
+    run("all", lambda outputs: outputs, True)
+    return found
 
 
 def main():
