@@ -16,9 +16,8 @@ using Numbers = std::vector<double>;
 /// What a run gives.
 struct GraphResult {
   std::vector<Numbers> outputs,
-      gradients;  ///< of tensors; gradients of the inputs that require grad, in order
-  std::vector<Numbers>
-      second_gradients;  ///< of the sum of the squares of the gradients, if they are asked for
+      gradients;                          ///< of tensors; gradients of the inputs that require grad, in order
+  std::vector<Numbers> second_gradients;  ///< of the gradients, if they are asked for
   std::string error;
   int64_t flops = 0;  ///< of the backward
 };
