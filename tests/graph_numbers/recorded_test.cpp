@@ -54,7 +54,7 @@ void add_differentiable(const Block& block, std::vector<Names>& graphs) {
 }
 
 // The framework's formula for an operator makes it from another one, and cat's from a loop over lengths.
-std::string ours(std::string name) {
+std::string ours(const std::string& name) {
   static const std::map<std::string, std::string> kMade = {{"aten::native_layer_norm", "aten::layer_norm"},
                                                            {"aten::native_dropout", "aten::dropout"},
                                                            {"prim::ConstantChunk", "aten::chunk"}};
@@ -66,7 +66,7 @@ std::vector<Names> recorded_graphs(const Json& function) {
   std::vector<Names> graphs;
   for (const Json& graph : function.at("graphs")) {
     Names& names = graphs.emplace_back();
-    const bool has_cat = graph.size() > 0 && graph[0] == "aten::cat";
+    const bool has_cat = !graph.empty() && graph[0] == "aten::cat";
     for (const Json& operator_name : graph) {
       const std::string name = operator_name;
       if (is_helper(name) || (has_cat && name != "aten::cat" && name != "aten::exp")) continue;
@@ -129,7 +129,6 @@ Type type_of_argument(const Json& argument) {
 // What is kept: saved tensors, and the bytes of their storages, each once.
 struct Saved {
   int64_t tensors = 0, bytes = 0;
-  friend bool operator==(const Saved&, const Saved&) = default;
 };
 
 Saved saved_in(const Trace& trace) {
