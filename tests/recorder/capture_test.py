@@ -3,9 +3,10 @@ import pathlib
 import sys
 import types
 import unittest
+import weakref
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder import capture, capture_text  # noqa: E402
+from metaprof_recorder import capture, capture_text, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 
 
@@ -107,6 +108,38 @@ class PhasesTest(unittest.TestCase):
         lines = [phases.line(cut)[0] for cut in range(1, 6)]
         self.assertEqual(lines, ['step::phase("forward", 1, 0)', 'step::phase("backward", 1, 0)', 'step::phase("forward", 1, 1)',
                                  'step::phase("backward", 1, 1)', 'step::phase("optimizer", 1, -1)'])
+
+
+class Counted:
+    """A tensor as its counts of references show it; what C++ holds is a reference more to its object."""
+
+    def __init__(self, uses):
+        self.uses = uses
+
+    def _use_count(self):
+        return self.uses
+
+
+class HeldTest(unittest.TestCase):
+    def test_what_only_cpp_holds_is_gone(self):
+        watched = held.Held()
+        tensor = Counted(uses=2)
+        by_autograd = [tensor]
+        reference = weakref.ref(tensor)
+        watched.watch(reference)
+        self.assertEqual(watched.gone(), [])
+        del tensor
+        self.assertEqual(watched.gone(), [reference])
+        self.assertEqual(watched.gone(), [], "it is watched no longer")
+        del by_autograd
+
+    def test_what_only_the_program_holds_is_not(self):
+        watched = held.Held()
+        tensor = Counted(uses=1)
+        watched.watch(weakref.ref(tensor))
+        self.assertEqual(watched.gone(), [])
+        del tensor
+        self.assertEqual(watched.gone(), [], "its object is dead, which is told otherwise")
 
 
 if __name__ == "__main__":
