@@ -264,7 +264,7 @@ Ref<CallContext> record_call(Session& session, const Operator& op, std::span<met
   return recorded;
 }
 
-metaprof::Value value_of(Ref<CallContext> context) {
+metaprof::Value value_of(const Ref<CallContext>& context) {
   Tensor carrier(Ref<TensorImpl>(new TensorImpl({}, {}, DType::b8, kHost)));
   carrier->grad_fn = Ref<Counted>(context.get());
   return metaprof::Value(std::move(carrier));

@@ -32,7 +32,7 @@ Ref<CallContext> context_of_call(Session& session, const Operator& op, std::span
 Ref<CallContext> record_call(Session& session, const Operator& op, std::span<metaprof::Value> arguments,
                              std::span<const int64_t> wants, std::vector<metaprof::Value>& results);
 
-metaprof::Value value_of(Ref<CallContext> context);
+metaprof::Value value_of(const Ref<CallContext>& context);
 CallContext& context_in(const metaprof::Value& value);
 
 }  // namespace metaprof::ir

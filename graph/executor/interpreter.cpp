@@ -119,7 +119,7 @@ class Frame {
 
   void run_chunk(const Instruction& instruction) {
     Given given = take_all(instruction);
-    unpack(instruction, std::move(invoke(session_, *instruction.op, {given.data(), given.size()}).list()[0]));
+    unpack(instruction, invoke(session_, *instruction.op, {given.data(), given.size()}).value());
   }
   void run_unpack(const Instruction& instruction) { unpack(instruction, take(instruction.inputs[0])); }
 
@@ -178,9 +178,9 @@ class Frame {
   void run_recorded(const Instruction& instruction) {
     Given given = take_all(instruction);
     std::vector<metaprof::Value> results;
-    Ref<CallContext> context =
+    const Ref<CallContext> context =
         record_call(session_, *instruction.op, {given.data(), given.size()}, instruction.wants, results);
-    results.push_back(value_of(std::move(context)));
+    results.push_back(value_of(context));
     put_all(instruction, std::move(results));
   }
 
