@@ -116,8 +116,11 @@ class Accumulation {
                  std::unordered_map<ValueId, ValueId>& again) {
     GraphNode node = original;
     for_each_argument(node, [&](ValueId& value) {
-      const auto found = again.find(value);
-      if (found != again.end()) value = found->second;
+      const auto found = again.find(value), before = latest_.find(value);
+      if (found != again.end())
+        value = found->second;
+      else if (before != latest_.end())  // an earlier pass made it
+        value = before->second;
     });
     node.drops.clear();
     for_each_result(node, [&](ValueId& value) {

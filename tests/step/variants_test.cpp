@@ -235,6 +235,16 @@ TEST(Variants, CallsThatSayTooLittleAreNamed) {
             "step.mp: step::phase takes a phase, a step and a micro-batch");
 }
 
+// What an earlier step made and kept is its last repetition's.
+TEST(Variants, MicroBatchesUseWhatAnEarlierStepMade) {
+  std::string text = kTwoSteps;
+  text.insert(text.find("%z0: "), "%k: f32[1000] = aten::sin(%w)\n");
+  text.insert(text.find("%z1: "), "%v: f32[1000] = aten::cos(%k) drop %v\n");
+  StepOptions options;
+  options.accumulate = 2;
+  EXPECT_EQ(message(options, text), "no error");
+}
+
 // A call that drops what it makes drops it in each repetition.
 TEST(Variants, MicroBatchesOfAValueThatGoesAtOnce) {
   std::string text = kTwoSteps;
