@@ -134,6 +134,7 @@ Program part_from(const Program& program, size_t node, const std::vector<ValueId
     if (given[i].is_tensor()) {
       const Tensor& tensor = given[i].tensor();
       const bool learns = tensor.requires_grad();
+      if (facts.tensor && !part.resizing.empty()) part.resizing.inputs[values[i]] = facts.tensor->sizes;
       input.kind = learns ? ProgramInput::Kind::parameter : ProgramInput::Kind::user;
       facts.tensor = TensorFacts{.dtype = tensor.dtype(),
                                  .sizes = tensor.sizes(),

@@ -65,6 +65,15 @@ TEST(Cudagraphs, RequireMakesASkippedGraphAFinding) {
   std::remove(file.c_str());
 }
 
+TEST(Cudagraphs, ATreeOfARecurrentNetworkTakesAnotherBatch) {
+  const Outcome outcome =
+      run_program("cudagraphs tests/data/cudagraphs/models/half_eager.pt2 --tree --batch 4 --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  // The loss takes what the eager part hands on, and labels; its backward the gradient of the loss.
+  EXPECT_EQ(Json::parse(outcome.out)["memory"]["tree"]["counters"]["cudagraph_recorded_non_static_inputs"],
+            3);
+}
+
 TEST(Cudagraphs, JudgesACapturedProgramAndSaysThatItsMemoryIsNotModelled) {
   const Outcome outcome = run_program("cudagraphs tests/data/captured/checkpoints.mp --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
