@@ -63,10 +63,13 @@ int check(const Command& command, const CheckWords& words) {
   check_options(options);
   expect_run_options_apply(command, options);
   options.tolerance = parse_share(words.tolerance, "--tolerance");
-  const CheckReport report = metaprof::check(options);
+  const CheckReport report = [&] {
+    ProgressLine line("check:");
+    return metaprof::check(options, [&](size_t done, size_t all) { line.tell(done, all); });
+  }();
   if (!words.json.empty()) write_result(words.json, check_json(report));
   if (!words.junit.empty()) write_result(words.junit, check_junit(report));
-  if (!words.sarif.empty()) write_result(words.sarif, check_sarif(report));
+  if (!words.sarif.empty()) write_result(words.sarif, check_sarif(report, METAPROF_VERSION));
   if (words.json != "-" && words.junit != "-" && words.sarif != "-") std::cout << check_text(report);
   return report.within() ? kFine : kFinding;
 }

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 
 #include "core/error.h"
 #include "core/option_value.h"
@@ -128,7 +130,10 @@ AddedOption Command::flag(const std::string& name, std::function<void()> take, c
 
 AddedOption Command::existing(const std::string& name) const { return AddedOption(app_->get_option(name)); }
 bool Command::was_given(std::string_view name) const {
-  return app_->get_option(std::string(name))->count() > 0;
+  return app_->get_option(std::string(name))->count() > 0 &&
+         std::ranges::any_of(*typed_, [&](const std::string& word) {
+           return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == '=');
+         });
 }
 void Command::take_environment(const std::string& name, const std::string& variable) {
   app_->get_option(name)->envname(variable);
@@ -148,7 +153,7 @@ CommandLine::CommandLine(const std::string& description, const std::string& vers
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::add(const std::string& name, const std::string& description) {
-  return {app_->add_subcommand(name, description), &exit_code_};
+  return {app_->add_subcommand(name, description), &exit_code_, &typed_};
 }
 
 std::vector<CommandFacts> CommandLine::commands() const {
@@ -179,26 +184,62 @@ void CommandLine::expect_command(int count, char** words) const {
     fail("the command comes before '{}'; there are {}", word, names);
 }
 
-// The option that an unknown one was probably meant to be.
-std::string CommandLine::meant_option(int count, char** words) const {
+// "there is no option '--devcie'; did you mean '--device'?"; empty: all options are known.
+std::string CommandLine::unknown_word(int count, char** words) const {
   for (const CLI::App* command : app_->get_subcommands()) {
     std::vector<std::string> known;
     for (const CLI::Option* option : command->get_options())
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     for (int i = 2; i < count; ++i) {
       const std::string word = std::string(words[i]).substr(0, std::string_view(words[i]).find('='));
+      if (word == "--") break;
       if (word.starts_with("--") && std::ranges::find(known, word) == known.end())
-        return did_you_mean(word, known);
+        return fmt::format("there is no option '{}'{}", word, did_you_mean(word, known));
     }
   }
   return "";
 }
 
+void CommandLine::take_defaults(const std::string& file, std::string_view command) const {
+  std::map<std::string, std::string> variables;
+  std::vector<std::string> names;
+  for (const CLI::App* known : app_->get_subcommands({}))
+    for (const CLI::Option* option : known->get_options())
+      if (!option->get_envname().empty() &&
+          variables.emplace(option->get_lnames().at(0), option->get_envname()).second)
+        names.push_back(option->get_lnames()[0]);
+  std::vector<CLI::ConfigItem> items;
+  try {
+    items = CLI::ConfigTOML().from_file(file);
+  } catch (const CLI::FileError&) {
+    fail("{}: cannot be read", file);
+  }
+  for (const CLI::ConfigItem& item : items) {
+    if (item.name == "++" || item.name == "--") continue;  // a section begins or ends
+    std::string name = item.name;
+    std::ranges::replace(name, '_', '-');
+    const auto variable = variables.find(name);
+    if (variable == variables.end())
+      fail("{}: '{}' is no option that has a default; metaprof profile --help shows them{}", file, item.name,
+           did_you_mean(name, names));
+    const bool is_command = std::ranges::any_of(app_->get_subcommands({}), [&](const CLI::App* known) {
+      return item.parents == std::vector{known->get_name()};
+    });
+    if (!item.parents.empty() && !is_command)
+      fail("{}: there is no command [{}]", file, CLI::detail::join(item.parents, "."));
+    if (!item.parents.empty() && item.parents[0] != command) continue;
+    setenv(variable->second.c_str(), CLI::detail::join(item.inputs, ",").c_str(), 0);
+  }
+}
+
 int CommandLine::run(int count, char** words) {
+  char version[] = "--version", *asked_version[] = {words[0], version};
+  if (count == 2 && std::string_view(words[1]) == "version") words = asked_version;
   // "metaprof help fit" is "metaprof fit --help", and "metaprof help" is "metaprof --help".
   char help[] = "--help", *asked[] = {words[0], count > 2 ? words[2] : help, help};
   if (count > 1 && std::string_view(words[1]) == "help") count = count > 2 ? 3 : 2, words = asked;
   expect_command(count, words);
+  typed_.assign(words + 1, words + count);
   try {
     app_->parse(count, words);
   } catch (const CLI::Success& shown) {  // --help, --version
@@ -206,8 +247,9 @@ int CommandLine::run(int count, char** words) {
     return 0;
   } catch (const CLI::ParseError& error) {
     const auto commands = app_->get_subcommands();
-    fail("{} ('metaprof{} --help' shows the options){}", error.what(),
-         commands.empty() ? "" : " " + commands[0]->get_name(), meant_option(count, words));
+    const std::string unknown = unknown_word(count, words);
+    fail("{} ('metaprof{} --help' shows the options)", unknown.empty() ? error.what() : unknown,
+         commands.empty() ? "" : " " + commands[0]->get_name());
   }
   return exit_code_;
 }

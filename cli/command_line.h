@@ -45,7 +45,8 @@ class AddedOption {
 /// A command that was added. A value, which stands for it.
 class Command {
  public:
-  Command(CLI::App* app, int* exit_code) : app_(app), exit_code_(exit_code) {}
+  Command(CLI::App* app, int* exit_code, const std::vector<std::string>* typed)
+      : app_(app), exit_code_(exit_code), typed_(typed) {}
 
   /// Options ("--json", "--output,--json") and positional words ("MODEL"); the variable must outlive the parsing.
   AddedOption option(const std::string& name, std::string& value, const std::string& help);
@@ -60,6 +61,7 @@ class Command {
   AddedOption flag(const std::string& name, std::function<void()> take, const std::string& help);
 
   AddedOption existing(const std::string& name) const;
+  /// On the command line: a default from the environment is not given.
   bool was_given(std::string_view name) const;
   /// Where the option is not on the command line, this environment variable is taken if it is set.
   void take_environment(const std::string& name, const std::string& variable);
@@ -71,6 +73,7 @@ class Command {
  private:
   CLI::App* app_;
   int* exit_code_;
+  const std::vector<std::string>* typed_;
 };
 
 /// What a command takes, for texts about it.
@@ -95,13 +98,17 @@ class CommandLine {
   /// option, a value is not as it must be; and those of the command.
   int run(int count, char** words);
   std::vector<CommandFacts> commands() const;
+  /// Takes a file of defaults (CLI11's TOML): `device = "rtx4090"` is METAPROF_DEVICE=rtx4090 where that is not set,
+  /// below [fit] for that command alone. Errors: the file cannot be read; it names an option that has no such variable.
+  void take_defaults(const std::string& file, std::string_view command) const;
 
  private:
   void expect_command(int count, char** words) const;
-  std::string meant_option(int count, char** words) const;
+  std::string unknown_word(int count, char** words) const;
 
   std::unique_ptr<CLI::App> app_;
   int exit_code_ = 0;
+  std::vector<std::string> typed_;  ///< the words of the command line
 };
 
 }  // namespace metaprof

@@ -105,9 +105,14 @@ std::string manual_page(const std::vector<CommandFacts>& commands, const std::st
   return text +
          ".SH ENVIRONMENT\n.TP\n.B METAPROF_MODELS\nfolders of exports, with colons between\n.TP\n.B "
          "METAPROF_CUDNN\n"
-         "the cuDNN to ask for plans\n.TP\n.B METAPROF_DEVICE, METAPROF_PRECISION …\noptions of profile, "
-         "fit, sweep "
-         "and advise that are not given: their names in capitals\n.SH EXIT STATUS\n0 fine, 1 a finding, 2 "
+         "the cuDNN to ask for plans\n.TP\n.B METAPROF_DEVICE, METAPROF_PRECISION …\noptions of the step and "
+         "the "
+         "device that are not given: their names in capitals\n.TP\n.B METAPROF_CONFIG\na file of such "
+         "defaults\n.SH "
+         "FILES\n.TP\n.B metaprof.toml, ~/.config/metaprof/config.toml\ndefaults of options where neither "
+         "the command "
+         "line nor the environment has them: device = \"rtx4090\"; below [fit] for one command\n.SH EXIT "
+         "STATUS\n0 fine, 1 a finding, 2 "
          "bad usage "
          "or input\n";
 }

@@ -34,6 +34,19 @@ size_t width_of_stdout() {
   return is_terminal ? size.ws_col : 0;
 }
 
+void ProgressLine::tell(size_t done, size_t all) {
+  using namespace std::chrono_literals;
+  const auto now = std::chrono::steady_clock::now();
+  if (isatty(STDERR_FILENO) == 0 || now - begin_ < 1s || now - told_ < 100ms) return;
+  told_ = now;
+  shown_ = true;
+  std::cerr << "\r" << what_ << ' ' << done << " of " << all << std::flush;
+}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+}
+
 void write_result(const std::string& file, std::string_view text) {
   if (file == "-") {
     std::cout << text;

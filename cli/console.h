@@ -1,6 +1,7 @@
 #pragma once
 // How commands speak: data to stdout or a file, messages to stderr.
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -19,6 +20,22 @@ bool colour_on_stdout();
 
 /// Characters of a line that tables may take: of a terminal its own width, else 0, which means as many as they need.
 size_t width_of_stdout();
+
+/// Tells on stderr how far long work is, where that is a terminal; nothing for the first second. Its last line goes
+/// with it.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string_view what) : what_(what), begin_(std::chrono::steady_clock::now()) {}
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void tell(size_t done, size_t all);
+
+ private:
+  std::string what_;
+  std::chrono::steady_clock::time_point begin_, told_;
+  bool shown_ = false;
+};
 
 /// Writes a result to a file, or to stdout if it is "-". Errors: the file cannot be written.
 void write_result(const std::string& file, std::string_view text);

@@ -57,6 +57,7 @@ void add_cudagraphs_command(CommandLine& line) {
   words->options.run.step.steps = 4;  // of a tree: one to warm up, one to record, replays
   add_model(command, words->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a program");
   add_run_options(command, words->options.run);
+  take_environment(command);
   command.flag("--whole-network", words->whole_network, "the whole step as one graph");
   command.option("--warmup", words->options.warmup, "steps before the whole step is captured")
       .value("N")

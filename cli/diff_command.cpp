@@ -17,13 +17,14 @@ constexpr const char* kDiffDescription =
     "\n"
     "  metaprof profile model.pt2 --json before.json; … ; metaprof profile model.pt2 --json after.json\n"
     "  metaprof diff before.json after.json\n"
-    "  metaprof diff before.json after.json --top -1\n"
+    "  metaprof diff before.json after.json --top 10  the totals and the ten largest of the rest\n"
+    "  metaprof diff before.json after.json --top -1  every figure\n"
     "\n"
     "Exit status: 0 no figure differs, 1 some do, 2 bad usage or input.\n";
 
 struct DiffOptions {
   std::string before, after, json;
-  int top = 10;
+  int top = 0;
   int64_t width = 0;
 };
 
@@ -42,7 +43,9 @@ void add_diff_command(CommandLine& line) {
   command.option("BEFORE", options->before, "a report").value(" ").required();
   command.option("AFTER", options->after, "another one").value(" ").required();
   command
-      .option("--top", options->top, "figures to show besides the totals, the largest change first; -1: all")
+      .option("--top", options->top,
+              "figures to show besides what changed by cause: the totals and the N largest changes; 0: none; "
+              "-1: all")
       .value("N")
       .with_default();
   command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")

@@ -34,7 +34,10 @@ int fit(const FitWords& words) {
   check_fit_options(options);
   const Model model = read_model(words.model);
   print_notes(warnings_of(model, options.grid.common));
-  const FitReport report = metaprof::fit(model, options);
+  const FitReport report = [&] {
+    ProgressLine line("fit:");
+    return metaprof::fit(model, options, [&](size_t done, size_t all) { line.tell(done, all); });
+  }();
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, fit_json(report));
   if (words.json != "-") std::cout << fit_text(report, static_cast<size_t>(words.width));

@@ -75,6 +75,7 @@ void add_graph_command(CommandLine& line) {
   words->options.run.step.optimizer = "none";
   add_model(command, words->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a program");
   add_run_options(command, words->options.run);
+  take_environment(command);
   command.option("--passes", words->passes, "print the graph before and after every pass, or these passes")
       .value("[PASSES]")
       .value_if_given(kAllPasses);

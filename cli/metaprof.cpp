@@ -7,6 +7,7 @@
 
 #include "cli/completion.h"
 #include "cli/console.h"
+#include "cli/defaults_file.h"
 #include "core/error.h"
 
 namespace metaprof {
@@ -73,6 +74,8 @@ int run_metaprof(int count, char** words) {
   add_frameworks_command(line);
   add_text_commands(line);
   try {
+    if (const std::string file = defaults_file(); !file.empty() && count > 1)
+      line.take_defaults(file, words[1]);
     const int status = line.run(count, words);
     std::cout.flush();
     if (!std::cout) fail("standard output cannot be written");

@@ -54,6 +54,7 @@ void add_plan_command(CommandLine& line) {
   command.option("--budget", words->options.budget, "bytes that the step may allocate, as 24GiB or 60%")
       .value("SIZE");
   add_run_options(command, words->options.run);
+  take_environment(command);
   add_json(command, words->json);
   command.on_run([words] { return plan(*words); });
 }

@@ -48,6 +48,7 @@ void add_plan_input_command(CommandLine& line) {
   options->run.step.optimizer = "none";
   add_model(command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
   add_run_options(command, options->run);
+  take_environment(command);
   command.option("--format", options->format, "rotor, checkmate, sac, knapsack, csv or json")
       .value("WORD")
       .one_of(plan_formats())

@@ -62,8 +62,10 @@ const ReportForm* form_on_stdout(const ProfileOptions& options) {
 }
 
 void write_forms(const ProfileOptions& options, Results& results) {
-  for (size_t i = 0; i < options.files.size(); ++i)
-    if (!options.files[i].empty()) write_result(options.files[i], report_forms()[i].make(results));
+  for (size_t i = 0; i < options.files.size(); ++i) {
+    results.file = options.files[i];
+    if (!results.file.empty()) write_result(results.file, report_forms()[i].make(results));
+  }
 }
 
 // What helps a step that does not fit.

@@ -33,7 +33,10 @@ struct SweepWords {
 int sweep(const SweepWords& words) {
   const Model model = read_model(words.model);
   print_notes(warnings_of(model, words.grid.common));
-  const SweepReport report = metaprof::sweep(model, words.grid);
+  const SweepReport report = [&] {
+    ProgressLine line("sweep:");
+    return metaprof::sweep(model, words.grid, [&](size_t done, size_t all) { line.tell(done, all); });
+  }();
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, sweep_json(report));
   if (!words.csv.empty()) write_result(words.csv, sweep_csv(report));

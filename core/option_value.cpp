@@ -14,7 +14,7 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
     {"float32", "fp32"},         {"float", "fp32"},       {"f32", "fp32"},      {"bfloat16", "bf16"},
     {"float16", "fp16"},         {"half", "fp16"},        {"f16", "fp16"},      {"amp-bfloat16", "amp-bf16"},
-    {"amp-float16", "amp-fp16"}, {"forloop", "for-loop"}, {"loop", "for-loop"},
+    {"amp-float16", "amp-fp16"}, {"forloop", "for-loop"}, {"loop", "for-loop"}, {"adamw8bit", "adamw-8bit"},
 };
 
 // Small letters, and '-' for '_'.

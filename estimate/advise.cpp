@@ -1,17 +1,20 @@
 #include "estimate/advise.h"
 
 #include <algorithm>
-#include <cctype>
-#include <map>
 #include <optional>
+#include <tuple>
 
 #include "core/error.h"
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
 #include "estimate/parallel.h"
+#include "meta/step/repeated_modules.h"
 
 namespace metaprof {
 namespace {
+
+// Behind a pattern of --checkpoint: what is saved waits in host memory.
+constexpr std::string_view kToHost = "{>host}";
 
 // Options that are set together: one thing that a user may change.
 using Change = std::vector<std::pair<std::string, std::string>>;
@@ -19,42 +22,6 @@ using Change = std::vector<std::pair<std::string, std::string>>;
 RunOptions changed(RunOptions options, const Change& change) {
   for (const auto& [name, text] : change) set_from_text(options, run_option(name), text);
   return options;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-// "a.layer1", "a.layer2" → "a.layer?": nothing if they differ in more than one character.
-std::optional<std::string> common_pattern(const std::vector<std::string>& paths) {
-  std::string pattern = paths.at(0);
-  for (const std::string& path : paths) {
-    if (path.size() != pattern.size()) return std::nullopt;
-    for (size_t i = 0; i < path.size(); ++i)
-      if (path[i] != pattern[i]) pattern[i] = '?';
-  }
-  return std::ranges::count(pattern, '?') <= 1 ? std::optional(pattern) : std::nullopt;
-}
-
-// The outermost modules that are made of numbered ones: "model.layers.*". Empty: there are none.
-std::string repeated_blocks(const Program& program) {
-  std::map<std::string, int> children;
-  for (const std::string& path : program.modules) {
-    const size_t dot = path.rfind('.');
-    if (dot != std::string::npos && is_number(std::string_view(path).substr(dot + 1)))
-      ++children[path.substr(0, dot)];
-  }
-  std::vector<std::string> outermost;
-  auto depth = [](const std::string& path) { return std::ranges::count(path, '.'); };
-  for (const auto& [path, count] : children) {
-    if (count < 2) continue;
-    if (!outermost.empty() && depth(path) > depth(outermost[0])) continue;
-    if (!outermost.empty() && depth(path) < depth(outermost[0])) outermost.clear();
-    outermost.push_back(path);
-  }
-  if (outermost.empty()) return "";
-  const auto pattern = common_pattern(outermost);
-  return pattern ? *pattern + ".*" : "";
 }
 
 // The first dimension of the first input.
@@ -69,14 +36,18 @@ std::vector<Change> changes_for(const Program& program, const RunOptions& option
   if (step.mode == Mode::train && step.optimizer != "none") {
     if (step.optimizer_impl != OptimizerImpl::fused) changes.push_back({{"optimizer_impl", "fused"}});
     if (step.optimizer_impl != OptimizerImpl::for_loop) changes.push_back({{"optimizer_impl", "for-loop"}});
+    if (step.optimizer == "adamw" && step.optimizer_impl == OptimizerImpl::standard)
+      changes.push_back({{"optimizer", "adamw-8bit"}});
   }
   if (step.precision == Precision::fp32) {
     changes.push_back({{"precision", "amp-bf16"}});
     changes.push_back({{"precision", "bf16"}});
   }
-  const std::string blocks = repeated_blocks(program);
-  if (step.mode == Mode::train && step.checkpoint.empty() && !blocks.empty())
+  const std::string blocks = repeated_modules(program);
+  if (step.mode == Mode::train && step.checkpoint.empty() && !blocks.empty()) {
     changes.push_back({{"checkpoint", blocks}});
+    if (options.device != "cpu") changes.push_back({{"checkpoint", blocks + std::string(kToHost)}});
+  }
   const int64_t batch = batch_of(program);
   for (const int64_t parts : {2, 4})  // the same effective batch
     if (step.mode == Mode::train && step.accumulate == 1 && batch % parts == 0)
@@ -139,7 +110,14 @@ bool touches(const Change& change, const Change& other) {
 }
 
 bool changes_numbers(const Change& change) {
-  return std::ranges::any_of(change, [](const auto& setting) { return setting.first == "precision"; });
+  return std::ranges::any_of(change, [](const auto& setting) {
+    return setting.first == "precision" || setting.first == "optimizer";
+  });
+}
+
+// Its way to the host and back is no FLOPs, and slower than most of what could be computed instead.
+bool goes_to_host(const Change& change) {
+  return std::ranges::any_of(change, [](const auto& setting) { return setting.second.ends_with(kToHost); });
 }
 
 // One switch after the other, each time the one that helps most, until it fits or nothing helps.
@@ -155,14 +133,15 @@ AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<AdviceRow>
     if (rows.empty() || rows[0].reserved >= best.reserved) break;
     // Of those that fit the one that computes least.
     std::ranges::stable_sort(rows, {}, [](const AdviceRow& row) {
-      return std::pair(!row.fits, row.fits ? row.flops.count : row.reserved.count);
+      return std::tuple(!row.fits, row.fits && goes_to_host(row.changes),
+                        row.fits ? row.flops.count : row.reserved.count);
     });
     best = std::move(rows[0]);
   }
   return best;
 }
 
-// Another precision changes the numbers of a step: it is taken only where the other switches do not suffice.
+// Another precision or optimizer changes the numbers of a step: it is taken only where the other switches do not suffice.
 AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<AdviceRow>& singles) {
   std::vector<AdviceRow> harmless;
   std::ranges::copy_if(singles, std::back_inserter(harmless),
@@ -180,6 +159,7 @@ AdviceReport advise(const Model& model, const RunOptions& options) {
   AdviceReport report;
   report.model = model.name;
   report.device = platform.hardware.name;
+  report.inputs = inputs_text(inputs_of(with_inputs(model, options)));
   report.available = available_memory(options, platform);
   report.outside = outside_of(options, platform).most;
   report.margin = margin_of(options);

@@ -10,6 +10,7 @@
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
 #include "estimate/parallel.h"
+#include "estimate/source_lines.h"
 #include "evidence/profiles/baseline.h"
 #include "evidence/steps/captured.h"
 #include "evidence/steps/check.h"
@@ -94,8 +95,15 @@ BaselineResult check_baseline(const std::string& path, const CheckOptions& optio
   if (options.workspaces_given) run.workspaces = options.run.workspaces;
   if (!options.run.framework.empty()) run.framework = options.run.framework;
   run.memory = fmt::format("{}B", before.device_memory.count);
-  const Estimate now = estimate(read_model(options.model), run, planners);
-  return compare(before, now.report.model, figures_of(now.report));
+  const Model model = read_model(options.model);
+  const Estimate now = estimate(model, run, planners);
+  BaselineResult result = compare(before, now.report.model, figures_of(now.report));
+  const std::string& module = result.saved_module ? result.saved_module->name : result.peak_module;
+  if (const auto line = users_line_of(model.program, module)) {
+    result.source_file = line->file;
+    result.source_line = line->line;
+  }
+  return result;
 }
 
 }  // namespace
@@ -116,7 +124,7 @@ bool says_how_it_was_run(const std::string& file) {
   return !is_snapshot_file(file) && !is_program_file(file);
 }
 
-CheckReport check(const CheckOptions& options) {
+CheckReport check(const CheckOptions& options, const Progress& progress) {
   check_options(options);
   std::vector<std::string> measurements = options.measurements;
   // A captured program has the run's own measurement in it.
@@ -127,7 +135,7 @@ CheckReport check(const CheckOptions& options) {
   report.baselines.resize(options.baselines.size());
   const size_t measured = report.measurements.size();
   WorkspacePlanners planners;
-  in_parallel(measured + report.baselines.size(), [&](size_t i) {
+  const auto check_one = [&](size_t i) {
     if (i >= measured)
       report.baselines[i - measured] = check_baseline(options.baselines[i - measured], options, planners);
     else if (const std::string& path = measurements[i]; is_program_file(path))
@@ -136,7 +144,8 @@ CheckReport check(const CheckOptions& options) {
       report.measurements[i] = check_snapshot(path, options, planners);
     else
       report.measurements[i] = check_measurement(path, options, planners);
-  });
+  };
+  in_parallel(measured + report.baselines.size(), check_one, progress);
   return report;
 }
 

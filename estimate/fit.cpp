@@ -31,6 +31,7 @@ class Search {
       const Phases needed = replay_requests(requests_, run_, platform_, unlimited_memory());
       row_.allocated = {needed.peak.allocated_bytes.peak};
       row_.reserved = {needed.peak.reserved_bytes.peak};
+      row_.inputs = inputs_;
       return row_;
     }
     int most = least;  // fits
@@ -82,11 +83,14 @@ class Search {
   bool fits(int size) {
     run_ = sized(size);
     ++row_.runs;
-    requests_ = requests_of_run(with_inputs(model_, run_), run_, platform_, planners_, workspaces_);
+    const Program program = with_inputs(model_, run_);
+    inputs_ = inputs_of(program);
+    requests_ = requests_of_run(program, run_, platform_, planners_, workspaces_);
     const Phases phases = replay_requests(requests_, run_, platform_, row_.memory);
     if (phases.out_of_memory || phases.peak.reserved_bytes.peak > row_.memory.count) return false;
     row_.allocated = {phases.peak.allocated_bytes.peak};
     row_.reserved = {phases.peak.reserved_bytes.peak};
+    row_.inputs = inputs_;
     return true;
   }
 
@@ -98,8 +102,27 @@ class Search {
   Requests requests_;  // of the last size that was tried
   WorkspaceSources workspaces_;
   std::string bound_;
+  std::vector<InputRow> inputs_;  // of the last run
   FitRow row_;
 };
+
+// Those of the first row, with the word "batch" for what is looked for.
+std::string inputs_of_all(const Model& model, const FitOptions& options, const FitReport& report,
+                          const RunOptions& first) {
+  const std::vector<InputRow>& inputs = report.rows[0].inputs;
+  std::vector<InputRow> others;
+  for (const int size : {2, 3}) {
+    RunOptions run = first;
+    (options.dimension == "batch" ? run.batch : run.sequence) = size;
+    try {
+      others = inputs_of(with_inputs(model, run));
+    } catch (const Error&) {  // the export does not take this size
+      continue;
+    }
+    if (!report.rows[0].largest || *report.rows[0].largest != size) break;
+  }
+  return inputs_text(inputs, others, options.dimension);
+}
 
 // What a row says in any case; a run without training has no optimizer.
 std::vector<std::string> always_shown(const std::vector<RunOptions>& runs) {
@@ -120,7 +143,7 @@ void check_fit_options(const FitOptions& options) {
     fail("--sequence: is what --find sequence looks for");
 }
 
-FitReport fit(const Model& model, const FitOptions& options) {
+FitReport fit(const Model& model, const FitOptions& options, const Progress& progress) {
   check_fit_options(options);
   const std::vector<RunOptions> runs = combinations(options.grid);
   FitReport report{.model = model.name,
@@ -129,15 +152,18 @@ FitReport fit(const Model& model, const FitOptions& options) {
                    .trains = runs[0].step.mode == Mode::train,
                    .columns = telling_options(runs, RunOptions(), always_shown(runs)),
                    .rows = std::vector<FitRow>(runs.size()),
+                   .inputs = {},
                    .notes = {}};
   WorkspacePlanners planners;
   std::vector<std::string> notes(runs.size()), bounds(runs.size());
-  in_parallel(runs.size(), [&](size_t i) {
+  const auto search_one = [&](size_t i) {
     Search search(model, runs[i], options, planners);
     report.rows[i] = search.find();
     notes[i] = workspace_note(search.workspaces());
     bounds[i] = search.bound();
-  });
+  };
+  in_parallel(runs.size(), search_one, progress);
+  report.inputs = inputs_of_all(model, options, report, runs[0]);
   const std::set<std::string> once(notes.begin(), notes.end());
   for (const std::string& note : once)
     if (!note.empty()) report.notes.push_back(note);

@@ -3,6 +3,7 @@
 
 #include "estimate/grid.h"
 #include "estimate/model.h"
+#include "estimate/parallel.h"
 #include "reports/grid_report.h"
 
 namespace metaprof {
@@ -16,6 +17,6 @@ struct FitOptions {
 void check_fit_options(const FitOptions& options);
 
 /// A row for each combination of the grid. Errors: the options contradict each other; as run_steps.
-FitReport fit(const Model& model, const FitOptions& options);
+FitReport fit(const Model& model, const FitOptions& options, const Progress& progress = {});
 
 }  // namespace metaprof

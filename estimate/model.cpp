@@ -13,6 +13,7 @@
 #include "estimate/positions.h"
 #include "estimate/sizes.h"
 #include "formats/file.h"
+#include "formats/file_in_memory.h"
 #include "frontend/config/config_file.h"
 #include "frontend/program/program_file.h"
 #include "frontend/pt2/pt2.h"
@@ -24,9 +25,24 @@ namespace {
 
 constexpr uintmax_t kMostTextBytes = uintmax_t{1} << 30;
 
-// A name stands for NAME.pt2 here or in a folder that METAPROF_MODELS lists; anything else for itself.
-std::string path_of_model(const std::string& model) {
-  if (model.find_first_of("./") != std::string::npos || std::filesystem::exists(model)) return model;
+// Of the folders that METAPROF_MODELS lists, the models whose names are not unlike this one.
+std::string models_meant(const std::string& model, const std::string& folders) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin < folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(folders.substr(begin, end - begin), code))
+      if (entry.path().extension() == ".pt2") names.push_back(entry.path().stem().string());
+    begin = end + 1;
+  }
+  std::ranges::sort(names);
+  return did_you_mean(model, names);
+}
+
+// NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself.
+std::string path_of_model(const std::string& named) {
+  const std::string model = named.ends_with(".pt2") ? named.substr(0, named.size() - 4) : named;
+  if (std::filesystem::exists(named) || model.find_first_of("./") != std::string::npos) return named;
   std::string folders = ".:";
   if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
   for (size_t begin = 0; begin < folders.size();) {
@@ -37,8 +53,8 @@ std::string path_of_model(const std::string& model) {
     std::string path = fmt::format("{}{}.pt2", folder == "." ? "" : folder + "/", model);
     if (std::filesystem::exists(path)) return path;
   }
-  fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({})", model, model,
-       folders.size() > 2 ? folders.substr(2) : "not set");
+  fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({}){}", named, model,
+       folders.size() > 2 ? folders.substr(2) : "not set", models_meant(model, folders));
 }
 
 Program read_program(const std::string& path, const std::string& program) {
@@ -90,13 +106,51 @@ Platform load_device(const std::string& device) {
       device, did_you_mean(device, names));
 }
 
+bool is_program_text(const std::string& text) {
+  return text.starts_with("\x1f\x8b") || text.starts_with("metaprof program");
+}
+
+Program program_in(const std::string& text) {
+  const FileInMemory file(text);
+  const std::string path = file.path();
+  try {
+    return is_program_text(text) ? read_program_file(path) : read_pt2(path);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    for (size_t at = 0; (at = message.find(path)) != std::string::npos;)
+      message.replace(at, path.size(), "-");
+    throw Error(message);
+  }
+}
+
+// The standard input, as its first bytes say.
+Model read_piped_model() {
+  const std::string text = read_file("-", kMostTextBytes, "a model");
+  Model model;
+  if (is_program_text(text) || text.starts_with("PK")) {
+    model.program = program_in(text);
+  } else if (const size_t first = text.find_first_not_of(" \t\r\n");
+             first != std::string::npos && text[first] == '{') {
+    model.config = std::make_shared<ConfigFile>(text, "stdin");
+    model.program = model.config->program({});
+  } else {
+    model.trace = parse_trace(text, "-");
+    if (model.trace->events.empty()) fail("-: the trace has no events");
+  }
+  model.name = model.program.name = "stdin";
+  model.program.origin = "-";
+  return model;
+}
+
 }  // namespace
 
 Model read_model(const std::string& named) {
+  if (named == "-") return read_piped_model();
   Model model;
   if (named.ends_with(".trace")) {
     model.name = std::filesystem::path(named).stem().string();
     model.trace = parse_trace(read_text_file(named), named);
+    if (model.trace->events.empty()) fail("{}: the trace has no events", named);
     return model;
   }
   if (is_config_path(named)) {

@@ -27,7 +27,7 @@ struct Model {
 
 /// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), a
 /// Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
-/// read_pt2, ConfigFile, read_program_file and parse_trace.
+/// read_pt2, ConfigFile, read_program_file and parse_trace. "-" is the standard input, in any of these forms.
 Model read_model(const std::string& model);
 
 /// The model with the inputs that --batch, --sequence and --set ask for. Errors: as set_inputs; more

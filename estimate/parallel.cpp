@@ -3,19 +3,25 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace metaprof {
 
-void in_parallel(size_t count, const std::function<void(size_t)>& work) {
+void in_parallel(size_t count, const std::function<void(size_t)>& work, const Progress& progress) {
   std::vector<std::exception_ptr> errors(count);
   std::atomic<size_t> next = 0;
   std::atomic<bool> failed = false;
+  std::mutex telling;
+  size_t done = 0;
   const auto take = [&] {
     for (size_t i = next++; i < count && !failed; i = next++) {
       try {
         work(i);
+        if (!progress) continue;
+        const std::lock_guard lock(telling);
+        progress(++done, count);
       } catch (...) {
         errors[i] = std::current_exception();
         failed = true;

@@ -17,6 +17,13 @@
 
 namespace metaprof {
 
+namespace {
+
+// Those of a model of equal layers, whose names can still be read on a sheet of paper.
+constexpr size_t kMostNodesOfPage = 40;
+
+}  // namespace
+
 const std::vector<ReportForm>& report_forms() {
   static const std::vector<ReportForm> kForms = {
       {"json", "write JSON to FILE; -: to stdout, in place of the text",
@@ -31,8 +38,10 @@ const std::vector<ReportForm>& report_forms() {
                            .lines = r.lines,
                            .compared = r.compared()});
        }},
-      {"timeline", "a still picture of the step with the peak (.svg)",
-       [](Results& r) { return timeline_svg(r.report(), r.schedule()); }},
+      {"timeline", "a still picture of the step with the peak (.svg or .png)",
+       [](Results& r) {
+         return r.as_png() ? timeline_png(r.report(), r.schedule()) : timeline_svg(r.report(), r.schedule());
+       }},
       {"chrome_trace", "for Perfetto and chrome://tracing",
        [](Results& r) { return chrome_trace(r.schedule(), r.report().model); }},
       {"snapshot", "PyTorch's memory snapshot (.pickle), for pytorch.org/memory_viz",
@@ -43,7 +52,11 @@ const std::vector<ReportForm>& report_forms() {
        [](Results& r) { return open_metrics(r.report()); }},
       {"dot", "the graph of nodes in Graphviz' language",
        [](Results& r) { return graph_dot(r.with_nodes()); }},
-      {"svg", "the same, drawn", [](Results& r) { return svg_of_dot(graph_dot(r.with_nodes())); }},
+      {"svg", "the same, drawn on a page (.svg or .png)",
+       [](Results& r) {
+         const std::string dot = graph_dot(r.with_nodes(), {.most_nodes = kMostNodesOfPage, .page = true});
+         return r.as_png() ? png_of_dot(dot) : svg_of_dot(dot);
+       }},
   };
   return kForms;
 }

@@ -39,6 +39,8 @@ class Results {
   const TextOptions& text;
   SourceLines lines;    ///< of the model; empty: they are not known
   std::string compare;  ///< the file of another report; empty: none
+  std::string file;     ///< that the form is made for: a picture is what its ending says
+  bool as_png() const { return file.ends_with(".png"); }
 
  private:
   Estimate& estimate_;

@@ -35,12 +35,13 @@ class Sweeping {
     for (size_t i = 0; i < runs.size(); ++i) rows_[i].options = shown_options(runs[i]);
   }
 
-  void run() {
+  void run(const Progress& progress) {
     const std::vector<RunGroup> groups = group_runs(runs_);  // those of the same inputs beside each other
-    in_parallel(groups.size(), [&](size_t i) {
+    const auto run_group = [&](size_t i) {
       if (runs_in_turn(groups[i])) return;
       for (const size_t run : groups[i].runs) run_alone(run);
-    });
+    };
+    in_parallel(groups.size(), run_group, progress);
   }
 
   std::vector<SweepRow>& rows() { return rows_; }
@@ -68,6 +69,7 @@ class Sweeping {
     const Parameters parameters = parameters_of(steps.trace);
     const Saved saved = saved_by_first_forward(steps.trace, platform.device());
     const Counts counts = count(steps.trace, rates_of(platform.hardware));
+    const std::vector<InputRow> inputs = inputs_of(*programs_.of(runs_[group.runs[0]]));
     std::vector<Requests> requests;
     for (const std::vector<Event>& events : steps.events) {
       requests.push_back(requests_of(steps.trace, events, platform.device()));
@@ -75,6 +77,7 @@ class Sweeping {
     }
     for (size_t i = 0; i < group.runs.size(); ++i) {
       SweepRow& row = rows_[group.runs[i]];
+      row.inputs = inputs;
       row.parameter_bytes = parameters.all.bytes.count;
       row.saved_bytes = saved.bytes.count;
       set_flops(row, counts.total.counted);
@@ -103,6 +106,7 @@ class Sweeping {
     SweepRow& row = rows_[index];
     try {
       const ProfileReport report = estimate(model_, runs_[index], planners_).report;
+      row.inputs = report.inputs;
       row.parameter_bytes = report.memory.parameters.all.bytes.count;
       row.saved_bytes = report.memory.saved.bytes.count;
       set_flops(row, report.counts.total.counted);
@@ -124,11 +128,11 @@ class Sweeping {
 
 }  // namespace
 
-SweepReport sweep(const Model& model, const Grid& grid) {
+SweepReport sweep(const Model& model, const Grid& grid, const Progress& progress) {
   const std::vector<RunOptions> runs = combinations(grid);
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding
   Sweeping sweeping(model, runs);
-  sweeping.run();
+  sweeping.run(progress);
   SweepReport report{.model = model.name,
                      .columns = telling_options(runs, runs[0],
                                                 {"device", "precision", "optimizer", "optimizer_impl",

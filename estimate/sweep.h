@@ -3,12 +3,13 @@
 
 #include "estimate/grid.h"
 #include "estimate/model.h"
+#include "estimate/parallel.h"
 #include "reports/grid_report.h"
 
 namespace metaprof {
 
 /// A row for each combination of the grid; one that cannot be run has an error in its row. Errors: the grid is
 /// too large.
-SweepReport sweep(const Model& model, const Grid& grid);
+SweepReport sweep(const Model& model, const Grid& grid, const Progress& progress = {});
 
 }  // namespace metaprof

@@ -3,13 +3,33 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <iostream>
 
 #include "core/error.h"
 
 namespace metaprof {
 
+namespace {
+
+std::string read_standard_input(uintmax_t most, std::string_view what) {
+  constexpr size_t kPiece = size_t{1} << 16;
+  std::string text;
+  while (std::cin) {
+    const size_t before = text.size();
+    text.resize(before + kPiece);
+    std::cin.read(text.data() + before, static_cast<std::streamsize>(kPiece));
+    text.resize(before + static_cast<size_t>(std::cin.gcount()));
+    if (text.size() > most) fail("-: the standard input is too large for {} (over {} bytes)", what, most);
+  }
+  if (text.empty()) fail("-: the standard input is empty, expected {}", what);
+  return text;
+}
+
+}  // namespace
+
 std::string read_file(const std::filesystem::path& path, uintmax_t most, std::string_view what) {
   const std::string name = path.string();
+  if (name == "-") return read_standard_input(most, what);
   std::error_code code;
   const auto status = std::filesystem::status(path, code);
   if (!std::filesystem::exists(status)) fail("{}: no such file", name);

@@ -6,7 +6,9 @@ LiveStorages::LiveStorages(const Trace& trace, Device device)
     : trace_(trace), device_(device), states_(trace.storages.size()) {
   for (size_t i = 0; i < states_.size(); ++i) states_[i].category = trace.storages[i].category;
   for (const Event& event : trace.events)
-    if (event.kind == Event::Kind::save) states_[event.id].kept = true;
+    if (event.kind == Event::Kind::save ||
+        (event.kind == Event::Kind::category && static_cast<Category>(event.detail) == Category::activation))
+      states_[event.id].kept = true;
 }
 
 Category LiveStorages::shown_category(const State& state) {

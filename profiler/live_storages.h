@@ -2,8 +2,8 @@
 // The storages of one device that are alive, with their bytes by category, while a trace is walked event by
 // event. Bytes are what was asked for.
 //
-// An activation that no node ever keeps for backward counts as temporary; the other categories are the
-// trace's own.
+// An activation that no node ever keeps for backward counts as temporary, unless the trace says later that it is one:
+// what a forward without gradients returns. The other categories are the trace's own.
 
 #include <array>
 #include <vector>
@@ -32,7 +32,7 @@ class LiveStorages {
  private:
   struct State {
     bool alive = false;
-    bool kept = false;  // by some node, at some time
+    bool kept = false;  // by some node at some time, or as a result
     Category category = Category::activation;
     Bytes bytes;
   };

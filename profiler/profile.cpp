@@ -13,6 +13,7 @@ MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator&
   profile.modules = module_rows(trace, device, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
   profile.estimated = estimated_rows(trace);
+  profile.attention = attention_rows(trace);
   for (const StorageRecord& storage : trace.storages)
     if (storage.category == Category::workspace && storage.device == device)
       profile.workspaces += storage.bytes.count;

@@ -1,6 +1,7 @@
 #pragma once
 // Everything that is said of the memory of a run: what a trace gives when all of the profiler looks at it.
 
+#include "profiler/attention.h"
 #include "profiler/estimated.h"
 #include "profiler/modules.h"
 #include "profiler/parameters.h"
@@ -19,6 +20,7 @@ struct MemoryProfile {
   std::vector<ModuleRow> modules;
   std::vector<UnmodelledRow> unmodelled;
   std::vector<EstimatedRow> estimated;
+  std::vector<AttentionRow> attention;
   int64_t workspaces = 0;  ///< of libraries: bytes of all that were allocated
 };
 

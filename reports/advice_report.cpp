@@ -32,6 +32,24 @@ std::string first_line(const AdviceReport& report) {
                             human_bytes(report.best.reserved.count), words_of(report.best));
 }
 
+// What a reader of the table cannot know from the options' names.
+std::string notes_on(const AdviceReport& report) {
+  const auto any = [&](std::string_view part) {
+    return std::ranges::any_of(report.rows, [&](const AdviceRow& row) {
+      return std::ranges::any_of(
+          row.changes, [&](const auto& change) { return change.second.find(part) != std::string::npos; });
+    });
+  };
+  std::string text;
+  if (any("{>host}"))
+    text +=
+        "{>host}: what is saved for backward waits in the host's memory; the copies are no FLOPs, and take "
+        "time\n";
+  if (any("adamw-8bit"))
+    text += "adamw-8bit: AdamW8bit of bitsandbytes, whose numbers are not those of AdamW\n";
+  return text.empty() ? text : "\n" + text;
+}
+
 Json row_json(const AdviceRow& row) {
   Json changes = Json::object();
   for (const auto& [name, value] : row.changes) changes[name] = value;
@@ -49,7 +67,7 @@ std::string words_of(const AdviceRow& row) {
   for (const auto& [name, value] : row.changes) {
     std::string option = "--" + name;
     std::ranges::replace(option, '_', '-');
-    const bool quoted = value.find_first_of("*?") != std::string::npos;
+    const bool quoted = value.find_first_of("*?{>") != std::string::npos;
     text += (text.empty() ? "" : " ") + option;
     if (value != "true") text += quoted ? " '" + value + "'" : " " + value;
   }
@@ -74,7 +92,9 @@ std::string advice_text(const AdviceReport& report, size_t width) {
   add(report.base);
   for (const AdviceRow& row : report.rows) add(row);
   if (report.best.changes.size() > 1 && !report.base.fits) add(report.best);
-  return first_line(report) + report.model + "\n\n" + table.text(0, width);
+  return first_line(report) + report.model + "\n" +
+         (report.inputs.empty() ? "" : "inputs " + report.inputs + "\n") + "\n" + table.text(0, width) +
+         notes_on(report);
 }
 
 std::string advice_json(const AdviceReport& report) {
@@ -84,6 +104,7 @@ std::string advice_json(const AdviceReport& report) {
                      {"schema_version", 1},
                      {"model", report.model},
                      {"device", report.device},
+                     {"inputs", report.inputs},
                      {"available_bytes", report.available.count},
                      {"outside_bytes", report.outside.count},
                      {"memory_bytes", report.memory.count},

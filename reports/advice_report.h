@@ -20,6 +20,7 @@ struct AdviceRow {
 
 struct AdviceReport {
   std::string model, device;
+  std::string inputs = {};      ///< that it is run on: "input_ids i64[4,512]"
   Bytes available;              ///< for the allocator
   Bytes outside = {};           ///< beside the allocator
   double margin = 0;            ///< share of the memory that is to stay free

@@ -9,12 +9,13 @@
 namespace metaprof {
 namespace {
 
-std::string_view in_words(Category category) {
+std::string_view in_words(Category category, bool trained) {
   switch (category) {
     case Category::parameter: return "parameters";
     case Category::buffer: return "buffers";
     case Category::input: return "inputs";
-    case Category::activation: return "activations that are kept for backward";
+    case Category::activation:
+      return trained ? "activations that are kept for backward" : "results that the model returns";
     case Category::gradient: return "gradients";
     case Category::optimizer_state: return "the optimizer's state";
     case Category::temporary: return "temporary results";
@@ -31,24 +32,16 @@ bool trains(const ProfileReport& report) {
 }
 
 // " Of the 23.0 GiB alive at the peak the most, 9.2 GiB (40 %), are the optimizer's state."
-std::string largest_kind(const PeakMoment& peak) {
+std::string largest_kind(const PeakMoment& peak, bool trained) {
   if (peak.bytes.count == 0) return "";
   const auto largest = std::ranges::max_element(peak.by_category, {}, &Bytes::count);
   return fmt::format(" Of the {} alive at the peak the most, {} ({:.0f} %), are {}.",
                      human_bytes(peak.bytes.count), human_bytes(largest->count),
                      100.0 * static_cast<double>(largest->count) / static_cast<double>(peak.bytes.count),
-                     in_words(static_cast<Category>(largest - peak.by_category.begin())));
+                     in_words(static_cast<Category>(largest - peak.by_category.begin()), trained));
 }
 
 }  // namespace
-
-std::string inputs_text(const ProfileReport& report) {
-  std::string text;
-  for (const InputRow& input : report.inputs)
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", shown(input.name, kMostCharactersOfName),
-                        short_name(input.dtype), to_string(SizesView(input.sizes)));
-  return text;
-}
 
 std::string options_text(const ProfileReport& report) {
   std::string text;
@@ -83,7 +76,7 @@ std::string answer(const ProfileReport& report) {
     text += fmt::format(": {} stay free.", human_bytes(left));
   else
     text += left < 0 && !verdict.at_least ? fmt::format(": {} are missing.", human_bytes(-left)) : ".";
-  text += largest_kind(report.memory.peak);
+  text += largest_kind(report.memory.peak, trains(report));
   if (const auto& failed = report.memory.phases.out_of_memory)
     text += fmt::format(" It ends in {} of step {}, where {} are asked for.", to_string(failed->part.phase),
                         failed->part.step + 1, human_bytes(failed->requested.count));

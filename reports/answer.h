@@ -7,8 +7,6 @@
 
 namespace metaprof {
 
-/// "input_ids i64[4,512], labels i64[4,512]"; empty: it is not known.
-std::string inputs_text(const ProfileReport& report);
 /// "precision fp32, optimizer adamw, steps 3": precision, optimizer, steps, and what else is not as usual.
 std::string options_text(const ProfileReport& report);
 

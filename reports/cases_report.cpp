@@ -118,6 +118,7 @@ std::string cases_differences_text(const CaseSummary& summary) {
 std::string cases_json(const CaseSummary& summary) {
   nlohmann::ordered_json json;
   json["schema"] = "metaprof.ops_replay";
+  json["schema_version"] = 1;
   json.update(counts_json(summary.totals));
   json["by_op"] = nlohmann::ordered_json::object();
   for (const auto& [name, counts] : summary.by_op) json["by_op"][name] = counts_json(counts);

@@ -37,6 +37,12 @@ std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:+.3f} %", 100 * *share) : "no share of 0";
 }
 
+std::string figure_text(const BaselineRow& row, int64_t value) {
+  if (row.figure != BaselineRow::Figure::flops) return human_bytes(value);
+  const Unit unit = unit_for_flops(value);
+  return fmt::format("{} {}", in_unit(value, unit), unit.name);
+}
+
 std::string module_text(const std::string& path) { return shown(path, 200); }
 
 }  // namespace
@@ -81,7 +87,8 @@ std::vector<CheckFinding> findings_of(const CheckResult& result, double toleranc
   for (const CheckRow* row : result.decisive()) {
     if (!row->exceeds(tolerance)) continue;
     const Rule rule = rule_of(result, row);
-    CheckFinding finding{.rule = rule, .message = {}, .file = result.recording, .log = {}, .line = 0};
+    CheckFinding finding{
+        .rule = rule, .message = {}, .why = {}, .file = result.recording, .log = {}, .source = {}};
     finding.message = fmt::format(
         "{}: {}: {} recorded, {}, tolerance {:g} %", result.id, title_of(rule), *row->recorded,
         row->estimated ? fmt::format("{} estimated: {}", *row->estimated, share_text(row->error()))
@@ -101,15 +108,20 @@ std::vector<CheckFinding> findings_of(const BaselineResult& result, double toler
   std::vector<CheckFinding> findings;
   const std::string changes = changes_text(result);
   const auto add = [&](size_t rule, std::string message) {
-    if (!changes.empty()) message += "; " + changes;
-    findings.push_back(
-        {.rule = rule, .message = std::move(message), .file = result.file, .log = {}, .line = 0});
+    findings.push_back({.rule = rule,
+                        .message = std::move(message),
+                        .why = findings.empty() ? changes : "",
+                        .file = result.file,
+                        .log = {},
+                        .source = result.source_file,
+                        .source_line = result.source_line});
   };
   for (const BaselineRow& row : result.rows)
     if (row.grew_above(tolerance))
       add(kGrowth + static_cast<size_t>(row.figure),
-          fmt::format("{}: {} grew from {} to {}: {}, tolerance {:g} %", result.file, title_of(row.figure),
-                      row.before, row.after, share_text(row.growth()), 100 * tolerance));
+          fmt::format("{}: {} {} → {}: {}, tolerance {:g} %", result.file, title_of(row.figure),
+                      figure_text(row, row.before), figure_text(row, row.after), share_text(row.growth()),
+                      100 * tolerance));
   if (result.out_of_memory_since) add(kOutOfMemory, result.file + ": memory runs out, and did not then");
   return findings;
 }

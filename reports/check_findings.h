@@ -19,10 +19,13 @@ std::span<const CheckRule> check_rules();
 
 struct CheckFinding {
   size_t rule = 0;      ///< index into check_rules()
-  std::string message;  ///< one line
-  std::string file;     ///< the measurement, or the baseline
-  std::string log;      ///< the file of the measurement's events, if one of them differs
-  int64_t line = 0;     ///< of `log`
+  std::string message;  ///< one short line
+  std::string why;   ///< what changed most, of the first finding of a baseline; empty: the same, or not known
+  std::string file;  ///< the measurement, or the baseline
+  std::string log;   ///< the file of the measurement's events, if one of them differs
+  int64_t line = 0;  ///< of `log`
+  std::string source;  ///< the user's file whose line changed most; empty: it is not known
+  int64_t source_line = 0;
 };
 
 std::vector<CheckFinding> findings_of(const CheckResult& result, double tolerance);

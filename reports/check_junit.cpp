@@ -30,7 +30,10 @@ std::string test_case(std::string_view suite, std::string_view name, std::string
   if (findings.empty()) return xml + "/>\n";
   xml += fmt::format(">\n   <failure type=\"{}\" message=\"{}\">", check_rules()[findings[0].rule].id,
                      escaped(findings[0].message));
-  for (const CheckFinding& finding : findings) xml += escaped(finding.message) + "\n";
+  for (const CheckFinding& finding : findings) {
+    xml += escaped(finding.message) + "\n";
+    if (!finding.why.empty()) xml += escaped(finding.why) + "\n";
+  }
   return xml + "</failure>\n  </testcase>\n";
 }
 

@@ -27,7 +27,8 @@ std::string check_json(const CheckReport& report);
 /// JUnit's XML: a test case for each measurement and baseline.
 std::string check_junit(const CheckReport& report);
 
-/// SARIF 2.1.0: a result for each tolerance that is exceeded.
-std::string check_sarif(const CheckReport& report);
+/// SARIF 2.1.0: a result for each tolerance that is exceeded, at the user's line where it is known. `version`: of this
+/// program.
+std::string check_sarif(const CheckReport& report, std::string_view version);
 
 }  // namespace metaprof

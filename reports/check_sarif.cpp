@@ -30,11 +30,15 @@ Json location(const std::string& file, int64_t line) {
 }
 
 Json result_json(const CheckFinding& finding) {
-  Json json = {{"ruleId", check_rules()[finding.rule].id},
-               {"ruleIndex", finding.rule},
-               {"level", "error"},
-               {"message", {{"text", finding.message}}}};
-  if (finding.log.empty()) {
+  Json json = {
+      {"ruleId", check_rules()[finding.rule].id},
+      {"ruleIndex", finding.rule},
+      {"level", "error"},
+      {"message", {{"text", finding.why.empty() ? finding.message : finding.message + ". " + finding.why}}}};
+  if (!finding.source.empty()) {
+    json["locations"] = Json::array({location(finding.source, finding.source_line)});
+    json["relatedLocations"] = Json::array({location(finding.file, 1)});
+  } else if (finding.log.empty()) {
     json["locations"] = Json::array({location(finding.file, 1)});
   } else {
     json["locations"] = Json::array({location(finding.log, finding.line)});
@@ -54,7 +58,7 @@ Json rules_json() {
 
 }  // namespace
 
-std::string check_sarif(const CheckReport& report) {
+std::string check_sarif(const CheckReport& report, std::string_view version) {
   Json results = Json::array();
   const auto add = [&](const auto& checked) {
     for (const CheckFinding& finding : findings_of(checked, report.tolerance))
@@ -62,7 +66,7 @@ std::string check_sarif(const CheckReport& report) {
   };
   for (const CheckResult& result : report.measurements) add(result);
   for (const BaselineResult& result : report.baselines) add(result);
-  const Json tool = {{"driver", {{"name", "metaprof"}, {"rules", rules_json()}}}};
+  const Json tool = {{"driver", {{"name", "metaprof"}, {"version", version}, {"rules", rules_json()}}}};
   const Json json = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                      {"version", "2.1.0"},
                      {"runs", Json::array({{{"tool", tool}, {"results", results}}})}};

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "meta/trace/module_path.h"
+#include "reports/folded_module.h"
 #include "reports/format.h"
 #include "reports/text_table.h"
 
@@ -14,41 +14,6 @@ namespace metaprof {
 namespace {
 
 constexpr size_t kMostShown = 7, kMostOperators = 4;
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-bool number_follows(std::string_view path) {
-  while (!path.empty()) {
-    const size_t dot = std::min(path.find('.'), path.size());
-    if (is_number(path.substr(0, dot))) return true;
-    path.remove_prefix(std::min(dot + 1, path.size()));
-  }
-  return false;
-}
-
-// "model.layers.3.mlp.up" is the layer "3" of "model.layers.*.mlp": what stands behind is inside of that. A path
-// without numbers has as many parts as fit a line.
-struct Folded {
-  std::string path, layer;
-};
-Folded folded(std::string_view path) {
-  constexpr int kMostParts = 3;
-  Folded result;
-  int parts = 0, behind_layer = 0;
-  while (!path.empty() && behind_layer < 2) {
-    if (result.layer.empty() && parts >= kMostParts && !number_follows(path)) break;
-    const size_t dot = std::min(path.find('.'), path.size());
-    const std::string_view part = path.substr(0, dot);
-    path.remove_prefix(std::min(dot + 1, path.size()));
-    if (is_number(part)) result.layer += std::string(part) + ".";
-    ++parts;
-    if (!result.layer.empty()) ++behind_layer;
-    result.path += (result.path.empty() ? "" : ".") + (is_number(part) ? "*" : std::string(part));
-  }
-  return result;
-}
 
 // "aten::_foreach_sqrt" → "_foreach_sqrt"
 std::string short_op(const std::string& op) {
@@ -132,14 +97,15 @@ std::string SourceLines::line_of(const std::string& module, const std::string& o
 std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines) {
   std::map<std::pair<Category, std::string>, Group> groups;
   for (const LargeStorage& storage : held) {
-    const Folded module = belongs_to_all(storage.category) ? Folded() : folded(storage.module);
+    const FoldedModule module =
+        belongs_to_all(storage.category) ? FoldedModule() : folded_module(storage.module);
     Group& group = groups[{storage.category, module.path}];
     group.category = storage.category;
     group.path = module.path;
     group.layers.insert(module.layer);
     if (!storage.name.empty()) {
       group.names.insert(storage.name);
-      const Folded home = folded(parent_path(storage.name));
+      const FoldedModule home = folded_module(parent_path(storage.name));
       auto& [bytes, layers] = group.bytes_by_home[home.path];
       bytes += storage.bytes.count;
       layers.insert(home.layer);

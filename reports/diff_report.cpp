@@ -80,6 +80,9 @@ std::string diff_text(const ProfileDiff& diff, int top, size_t width) {
   }
   text += by_cause(diff);
   if (diff.rows.empty()) return text + "no figure differs\n";
+  if (top == 0)
+    return text +
+           fmt::format("{} figures differ (--top 10 shows the largest, --top -1 all)\n", diff.rows.size());
   const std::vector<DiffRow> rows = top < 0 ? diff.rows : most_telling(diff.rows, static_cast<size_t>(top));
   TextTable table;
   table.column("figure", TextTable::Align::left);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "meta/trace/module_path.h"
+#include "reports/equal_layers.h"
 #include "reports/format.h"
 #include "reports/node_table.h"
 
@@ -32,6 +33,20 @@ std::string_view prefix(std::string_view path, int depth) {
   return path.substr(0, end);
 }
 
+// Inches of a sheet less its margins.
+constexpr std::string_view kPage = "  size=\"7.3,10.5\"; ratio=compress; margin=0;\n";
+
+constexpr std::string_view kLegend = R"(  subgraph cluster_legend {
+    label="legend"; style=rounded; color="#bbbbbb"; fontname="Helvetica"; fontsize=10;
+    legend_kept [label="its results are kept for backward:\nthe more bytes, the darker", fillcolor="#ff9134"];
+    legend_alias [label="a view, or written in place", fillcolor="#e8f1fb", style="filled,rounded,dashed"];
+    legend_reader [label="reads"];
+    legend_saver [label="reads, and keeps what it reads"];
+    legend_kept -> legend_reader;
+    legend_kept -> legend_saver [color="#c0392b"];
+  }
+)";
+
 struct Drawn {
   std::string name, type;
   std::string cluster;  // path of the module around it
@@ -43,9 +58,11 @@ struct Drawn {
 // The nodes as they are drawn: themselves, or together with the rest of their module.
 class Drawing {
  public:
-  Drawing(const ProfileReport& report, size_t most) : report_(report), rows_(report.nodes->rows) {
+  Drawing(const ProfileReport& report, const DrawingOptions& options)
+      : report_(report), options_(options), rows_(report.nodes->rows), layers_(rows_, options.page) {
+    const size_t most = options.most_nodes;
     int depth = kWhole;
-    if (rows_.size() > most) {
+    if (groups(depth) > most) {
       depth = 0;
       for (const NodeRow& row : rows_) depth = std::max(depth, path_depth(row.module));
       while (depth > 1 && groups(depth) > most) --depth;
@@ -54,11 +71,13 @@ class Drawing {
   }
 
   std::string dot() const {
-    std::string text =
-        "digraph model {\n  rankdir=TB; compound=true; nodesep=0.15; ranksep=0.3;\n"
+    std::string text = fmt::format(
+        "digraph model {{\n{}  rankdir=TB; compound=true; nodesep=0.15; ranksep=0.3;\n"
         "  node [shape=box, fontname=\"Helvetica\", fontsize=10, style=\"filled,rounded\", "
-        "fillcolor=white];\n  edge [arrowsize=0.6, color=\"#888888\"];\n";
+        "fillcolor=white];\n  edge [arrowsize=0.6, color=\"#888888\"];\n",
+        options_.page ? kPage : "");
     text += cluster("", 1);
+    if (options_.page) text += kLegend;
     for (const auto& [ends, saved] : edges_)
       text += fmt::format("  n{} -> n{}{};\n", ends.first, ends.second, saved ? " [color=\"#c0392b\"]" : "");
     return text + "}\n";
@@ -68,6 +87,7 @@ class Drawing {
   static constexpr int kWhole = -1;  // every node by itself
 
   std::string key(size_t i, int depth) const {
+    i = layers_.stands_for(i);
     const NodeRow& row = rows_[i];
     const bool together = depth != kWhole && path_depth(row.module) >= depth;
     return together ? std::string(prefix(row.module, depth)) : fmt::format("#{}", i);
@@ -85,13 +105,17 @@ class Drawing {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const auto [found, is_new] = index.try_emplace(key(i, depth), drawn_.size());
       drawn_as[i] = found->second;
-      if (is_new) begin(rows_[i], depth);
-      add(drawn_[found->second], rows_[i]);
+      if (is_new) begin(rows_[layers_.stands_for(i)], depth);
+      add(drawn_[found->second], rows_[i], layers_.stands_for(i) == i);
     }
+    const auto read_by = [&](size_t reader, int32_t read, bool saved) {
+      const auto from = static_cast<size_t>(read);
+      if (!layers_.between_layers(from, reader)) join(drawn_as[from], drawn_as[reader], saved);
+    };
     for (size_t i = 0; i < rows_.size(); ++i) {
-      for (const int32_t read : rows_[i].reads) join(drawn_as[size_t(read)], drawn_as[i], false);
+      for (const int32_t read : rows_[i].reads) read_by(i, read, false);
       for (const NodeTensor& tensor : rows_[i].fwd_in)
-        if (tensor.maker != kNoNode) join(drawn_as[size_t(tensor.maker)], drawn_as[i], true);
+        if (tensor.maker != kNoNode) read_by(i, tensor.maker, true);
     }
     for (size_t i = 0; i < drawn_.size(); ++i) {
       std::string path = drawn_[i].cluster;
@@ -107,7 +131,7 @@ class Drawing {
     const bool is_module = together || row.node.kind == ModelNode::Kind::module;
     drawn.cluster = is_module ? std::string(parent_path(path)) : path;
     const size_t dot = path.rfind('.');
-    drawn.name = is_module ? path.substr(dot == path.npos ? 0 : dot + 1) : row.name;
+    drawn.name = is_module ? layers_.title(path).substr(dot == path.npos ? 0 : dot + 1) : row.name;
     if (!is_module && row.node.kind == ModelNode::Kind::call) {
       drawn.name = row.op.starts_with("aten::") ? row.op.substr(6) : row.op;
     } else {
@@ -119,12 +143,12 @@ class Drawing {
     }
   }
 
-  static void add(Drawn& drawn, const NodeRow& row) {
+  static void add(Drawn& drawn, const NodeRow& row, bool itself) {
     drawn.kept += row.kept().count;
     drawn.parameters += row.parameters.count;
     drawn.flops += row.fwd_flop.count;
     drawn.alias &= row.is_alias();
-    ++drawn.nodes;
+    drawn.nodes += itself;
   }
 
   void join(size_t from, size_t to, bool saved) {
@@ -172,14 +196,16 @@ class Drawing {
         text += fmt::format(
             "{}subgraph {} {{\n{}  label={}; style=rounded; color=\"#bbbbbb\"; fontname=\"Helvetica\"; "
             "fontsize=10;\n{}{}}}\n",
-            blanks, in_quotes("cluster_" + child), blanks, in_quotes(child), inner, blanks);
+            blanks, in_quotes("cluster_" + child), blanks, in_quotes(layers_.title(child)), inner, blanks);
       }
     }
     return text;
   }
 
   const ProfileReport& report_;
+  const DrawingOptions options_;
   const std::vector<NodeRow>& rows_;
+  const EqualLayers layers_;
   std::vector<Drawn> drawn_;
   std::map<std::pair<size_t, size_t>, bool> edges_;        // the reader saves what it reads
   std::map<std::string, std::vector<size_t>> inside_;      // by cluster
@@ -189,7 +215,7 @@ class Drawing {
 }  // namespace
 
 std::string graph_dot(const ProfileReport& report, const DrawingOptions& options) {
-  return Drawing(report, options.most_nodes).dot();
+  return Drawing(report, options).dot();
 }
 
 }  // namespace metaprof

@@ -7,6 +7,7 @@
 
 #include "reports/figure_table.h"
 #include "reports/format.h"
+#include "reports/input_json.h"
 #include "reports/option_json.h"
 #include "reports/text_table.h"
 
@@ -81,14 +82,15 @@ std::string fit_text(const FitReport& report, size_t width) {
       cells.push_back(human_bytes(bytes.count));
     table.row(std::move(cells));
   }
-  return first_line_of_fit(report) + fmt::format(
-                                         "{}: the largest {} of which a {} fits\n"
-                                         "of: the device's memory less what lies outside the allocator "
-                                         "(--context) and a margin of {:g} % "
-                                         "(--margin)\n\n{}",
-                                         report.model, report.dimension,
-                                         report.trains ? "training step" : "forward", 100 * report.margin,
-                                         table.text(0, width));
+  return first_line_of_fit(report) +
+         fmt::format("{}: the largest {} of which a {} fits\n", report.model, report.dimension,
+                     report.trains ? "training step" : "forward") +
+         (report.inputs.empty() ? "" : fmt::format("inputs {}\n", report.inputs)) +
+         fmt::format(
+             "of: the device's memory less what lies outside the allocator (--context) and a margin of {:g} "
+             "% "
+             "(--margin)\n\n{}",
+             100 * report.margin, table.text(0, width));
 }
 
 std::string fit_json(const FitReport& report) {
@@ -100,7 +102,8 @@ std::string fit_json(const FitReport& report) {
                     {"peak_allocated_bytes", row.allocated.count},
                     {"peak_reserved_bytes", row.reserved.count},
                     {"memory_bytes", row.memory.count},
-                    {"runs", row.runs}});
+                    {"runs", row.runs},
+                    {"inputs", inputs_json(row.inputs)}});
   return dump({{"schema", "metaprof.fit"},
                {"schema_version", 1},
                {"model", report.model},
@@ -157,11 +160,13 @@ std::string sweep_text(const SweepReport& report, size_t width) {
     }
     table.row(std::move(cells));
   }
+  const std::string inputs =
+      ran == report.rows.end() ? "" : inputs_text(ran->inputs, report.rows.back().inputs, "…");
   return fmt::format(
       "{}: {} of {} fit; needs: reserved at most; percents: to the first row; *: no other of the same work "
-      "takes less memory or fewer FLOPs\n\n{}",
+      "takes less memory or fewer FLOPs\n{}\n{}",
       report.model, std::ranges::count_if(report.rows, &SweepRow::fits), report.rows.size(),
-      table.text(0, width));
+      inputs.empty() ? "" : "inputs " + inputs + "\n", table.text(0, width));
 }
 
 std::string sweep_csv(const SweepReport& report) {
@@ -182,7 +187,7 @@ std::string sweep_csv(const SweepReport& report) {
 std::string sweep_json(const SweepReport& report) {
   Json rows = Json::array();
   for (const SweepRow& row : report.rows) {
-    Json json = {{"options", options_json(row.options)}};
+    Json json = {{"options", options_json(row.options)}, {"inputs", inputs_json(row.inputs)}};
     for (const SweepFigure& figure : kFigures)
       json[figure.name] = row.error.empty() ? Json(row.*figure.value) : Json(nullptr);
     json["needed_bytes"] = row.needed ? Json(*row.needed) : Json(nullptr);

@@ -9,6 +9,7 @@
 
 #include "core/option_value.h"
 #include "core/units.h"
+#include "reports/input_row.h"
 
 namespace metaprof {
 
@@ -17,11 +18,12 @@ using ShownOptions = std::vector<std::pair<std::string, OptionValue>>;
 
 struct FitRow {
   ShownOptions options;
-  std::optional<int64_t> largest;  ///< nothing: not even 1 fits
-  bool unbounded = false;          ///< the largest that was tried fits, too
-  Bytes allocated, reserved;       ///< peaks with the largest; with 1 if that does not fit
-  Bytes memory;                    ///< what the run may take
-  int runs = 0;                    ///< candidates that were tried
+  std::optional<int64_t> largest;     ///< nothing: not even 1 fits
+  bool unbounded = false;             ///< the largest that was tried fits, too
+  Bytes allocated, reserved;          ///< peaks with the largest; with 1 if that does not fit
+  Bytes memory;                       ///< what the run may take
+  int runs = 0;                       ///< candidates that were tried
+  std::vector<InputRow> inputs = {};  ///< with the largest; with the smallest if that does not fit
 };
 
 struct FitReport {
@@ -30,6 +32,7 @@ struct FitReport {
   bool trains = true;                ///< false: forward only
   std::vector<std::string> columns;  ///< options that the text shows; JSON has all of them
   std::vector<FitRow> rows;
+  std::string inputs;              ///< of all rows: "input_ids i64[batch,512]"
   std::vector<std::string> notes;  ///< what else is to be known of the figures
   bool all_fit() const;
 };
@@ -44,7 +47,8 @@ struct SweepRow {
   bool fits = false;
   int64_t parameter_bytes = 0, saved_bytes = 0, allocated = 0, requested = 0, reserved = 0;
   int64_t flops_forward = 0, flops_backward = 0, flops_recompute = 0;
-  std::optional<int64_t> needed;  ///< reserved without a limit; nothing: more than any device has
+  std::vector<InputRow> inputs = {};  ///< that were run
+  std::optional<int64_t> needed;      ///< reserved without a limit; nothing: more than any device has
 };
 
 struct SweepReport {

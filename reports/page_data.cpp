@@ -96,7 +96,7 @@ class PageData {
   }
 
   std::string options() const {
-    std::string text = inputs_text(report_);
+    std::string text = inputs_text(report_.inputs);
     const std::string run = options_text(report_);
     return text + (text.empty() || run.empty() ? "" : " · ") + run;
   }

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/execution_json.h"
+#include "reports/input_json.h"
 #include "reports/memory_json.h"
 #include "reports/node_json.h"
 #include "reports/option_json.h"
@@ -96,6 +97,22 @@ Json estimated_json(const MemoryProfile& memory) {
   return rows;
 }
 
+Json attention_json(const MemoryProfile& memory) {
+  Json rows = Json::array();
+  for (const AttentionRow& row : memory.attention) {
+    Json refused = Json::array();
+    for (const auto& [implementation, why] : row.refused)
+      refused.push_back({{"implementation", implementation}, {"why", why}});
+    rows.push_back({{"implementation", row.implementation},
+                    {"calls", row.calls},
+                    {"modules", row.modules},
+                    {"query", row.query},
+                    {"key", row.key},
+                    {"refused", refused}});
+  }
+  return rows;
+}
+
 Json unmodelled_json(const MemoryProfile& memory) {
   Json rows = Json::array();
   for (const UnmodelledRow& row : memory.unmodelled)
@@ -131,16 +148,6 @@ Json out_of_memory_json(const ProfileReport& report) {
   json["reserved"] = phases.out_of_memory->reserved.count;
   json["needed_memory"] = report.needed_memory ? Json(report.needed_memory->count) : Json(nullptr);
   return json;
-}
-
-Json inputs_json(const std::vector<InputRow>& inputs) {
-  Json rows = Json::array();
-  for (const InputRow& input : inputs) {
-    Json shape = Json::array();
-    for (const int64_t size : input.sizes) shape.push_back(size);
-    rows.push_back({{"name", input.name}, {"dtype", long_name(input.dtype)}, {"shape", shape}});
-  }
-  return rows;
 }
 
 Json verdict_json(const ProfileReport& report) {
@@ -187,6 +194,7 @@ std::string profile_json(const ProfileReport& report) {
   if (report.nodes) json["nodes"] = nodes_json(report);
   json["unmodelled"] = unmodelled_json(memory);
   json["estimated"] = estimated_json(memory);
+  json["attention"] = attention_json(memory);
   json["workspaces"] = workspaces_json(report.workspaces);
   if (report.execution) json["execution"] = comparison_json(*report.execution);
   json["fits"] = verdict_of(report).fits;

@@ -16,6 +16,7 @@
 #include "reports/advice_report.h"
 #include "reports/culprits.h"
 #include "reports/execution_figures.h"
+#include "reports/input_row.h"
 #include "reports/verdict.h"
 
 namespace metaprof {
@@ -34,13 +35,6 @@ struct WorkspaceSources {
 std::string workspace_note(const WorkspaceSources& workspaces);
 /// "9.19.0" of 91900.
 std::string version_text(int64_t cudnn);
-
-/// A tensor that the model is called with.
-struct InputRow {
-  std::string name;
-  DType dtype;
-  Sizes sizes;
-};
 
 struct ProfileReport {
   std::string model;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "reports/answer.h"
+#include "reports/folded_module.h"
 #include "reports/format.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
@@ -25,11 +26,11 @@ std::string opening(const ProfileReport& report, bool colour) {
   const std::string framework =
       report.framework.empty() ? ""
                                : fmt::format(", PyTorch {}, {}", report.framework, report.framework_reason);
-  return fmt::format("{}{}{}\n{} on {} ({}){}\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
-                     shown(report.model, kMostCharactersOfName),
-                     shown(report.device_title, kMostCharactersOfName),
-                     shown(report.device, kMostCharactersOfName), framework,
-                     opening_line("inputs ", inputs_text(report)), opening_line("", options_text(report)));
+  return fmt::format(
+      "{}{}{}\n{} on {} ({}){}\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
+      shown(report.model, kMostCharactersOfName), shown(report.device_title, kMostCharactersOfName),
+      shown(report.device, kMostCharactersOfName), framework,
+      opening_line("inputs ", inputs_text(report.inputs)), opening_line("", options_text(report)));
 }
 
 std::string totals(const ProfileReport& report) {
@@ -109,6 +110,19 @@ std::string estimated_table(const std::vector<EstimatedRow>& rows) {
   return table.text(2);
 }
 
+// "  12 × model.h.*.attn: memory-efficient (query f32[4,12,512,64]); not flash: it takes fp16 and bf16 alone"
+std::string attention_lines(const std::vector<AttentionRow>& rows) {
+  std::string text;
+  for (const AttentionRow& row : rows) {
+    text += fmt::format("  {}: {}", folded_modules(row.modules), row.implementation);
+    if (!row.query.empty()) text += fmt::format(" (query {}, key {})", row.query, row.key);
+    for (const auto& [implementation, why] : row.refused)
+      text += fmt::format("; not {}: {}", implementation, why);
+    text += '\n';
+  }
+  return text;
+}
+
 std::string peak_lines(const MemoryProfile& memory) {
   const AllocatorNumbers& numbers = memory.phases.peak;
   return fmt::format("{} allocated, {} reserved; reached in {}{}\n", both_units(numbers.allocated_bytes.peak),
@@ -138,6 +152,9 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   text += out_of_memory(report, options.colour);
   if (!report.culprits.empty())
     text += title("Why: what is alive at the peak") + culprits_table(report.culprits, options.width);
+  if (!memory.attention.empty())
+    text +=
+        title("Attention: which implementation ran, and why not another") + attention_lines(memory.attention);
   if (report.nodes) {
     text += title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)");
     text += to_string(node_table(report, options), TableForm::text, options.width);

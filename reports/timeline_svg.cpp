@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reports/canvas.h"
 #include "reports/format.h"
 
 namespace metaprof {
@@ -14,26 +15,13 @@ constexpr int kColumns = kWidth - kLeft - kRight, kRows = kHeight - kTop - kBott
 constexpr const char* kColours[] = {"#4c78a8", "#9ecae9", "#72b7b2", "#f58518", "#e45756",
                                     "#b279a2", "#bab0ac", "#54a24b", "#eeca3b"};
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : shown(text, 160)) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else
-      result += c;
-  }
-  return result;
-}
-
 int64_t total(const BytesByCategory& bytes) {
   int64_t sum = 0;
   for (const Bytes category : bytes) sum += category.count;
   return sum;
 }
+
+using Anchor = Canvas::Anchor;
 
 class Picture {
  public:
@@ -46,34 +34,19 @@ class Picture {
     most_ = std::max({most_, limit_, int64_t{1}});
   }
 
-  std::string svg() && {
-    append(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-        "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" "
-        "fill=\"#fff\"/>\n",
-        kWidth, kHeight);
-    text(kLeft, 20, "start", "font-weight=\"600\" font-size=\"14\"",
-         report_.model + " on " + report_.device_title);
-    text(kLeft, 40, "start", "font-size=\"11\"", verdict_line(verdict_of(report_)));
+  Canvas drawn() && {
+    canvas_.text({kLeft, 20}, report_.model + " on " + report_.device_title, {.size = 14, .bold = true});
+    canvas_.text({kLeft, 40}, verdict_line(verdict_of(report_)), {.size = 11});
     draw_axis();
     draw_areas();
     draw_phases();
     draw_limit();
     draw_peak();
     draw_legend();
-    return std::move(out_) + "</svg>\n";
+    return std::move(canvas_);
   }
 
  private:
-  template <class... Args>
-  void append(fmt::format_string<Args...> format, Args&&... args) {
-    out_ += fmt::format(format, std::forward<Args>(args)...);
-  }
-  void text(double x, double y, const char* anchor, const char* more, const std::string& words) {
-    append("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"#1c2733\" {}>{}</text>\n", x, y, anchor,
-           more, escaped(words));
-  }
-
   // Events of the step with the peak, until memory runs out.
   void choose_step() {
     const PeakMoment& peak = report_.memory.peak;
@@ -132,54 +105,50 @@ class Picture {
     int64_t step = 1;
     while (most_ / step > 6) step *= 2;
     for (int64_t bytes = 0; y_of(bytes) >= kTop; bytes += step) {
-      append("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#d7dde4\"/>\n", kLeft,
-             kWidth - kRight, y_of(bytes), y_of(bytes));
-      text(kLeft - 6, y_of(bytes) + 4, "end", "", human_bytes(bytes));
+      canvas_.line({kLeft, y_of(bytes)}, {kWidth - kRight, y_of(bytes)}, "#d7dde4");
+      canvas_.text({kLeft - 6, y_of(bytes) + 4}, human_bytes(bytes), {.anchor = Anchor::end});
     }
   }
 
   void draw_areas() {
     std::vector<int64_t> below(kColumns);
     for (size_t c = 0; c < kCategories; ++c) {
-      std::string top, bottom;
+      std::vector<Point> top, bottom;
       bool any = false;
       for (size_t x = 0; x < columns_.size(); ++x) {
         const int64_t high = below[x] + columns_[x][c].count;
         any = any || high > below[x];
-        top += fmt::format("{},{:.1f} ", kLeft + x, y_of(high));
-        bottom = fmt::format("{},{:.1f} ", kLeft + x, y_of(below[x])) + bottom;
+        const double at = kLeft + static_cast<double>(x);
+        top.emplace_back(at, y_of(high));
+        bottom.emplace_back(at, y_of(below[x]));
         below[x] = high;
       }
       if (!any) continue;
       used_.push_back(c);
-      append("<polygon points=\"{}{}\" fill=\"{}\"/>\n", top, bottom, kColours[c % std::size(kColours)]);
+      top.insert(top.end(), bottom.rbegin(), bottom.rend());
+      canvas_.polygon(std::move(top), kColours[c % std::size(kColours)]);
     }
   }
 
   void draw_phases() {
     for (const PhaseSpan& span : phases_) {
       const double from = x_of(time_of(span.begin)), to = x_of(time_of(span.end));
-      append(
-          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#5d6b7a\" "
-          "stroke-opacity=\".5\"/>\n",
-          from, kTop, kHeight - kBottom + 6);
+      canvas_.line({from, kTop}, {from, kHeight - kBottom + 6}, "#aeb5bd");
       const std::string name(to_string(span.part.phase));
       if (to - from > 7.0 * static_cast<double>(name.size()))
-        text((from + to) / 2, kHeight - kBottom + 18, "middle", "", name);
+        canvas_.text({(from + to) / 2, kHeight - kBottom + 18}, name, {.anchor = Anchor::middle});
     }
-    text(kWidth - kRight, kHeight - kBottom + 34, "end", "font-size=\"10\"",
-         fmt::format("step {}, {:.1f} ms of an ideal device", report_.memory.peak.part.step + 1,
-                     static_cast<double>(end_ - begin_) / 1e6));
+    canvas_.text({kWidth - kRight, kHeight - kBottom + 34},
+                 fmt::format("step {}, {:.1f} ms of an ideal device", report_.memory.peak.part.step + 1,
+                             static_cast<double>(end_ - begin_) / 1e6),
+                 {.size = 10, .anchor = Anchor::end});
   }
 
   void draw_limit() {
     if (limit_ == 0) return;
-    append(
-        "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#cf222e\" "
-        "stroke-width=\"1.5\"/>\n",
-        kLeft, kWidth - kRight, y_of(limit_));
-    text(kLeft + 4, y_of(limit_) - 4, "start", "font-size=\"11\"",
-         "the allocator can have " + human_bytes(limit_));
+    canvas_.line({kLeft, y_of(limit_)}, {kWidth - kRight, y_of(limit_)}, "#cf222e", 1.5);
+    canvas_.text({kLeft + 4, y_of(limit_) - 4}, "the allocator can have " + human_bytes(limit_),
+                 {.size = 11});
   }
 
   void draw_peak() {
@@ -187,22 +156,24 @@ class Picture {
     if (phases_.empty()) return;
     const double x = x_of(time_of(peak.event)), y = y_of(peak.bytes.count);
     const bool right = x > kWidth / 2.0;
-    append(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"none\" stroke=\"#1c2733\" "
-        "stroke-width=\"1.5\"/>\n",
-        x, y);
-    text(x + (right ? -9 : 9), y + 4, right ? "end" : "start", "font-weight=\"600\"",
-         (report_.memory.phases.out_of_memory ? "out of memory after " : "peak ") +
-             human_bytes(peak.bytes.count));
+    canvas_.circle({x, y}, 4, "#1c2733");
+    canvas_.text({x + (right ? -9 : 9), y + 4},
+                 (report_.memory.phases.out_of_memory ? "out of memory after " : "peak ") +
+                     human_bytes(peak.bytes.count),
+                 {.bold = true, .anchor = right ? Anchor::end : Anchor::start});
   }
 
   void draw_legend() {
     double x = kLeft;
+    constexpr double kTopOfLegend = kHeight - 22, kSide = 11;
     for (const size_t c : used_) {
       const std::string name(to_string(static_cast<Category>(c)));
-      append("<rect x=\"{:.0f}\" y=\"{}\" width=\"11\" height=\"11\" rx=\"2\" fill=\"{}\"/>\n", x,
-             kHeight - 22, kColours[c % std::size(kColours)]);
-      text(x + 16, kHeight - 12, "start", "font-size=\"11\"", name);
+      canvas_.polygon({{x, kTopOfLegend},
+                       {x + kSide, kTopOfLegend},
+                       {x + kSide, kTopOfLegend + kSide},
+                       {x, kTopOfLegend + kSide}},
+                      kColours[c % std::size(kColours)]);
+      canvas_.text({x + 16, kHeight - 12}, name, {.size = 11});
       x += 30 + 6.5 * static_cast<double>(name.size());
     }
   }
@@ -213,13 +184,17 @@ class Picture {
   std::vector<BytesByCategory> columns_;
   std::vector<size_t> used_;
   int64_t begin_ = 0, end_ = 1, most_ = 0, limit_ = 0;
-  std::string out_;
+  Canvas canvas_{kWidth, kHeight};
 };
 
 }  // namespace
 
 std::string timeline_svg(const ProfileReport& report, const Schedule& schedule) {
-  return Picture(report, schedule).svg();
+  return Picture(report, schedule).drawn().svg();
+}
+
+std::string timeline_png(const ProfileReport& report, const Schedule& schedule) {
+  return Picture(report, schedule).drawn().png();
 }
 
 }  // namespace metaprof

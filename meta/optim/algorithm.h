@@ -93,6 +93,7 @@ class Algorithm {
 using Maker = std::unique_ptr<Algorithm> (*)(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_sgd(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adam(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_adam_8bit(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_rmsprop(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adagrad(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adadelta(Session&, const std::vector<Tensor>&, Settings, Implementation);

@@ -174,10 +174,23 @@ SymbolValues symbols_for(const Program& program, const std::string& input, Sizes
   return solved;
 }
 
+namespace {
+
+// "; its inputs are input_ids, labels": what somebody may have meant.
+std::string names_of_inputs(const Program& program) {
+  std::string names;
+  for (const ProgramInput& input : program.inputs)
+    if (input.kind == ProgramInput::Kind::user) names += (names.empty() ? "" : ", ") + input.name;
+  return names.empty() ? names : "; its inputs are " + names;
+}
+
+}  // namespace
+
 SymbolValues symbols_for_number(const Program& program, const std::string& input, int64_t number) {
   const ValueFacts* value = find_input(program, input);
   if (!value || value->tensor || !value->number)
-    fail("{}: the program has no input {} that is a number and not fixed in the file", program.origin, input);
+    fail("{}: the program has no input {} that is a number and not fixed in the file{}", program.origin,
+         input, names_of_inputs(program));
   SymbolValues solved;
   if (value->number_expression >= 0) {
     add_solution(program, value->number_expression, number, input, solved);

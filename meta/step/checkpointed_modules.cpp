@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "meta/step/checkpoint_text.h"
+#include "meta/step/repeated_modules.h"
 
 namespace metaprof {
 namespace {
@@ -42,6 +43,12 @@ class Pattern {
   const CheckpointItem& item_;
   std::vector<std::string> segments_;
 };
+
+[[noreturn]] void refuse(const Program& program, const std::string& pattern) {
+  const std::string layers = repeated_modules(program);
+  fail("--checkpoint: no module of {} matches '{}'{}", program.name, pattern,
+       layers.empty() ? "" : "; its layers are '" + layers + "'");
+}
 
 // A call of a module: its depth in the stack (from 1; 0: none), its key and the pattern.
 struct Match {
@@ -85,8 +92,7 @@ class Matcher {
       node = next;
     }
     for (const Pattern& pattern : patterns)
-      if (!pattern.used)
-        fail("--checkpoint: no module of {} matches '{}'", program_.name, pattern.item().first);
+      if (!pattern.used) refuse(program_, pattern.item().first);
     return regions;
   }
 
@@ -144,7 +150,7 @@ std::vector<RecomputeRegion> checkpointed_modules(const Program& program, const 
   Matcher matcher(program, reentrant);
   std::vector<RecomputeRegion> regions =
       matcher.find(checkpoint_items(text), 0, program.graph.nodes.size(), 0);
-  if (regions.empty()) fail("--checkpoint: no module of {} matches '{}'", program.name, text);
+  if (regions.empty()) refuse(program, text);
   return regions;
 }
 

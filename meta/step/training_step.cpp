@@ -82,6 +82,24 @@ std::unique_ptr<Optimizer> TrainingStep::make_optimizer(const std::string& name,
   return std::make_unique<Optimizer>(*session_, name, implementation, placed_.trainable);
 }
 
+namespace {
+
+// What a forward without gradients returns (a cache of keys and values, logits) is what it is run for, and no temporary.
+void mark_results(Session& session, const std::vector<Value>& outputs) {
+  const auto mark = [&](const Tensor& tensor) {
+    if (!tensor.defined() || !tensor->storage) return;
+    if (session.trace.storages[tensor->storage->id].category == Category::activation)
+      session.categorise(*tensor->storage, Category::activation);
+  };
+  for (const Value& output : outputs) {
+    if (output.is_tensor()) mark(output.tensor());
+    if (output.is_tensors())
+      for (const Tensor& tensor : output.tensors()) mark(tensor);
+  }
+}
+
+}  // namespace
+
 void TrainingStep::forward(int step, int micro) {
   Session& session = *session_;
   session.begin_phase(Phase::forward, uint32_t(step), micro);
@@ -96,6 +114,7 @@ void TrainingStep::forward(int step, int micro) {
   } else {
     outputs = runner_(session, placed_.inputs);
   }
+  if (!gradients) mark_results(session, outputs);
   // The loss of the step before is let go when the name is bound again.
   loss_ = loss_output_ < outputs.size() ? outputs[loss_output_].tensor() : Tensor();
   session.trace.losses.push_back(loss_.defined() && loss_->grad_fn ? grad_fn(loss_)->record + 1 : 0);

@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -75,6 +76,46 @@ TEST(Advise, TheBestCombinationFits) {
   EXPECT_NE(text.out.find(". Cheapest cure: --"), std::string::npos) << text.out;
   const Outcome profile = run_program("profile " + words);
   EXPECT_EQ(profile.out.substr(0, profile.out.find('\n')), text.out.substr(0, text.out.find('\n')));
+}
+
+// bitsandbytes keeps two numbers of 8 bits for each element and a scale of fp32 for each 256 of both, or two of fp32
+// where a parameter has less than 4096 elements, and two tables of 256 (bitsandbytes/optim/optimizer.py).
+TEST(Advise, EightBitStatesAreThoseOfBitsandbytes) {
+  const std::string trace = testing::TempDir() + "metaprof_8bit_" + std::to_string(getpid()) + ".trace";
+  const Json profile = Json::parse(
+      run_program("profile " + kGpt2 + " --optimizer adamw8bit --steps 2 --json - --write-trace " + trace)
+          .out);
+  std::istringstream lines(read_file(trace));
+  std::remove(trace.c_str());
+  int64_t expected = 2 * 256 * 4, parameters = 0;
+  for (std::string word, name, tensor; lines >> word >> name >> tensor && word == "parameter"; ++parameters) {
+    int64_t elements = 1;
+    const size_t open = tensor.find('[');
+    std::istringstream sizes(tensor.substr(open + 1, tensor.find(']') - open - 1));
+    for (std::string size; std::getline(sizes, size, ',');) elements *= std::stoll(size);
+    expected += elements < 4096 ? 2 * 4 * elements : 2 * elements + 2 * 4 * ((elements + 255) / 256);
+    lines.ignore(10000, '\n');
+  }
+  EXPECT_EQ(parameters, 148) << "of gpt2";
+  EXPECT_EQ(profile["peak"]["by_category"]["optimizer_state"], expected);
+  EXPECT_GT(profile["flops_all"]["optimizer"].get<int64_t>(), 0);
+}
+
+TEST(Advise, EightBitStatesAndTheHostAreAmongTheSwitches) {
+  std::string changes;
+  const Json json = advice(kGpt2 + " --steps 2 --device rtx4090", 0);
+  for (const Json& row : json["rows"]) changes += words_of(row["changes"]) + "\n";
+  EXPECT_NE(changes.find("--optimizer 'adamw-8bit'\n"), std::string::npos) << changes;
+  EXPECT_NE(changes.find("--checkpoint 'model.transformer.h.*{>host}'\n"), std::string::npos) << changes;
+  const std::string text = run_program("advise " + kGpt2 + " --steps 2 --device rtx4090").out;
+  EXPECT_NE(text.find("{>host}: what is saved for backward waits in the host's memory"), std::string::npos)
+      << text;
+}
+
+TEST(Advise, ChannelsLastIsNotFor8Bit) {
+  expect_refusal_with(
+      "profile tests/data/models/resnet18.pt2 --steps 1 --optimizer adamw-8bit --channels-last",
+      {"--optimizer adamw-8bit copies parameters that are not contiguous"});
 }
 
 TEST(Advise, NothingHelpsIsAFinding) {

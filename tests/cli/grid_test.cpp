@@ -248,7 +248,9 @@ TEST(Sweep, RefusesWhatIsTooMuch) {
   for (int i = 1; i <= 400; ++i) many += (i > 1 ? "," : "") + std::to_string(i);
   expect_refusal("sweep " + kBase + " --batch " + many + " --accumulate " + many,
                  "more than 100000 combinations; leave some values out");
-  expect_refusal("sweep no-such.pt2", "no-such.pt2: no such file");
+  expect_refusal(
+      "sweep no-such.pt2",
+      "no-such.pt2: no such file, and no no-such.pt2 here or in the folders of METAPROF_MODELS (not set)");
 }
 
 // The batch is written as numbers into every view of this export.

@@ -45,7 +45,9 @@ TEST(PlanInput, StagesOfAResnetKeepWhatItsForwardKeeps) {
 
 TEST(PlanInput, RefusesWhatItDoesNotKnow) {
   expect_refusal_with("plan-input " + kResnet + " --format yaml", {"--format", "rotor", "checkmate"});
-  expect_refusal("plan-input no-such.pt2", "no-such.pt2: no such file");
+  expect_refusal(
+      "plan-input no-such.pt2",
+      "no-such.pt2: no such file, and no no-such.pt2 here or in the folders of METAPROF_MODELS (not set)");
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ TEST(Checkpoint, SeveralPatternsAreTheModulesOfAll) {
   // Of modules inside each other the outermost counts.
   EXPECT_EQ(profile("model.transformer.h.0 model.transformer.h.0.attn"), profile("model.transformer.h.0"));
   expect_refusal("profile " + kGpt2 + " --checkpoint 'model.transformer.h.0 model.h'",
-                 "--checkpoint: no module of gpt2 matches 'model.h'");
+                 "--checkpoint: no module of gpt2 matches 'model.h'; its layers are 'model.transformer.h.*'");
 }
 
 }  // namespace

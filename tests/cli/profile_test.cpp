@@ -158,6 +158,10 @@ TEST(Profile, ModelsHaveNames) {
   EXPECT_EQ(missing.err,
             "metaprof: resnet19: no such file, and no resnet19.pt2 here or in the folders of METAPROF_MODELS "
             "(a:b)\n");
+  EXPECT_EQ(run_program("profile resnet81", "METAPROF_MODELS=tests/data/models ").err,
+            "metaprof: resnet81: no such file, and no resnet81.pt2 here or in the folders of METAPROF_MODELS "
+            "(tests/data/models); did you mean 'resnet18'?\n");
+  EXPECT_EQ(run_program("profile resnet18.pt2 --steps 1", "METAPROF_MODELS=tests/data/models ").exit_code, 0);
 }
 
 TEST(Profile, ModelsThatCannotBeReadAreRefused) {

@@ -35,6 +35,28 @@ TEST(ReportFiles, AllFormsAtOnce) {
     EXPECT_NE(picture.find(word), std::string::npos) << word;
 }
 
+// A PNG says its size in big-endian numbers behind its first chunk's name.
+TEST(ReportFiles, PicturesAreWhatTheirNamesEndWith) {
+  const std::string base = testing::TempDir() + "metaprof_pictures_" + std::to_string(getpid());
+  const Outcome outcome = run_program("profile tests/data/fixtures/base.pt2 --timeline " + base +
+                                      "_time.png --svg " + base + "_graph.png");
+  if (outcome.err.find("needs the Graphviz library") != std::string::npos) GTEST_SKIP() << outcome.err;
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string time = read_file(base + "_time.png"), graph = read_file(base + "_graph.png");
+  for (const std::string& png : {time, graph})
+    EXPECT_TRUE(png.starts_with("\x89PNG\r\n")) << png.substr(0, 8);
+  const auto number_at = [&](size_t at) {
+    int number = 0;
+    for (size_t i = 0; i < 4; ++i) number = number * 256 + static_cast<unsigned char>(time.at(at + i));
+    return number;
+  };
+  EXPECT_EQ(number_at(16), 1920) << "960 points, two pixels each";
+  EXPECT_EQ(number_at(20), 840);
+  run_program("profile tests/data/fixtures/base.pt2 --timeline " + base + ".svg");
+  EXPECT_TRUE(read_file(base + ".svg").starts_with("<svg "));
+  for (const char* file : {"_time.png", "_graph.png", ".svg"}) std::remove((base + file).c_str());
+}
+
 TEST(ReportFiles, OneOfThemCanGoToStdout) {
   const Outcome csv = run_program("profile " + kBase + " --optimizer none --csv - --columns saved");
   EXPECT_TRUE(csv.out.starts_with("module,saved\n(root),")) << csv.out;

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -117,9 +118,91 @@ TEST(Transcripts, ThePageOfARunThatDoesNotFitEndsThere) {
   EXPECT_LT(event, data["failed"]["event"].get<int64_t>());
 }
 
+// D1: a list that mixes what is usual with other values gives each row all columns.
+TEST(Transcripts, FitTakesMixedLists) {
+  for (const char* list : {" --checkpoint 'model.transformer.h.*',none", " --accumulate 1,4"}) {
+    const Outcome outcome = run_program("fit " + kGpt2 + " --device rtx4090" + list);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::istringstream lines(outcome.out);
+    std::vector<size_t> ends;  // where "GiB" of the last column ends
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("rtx4090 ")) ends.push_back(line.size());
+    ASSERT_EQ(ends.size(), 2u) << outcome.out;
+    EXPECT_EQ(ends[0], ends[1]) << outcome.out;
+  }
+}
+
+// D5: fit, sweep and advise say, too, on which inputs.
+TEST(Transcripts, SearchesNameTheirInputs) {
+  const std::string tail = "\ninputs input_ids i64[";
+  EXPECT_TRUE(holds(run_program("fit " + kGpt2 + " --device rtx4090").out,
+                    tail + "batch,512], labels i64[batch,512]\n"));
+  EXPECT_TRUE(holds(run_program("fit " + kGpt2 + " --device rtx4090 --find sequence --batch 2").out,
+                    tail + "2,sequence], labels i64[2,sequence]\n"));
+  EXPECT_TRUE(holds(run_program("sweep " + kGpt2 + " --steps 1 --batch 1,2").out,
+                    tail + "…,512], labels i64[…,512]\n"));
+  EXPECT_TRUE(holds(run_program("advise " + kGpt2 + " --steps 1").out, tail + "4,512], labels i64[4,512]\n"));
+  EXPECT_EQ(json_of("fit " + kGpt2 + " --device rtx4090")["rows"][0]["inputs"][0]["shape"], Json({25, 512}));
+}
+
+// D6: exports with Dim.AUTO take 2 and more.
+TEST(Transcripts, ExportsWithDynamicSizesAreSearched) {
+  const Outcome outcome =
+      run_program("fit tests/data/programs/symbolic_exprs.pt2 --mode no-grad --steps 1 --optimizer none");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("FITS h200: batch 64 at most\n")) << outcome.out;
+}
+
+// D11: one note for all candidates of all rows.
+TEST(Transcripts, FitSaysOnceWhoPlannedWorkspaces) {
+  const Outcome outcome =
+      run_program("fit tests/data/models/resnet18.pt2 --steps 1 --memory 4GiB --optimizer sgd,adamw",
+                  "METAPROF_CUDNN=/nowhere ");
+  EXPECT_EQ(outcome.err.find("metaprof: note: workspaces of "),
+            outcome.err.rfind("metaprof: note: workspaces of "))
+      << outcome.err;
+}
+
+// D12: why cuDNN was not asked.
+TEST(Transcripts, ACudnnThatIsNotThereIsNamed) {
+  const Outcome outcome =
+      run_program("profile tests/data/models/resnet18.pt2 --steps 1", "METAPROF_CUDNN=/nonexistent ");
+  EXPECT_TRUE(holds(outcome.out + outcome.err, "/nonexistent")) << outcome.out;
+}
+
+// D13: an archive of several programs is given with the name of one.
+TEST(Transcripts, OneOfSeveralProgramsIsNamed) {
+  const std::string file = "tests/data/programs/several_programs.pt2";
+  expect_refusal_with("profile " + file, {"name one of train, infer, as " + file + ":NAME"});
+  EXPECT_TRUE(
+      holds(run_program("profile " + file + ":infer --mode inference").out, "\nseveral_programs:infer on "));
+}
+
+// D14: what --set leaves as it was is named, and what changes all inputs.
+TEST(Transcripts, SettingOneOfTwoInputsSaysWhatWasLeft) {
+  expect_refusal_with("profile " + kGpt2 + " --set input_ids=4x256",
+                      {"--set left as they were: labels [4,512] (--batch and --sequence change all inputs)"});
+}
+
 // People count steps from 1.
 TEST(Transcripts, TheFirstStepIsStepOne) {
   EXPECT_TRUE(holds(run_program("profile " + kBase + " --steps 1 --optimizer none").out, ", step 1"));
+}
+
+// D16: what a forward returns, as a cache of keys and values, is no temporary. x·w is returned, x·w·w is not, and its
+// relu is: at the last product x, w, and both results of 4 MiB are alive.
+TEST(Transcripts, ResultsOfInferenceAreNoTemporaries) {
+  const std::string file = testing::TempDir() + "metaprof_results_" + std::to_string(getpid()) + ".mp";
+  std::ofstream(file)
+      << "metaprof program 1\n"
+         "parameter w = %w: f32[1024,1024] grad\ninput x = %x: f32[1024,1024]\nscope m1 = \"\"\n"
+         "%y: f32[1024,1024] = aten::mm(%x, %w) in m1\n"
+         "%z: f32[1024,1024] = aten::mm(%y, %w) in m1\n"
+         "%a: f32[1024,1024] = aten::relu(%z) in m1 drop %z\noutput user = %y\noutput user = %a\n";
+  const Json peak = json_of("profile " + file + " --mode inference")["peak"]["by_category"];
+  std::remove(file.c_str());
+  EXPECT_EQ(peak["activation"], 4 << 20) << peak;
+  EXPECT_EQ(peak["temporary"], 4 << 20) << peak;
 }
 
 // Inference has neither an optimizer nor training steps.

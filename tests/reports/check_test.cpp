@@ -56,18 +56,20 @@ CheckReport report() {
   grown.peak_category = BytesChange{"activation", 10, 12};
   grown.peak_op = "aten::relu";
   grown.peak_module = "fc1";
+  grown.source_file = "net/model.py";
+  grown.source_line = 12;
   return {.measurements = {fine, wrong}, .baselines = {grown}, .tolerance = 0.01};
 }
 
 TEST(CheckReport, Text) { expect_golden("check.txt", check_text(report())); }
 TEST(CheckReport, Json) { expect_golden("check.json", check_json(report())); }
 TEST(CheckReport, Junit) { expect_golden("check.junit.xml", check_junit(report())); }
-TEST(CheckReport, Sarif) { expect_golden("check.sarif", check_sarif(report())); }
+TEST(CheckReport, Sarif) { expect_golden("check.sarif", check_sarif(report(), "1.2.3")); }
 
 TEST(CheckReport, FilesAreWhatOtherProgramsRead) {
   const std::string base = testing::TempDir() + "metaprof_check_report" + std::to_string(getpid());
   std::ofstream(base + ".xml") << check_junit(report());
-  std::ofstream(base + ".sarif") << check_sarif(report());
+  std::ofstream(base + ".sarif") << check_sarif(report(), "1.2.3");
   const std::string command =
       METAPROF_PYTHON " tests/validate_check_files.py " + base + ".xml " + base + ".sarif > " + base + ".txt";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
@@ -79,7 +81,7 @@ TEST(CheckReport, FilesAreWhatOtherProgramsRead) {
       << found;
   EXPECT_NE(found.find("result peak-allocated-error with%20space/50%25.log.gz:12 a <b>"), std::string::npos)
       << found;
-  EXPECT_NE(found.find("result saved-growth old.json:1 old.json: bytes saved for backward grew from 0 to 2"),
+  EXPECT_NE(found.find("result saved-growth net/model.py:12 old.json: bytes saved for backward 0 B → 2 B"),
             std::string::npos)
       << found;
 }

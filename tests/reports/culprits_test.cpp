@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "reports/folded_module.h"
+
 namespace metaprof {
 namespace {
 
@@ -49,6 +51,11 @@ TEST(Culprits, GradientsAndStatesAreThoseOfTheirParameters) {
                                       {});
     EXPECT_EQ(names_of(culprits), (std::vector<std::string>{std::string(what) + " (75 %: 2 × m.h.*.mlp)"}));
   }
+}
+
+TEST(Culprits, PathsAreFoldedInLists) {
+  EXPECT_EQ(folded_modules({"m.h.0.attn", "m.h.1.attn", "m.head", "m.h.2.attn", ""}),
+            "3 × m.h.*.attn, m.head, (root)");
 }
 
 TEST(Culprits, LinesAreThoseOfTheLargest) {

@@ -130,6 +130,26 @@ TEST_F(TwoLayersFiles, LargeGraphsAreDrawnAsModules) {
   EXPECT_NE(three.find("[label=\"a\\n4 nodes"), std::string::npos) << three;
 }
 
+// Three equal layers behind each other, and one that is not: on a page the first stands for the three.
+TEST_F(TwoLayersFiles, EqualLayersAreDrawnOnceOnAPage) {
+  std::string text = "# phase forward step 0\n+ 1 8 input\n# enter\n# enter h\n";
+  for (int layer = 0; layer < 4; ++layer)
+    text += fmt::format(
+        "# enter h.{0}\n# enter h.{0}.lin\n> x::{1} f32[2]@{2}\n+ {3} 8 activation\n< f32[2]@{3}\n# leave "
+        "h.{0}.lin\n# "
+        "leave h.{0}\n",
+        layer, layer < 3 ? "op" : "other", layer + 1, layer + 2);
+  text += "# leave h\n# leave\n";
+  report_.nodes = profile_nodes(parse_trace(text), kFirstGpu, Granularity::op, kRates);
+  const std::string dot = graph_dot(report_, {.page = true});
+  EXPECT_NE(dot.find("label=\"h.0 … 2, 3 equal ones\""), std::string::npos) << dot;
+  EXPECT_EQ(dot.find("cluster_h.1"), std::string::npos) << dot;
+  EXPECT_NE(dot.find("cluster_h.3"), std::string::npos) << dot;
+  EXPECT_NE(dot.find("cluster_legend"), std::string::npos) << dot;
+  const std::string whole = graph_dot(report_);
+  EXPECT_NE(whole.find("cluster_h.1"), std::string::npos) << "not on a page all are drawn";
+}
+
 TEST_F(TwoLayersFiles, GraphvizDrawsTheGraph) {
   std::string svg;
   try {

@@ -109,8 +109,10 @@ TEST(CheckpointedModules, WhatIsInsideLiesInside) {
 }
 
 TEST(CheckpointedModules, AreThoseThatThereAre) {
-  EXPECT_EQ(refusal_of("model.h.0"), "--checkpoint: no module of gpt2 matches 'model.h.0'");
-  EXPECT_EQ(refusal_of(kBlocks + "0{model.h.0}"), "--checkpoint: no module of gpt2 matches 'model.h.0'");
+  EXPECT_EQ(refusal_of("model.h.0"),
+            "--checkpoint: no module of gpt2 matches 'model.h.0'; its layers are 'model.transformer.h.*'");
+  EXPECT_EQ(refusal_of(kBlocks + "0{model.h.0}"),
+            "--checkpoint: no module of gpt2 matches 'model.h.0'; its layers are 'model.transformer.h.*'");
   EXPECT_EQ(refusal_of(kBlocks + "3.." + kBlocks + "1"),
             "--checkpoint: 'model.transformer.h.3..model.transformer.h.1': gpt2 does not call the last "
             "module after "

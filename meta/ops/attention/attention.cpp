@@ -10,6 +10,7 @@
 #include "meta/op/versions.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/session/call_in_trace.h"
 
 namespace metaprof {
 
@@ -112,9 +113,43 @@ AttentionCall arguments_of(const Call& c) {
           c.real("dropout_p"), c.boolean("is_causal"), c.boolean("enable_gqa"), false};
 }
 
+// A call that only says something: it is made of what is inside it, and costs nothing.
+class SpokenCall {
+ public:
+  SpokenCall(Session& session, std::string_view words)
+      : index_(static_cast<uint32_t>(session.trace.calls.size())),
+        depth_(session.depth, session.depth + 1),
+        end_(session.trace, index_) {
+    CallRecord& record = session.trace.calls.emplace_back();
+    record.op = session.trace.intern(words);
+    record.module = session.module;
+    record.phase = session.phase;
+    record.composite = true;
+    record.depth = static_cast<uint16_t>(session.depth - 1);
+    record.node = session.node;
+    session.trace.add({.kind = Event::Kind::call, .id = index_});
+  }
+
+ private:
+  uint32_t index_;
+  Scoped<uint16_t> depth_;
+  EndOfCall end_;
+};
+
+// What was taken, and why nothing that comes before it, for who reads the trace (profiler/attention.h).
+void record_choice(Session& session, const AttentionChoice& choice) {
+  for (const AttentionRefusal& refusal : choice.refused) {
+    const SpokenCall implementation(session, to_string(refusal.backend));
+    const SpokenCall why(session, refusal.why);
+  }
+  const SpokenCall taken(session, to_string(choice.taken));
+}
+
 void attend(Call& c, const AttentionCall& a) {
   check(c, a);
-  const AttentionBackend backend = choose_attention(c.session, a);
+  const AttentionChoice choice = choose_attention(c.session, a);
+  record_choice(c.session, choice);
+  const AttentionBackend backend = choice.taken;
   // cuDNN has no infinity in masks.
   const double masked = backend == AttentionBackend::cudnn ? -65504.0 : kMinusInfinity;
   Tensor mask = additive_mask(c.session, a.mask, a.query.dtype(), masked);

@@ -19,9 +19,23 @@ struct AttentionCall {
   bool requires_grad() const { return query.requires_grad() || key.requires_grad() || value.requires_grad(); }
 };
 
+/// As traces name it: "attention::memory-efficient".
+std::string_view to_string(AttentionBackend backend);
+
+/// An implementation, and why it did not take the call: the first of its conditions that is not met.
+struct AttentionRefusal {
+  AttentionBackend backend;
+  const char* why;
+};
+
+struct AttentionChoice {
+  AttentionBackend taken = AttentionBackend::math;
+  SmallVector<AttentionRefusal, 4> refused;  ///< those that would have come first, in their order
+};
+
 /// The implementation that PyTorch takes on this device (aten/src/ATen/native/transformers/cuda/
 /// sdp_utils.cpp and sdp_utils_cpp.cpp).
-AttentionBackend choose_attention(const Session& session, const AttentionCall& call);
+AttentionChoice choose_attention(const Session& session, const AttentionCall& call);
 
 /// What the framework's counter says of a forward (2 products) and of a backward (5 products): arguments
 /// "query", "key", "value". Causal masks do not halve it.

@@ -10,6 +10,20 @@
 namespace metaprof {
 namespace {
 
+// Why an implementation does not take a call; null: it does.
+using Refusal = const char*;
+
+constexpr Refusal kOff = "it is switched off", kCapability = "it needs another compute capability",
+                  kDimensions = "query, key and value do not have four dimensions each",
+                  kRows = "there are no queries or no keys",
+                  kPacked = "a tensor's last dimension is not contiguous";
+
+Refusal first_of(std::initializer_list<Refusal> refusals) {
+  for (const Refusal refusal : refusals)
+    if (refusal) return refusal;
+  return nullptr;
+}
+
 bool is_any(DType dtype, std::initializer_list<DType> of) {
   return std::find(of.begin(), of.end(), dtype) != of.end();
 }
@@ -18,37 +32,46 @@ bool has_four_dimensions(const AttentionCall& a) {
   return a.query.dim() == 4 && a.key.dim() == 4 && a.value.dim() == 4;
 }
 
-bool has_rows(const AttentionCall& a) { return a.query.size(-2) != 0 && a.key.size(-2) != 0; }
-
-// Heads: equal numbers, or keys' (and values') numbers that divide the queries'.
-bool heads_fit(const AttentionCall& a, bool takes_groups, bool keys_like_values) {
-  if (a.query.size(0) != a.key.size(0) || a.query.size(0) != a.value.size(0)) return false;
-  const int64_t q = a.query.size(1), k = a.key.size(1), v = a.value.size(1);
-  if (!a.grouped_heads || !takes_groups) return q == k && q == v;
-  if (keys_like_values && k != v) return false;
-  return k != 0 && v != 0 && q % k == 0 && (keys_like_values || q % v == 0);
+Refusal refuses_rows(const AttentionCall& a) {
+  return a.query.size(-2) != 0 && a.key.size(-2) != 0 ? nullptr : kRows;
 }
 
-bool rows_are_packed(const AttentionCall& a, bool ignore_size_one) {
+// Heads: equal numbers, or keys' (and values') numbers that divide the queries'.
+Refusal refuses_heads(const AttentionCall& a, bool takes_groups, bool keys_like_values) {
+  constexpr Refusal kUnequal = "query, key and value have different batches or numbers of heads";
+  if (a.query.size(0) != a.key.size(0) || a.query.size(0) != a.value.size(0)) return kUnequal;
+  const int64_t q = a.query.size(1), k = a.key.size(1), v = a.value.size(1);
+  if (!a.grouped_heads || !takes_groups) {
+    if (q == k && q == v) return nullptr;
+    return a.grouped_heads ? "keys have fewer heads than queries (enable_gqa)" : kUnequal;
+  }
+  if (keys_like_values && k != v) return kUnequal;
+  const bool divide = k != 0 && v != 0 && q % k == 0 && (keys_like_values || q % v == 0);
+  return divide ? nullptr : "the numbers of heads of keys do not divide that of queries";
+}
+
+Refusal refuses_strides(const AttentionCall& a, bool ignore_size_one) {
   auto last = [](const Tensor& t) { return t.strides().back(); };
   bool packed = last(a.query) == 1 && last(a.key) == 1 && last(a.value) == 1;
   if (ignore_size_one) packed = packed || a.query.size(-1) == 1;
   const bool mask_fits = a.query.device().is_cpu() || !a.mask.defined() || last(a.mask) == 1;
-  return packed && mask_fits;
+  return packed && mask_fits ? nullptr : kPacked;
 }
 
 // A mask without gradient of [queries|1, keys|1] or [batch|1, heads|1, queries|1, keys|1].
-bool mask_fits(const AttentionCall& a) {
-  if (!a.mask.defined()) return true;
-  if (a.mask.requires_grad()) return false;
+Refusal refuses_mask(const AttentionCall& a) {
+  if (!a.mask.defined()) return nullptr;
+  if (a.mask.requires_grad()) return "the mask requires a gradient";
+  constexpr Refusal kShape = "the mask's sizes are not those of queries and keys";
   auto fits = [&](int64_t dim, int64_t size) { return a.mask.size(dim) == size || a.mask.size(dim) == 1; };
-  if (a.mask.dim() < 2 || !fits(-2, a.query.size(2)) || !fits(-1, a.key.size(2))) return false;
-  if (a.mask.dim() == 2) return true;
-  return a.mask.dim() == 4 && fits(0, a.query.size(0)) && fits(1, a.query.size(1));
+  if (a.mask.dim() < 2 || !fits(-2, a.query.size(2)) || !fits(-1, a.key.size(2))) return kShape;
+  if (a.mask.dim() == 2) return nullptr;
+  return a.mask.dim() == 4 && fits(0, a.query.size(0)) && fits(1, a.query.size(1)) ? nullptr : kShape;
 }
 
-bool is_half(const Session& s, DType dtype) {
-  return dtype == DType::f16 || (dtype == DType::bf16 && s.platform.hardware.sm >= 80);
+Refusal refuses_dtype(const Session& s, DType dtype) {
+  if (dtype == DType::f16 || (dtype == DType::bf16 && s.platform.hardware.sm >= 80)) return nullptr;
+  return dtype == DType::bf16 ? "bf16 needs compute capability 8.0" : "it takes fp16 and bf16 alone";
 }
 
 // Heads wider than 128 have a backward in two forms (recorded: `shapes/sdpa/bf16/2-4-128-128-192` and others, 2.15).
@@ -57,33 +80,50 @@ bool trains_on_cudnn(int64_t head, int64_t value_head) {
   return (head == 192 && value_head == 128) || (head == 256 && value_head == 256);
 }
 
-bool cudnn_takes(const Session& s, const AttentionCall& a) {
-  const int sm = s.platform.hardware.sm;
+Refusal refuses_on_cudnn(const Session& s, const AttentionCall& a) {
   const Libraries& libraries = s.platform.libraries;
-  if (!s.modes.cudnn_attention || s.modes.deterministic || sm < 80 || sm > 121) return false;
-  if (a.dropout > 0 && !libraries.attention_of_cudnn_has_dropout()) return false;
+  if (a.dropout > 0 && !libraries.attention_of_cudnn_has_dropout()) return "this cuDNN has no dropout";
   const bool sixteenths = std::trunc(a.dropout * 16) == a.dropout * 16;
-  if (!sixteenths && !s.platform.framework.cudnn_attention_takes_any_dropout) return false;
-  if (!has_four_dimensions(a) || !is_half(s, a.query.dtype()) || !mask_fits(a)) return false;
-  if (!has_rows(a) || !rows_are_packed(a, true) || !heads_fit(a, true, false)) return false;
+  if (!sixteenths && !s.platform.framework.cudnn_attention_takes_any_dropout)
+    return "its dropout is a multiple of 1/16";
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
-  const int64_t largest = sm == 90 && libraries.attention_of_cudnn_is_wide() ? 256 : 128;
-  if (head > largest || value_head > largest || head % 8 != 0 || value_head % 8 != 0) return false;
-  if (a.wide_heads_train_in_pairs && a.requires_grad() && !trains_on_cudnn(head, value_head)) return false;
-  return a.key.size(2) != 1 && !(a.query.size(2) == 1 && a.dropout > 0);
+  const int64_t largest = s.platform.hardware.sm == 90 && libraries.attention_of_cudnn_is_wide() ? 256 : 128;
+  if (head > largest || value_head > largest)
+    return largest == 128 ? "heads are wider than 128" : "heads are wider than 256";
+  if (head % 8 != 0 || value_head % 8 != 0) return "the size of a head is no multiple of 8";
+  if (a.wide_heads_train_in_pairs && a.requires_grad() && !trains_on_cudnn(head, value_head))
+    return "heads of these sizes have no backward";
+  if (a.key.size(2) == 1) return "there is one key";
+  return a.query.size(2) == 1 && a.dropout > 0 ? "there is one query, and dropout" : nullptr;
 }
 
-bool flash_takes(const Session& s, const AttentionCall& a) {
+Refusal cudnn_refuses(const Session& s, const AttentionCall& a) {
   const int sm = s.platform.hardware.sm;
-  if (!s.modes.flash_attention || sm < 80 || sm > 121 || a.mask.defined()) return false;
-  if (!has_four_dimensions(a) || !is_half(s, a.query.dtype())) return false;
+  if (!s.modes.cudnn_attention) return kOff;
+  if (s.modes.deterministic) return "deterministic algorithms are asked for";
+  if (sm < 80 || sm > 121) return kCapability;
+  if (!has_four_dimensions(a)) return kDimensions;
+  return first_of({refuses_dtype(s, a.query.dtype()), refuses_mask(a), refuses_rows(a),
+                   refuses_strides(a, true), refuses_heads(a, true, false), refuses_on_cudnn(s, a)});
+}
+
+Refusal flash_refuses(const Session& s, const AttentionCall& a) {
+  const int sm = s.platform.hardware.sm;
+  if (!s.modes.flash_attention) return kOff;
+  if (sm < 80 || sm > 121) return kCapability;
+  if (!has_four_dimensions(a)) return kDimensions;
+  if (const Refusal refusal = refuses_dtype(s, a.query.dtype())) return refusal;
+  if (a.mask.defined()) return "it takes no mask";
   const int64_t head = a.query.size(3);
-  if (head != a.key.size(3) || head != a.value.size(3) || head > 256) return false;
+  if (head != a.key.size(3) || head != a.value.size(3))
+    return "query, key and value have heads of different sizes";
+  if (head > 256) return "heads are wider than 256";
   // Backward kernels of large heads do not fit on these.
   const bool small_shared_memory = sm == 86 || sm == 89 || sm == 120 || sm == 121;
-  if (small_shared_memory && a.requires_grad() && head > 192 && (head <= 224 || a.dropout > 0)) return false;
-  if (a.causal && a.query.size(-2) != a.key.size(-2)) return false;
-  return heads_fit(a, true, true) && has_rows(a) && rows_are_packed(a, true);
+  if (small_shared_memory && a.requires_grad() && head > 192 && (head <= 224 || a.dropout > 0))
+    return "the backward of heads wider than 192 needs more shared memory";
+  if (a.causal && a.query.size(-2) != a.key.size(-2)) return "it is causal with other queries than keys";
+  return first_of({refuses_heads(a, true, true), refuses_rows(a), refuses_strides(a, true)});
 }
 
 // Elements that one access of the kernels' matrix products wants aligned.
@@ -95,41 +135,74 @@ int64_t product_alignment(const Session& s, DType dtype) {
   return elements;
 }
 
-bool efficient_takes(const Session& s, const AttentionCall& a) {
-  if (!s.modes.efficient_attention || s.platform.hardware.sm < 50 || s.platform.hardware.sm > 121)
-    return false;
-  if (!has_four_dimensions(a)) return false;
+Refusal efficient_refuses(const Session& s, const AttentionCall& a) {
+  if (!s.modes.efficient_attention) return kOff;
+  if (s.platform.hardware.sm < 50 || s.platform.hardware.sm > 121) return kCapability;
+  if (!has_four_dimensions(a)) return kDimensions;
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
   const int64_t alignment = product_alignment(s, a.query.dtype());
-  if (head != a.key.size(3) || head == 0 || value_head == 0) return false;
-  if (head % alignment != 0 || value_head % alignment != 0) return false;
-  if (!has_rows(a) || !rows_are_packed(a, false)) return false;
-  if (!heads_fit(a, s.platform.framework.efficient_attention_takes_groups, true)) return false;
+  if (head != a.key.size(3)) return "query and key have heads of different sizes";
+  if (head == 0 || value_head == 0) return "heads are empty";
+  if (head % alignment != 0 || value_head % alignment != 0)
+    return "the size of a head is no multiple of what its kernels align";
+  const Refusal refusal =
+      first_of({refuses_rows(a), refuses_strides(a, false),
+                refuses_heads(a, s.platform.framework.efficient_attention_takes_groups, true)});
+  if (refusal) return refusal;
   const DType dtype = a.query.dtype();
-  return dtype == DType::f32 || is_half(s, dtype);
+  if (dtype == DType::bf16) return refuses_dtype(s, dtype);
+  return dtype == DType::f32 || dtype == DType::f16 ? nullptr : "it takes fp32, fp16 and bf16 alone";
 }
 
-bool cpu_flash_takes(const Session& s, const AttentionCall& a) {
-  if (!s.modes.flash_attention || !has_four_dimensions(a) || a.dropout > 0 || !mask_fits(a)) return false;
-  if (a.query.size(3) != a.key.size(3) || a.query.size(3) != a.value.size(3)) return false;
-  if (!is_any(a.query.dtype(), {DType::f64, DType::f32, DType::bf16, DType::f16})) return false;
-  return heads_fit(a, true, true) && has_rows(a) && rows_are_packed(a, false);
+Refusal cpu_flash_refuses(const Session& s, const AttentionCall& a) {
+  if (!s.modes.flash_attention) return kOff;
+  if (!has_four_dimensions(a)) return kDimensions;
+  if (a.dropout > 0) return "it has no dropout on the host";
+  if (a.query.size(3) != a.key.size(3) || a.query.size(3) != a.value.size(3))
+    return "query, key and value have heads of different sizes";
+  if (!is_any(a.query.dtype(), {DType::f64, DType::f32, DType::bf16, DType::f16}))
+    return "it takes other dtypes";
+  return first_of(
+      {refuses_mask(a), refuses_heads(a, true, true), refuses_rows(a), refuses_strides(a, false)});
 }
 
 }  // namespace
 
-AttentionBackend choose_attention(const Session& s, const AttentionCall& a) {
-  if (a.query.device().is_cpu())
-    return cpu_flash_takes(s, a) ? AttentionBackend::flash_for_cpu : AttentionBackend::math;
+AttentionChoice choose_attention(const Session& s, const AttentionCall& a) {
+  AttentionChoice choice;
+  const auto takes = [&](AttentionBackend backend, Refusal refusal) {
+    if (refusal) choice.refused.push_back({backend, refusal});
+    choice.taken = backend;
+    return refusal == nullptr;
+  };
+  if (a.query.device().is_cpu()) {
+    if (!takes(AttentionBackend::flash_for_cpu, cpu_flash_refuses(s, a)))
+      choice.taken = AttentionBackend::math;
+    return choice;
+  }
   // cuDNN comes first on Hopper and Blackwell; last otherwise, behind what takes everything.
   const int architecture = s.platform.hardware.sm / 10;
   const bool prefers_cudnn =
       s.platform.libraries.attention_of_cudnn_is_preferred() && (architecture == 9 || architecture == 10);
-  if (prefers_cudnn && cudnn_takes(s, a)) return AttentionBackend::cudnn;
-  if (flash_takes(s, a)) return AttentionBackend::flash;
-  if (efficient_takes(s, a)) return AttentionBackend::efficient;
-  if (!s.modes.math_attention && cudnn_takes(s, a)) return AttentionBackend::cudnn;
-  return AttentionBackend::math;
+  if (prefers_cudnn && takes(AttentionBackend::cudnn, cudnn_refuses(s, a))) return choice;
+  if (takes(AttentionBackend::flash, flash_refuses(s, a))) return choice;
+  if (takes(AttentionBackend::efficient, efficient_refuses(s, a))) return choice;
+  if (!s.modes.math_attention && !cudnn_refuses(s, a))
+    choice.taken = AttentionBackend::cudnn;
+  else
+    choice.taken = AttentionBackend::math;
+  return choice;
+}
+
+std::string_view to_string(AttentionBackend backend) {
+  switch (backend) {
+    case AttentionBackend::math: return "attention::math";
+    case AttentionBackend::flash: return "attention::flash";
+    case AttentionBackend::efficient: return "attention::memory-efficient";
+    case AttentionBackend::cudnn: return "attention::cuDNN";
+    case AttentionBackend::flash_for_cpu: return "attention::flash on the host";
+  }
+  return "";
 }
 
 }  // namespace metaprof

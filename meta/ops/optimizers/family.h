@@ -5,9 +5,11 @@
 
 namespace metaprof {
 
-Tables foreach_operators();          // foreach.cpp
-Tables fused_optimizer_operators();  // fused_optimizer.cpp
+Tables foreach_operators();              // foreach.cpp
+Tables fused_optimizer_operators();      // fused_optimizer.cpp
+Tables eight_bit_optimizer_operators();  // eight_bit_optimizer.cpp
 
-inline constexpr Tables (*kOptimizersFamily[])() = {foreach_operators, fused_optimizer_operators};
+inline constexpr Tables (*kOptimizersFamily[])() = {foreach_operators, fused_optimizer_operators,
+                                                    eight_bit_optimizer_operators};
 
 }  // namespace metaprof
