@@ -8,8 +8,8 @@ namespace metaprof {
 namespace {
 
 // All other options may change what is dispatched. The memory of a device does not: nothing asks for it but the
-// allocator.
-constexpr std::string_view kAfterDispatch[] = {"optimizer",  "optimizer_impl", "memory",
+// allocator. What else a device changes is asked (meta/session/questions.h).
+constexpr std::string_view kAfterDispatch[] = {"optimizer",  "optimizer_impl", "device", "memory",
                                                "alloc_conf", "context",        "margin"};
 
 std::vector<const RunOption*> options_of_dispatch() {
@@ -40,9 +40,8 @@ std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs) {
     if (is_new) groups.emplace_back();
     RunGroup& group = groups[found->second];
     const OptimizerChoice choice{runs[i].step.optimizer, runs[i].step.optimizer_impl};
-    const auto known = std::ranges::find(group.optimizers, choice);
-    group.optimizer.push_back(static_cast<size_t>(known - group.optimizers.begin()));
-    if (known == group.optimizers.end()) group.optimizers.push_back(choice);
+    if (std::ranges::find(group.optimizers, choice) == group.optimizers.end())
+      group.optimizers.push_back(choice);
     group.runs.push_back(i);
   }
   std::ranges::stable_sort(groups, {},

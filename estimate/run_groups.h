@@ -1,6 +1,6 @@
 #pragma once
-// Runs that have their forward and backward in common: what of a run's options decides how the model is dispatched,
-// and what decides only which optimizer updates it and what the allocator has.
+// Runs that may have their forward and backward in common: what of a run's options decides how the model is
+// dispatched, and what decides only which optimizer updates it, what the allocator has, and which device is asked.
 
 #include <string>
 #include <vector>
@@ -12,8 +12,7 @@ namespace metaprof {
 
 struct RunGroup {
   std::vector<size_t> runs;                 ///< indices, in order
-  std::vector<size_t> optimizer;            ///< of each: index into `optimizers`
-  std::vector<OptimizerChoice> optimizers;  ///< without repetition
+  std::vector<OptimizerChoice> optimizers;  ///< of these runs, without repetition
 };
 
 /// The inputs that a run asks for, as one text.

@@ -1,5 +1,6 @@
 #include "estimate/sweep.h"
 
+#include <deque>
 #include <set>
 
 #include "core/error.h"
@@ -7,6 +8,7 @@
 #include "estimate/input_programs.h"
 #include "estimate/parallel.h"
 #include "estimate/run_groups.h"
+#include "estimate/shared_steps.h"
 
 namespace metaprof {
 namespace {
@@ -38,8 +40,12 @@ class Sweeping {
   void run(const Progress& progress) {
     const std::vector<RunGroup> groups = group_runs(runs_);  // those of the same inputs beside each other
     const auto run_group = [&](size_t i) {
-      if (runs_in_turn(groups[i])) return;
-      for (const size_t run : groups[i].runs) run_alone(run);
+      std::deque<SharedSteps> known;
+      bool shares = !model_.is_trace();
+      for (const size_t run : groups[i].runs) {
+        shares = shares && runs_with_others(run, groups[i], known);
+        if (!shares) run_alone(run);
+      }
     };
     in_parallel(groups.size(), run_group, progress);
   }
@@ -48,58 +54,36 @@ class Sweeping {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  // False: each has to be run alone, be it to see which of them cannot be run.
-  bool runs_in_turn(const RunGroup& group) {
-    if (model_.is_trace()) return false;
-    const RunOptions& first = runs_[group.runs[0]];
+  // False: this one and those behind it are run alone, be it to see which of them cannot be run, and why.
+  bool runs_with_others(size_t index, const RunGroup& group, std::deque<SharedSteps>& known) {
+    const RunOptions& run = runs_[index];
     try {
-      const Platform platform = platform_of(first, model_.program);
-      WorkspaceSources workspaces;
-      const std::optional<StepsInTurn> steps =
-          run_in_turn(*programs_.of(first), first, platform, group.optimizers, planners_, workspaces);
-      if (steps) read(*steps, group, platform, workspaces);
-      return steps.has_value();
+      const Platform platform = platform_of(run, model_.program);
+      SharedSteps* steps = steps_on(platform, run, group, known);
+      if (!steps) return false;
+      SweepRow& row = rows_[index];
+      const SharedSteps::Memory memory = steps->memory(run, platform);
+      row.inputs = inputs_of(*programs_.of(run));
+      row.parameter_bytes = steps->parameter_bytes().count;
+      row.saved_bytes = steps->saved_bytes().count;
+      set_flops(row, steps->flops());
+      set_peak(row, memory.peak);
+      set_verdict(row, memory.verdict);
+      notes_[index] = workspace_note(steps->workspaces());
+      return true;
     } catch (const Error&) {
       return false;
     }
   }
 
-  void read(const StepsInTurn& steps, const RunGroup& group, const Platform& platform,
-            const WorkspaceSources& workspaces) {
-    const Parameters parameters = parameters_of(steps.trace);
-    const Saved saved = saved_by_first_forward(steps.trace, platform.device());
-    const Counts counts = count(steps.trace, rates_of(platform.hardware));
-    const std::vector<InputRow> inputs = inputs_of(*programs_.of(runs_[group.runs[0]]));
-    std::vector<Requests> requests;
-    for (const std::vector<Event>& events : steps.events) {
-      requests.push_back(requests_of(steps.trace, events, platform.device()));
-      repeat_last_step(requests.back(), runs_[group.runs[0]].step.steps - steps.steps);
-    }
-    for (size_t i = 0; i < group.runs.size(); ++i) {
-      SweepRow& row = rows_[group.runs[i]];
-      row.inputs = inputs;
-      row.parameter_bytes = parameters.all.bytes.count;
-      row.saved_bytes = saved.bytes.count;
-      set_flops(row, counts.total.counted);
-      notes_[group.runs[i]] = workspace_note(workspaces);
-      try {
-        read_memory(requests[group.optimizer[i]], runs_[group.runs[i]], row);
-      } catch (const Error& error) {
-        row = {.options = std::move(row.options), .error = error.what(), .needed = {}};
-      }
-    }
-  }
-
-  void read_memory(const Requests& requests, const RunOptions& run, SweepRow& row) {
-    const Platform platform = platform_of(run, model_.program);
-    const Phases phases = replay_requests(requests, run, platform, available_memory(run, platform));
-    std::optional<Bytes> needed;
-    if (phases.out_of_memory) {
-      const Phases without_limit = replay_requests(requests, run, platform, unlimited_memory());
-      if (!without_limit.out_of_memory) needed = Bytes{without_limit.peak.reserved_bytes.peak};
-    }
-    set_peak(row, phases.peak);
-    set_verdict(row, verdict_of(run, platform, phases, needed));
+  // Null: its runs cannot share steps.
+  SharedSteps* steps_on(const Platform& platform, const RunOptions& run, const RunGroup& group,
+                        std::deque<SharedSteps>& known) {
+    for (SharedSteps& steps : known)
+      if (steps.hold_on(platform)) return &steps;
+    std::optional<SharedSteps> steps =
+        SharedSteps::run(*programs_.of(run), run, platform, group.optimizers, planners_);
+    return steps ? &known.emplace_back(std::move(*steps)) : nullptr;
   }
 
   void run_alone(size_t index) {

@@ -164,33 +164,25 @@ uint32_t register_slot(Slot slot) {
 
 const std::vector<Slot>& slots() { return slot_list(); }
 
-Registry::Registry(std::span<const Records> tables, FrameworkVersion version) {
-  for (Records records : tables) {
-    for (const Op& record : records) {
-      if (!record.facts.versions.holds(version)) continue;
-      if (record.facts.in_place_too) add(record, true);
-      add(record, false);
-    }
-  }
-  for (const auto& op : operators_) {
-    if (!by_name_.emplace(op->name, op.get()).second) fail("operator {} has two records", op->name);
-  }
-  for (const Slot& slot : slots()) {
-    const Operator* op = find(full_name(slot));
-    if (op && slot.use == SlotUse::one_tensor &&
-        (op->schema.returns.size() != 1 || !op->schema.returns[0].is_tensor()))
-      fail("{} is called for one tensor, but does not return one", op->name);
-    by_slot_.push_back(op);
-  }
+namespace {
+
+// "add.Tensor(Tensor self, …) -> Tensor", in place → "aten::add_.Tensor"
+std::string name_in(std::string_view schema, bool in_place) {
+  const std::string_view name = schema.substr(0, schema.find('('));
+  const size_t dot = std::min(name.find('.'), name.size());
+  std::string full(name.find("::") == name.npos ? "aten::" : "");
+  full += name.substr(0, dot);
+  if (in_place) full += '_';
+  return full += name.substr(dot);
 }
 
-void Registry::add(const Op& record, bool in_place) {
+std::unique_ptr<Operator> make_operator(const Op& record, bool in_place, uint32_t id) {
   auto op = std::make_unique<Operator>(record);
   op->schema = parse_schema(op->record.schema);
   if (in_place) op->schema = in_place_schema(std::move(op->schema));
   op->in_place = in_place;
   op->name = op->schema.full_name();
-  op->id = static_cast<uint32_t>(operators_.size());
+  op->id = id;
   const std::string base = op->schema.name.substr(op->schema.name.find("::") + 2);
   op->node_name =
       op->record.facts.node.empty() ? camel_case(base) + "Backward0" : std::string(op->record.facts.node);
@@ -203,16 +195,61 @@ void Registry::add(const Op& record, bool in_place) {
   for (const HostCode& code : op->record.host_code) op->host_code[static_cast<int>(code.device)] = code.run;
   op->without_gradient = without_gradient(*op);
   plan_derivatives(*op);
-  operators_.push_back(std::move(op));
+  return op;
+}
+
+}  // namespace
+
+Registry::Registry(std::span<const Records> tables, FrameworkVersion version) : by_slot_(slots().size()) {
+  for (Records records : tables) {
+    for (const Op& record : records) {
+      if (!record.facts.versions.holds(version)) continue;
+      if (record.facts.in_place_too) add(record, true);
+      add(record, false);
+    }
+  }
+  by_name_.reserve(entries_.size());
+  for (uint32_t id = 0; id < entries_.size(); ++id)
+    if (!by_name_.emplace(entries_[id].name, id).second)
+      fail("operator {} has two records", entries_[id].name);
+  operators_.resize(entries_.size());
+  by_id_ = std::vector<std::atomic<const Operator*>>(entries_.size());
+}
+
+void Registry::add(const Op& record, bool in_place) {
+  entries_.push_back({&record, in_place, name_in(record.schema, in_place)});
+}
+
+const Operator& Registry::made(uint32_t id) const {
+  if (const Operator* op = by_id_[id].load(std::memory_order_acquire)) return *op;
+  const std::lock_guard lock(making_);
+  std::unique_ptr<Operator>& op = operators_[id];
+  if (!op) op = make_operator(*entries_[id].record, entries_[id].in_place, id);
+  by_id_[id].store(op.get(), std::memory_order_release);
+  return *op;
 }
 
 const Operator* Registry::find(std::string_view name) const {
-  auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : found->second;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &made(found->second);
 }
 
-void Registry::missing(uint32_t slot) {
-  fail("operator {} is called, but has no record", full_name(slots()[slot]));
+const std::vector<std::unique_ptr<Operator>>& Registry::operators() const {
+  for (uint32_t id = 0; id < entries_.size(); ++id) made(id);
+  for (uint32_t slot = 0; slot < by_slot_.size(); ++slot)
+    if (by_name_.contains(full_name(slots()[slot]))) make_slot(slot);
+  return operators_;
+}
+
+const Operator& Registry::make_slot(uint32_t slot) const {
+  const Slot& called = slots()[slot];
+  const Operator* op = find(full_name(called));
+  if (!op) fail("operator {} is called, but has no record", full_name(called));
+  if (called.use == SlotUse::one_tensor &&
+      (op->schema.returns.size() != 1 || !op->schema.returns[0].is_tensor()))
+    fail("{} is called for one tensor, but does not return one", op->name);
+  by_slot_[slot].store(op, std::memory_order_release);
+  return *op;
 }
 
 }  // namespace metaprof

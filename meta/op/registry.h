@@ -1,7 +1,9 @@
 #pragma once
 // The operators that a session knows: records with what follows from them, found by name or by slot.
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -53,29 +55,40 @@ struct Operator {
   bool has_derivative() const { return !rows.empty(); }
 };
 
+/// An operator is made of its record when it is first asked for: a model has some dozens of two thousand. Several
+/// threads may use one registry.
 class Registry {
  public:
   /// The records that hold in a version of the framework. They must outlive the registry. Errors: two of one name.
   Registry(std::span<const Records> tables, FrameworkVersion version);
   Registry(const Registry&) = delete;
 
-  /// The operator of this name ("aten::add.Tensor"), or null.
+  /// The operator of this name ("aten::add.Tensor"), or null. Errors: its record contradicts itself.
   const Operator* find(std::string_view name) const;
-  const std::vector<std::unique_ptr<Operator>>& operators() const { return operators_; }
+  /// All of them, by id. Errors: as find, of any record, and of what code calls.
+  const std::vector<std::unique_ptr<Operator>>& operators() const;
 
   /// The operator that code names in `call<"mm">`; an Error if no record has that name.
   const Operator& at_slot(uint32_t slot) const {
-    if (const Operator* op = by_slot_[slot]) return *op;
-    missing(slot);
+    if (const Operator* op = by_slot_[slot].load(std::memory_order_acquire)) return *op;
+    return make_slot(slot);
   }
 
  private:
+  struct Entry {
+    const Op* record;
+    bool in_place;
+    std::string name;
+  };
   void add(const Op& record, bool in_place);
-  [[noreturn]] static void missing(uint32_t slot);
+  const Operator& made(uint32_t id) const;
+  const Operator& make_slot(uint32_t slot) const;
 
-  std::vector<std::unique_ptr<Operator>> operators_;
-  std::unordered_map<std::string_view, const Operator*> by_name_;
-  std::vector<const Operator*> by_slot_;
+  std::vector<Entry> entries_;  // by id
+  std::unordered_map<std::string_view, uint32_t> by_name_;
+  mutable std::mutex making_;                                 // of operators_
+  mutable std::vector<std::unique_ptr<Operator>> operators_;  // by id; null: nobody has asked for it
+  mutable std::vector<std::atomic<const Operator*>> by_id_, by_slot_;  // the same, for who does not wait
 };
 
 /// How code calls an operator: for its only result, which is a tensor, or for all that it returns.

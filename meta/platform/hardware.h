@@ -30,6 +30,7 @@ struct Hardware {
   double flops_f16 = 0, flops_f64 = 0;
 
   bool is_cpu() const { return type == DeviceType::cpu; }
+  friend bool operator==(const Hardware&, const Hardware&) = default;
 };
 
 /// The built-in hardware of this name; nothing if there is none.

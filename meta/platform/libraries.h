@@ -16,6 +16,8 @@ struct Libraries {
   /// What the environment says; nothing where it says nothing.
   std::optional<Bytes> cublas_workspace = {}, cublas_lt_workspace = {};
 
+  friend bool operator==(const Libraries&, const Libraries&) = default;
+
   // What the framework expects of cuDNN's attention (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp).
 
   /// Heads of up to 256 on compute capability 9.0 (check_cudnn_tensor_shapes).

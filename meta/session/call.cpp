@@ -20,8 +20,6 @@ DType Call::dtype(Name name, DType otherwise) const {
   error(fmt::format("there is no dtype with the number {}", value.integer()));
 }
 
-const Hardware& Call::hardware() const { return session.platform.hardware; }
-
 Device Call::device() const {
   Device found = session.device;
   bool any = false;

@@ -15,8 +15,6 @@ using ResultList = SmallVector<Value, 4>;
 /// Python's default dtype.
 inline constexpr DType kDefaultDType = DType::f32;
 
-struct Hardware;  // meta/platform/hardware.h
-
 struct Call {
   Session& session;
   const Operator& op;
@@ -42,7 +40,11 @@ struct Call {
   Device device() const;
   bool on_cuda() const { return device().is_cuda(); }
   const Platform& platform() const { return session.platform; }
-  const Hardware& hardware() const;  ///< of the platform
+  /// Of the hardware: what kernels decide by it (Session::ask).
+  template <class Question>
+  auto ask(Question question) const {
+    return session.ask(std::move(question));
+  }
 
   // --- For `meta`: results, in order. Their memory comes later, from the kernel.
   Tensor& output(SizesView sizes, SizesView strides, DType dtype) {

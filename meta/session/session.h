@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "meta/op/registry.h"
+#include "meta/session/questions.h"
 #include "meta/tensor/value.h"
 
 namespace metaprof {
@@ -71,7 +72,16 @@ class Session final : public StorageSource {
   const std::unique_ptr<const Platform> platform_;
 
  public:
-  const Platform& platform;
+  const Platform& platform;  ///< what differs between devices is asked for with `ask`
+  /// Gets what is asked; null: nobody wants to know. Not owned.
+  Questions* questions = nullptr;
+  /// The answer to a question (questions.h). Whoever asks includes meta/platform/platform.h.
+  template <class Question>
+  auto ask(Question question) const {
+    auto answer = question(platform);
+    if (questions) questions->note(std::move(question), answer);
+    return answer;
+  }
   const Registry& registry;
   Trace trace;
   Modes modes;

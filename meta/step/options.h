@@ -17,6 +17,8 @@
 
 namespace metaprof {
 
+class Questions;
+
 enum class Precision : uint8_t { fp32, bf16, fp16, amp_bf16, amp_fp16 };
 enum class Mode : uint8_t { train, eval, no_grad, inference };
 /// How the model's forward and backward are run: operator by operator, or compiled as a graph.
@@ -56,6 +58,7 @@ struct StepOptions {
   std::map<std::string, std::string>
       environment;                          ///< of the process (meta/platform/platform.h, with_environment)
   PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing
+  Questions* questions = nullptr;           ///< gets what is asked of the device (meta/session/questions.h); may be null
   /// Options that were asked for, be it with their defaults: a captured program has steps of its own.
   std::set<std::string_view> given = {};
 };

@@ -48,6 +48,7 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
       loss_output_(loss_output_of(program_)) {
   check_optimizer(options.optimizer);
   session_->planned_workspaces = options.workspaces;
+  session_->questions = options.questions;
   autograd_state(*session_).anomaly = options.anomaly;
   session_->begin_phase(Phase::setup, 0, -1);
   placed_ = place_tensors(*session_, program_, options_);

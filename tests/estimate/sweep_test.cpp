@@ -123,7 +123,7 @@ TEST(RunGroups, OptimizerAndMemoryDoNotSeparateRuns) {
   ASSERT_EQ(groups.size(), 2U);  // a batch each
   for (const RunGroup& group : groups) {
     EXPECT_EQ(group.runs.size(), 4U);
-    EXPECT_EQ(group.optimizers.size(), 2U);
+    EXPECT_EQ(group.optimizers.size(), 2U);  // sgd, adamw
   }
 }
 

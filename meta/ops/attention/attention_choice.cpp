@@ -24,6 +24,16 @@ Refusal first_of(std::initializer_list<Refusal> refusals) {
   return nullptr;
 }
 
+// Compute capability, 90 = 9.0.
+bool is_between(const Session& s, int least, int most) {
+  return s.ask([=](const Platform& platform) {
+    return platform.hardware.sm >= least && platform.hardware.sm <= most;
+  });
+}
+bool is_at_least(const Session& s, int capability) {
+  return s.ask([=](const Platform& platform) { return platform.hardware.sm >= capability; });
+}
+
 bool is_any(DType dtype, std::initializer_list<DType> of) {
   return std::find(of.begin(), of.end(), dtype) != of.end();
 }
@@ -70,7 +80,7 @@ Refusal refuses_mask(const AttentionCall& a) {
 }
 
 Refusal refuses_dtype(const Session& s, DType dtype) {
-  if (dtype == DType::f16 || (dtype == DType::bf16 && s.platform.hardware.sm >= 80)) return nullptr;
+  if (dtype == DType::f16 || (dtype == DType::bf16 && is_at_least(s, 80))) return nullptr;
   return dtype == DType::bf16 ? "bf16 needs compute capability 8.0" : "it takes fp16 and bf16 alone";
 }
 
@@ -87,7 +97,7 @@ Refusal refuses_on_cudnn(const Session& s, const AttentionCall& a) {
   if (!sixteenths && !s.platform.framework.cudnn_attention_takes_any_dropout)
     return "its dropout is a multiple of 1/16";
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
-  const int64_t largest = s.platform.hardware.sm == 90 && libraries.attention_of_cudnn_is_wide() ? 256 : 128;
+  const int64_t largest = libraries.attention_of_cudnn_is_wide() && is_between(s, 90, 90) ? 256 : 128;
   if (head > largest || value_head > largest)
     return largest == 128 ? "heads are wider than 128" : "heads are wider than 256";
   if (head % 8 != 0 || value_head % 8 != 0) return "the size of a head is no multiple of 8";
@@ -98,19 +108,25 @@ Refusal refuses_on_cudnn(const Session& s, const AttentionCall& a) {
 }
 
 Refusal cudnn_refuses(const Session& s, const AttentionCall& a) {
-  const int sm = s.platform.hardware.sm;
   if (!s.modes.cudnn_attention) return kOff;
   if (s.modes.deterministic) return "deterministic algorithms are asked for";
-  if (sm < 80 || sm > 121) return kCapability;
+  if (!is_between(s, 80, 121)) return kCapability;
   if (!has_four_dimensions(a)) return kDimensions;
   return first_of({refuses_dtype(s, a.query.dtype()), refuses_mask(a), refuses_rows(a),
                    refuses_strides(a, true), refuses_heads(a, true, false), refuses_on_cudnn(s, a)});
 }
 
+// Compute capabilities whose blocks have less than 160 KiB of shared memory.
+bool has_small_shared_memory(const Session& s) {
+  return s.ask([](const Platform& platform) {
+    const int sm = platform.hardware.sm;
+    return sm == 86 || sm == 89 || sm == 120 || sm == 121;
+  });
+}
+
 Refusal flash_refuses(const Session& s, const AttentionCall& a) {
-  const int sm = s.platform.hardware.sm;
   if (!s.modes.flash_attention) return kOff;
-  if (sm < 80 || sm > 121) return kCapability;
+  if (!is_between(s, 80, 121)) return kCapability;
   if (!has_four_dimensions(a)) return kDimensions;
   if (const Refusal refusal = refuses_dtype(s, a.query.dtype())) return refusal;
   if (a.mask.defined()) return "it takes no mask";
@@ -119,8 +135,7 @@ Refusal flash_refuses(const Session& s, const AttentionCall& a) {
     return "query, key and value have heads of different sizes";
   if (head > 256) return "heads are wider than 256";
   // Backward kernels of large heads do not fit on these.
-  const bool small_shared_memory = sm == 86 || sm == 89 || sm == 120 || sm == 121;
-  if (small_shared_memory && a.requires_grad() && head > 192 && (head <= 224 || a.dropout > 0))
+  if (a.requires_grad() && head > 192 && (head <= 224 || a.dropout > 0) && has_small_shared_memory(s))
     return "the backward of heads wider than 192 needs more shared memory";
   if (a.causal && a.query.size(-2) != a.key.size(-2)) return "it is causal with other queries than keys";
   return first_of({refuses_heads(a, true, true), refuses_rows(a), refuses_strides(a, true)});
@@ -128,16 +143,17 @@ Refusal flash_refuses(const Session& s, const AttentionCall& a) {
 
 // Elements that one access of the kernels' matrix products wants aligned.
 int64_t product_alignment(const Session& s, DType dtype) {
-  const bool half = is_reduced_floating(dtype);
-  const bool tensor_cores = s.platform.hardware.sm >= 80 || (s.platform.hardware.sm >= 70 && half);
-  int64_t elements = s.platform.hardware.sm >= 80 ? 4 : 1;
-  if (tensor_cores) elements = std::max<int64_t>(elements, 128 / (half ? 16 : 32));
-  return elements;
+  return s.ask([half = is_reduced_floating(dtype)](const Platform& platform) {
+    const int sm = platform.hardware.sm;
+    const bool tensor_cores = sm >= 80 || (sm >= 70 && half);
+    const int64_t elements = sm >= 80 ? 4 : 1;
+    return tensor_cores ? std::max<int64_t>(elements, 128 / (half ? 16 : 32)) : elements;
+  });
 }
 
 Refusal efficient_refuses(const Session& s, const AttentionCall& a) {
   if (!s.modes.efficient_attention) return kOff;
-  if (s.platform.hardware.sm < 50 || s.platform.hardware.sm > 121) return kCapability;
+  if (!is_between(s, 50, 121)) return kCapability;
   if (!has_four_dimensions(a)) return kDimensions;
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
   const int64_t alignment = product_alignment(s, a.query.dtype());
@@ -181,9 +197,8 @@ AttentionChoice choose_attention(const Session& s, const AttentionCall& a) {
     return choice;
   }
   // cuDNN comes first on Hopper and Blackwell; last otherwise, behind what takes everything.
-  const int architecture = s.platform.hardware.sm / 10;
   const bool prefers_cudnn =
-      s.platform.libraries.attention_of_cudnn_is_preferred() && (architecture == 9 || architecture == 10);
+      s.platform.libraries.attention_of_cudnn_is_preferred() && is_between(s, 90, 109);
   if (prefers_cudnn && takes(AttentionBackend::cudnn, cudnn_refuses(s, a))) return choice;
   if (takes(AttentionBackend::flash, flash_refuses(s, a))) return choice;
   if (takes(AttentionBackend::efficient, efficient_refuses(s, a))) return choice;

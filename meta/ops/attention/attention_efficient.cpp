@@ -97,15 +97,21 @@ std::span<const BackwardKernel> kernels_of(int sm, bool half) {
   return half ? std::span<const BackwardKernel>(kHalf75) : kFloat75;
 }
 
-const BackwardKernel& backward_kernel(const Call& c, int64_t head, bool half, bool dropout) {
-  const int sm = c.hardware().sm;
-  for (const BackwardKernel& kernel : kernels_of(sm, half)) {
+// The first that the device runs; null: it runs none.
+const BackwardKernel* first_kernel(const Hardware& device, int64_t head, bool half, bool dropout) {
+  for (const BackwardKernel& kernel : kernels_of(device.sm, half)) {
     if (kernel.largest_head < head || (dropout && !kernel.dropout)) continue;
-    if (kernel.small_devices_only && sm != 86 && sm != 89) continue;
-    if (kernel.shared_memory > c.hardware().shared_memory_per_block) continue;
-    return kernel;
+    if (kernel.small_devices_only && device.sm != 86 && device.sm != 89) continue;
+    if (kernel.shared_memory <= device.shared_memory_per_block) return &kernel;
   }
-  c.error("no kernel takes heads of this size on this device");
+  return nullptr;
+}
+
+const BackwardKernel& backward_kernel(const Call& c, int64_t head, bool half, bool dropout) {
+  const BackwardKernel* kernel =
+      c.ask([=](const Platform& platform) { return first_kernel(platform.hardware, head, half, dropout); });
+  if (!kernel) c.error("no kernel takes heads of this size on this device");
+  return *kernel;
 }
 
 // What the kernel accumulates in memory: dQ always (with a lock and a counter per tile, padded to 16 bytes),

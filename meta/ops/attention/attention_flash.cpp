@@ -63,8 +63,9 @@ void flash_forward_cuda(Call& c) {
   Tensor sums, outputs;
   if (!dropout) {
     const int64_t block = head <= 64 ? 256 : head <= 128 ? 128 : 64;
+    const int64_t rows = batch * heads * divide_up(length, 64), blocks = divide_up(keys, block);
     const int64_t splits =
-        key_splits(c.hardware(), batch * heads * divide_up(length, 64), divide_up(keys, block));
+        c.ask([=](const Platform& platform) { return key_splits(platform.hardware, rows, blocks); });
     if (splits > 1) {
       sums = c.temporary(Sizes{splits, batch, heads, length}, DType::f32);
       outputs = c.temporary(Sizes{splits, batch, heads, length, rounded_head(head)}, DType::f32);

@@ -89,7 +89,7 @@ void segmented_gradient(Call& c, int64_t count, DType index_type) {
   const Tensor segment_count = c.temporary({}, DType::i64);
   {
     const Tensor keys = c.temporary(Sizes{count}, index_type);
-    c.temporary_bytes(cub_unique_by_key_bytes(c.hardware(), count, index));
+    c.temporary_bytes(cub_bytes<cub_unique_by_key_bytes>(c, count, index));
   }
   const int64_t most_segments = std::min(count, rows);
   const Tensor partials = c.temporary(Sizes{most_segments}, index_type);
@@ -101,7 +101,9 @@ void segmented_gradient(Call& c, int64_t count, DType index_type) {
   const Tensor partial_begins = c.temporary(Sizes{most_partials}, index_type);
   const int64_t warped = divide_up(columns, 32) * 32, block = std::min<int64_t>(warped, 1024);
   const int64_t grid = divide_up(most_segments * warped, block);
-  if (grid < 4 * c.hardware().multiprocessors && most_partials > 4 * grid) {
+  const bool leaves_room =
+      c.ask([=](const Platform& platform) { return grid < 4 * platform.hardware.multiprocessors; });
+  if (leaves_room && most_partials > 4 * grid) {
     // Few rows: parts are added up atomically.
     const Tensor segment_of_partial = c.temporary(Sizes{most_partials}, index_type);
     Tensor sums;
@@ -122,12 +124,12 @@ void sorted_embedding_gradient(Call& c, const Tensor& indices, bool by_frequency
     const int64_t rows = c.result_tensor().size(0);
     const bool needed = c.platform().framework.sorts_rows_by_needed_bits;
     const int64_t bits = needed ? std::bit_width(static_cast<uint64_t>(rows)) : 8 * index;
-    c.temporary_bytes(cub_sort_bytes(c.hardware(), count, index, index, bits));
+    c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, index, index, bits));
   }
   Tensor counts;
   if (by_frequency) {
     counts = c.temporary(indices.sizes(), indices.dtype());
-    for (int scan = 0; scan < 2; ++scan) c.temporary_bytes(cub_scan_by_key_bytes(c.hardware(), count, index));
+    for (int scan = 0; scan < 2; ++scan) c.temporary_bytes(cub_bytes<cub_scan_by_key_bytes>(c, count, index));
   }
   segmented_gradient(c, count, indices.dtype());
 }

@@ -101,7 +101,7 @@ void accumulate(Call& c, const Tensor& given, const Tensor& values, RangeCheck c
   const Tensor sorted = c.temporary(Sizes{count}, DType::i64);
   const Tensor original = c.temporary(Sizes{count}, DType::i64);
   const Tensor range = c.temporary(Sizes{count}, DType::i64);
-  c.temporary_bytes(cub_sort_bytes(c.hardware(), count, 8, 8, bits_of(largest / after)));
+  c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, 8, 8, bits_of(largest / after)));
 }
 
 // One number of the host at the true elements of one mask is filled in (canDispatchToMaskedFill).

@@ -34,7 +34,10 @@ int64_t partial_gradient_rows(const Call& c, const NormalizedRows& rows) {
   // (recorded: `shapes/layer_norm`).
   if (!c.platform().framework.sums_layer_norm_in_parts) return 0;
   const int64_t blocks = (rows.width + 31) / 32;
-  if (rows.count <= 64 * 1024 || blocks >= c.hardware().multiprocessors / 2) return 0;
+  if (rows.count <= 64 * 1024) return 0;
+  const bool fills_device =
+      c.ask([=](const Platform& platform) { return blocks >= platform.hardware.multiprocessors / 2; });
+  if (fills_device) return 0;
   return std::min(32768 / blocks, (rows.count + 31) / 32);
 }
 

@@ -10,6 +10,7 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/sizes_by_data.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -32,11 +33,11 @@ void nonzero_cuda(Call& c) {
   const int64_t chunks = (self.numel() + chunk - 1) / chunk;
   auto counts = c.temporary_bytes(4 * chunks);
   for (int64_t begin = 0; begin < self.numel(); begin += chunk)
-    c.temporary_bytes(cub_sum_bytes(c.hardware(), std::min(chunk, self.numel() - begin)));
+    c.temporary_bytes(cub_bytes<cub_sum_bytes>(c, std::min(chunk, self.numel() - begin)));
   c.allocate(0);
   if (self.dim() == 0) return;
   for (int64_t begin = 0; begin < self.numel(); begin += chunk)
-    c.temporary_bytes(cub_flagged_bytes(c.hardware(), std::min(chunk, self.numel() - begin)));
+    c.temporary_bytes(cub_bytes<cub_flagged_bytes>(c, std::min(chunk, self.numel() - begin)));
 }
 
 void nonzero_numpy_body(Call& c) {
@@ -53,8 +54,10 @@ void nonzero_static_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0 || self.numel() == 0) return;
   auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
-  const int64_t wanted = c.hardware().multiprocessors * (element_size(self.dtype()) == 1 ? 2 : 1);
-  const int64_t rounds = parts(parts(self.numel(), kBlockElements), wanted);
+  const int64_t needed = parts(self.numel(), kBlockElements), per_multiprocessor = element_size(self.dtype()) == 1 ? 2 : 1;
+  const int64_t rounds = c.ask([=](const Platform& platform) {
+    return parts(needed, platform.hardware.multiprocessors * per_multiprocessor);
+  });
   const int64_t blocks = parts(self.numel(), rounds * kBlockElements);
   const auto sums = c.temporary_bytes(4 * blocks);
   const auto cumulative = c.temporary_bytes(8 * blocks);
@@ -119,9 +122,9 @@ void unique_memory(Call& c, bool consecutive, bool inverse, bool counts) {
     if (inverse) {
       const Tensor range = c.temporary(Sizes{count}, DType::i64);
       places = c.temporary(Sizes{count}, DType::i64);
-      c.temporary_bytes(cub_sort_bytes(c.hardware(), count, element, 8, 8 * element));
+      c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, element, 8, 8 * element));
     } else {
-      c.temporary_bytes(cub_sort_bytes(c.hardware(), count, element, 0, 8 * element));
+      c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, element, 0, 8 * element));
     }
   }
   if (inverse) {
@@ -135,7 +138,7 @@ void unique_memory(Call& c, bool consecutive, bool inverse, bool counts) {
     c.allocate(2, count * 8);
     c.temporary_bytes(cub_run_length_bytes(count));
   } else {
-    c.temporary_bytes(cub_unique_bytes(c.hardware(), count, element));
+    c.temporary_bytes(cub_bytes<cub_unique_bytes>(c, count, element));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
@@ -28,7 +29,7 @@ constexpr int64_t kPlaceAndRow = 8;
 void sort_rows_one_by_one(Call& c, int64_t rows, int64_t length, int64_t key) {
   const Tensor places = c.temporary(Sizes{length}, DType::i64);
   for (int64_t row = 0; row < rows; ++row)
-    c.temporary_bytes(cub_sort_bytes(c.hardware(), length, key, 8, 8 * key));
+    c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, length, key, 8, 8 * key));
 }
 
 // All values at once, then by row: "full sort".
@@ -38,9 +39,9 @@ void sort_everything(Call& c, int64_t rows, int64_t count, int64_t key) {
        sorted_places = c.temporary_bytes(count * kPlaceAndRow);
   {
     auto sorted_keys = c.temporary_bytes(count * key);
-    c.temporary_bytes(cub_sort_bytes(c.hardware(), count, key, kPlaceAndRow, 8 * key));
+    c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, key, kPlaceAndRow, 8 * key));
   }
-  c.temporary_bytes(cub_sort_bytes(c.hardware(), count, kPlaceAndRow, 0, row_bits));
+  c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, kPlaceAndRow, 0, row_bits));
 }
 
 void sort_segments(Call& c, int64_t count, int64_t key) {
@@ -94,12 +95,14 @@ int64_t items_per_thread(const Hardware& device, int64_t count) {
 
 void several_blocks(Call& c, DType dtype, int64_t rows, int64_t length) {
   const int64_t value = element_size(dtype), radix = value == 8 ? 8 : 4;
-  const int64_t blocks = rows * divide_up(length, items_per_thread(c.hardware(), rows * length) * kThreads);
+  const int64_t items =
+      c.ask([=](const Platform& platform) { return items_per_thread(platform.hardware, rows * length); });
+  const int64_t blocks = rows * divide_up(length, items * kThreads);
   auto kth = c.temporary_bytes(rows * value);
   auto to_find = c.temporary_bytes(2 * rows * 4), desired = c.temporary_bytes(2 * rows * radix);
   auto counts = c.temporary_bytes(blocks * kDigits * 2), digit_sums = c.temporary_bytes(rows * kDigits * 4);
   auto within = c.temporary_bytes(blocks * 4), at_kth = c.temporary_bytes(blocks * 4);
-  for (int scan = 0; scan < 2; ++scan) c.temporary_bytes(cub_scan_by_key_bytes(c.hardware(), blocks, 4));
+  for (int scan = 0; scan < 2; ++scan) c.temporary_bytes(cub_bytes<cub_scan_by_key_bytes>(c, blocks, 4));
 }
 
 // --- Records

@@ -63,7 +63,7 @@ void randperm_cuda(Call& c) {
   const Tensor keys = c.temporary(Sizes{n}, key), sorted = c.temporary(Sizes{n}, key);
   const Tensor range = c.temporary(Sizes{n}, c.result_tensor().dtype());
   c.temporary_bytes(
-      cub_sort_bytes(c.hardware(), n, element_size(key), result, std::min<int64_t>(64, int64_t(bits))));
+      cub_bytes<cub_sort_bytes>(c, n, element_size(key), result, std::min<int64_t>(64, int64_t(bits))));
 }
 
 constexpr Op permutation(std::string_view schema, void (*meta)(Call&), std::string_view example) {

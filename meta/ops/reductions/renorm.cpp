@@ -78,7 +78,7 @@ void embedding_renorm_cuda(Call& c) {
     sorted = both[0];
   }
   const Tensor unique = c.temporary(Sizes{count}, DType::i64), length = c.temporary(Sizes{1}, DType::i64);
-  c.temporary_bytes(cub_unique_bytes(c.hardware(), count, 8));
+  c.temporary_bytes(cub_bytes<cub_unique_bytes>(c, count, 8));
 }
 
 constexpr Op embedding_renorm(void (*host_code)(Call&)) {

@@ -4,7 +4,8 @@
 // bytes.
 
 #include "core/dtype.h"
-#include "meta/platform/hardware.h"
+#include "meta/platform/platform.h"
+#include "meta/session/call.h"
 
 namespace metaprof {
 
@@ -30,5 +31,11 @@ int64_t cub_run_length_bytes(int64_t count);
 int64_t cub_flagged_bytes(const Hardware& device, int64_t count);
 /// DeviceReduce::Sum of 4-byte integers.
 int64_t cub_sum_bytes(const Hardware& device, int64_t count);
+
+/// One of these on the device of a call: cub_bytes<cub_sum_bytes>(call, count).
+template <auto bytes, class... Numbers>
+int64_t cub_bytes(const Call& call, Numbers... numbers) {
+  return call.ask([=](const Platform& platform) { return bytes(platform.hardware, numbers...); });
+}
 
 }  // namespace metaprof

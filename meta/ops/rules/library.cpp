@@ -26,25 +26,29 @@ Ref<Storage> new_workspace(Session& session, Device device, Bytes bytes, std::st
 }
 
 // One that is not kept lives as long as its handle.
-Ref<Storage> take_workspace(Session& session, Device device, Library library, bool keep, Bytes bytes,
-                            std::string_view name) {
+Ref<Storage> take_workspace(Session& session, Device device, Library library, bool keep,
+                            Bytes (Platform::*bytes)() const, std::string_view name) {
   if (!device.is_cuda()) return {};
-  if (!keep) return new_workspace(session, device, bytes, name);
+  const auto make = [&] {
+    const int64_t count = session.ask([=](const Platform& platform) { return (platform.*bytes)().count; });
+    return new_workspace(session, device, Bytes{count}, name);
+  };
+  if (!keep) return make();
   Ref<Storage>& kept = kept_workspace(session, library, device);
-  if (!kept) kept = new_workspace(session, device, bytes, name);
+  if (!kept) kept = make();
   return kept;
 }
 
 void take_cublas_workspace(Session& session, Device device) {
   const Platform& platform = session.platform;
   take_workspace(session, device, Library::cublas, platform.framework.keeps_cublas_workspaces,
-                 platform.cublas_workspace(), "cuBLAS workspace");
+                 &Platform::cublas_workspace, "cuBLAS workspace");
 }
 
 void take_cublas_lt_workspace(Session& session, Device device) {
   const Platform& platform = session.platform;
   const auto take_own = [&](bool keep) {
-    return take_workspace(session, device, Library::cublas_lt, keep, platform.cublas_lt_workspace(),
+    return take_workspace(session, device, Library::cublas_lt, keep, &Platform::cublas_lt_workspace,
                           "cuBLASLt workspace");
   };
   // The handle that cuBLASLt is called with is cuBLAS's, and gets its workspace where these are kept.

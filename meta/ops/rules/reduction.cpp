@@ -76,18 +76,28 @@ std::vector<IteratorDim> iterator_dims(const Tensor& input, SizesView dims) {
 
 struct Blocks {
   int64_t buffer = 0, semaphores = 0;
+
+  friend bool operator==(const Blocks&, const Blocks&) = default;
 };
 
-// Reduce.cuh, setReduceConfig: how threads and blocks are laid over outputs and inputs.
-Blocks reduction_blocks(std::span<const IteratorDim> dims, int64_t offset, const ReductionKernel& kernel,
-                        const Hardware& device) {
+// How threads are laid over outputs and inputs, where several blocks may reduce one output.
+struct ReductionLayout {
+  int64_t values = 0;           // per thread, if one block reduces an output
+  int64_t grid = 0;             // blocks for all outputs
+  int64_t threads = 1;          // of a block
+  int64_t bytes_per_block = 0;  // of the buffer
+};
+
+// Reduce.cuh, setReduceConfig. Nothing: one block reduces each output on every device.
+std::optional<ReductionLayout> reduction_layout(std::span<const IteratorDim> dims, int64_t offset,
+                                                const ReductionKernel& kernel) {
   int64_t inputs = 1, outputs = 1;
   size_t reduced = 0;
   for (const IteratorDim& d : dims) {
     (d.output_stride == 0 ? inputs : outputs) *= d.size;
     reduced += d.output_stride == 0;
   }
-  if (reduced == 0) return {};
+  if (reduced == 0) return std::nullopt;
   const bool kept_any = reduced < dims.size();
   const bool on_fastest = !kept_any || dims[0].input_stride < dims[reduced].input_stride;
   int64_t dim0 = on_fastest ? inputs : outputs, dim1 = on_fastest ? outputs : inputs;
@@ -118,12 +128,23 @@ Blocks reduction_blocks(std::span<const IteratorDim> dims, int64_t offset, const
   (across_warps ? step_input : step_output) *= height;
   const int64_t values = divide_up(inputs, step_input);
   const int64_t grid = divide_up(outputs / output_vector, step_output);
-  const int64_t target = device.multiprocessors * (device.threads_per_multiprocessor / (width * height));
-  if (!across_warps || values < 256 || grid > target) return {};
+  if (!across_warps || values < 256) return std::nullopt;
+  return ReductionLayout{
+      .values = values,
+      .grid = grid,
+      .threads = width * height,
+      .bytes_per_block = kernel.accumulator * outputs * (on_fastest ? 1 : width * output_vector)};
+}
+
+// The same function: as many blocks as the device runs at once.
+Blocks reduction_blocks(const ReductionLayout& layout, const Hardware& device) {
+  const auto& [values, grid, threads, bytes_per_block] = layout;
+  const int64_t target = device.multiprocessors * (device.threads_per_multiprocessor / threads);
+  if (grid > target) return {};
   const int64_t blocks =
       std::max(std::min(divide_up(target, grid), divide_up(values, 16)), divide_up(values, 256));
   if (blocks <= 1) return {};
-  return {kernel.accumulator * outputs * blocks * (on_fastest ? 1 : width * output_vector), 4 * grid};
+  return {bytes_per_block * blocks, 4 * grid};
 }
 
 constexpr int64_t kMoreThanAnyDevice = int64_t{1} << 44;  // bytes: 16 TiB
@@ -153,7 +174,10 @@ void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, in
     halve_and_ask(call, std::move(second), offset, element, kernel);
     return;
   }
-  const Blocks blocks = reduction_blocks(dims, offset, kernel, call.hardware());
+  const std::optional<ReductionLayout> layout = reduction_layout(dims, offset, kernel);
+  if (!layout) return;
+  const Blocks blocks = call.ask(
+      [layout = *layout](const Platform& platform) { return reduction_blocks(layout, platform.hardware); });
   if (blocks.buffer == 0) return;
   auto buffer = call.temporary_bytes(blocks.buffer);
   auto semaphores = call.temporary_bytes(blocks.semaphores);

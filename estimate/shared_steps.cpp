@@ -1,0 +1,71 @@
+#include "estimate/shared_steps.h"
+
+#include <algorithm>
+
+#include "estimate/framework.h"
+
+namespace metaprof {
+namespace {
+
+// A library that plans by itself is asked about the device as a whole.
+bool asked_libraries(const WorkspaceSources& workspaces) {
+  return workspaces.table_calls + workspaces.planned_calls + workspaces.rule_calls +
+             workspaces.unplanned_calls >
+         0;
+}
+
+}  // namespace
+
+std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOptions& run,
+                                            const Platform& platform,
+                                            std::span<const OptimizerChoice> optimizers,
+                                            WorkspacePlanners& planners) {
+  SharedSteps shared;
+  shared.platform_ = platform;
+  shared.environment_ = run.step.environment;
+  RunOptions asking = run;
+  asking.step.questions = &shared.questions_;
+  const std::optional<StepsInTurn> steps =
+      run_in_turn(program, asking, platform, optimizers, planners, shared.workspaces_);
+  if (!steps) return std::nullopt;
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    Requests requests = requests_of(steps->trace, steps->events[i], platform.device());
+    repeat_last_step(requests, run.step.steps - steps->steps);
+    shared.optimizers_.push_back(
+        {.choice = optimizers[i], .requests = std::move(requests), .without_limit = {}});
+  }
+  shared.parameters_ = parameters_of(steps->trace).all.bytes;
+  shared.saved_ = saved_by_first_forward(steps->trace, platform.device()).bytes;
+  shared.flops_ = count(steps->trace, rates_of(platform.hardware)).total.counted;
+  return shared;
+}
+
+bool SharedSteps::hold_on(const Platform& platform) const {
+  Hardware same_memory = platform.hardware;
+  same_memory.memory = platform_.hardware.memory;
+  if (same_memory == platform_.hardware) return platform.libraries == platform_.libraries;
+  if (asked_libraries(workspaces_) || platform.device() != platform_.device()) return false;
+  return platform.libraries == platform_.libraries &&
+         questions_.has_same_answers(with_environment(platform, environment_));
+}
+
+SharedSteps::Memory SharedSteps::memory(const RunOptions& run, const Platform& platform) {
+  const OptimizerChoice choice{run.step.optimizer, run.step.optimizer_impl};
+  OfOptimizer& one = *std::ranges::find(optimizers_, choice, &OfOptimizer::choice);
+  const Bytes available = available_memory(run, platform);
+  const bool usual_settings = allocator_settings(run, platform.framework).empty();
+  // Some settings look at the size of the memory. Without them a limit that is never reached is none.
+  std::optional<Phases> own;
+  if (!usual_settings || !one.without_limit)
+    own = replay_requests(one.requests, run, platform, unlimited_memory());
+  if (usual_settings && own) one.without_limit = std::move(own);
+  const Phases& unlimited = usual_settings ? *one.without_limit : *own;
+  if (usual_settings && !unlimited.out_of_memory && unlimited.peak.reserved_bytes.peak <= available.count)
+    return {unlimited.peak, verdict_of(run, platform, unlimited, std::nullopt)};
+  const Phases limited = replay_requests(one.requests, run, platform, available);
+  std::optional<Bytes> needed;
+  if (!unlimited.out_of_memory) needed = Bytes{unlimited.peak.reserved_bytes.peak};
+  return {limited.peak, verdict_of(run, platform, limited, needed)};
+}
+
+}  // namespace metaprof

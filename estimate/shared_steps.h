@@ -1,0 +1,53 @@
+#pragma once
+// The steps of one run, for all who differ from it only in what comes after dispatch: the optimizer, the device's
+// memory, the allocator's settings, and the device itself, as long as it answers as the one that was asked.
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "estimate/estimate.h"
+#include "meta/session/questions.h"
+
+namespace metaprof {
+
+class SharedSteps {
+ public:
+  /// Runs `program` on the device of `run` with each of the optimizers; nothing where they cannot take turns. Errors: as
+  /// run_steps.
+  static std::optional<SharedSteps> run(const Program& program, const RunOptions& run,
+                                        const Platform& platform, std::span<const OptimizerChoice> optimizers,
+                                        WorkspacePlanners& planners);
+
+  /// Whether a run on this platform, otherwise with the same options, has the same steps.
+  bool hold_on(const Platform& platform) const;
+
+  struct Memory {
+    AllocatorNumbers peak;
+    Verdict verdict;
+  };
+  /// With the memory and the allocator of `run`. Errors: as parse_alloc_conf.
+  Memory memory(const RunOptions& run, const Platform& platform);
+
+  Bytes parameter_bytes() const { return parameters_; }
+  Bytes saved_bytes() const { return saved_; }
+  const ByPhase<Flops>& flops() const { return flops_; }
+  const WorkspaceSources& workspaces() const { return workspaces_; }
+
+ private:
+  struct OfOptimizer {
+    OptimizerChoice choice;
+    Requests requests;
+    std::optional<Phases> without_limit;  // by the allocator's usual settings
+  };
+
+  Platform platform_;
+  std::map<std::string, std::string> environment_;
+  Questions questions_;
+  std::vector<OfOptimizer> optimizers_;
+  Bytes parameters_, saved_;
+  ByPhase<Flops> flops_;
+  WorkspaceSources workspaces_;
+};
+
+}  // namespace metaprof
