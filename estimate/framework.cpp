@@ -23,21 +23,21 @@ std::string warning_of_newer(FrameworkVersion version) {
       to_string(version), short_text(kNewestFramework), short_text(kNewestFramework));
 }
 
-FrameworkChoice choice_of_program(const std::string& framework) {
-  constexpr std::string_view kReason = "which wrote the model";
+// `reason`: "which wrote the model".
+FrameworkChoice choice_of_program(const std::string& framework, std::string_view reason) {
   const auto version = read_framework_version(framework);
   if (!version)
-    return {kNewestFramework, "the newest that is known",
-            fmt::format(
-                "the model says that PyTorch '{}' wrote it, which is no version; the rules of {} are taken",
-                framework, short_text(kNewestFramework))};
+    return {
+        kNewestFramework, "the newest that is known",
+        fmt::format("the model names '{}' as the PyTorch {}, which is no version; the rules of {} are taken",
+                    framework, reason, short_text(kNewestFramework))};
   if (*version < kOldestFramework)
-    return {kOldestFramework, "the oldest that is known",
-            fmt::format(
-                "PyTorch {}, which wrote the model, is older than {}, the oldest version that was compared; "
-                "the rules of {} are taken",
-                to_string(*version), short_text(kOldestFramework), short_text(kOldestFramework))};
-  return {*version, kReason, warning_of_newer(*version)};
+    return {
+        kOldestFramework, "the oldest that is known",
+        fmt::format("PyTorch {}, {}, is older than {}, the oldest version that was compared; the rules of {} "
+                    "are taken",
+                    to_string(*version), reason, short_text(kOldestFramework), short_text(kOldestFramework))};
+  return {*version, reason, warning_of_newer(*version)};
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ FrameworkChoice framework_for(const RunOptions& options, const Program& program)
     const FrameworkVersion version = framework_given(options);
     return {version, "as asked", warning_of_newer(version)};
   }
-  if (program.captured) return choice_of_program(program.captured->torch);
-  if (!program.framework.empty()) return choice_of_program(program.framework);
+  if (program.captured) return choice_of_program(program.captured->torch, "which ran the program");
+  if (!program.framework.empty()) return choice_of_program(program.framework, "which wrote the model");
   return {kNewestFramework, "the newest that is known", {}};
 }
 

@@ -11,8 +11,9 @@ namespace metaprof {
 
 struct FrameworkChoice {
   FrameworkVersion version;
-  std::string_view reason;  ///< "as asked", "which wrote the model", "the newest that is known"
-  std::string warning;      ///< its rules are not known, and whose are taken; empty: they are
+  std::string_view
+      reason;  ///< "as asked", "which wrote the model", "which ran the program", "the newest that is known"
+  std::string warning;  ///< its rules are not known, and whose are taken; empty: they are
 };
 
 /// The version that --framework names. Errors: it is none, or is not known.

@@ -176,6 +176,30 @@ Values flash_attention_backward(const Given& given) {
           heads_inside(at::matmul(a.weights.transpose(-2, -1), grad))};
 }
 
+// --- indices that may lie outside where a mask is false
+
+c10::List<c10::optional<at::Tensor>> clamped_indices(const Given& given) {
+  const at::Tensor self = given.tensor("self");
+  c10::List<c10::optional<at::Tensor>> clamped;
+  int64_t dim = 0;
+  for (const c10::IValue& index : given["indices"].toListRef()) {
+    const int64_t size = self.size(dim++);
+    clamped.push_back(index.isNone() ? c10::optional<at::Tensor>()
+                                     : at::clamp(index.toTensor(), -size, size - 1));
+  }
+  return clamped;
+}
+
+Values masked_index(const Given& given) {
+  const at::Tensor taken = at::index(given.tensor("self"), clamped_indices(given));
+  return {taken.masked_fill(given.tensor("mask").logical_not(), given["fill"].toScalar())};
+}
+
+Values masked_index_put(const Given& given) {
+  const at::Tensor values = given.tensor("values").masked_fill(given.tensor("mask").logical_not(), 0);
+  return {at::index_put(given.tensor("self"), clamped_indices(given), values, true)};
+}
+
 template <Values (*compute)(const Given&)>
 Values run(const Operator& op, const Values& arguments) {
   return compute(Given(op, arguments));
@@ -191,6 +215,8 @@ Recipe recipe_for(std::string_view name) {
       {"aten::squeeze_copy.dims", run<squeeze_copy>},
       {"aten::squeeze_.dims", run<squeeze_in_place>},
       {"aten::_safe_softmax", run<safe_softmax>},
+      {"aten::_unsafe_masked_index", run<masked_index>},
+      {"aten::_unsafe_masked_index_put_accumulate", run<masked_index_put>},
       {"aten::_fused_rms_norm", run<rms_norm>},
       {"aten::_fused_rms_norm_backward", run<rms_norm_backward>},
       {"aten::_native_batch_norm_legit", run<legit>},

@@ -273,11 +273,11 @@ void add_missing(CaseResult& result, std::string what) {
 }
 
 // What keeps the case from being repeated: operators without a record, layouts that tensors do not have.
-void find_missing(const RecordedCase& recorded, CaseResult& result) {
+void find_missing(const RecordedCase& recorded, const Registry& registry, CaseResult& result) {
   for (const RecordedStep& step : recorded_steps(recorded.forward)) {
     if (!step.call) continue;
     const std::string_view name = recorded.forward[step.begin].name;
-    if (!standard_registry().find(name)) add_missing(result, std::string(name));
+    if (!registry.find(name)) add_missing(result, std::string(name));
     for (const RecordedValue& value : parse_values(recorded.forward[step.begin].text)) {
       if (value.kind == RecordedValue::Kind::other) add_missing(result, "value " + value.text);
       for_each_tensor(value, [&](const RecordedTensor& tensor) {
@@ -301,7 +301,7 @@ CaseResult repeat_case(const RecordedCase& recorded, FrameworkVersion framework)
     if (std::ranges::none_of(recorded.inputs, [&](const NamedTensor& i) { return i.name == gradient.name; }))
       fail("{}:{}: '{}' has a gradient, but is no input of the case", recorded.file, recorded.line,
            gradient.name);
-  find_missing(recorded, result);
+  find_missing(recorded, registry_for(framework), result);
   if (!result.claimed()) return result;
   Repetition first(recorded, framework, result, 0);
   first.run();

@@ -14,8 +14,6 @@ namespace {
 using namespace configs;
 
 constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;
-// transformers runs on 2.4 and later; what is written down was compared with what this version runs.
-constexpr std::string_view kComparedWith = "2.11.0";
 
 struct Family {
   std::string_view model_type;
@@ -110,7 +108,6 @@ Program ConfigFile::program(const InputSizes& sizes) const {
   const Family& family = family_of(root.at("model_type").string(), root.where());
   Program program = family.program({.config = Config(root), .name = name_, .sizes = sizes});
   program.origin = file_;
-  program.framework = kComparedWith;
   return program;
 }
 

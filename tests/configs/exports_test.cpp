@@ -33,6 +33,7 @@ class BothDoors : public testing::TestWithParam<Case> {
   // The export's modules have the prefix of the wrapper that computes the loss.
   void expect_equal(const StepOptions& step, const std::string& checkpoint = "") {
     RunOptions options;
+    options.framework = "2.11";  // a configuration names no version
     options.step = step;
     options.memory = "100TB";
     options.workspaces = "none";

@@ -176,6 +176,43 @@ constexpr Derivatives index_put_derivatives() {
           {{"values"}, {"indices"}, [](Backward& b) { return index_as(b, b.sizes("values")); }}};
 }
 
+// --- Indices that may lie outside where a mask is false (TensorAdvancedIndexing.cpp, _unsafe_masked_index).
+
+Value::Tensors clamped_indices(Call& c) {
+  const Tensor& self = c.tensor("self");
+  Value::Tensors clamped = c.tensors("indices");
+  for (size_t d = 0; d < clamped.size(); ++d)
+    if (clamped[d].defined())
+      clamped[d] = call<"clamp">(c.session, clamped[d], -self.size(int(d)), self.size(int(d)) - 1);
+  return clamped;
+}
+
+// self[indices], and `fill` where the mask is false.
+void masked_index_cuda(Call& c) {
+  const Value::Tensors indices = clamped_indices(c);
+  const Tensor taken = call<"index.Tensor">(c.session, c["self"], indices);
+  const Tensor outside = call<"logical_not">(c.session, c["mask"]);
+  c.adopt(0, masked_fill(taken, outside, c["fill"]));
+}
+
+Gradients masked_index_backward(Backward& b) {
+  const Tensor zeros =
+      call<"new_zeros">(b.session, b.grad(), b.sizes("self"), b.dtype("self"), 0, b.shape("self")->device);
+  return {
+      call<"_unsafe_masked_index_put_accumulate">(b.session, zeros, b("mask"), b.list("indices"), b.grad())};
+}
+
+// self with self[indices] += values where the mask is true.
+void masked_index_put_cuda(Call& c) {
+  const Value::Tensors indices = clamped_indices(c);
+  Tensor values;
+  {
+    const Tensor outside = call<"logical_not">(c.session, c["mask"]);
+    values = masked_fill(c.tensor("values"), outside, 0);
+  }
+  c.adopt(0, call<"index_put">(c.session, c["self"], indices, values, true));
+}
+
 // --- masks
 
 void masked_select_meta(Call& c) {
@@ -289,6 +326,30 @@ constexpr Op kIndexing[] = {{.schema = "index.Tensor(Tensor self, Tensor?[] indi
                              .examples = {"f32[5,3] (i64[2])", "f32[5,3,4] (None i64[2,1] i64[1,3])",
                                           "f32[5,3,4] (i64[2] None i64[2])"}}};
 
+constexpr Op kMaskedIndexing[] = {
+    {.schema = "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+     .summary = "self[indices] where the mask is true, else a number",
+     .meta = index_meta,
+     .host_code = {{DeviceType::cuda, masked_index_cuda}, {DeviceType::cpu, masked_index_cuda}},
+     .derivatives = {{{"self"}, {"indices", "mask"}, masked_index_backward}},
+     .flops = free_of_flops,
+     .examples = {"f32[5,3] b8[2,4] (i64[2,1] i64[1,4]) 1", "f32[5,3] b8[2,3] (i64[2]) 0"}},
+    {.schema =
+         "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
+         "Tensor",
+     .summary = "self with self[indices] += values where the mask is true",
+     .meta = [](Call& c) { c.output_like(c.tensor("self")); },
+     .host_code = {{DeviceType::cuda, masked_index_put_cuda}, {DeviceType::cpu, masked_index_put_cuda}},
+     .derivatives = {{{"self"}, {}, [](Backward& b) { return b.grad(); }},
+                     {{"values"},
+                      {"indices", "mask"},
+                      [](Backward& b) {
+                        return call<"_unsafe_masked_index">(b.session, b.grad(), b("mask"), b.list("indices"),
+                                                            0);
+                      }}},
+     .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("values").numel()}; },
+     .examples = {"f32[5,3] b8[2,4] (i64[2,1] i64[1,4]) f32[2,4]"}}};
+
 template <RangeCheck check>
 constexpr auto writes(const FrameworkRange& versions) {
   std::array ops = {
@@ -320,7 +381,7 @@ constexpr auto kWrites = writes<check_one_bound_after_the_other>({.before = {2, 
 }  // namespace
 
 Tables indexing_operators() {
-  static constexpr Records tables[] = {kMasked, kIndexing, kWrites, kWritesSince13};
+  static constexpr Records tables[] = {kMasked, kIndexing, kMaskedIndexing, kWrites, kWritesSince13};
   return tables;
 }
 

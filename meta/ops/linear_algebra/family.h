@@ -7,6 +7,7 @@ namespace metaprof {
 
 Tables decomposition_operators();    // decompositions.cpp
 Tables factored_system_operators();  // factored_systems.cpp
+Tables householder_operators();      // householder.cpp
 Tables linear_solver_operators();    // linear_solvers.cpp
 Tables linear_system_operators();    // linear_systems.cpp
 Tables matrix_norm_operators();      // matrix_norms.cpp
@@ -14,7 +15,7 @@ Tables singular_value_operators();   // singular_values.cpp
 Tables tensor_equation_operators();  // tensor_equations.cpp
 
 inline constexpr Tables (*kLinearAlgebraFamily[])() = {
-    decomposition_operators, factored_system_operators, linear_solver_operators,  linear_system_operators,
-    matrix_norm_operators,   singular_value_operators,  tensor_equation_operators};
+    decomposition_operators, factored_system_operators, householder_operators,    linear_solver_operators,
+    linear_system_operators, matrix_norm_operators,     singular_value_operators, tensor_equation_operators};
 
 }  // namespace metaprof

@@ -12,8 +12,8 @@
 namespace metaprof {
 namespace {
 
-// aten/src/ATen/native/layer_norm.cpp, rms_norm_composite, 2.11: in fp32 (f64) whatever comes in. Before 2.9 (rms_norm)
-// the weight is multiplied last, in the input's type.
+// aten/src/ATen/native/layer_norm.cpp, rms_norm_composite, 2.11: in fp32 (f64) whatever comes in. Before 2.8 the weight
+// is multiplied last, in the input's type (recorded: grouped.bf16 of tools/version_programs.py with 2.6 and 2.8; 2.7 was not).
 template <bool weight_last>
 std::pair<Tensor, Tensor> composed(Call& c) {
   const Tensor& input = c.tensor("input");
@@ -128,7 +128,10 @@ Gradients fused_gradients(Backward& b) {
   return {gradients[0], gradients[1]};
 }
 
-void rms_norm_before_9_body(Call& c) { c.result(composed<true>(c).first); }
+template <bool weight_last>
+void composed_rms_norm_body(Call& c) {
+  c.result(composed<weight_last>(c).first);
+}
 
 constexpr Op rms_norm(void (*body)(Call&)) {
   return composite_of(
@@ -138,7 +141,8 @@ constexpr Op rms_norm(void (*body)(Call&)) {
 
 // There is a kernel from 2.9 on; and from 2.12 on autocast gives it fp32 (aten/src/ATen/autocast_mode.h; recorded:
 // `shapes/autocast/bf16/rms_norm-4x128-256-256`).
-constexpr Op kRmsNorms[] = {before({2, 9}, rms_norm(rms_norm_before_9_body)),
+constexpr Op kRmsNorms[] = {before({2, 8}, rms_norm(composed_rms_norm_body<true>)),
+                            since({2, 8}, before({2, 9}, rms_norm(composed_rms_norm_body<false>))),
                             since({2, 9}, before({2, 12}, rms_norm(rms_norm_body))),
                             since({2, 12}, fp32_under_autocast(rms_norm(rms_norm_body)))};
 

@@ -223,6 +223,26 @@ constexpr Op truth(std::string_view schema, std::string_view summary, std::strin
           .examples = {example}};
 }
 
+// --- hash_tensor: the bits of all elements, one against the other (aten/src/ATen/native/cuda/ReduceSumProdKernel.cu)
+
+void hash_meta(Call& c) { reduced_output(c, c.tensor("self"), c["dim"], c.boolean("keepdim"), DType::u64); }
+
+void hash_cuda(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.allocate(0);
+  reduction_buffers(c, self, reduced_dims(c, c["dim"], self.dim()), c.result_tensor(),
+                    {.accumulator = element_size(DType::u64)});
+}
+
+constexpr Op kHash[] = {
+    {.schema = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+     .summary = "exclusive or of the elements' bits",
+     .meta = hash_meta,
+     .host_code = {{DeviceType::cuda, hash_cuda}},
+     .derivatives = not_differentiable,
+     .flops = input_flops,
+     .examples = {"f32[2,3]", "f32[2,3] 1 True"}}};
+
 constexpr Op kExtremum[] = {
     extremum("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "largest along dimensions"),
     extremum("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", "smallest along dimensions"),
@@ -261,7 +281,7 @@ constexpr auto kTruths = truths<false>({.before = {2, 12}}),
 }  // namespace
 
 Tables extremum_operators() {
-  static constexpr Records tables[] = {kExtremum, kTruths, kTruthsSince12};
+  static constexpr Records tables[] = {kExtremum, kHash, kTruths, kTruthsSince12};
   return tables;
 }
 
