@@ -104,9 +104,10 @@ TEST(Versions, ExportsOfEachLoadAndAreAsTheyRan) {
     const std::string version = folder.path().filename().string();
     SCOPED_TRACE(version);
     for (const auto& run : std::filesystem::directory_iterator(folder.path())) {
-      if (run.path().extension() == ".pt2")
+      if (run.path().extension() == ".pt2") {
         EXPECT_TRUE(
             says(profile_of("", run.path().string()), "PyTorch " + version + ", which wrote the model\n"));
+      }
       if (run.path().extension() != ".json") continue;
       const std::string name = run.path().filename().string();
       const std::string model = (folder.path() / (name.substr(0, name.find('.')) + ".pt2")).string();
