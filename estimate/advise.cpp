@@ -152,8 +152,9 @@ AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<Adv
 
 }  // namespace
 
-AdviceReport advise(const Model& model, const RunOptions& options) {
+AdviceReport advise(const Model& model, const RunOptions& given) {
   if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
+  const RunOptions options = with_environment_of_run(given, model.program);
   Advisor advisor(model, options);
   const Platform platform = platform_of(options, model.program);
   AdviceReport report;

@@ -64,8 +64,10 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
   return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 
-// Device and allocator are those of the run.
-RunOptions as_captured(RunOptions run, const Capture& capture, bool workspaces_given) {
+// Device, environment and allocator are those of the run.
+RunOptions as_captured(const RunOptions& options, const Program& program, bool workspaces_given) {
+  const Capture& capture = *program.captured;
+  RunOptions run = with_environment_of_run(options, program);
   if (!capture.device.empty()) run.device = capture.device;
   if (capture.memory > 0) run.memory = fmt::format("{}B", capture.memory);
   run.alloc_conf = capture.alloc_conf;
@@ -77,7 +79,7 @@ CheckResult check_captured(const std::string& path, const CheckOptions& options,
                            WorkspacePlanners& planners) {
   const Model model = read_model(path);
   const Measurement measurement = measurement_of(model.program);
-  const RunOptions run = as_captured(options.run, *model.program.captured, options.workspaces_given);
+  const RunOptions run = as_captured(options.run, model.program, options.workspaces_given);
   const Platform platform = with_framework(device_of(run), *measurement.head.framework);
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);

@@ -233,10 +233,13 @@ Verdict verdict_of(const RunOptions& options, const Platform& platform, const Ph
   return verdict_of(report);
 }
 
-Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
+Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners& planners,
                   CompiledModel* compiled) {
-  Estimate result{
-      .platform = platform_of(options, model.program), .options = options, .trace = {}, .report = {}};
+  Estimate result{.platform = platform_of(given, model.program),
+                  .options = with_environment_of_run(given, model.program),
+                  .trace = {},
+                  .report = {}};
+  const RunOptions& options = result.options;
   const Platform& platform = result.platform;
   ProfileReport& report = result.report;
   report.model = model.name;

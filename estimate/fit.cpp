@@ -145,7 +145,8 @@ void check_fit_options(const FitOptions& options) {
 
 FitReport fit(const Model& model, const FitOptions& options, const Progress& progress) {
   check_fit_options(options);
-  const std::vector<RunOptions> runs = combinations(options.grid);
+  std::vector<RunOptions> runs = combinations(options.grid);
+  for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);
   FitReport report{.model = model.name,
                    .dimension = options.dimension,
                    .margin = margin_of(options.grid.common),

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/framework.h"
 #include "estimate/input_programs.h"
 #include "estimate/parallel.h"
 #include "estimate/run_groups.h"
@@ -113,7 +114,8 @@ class Sweeping {
 }  // namespace
 
 SweepReport sweep(const Model& model, const Grid& grid, const Progress& progress) {
-  const std::vector<RunOptions> runs = combinations(grid);
+  std::vector<RunOptions> runs = combinations(grid);
+  for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding
   Sweeping sweeping(model, runs);
   sweeping.run(progress);

@@ -84,6 +84,7 @@ class Reader {
   void row(const Json& row) {
     const std::string kind = row.at("row").string();
     if (kind == "process") return process(row);
+    if (kind == "environment") return environment(row);
     if (kind == "torch") {
       process_.torch = row.at("version").string();
       process_.cuda = text_of(row, "cuda");
@@ -131,6 +132,11 @@ class Reader {
     process_.parent = number_of(row, "parent");
     process_.program.clear();
     row.at("program").for_each([&](const Json& word) { process_.program.push_back(word.string()); });
+    environment(row);
+  }
+
+  // What the program has set itself comes later, and counts.
+  void environment(const Json& row) {
     row.at("environment").for_each_member([&](std::string_view name, const Json& value) {
       process_.environment[std::string(name)] = value.string();
     });

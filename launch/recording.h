@@ -58,11 +58,12 @@ struct RecordedDevice {
 struct RecordedProcess {
   int64_t pid = 0, parent = 0;
   std::vector<std::string> program;
-  std::map<std::string, std::string> environment;  ///< RANK, LOCAL_RANK, WORLD_SIZE, as far as they were set
-  std::string torch, cuda;                         ///< versions; empty: torch was not imported
-  std::string problem, problem_text;               ///< why it could not be recorded; empty: it was
-  std::vector<std::string> notes;                  ///< what is missing in what was recorded
-  std::string captured;                            ///< text of the program as it called PyTorch; empty: none
+  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (recorder/metaprof_recorder/environment.py), as far as set.
+  std::map<std::string, std::string> environment;
+  std::string torch, cuda;            ///< versions; empty: torch was not imported
+  std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
+  std::vector<std::string> notes;     ///< what is missing in what was recorded
+  std::string captured;               ///< text of the program as it called PyTorch; empty: none
   bool ended_after_steps = false;
   EmulatorLog emulated;
   std::vector<RecordedDevice> devices;

@@ -70,6 +70,9 @@ std::vector<std::string> save_programs(const std::vector<RecordedProcess>& proce
     capture.device = options.real ? "" : options.device.name;
     capture.memory = options.real ? process->devices[0].memory.count : options.device.memory.count;
     capture.alloc_conf = options.alloc_conf;
+    if (!options.alloc_conf.empty())  // environment_of gave it these names
+      for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+        capture.environment.erase(name);
     capture.workspaces = options.workspaces;
     add_measurement(capture, process->devices[0]);
     program.name = std::filesystem::path(file).stem().string();

@@ -38,10 +38,11 @@ std::string version_text(int64_t cudnn);
 
 struct ProfileReport {
   std::string model;
-  std::string device;            ///< "h200"
-  std::string device_title;      ///< "NVIDIA H200"
-  std::string framework;         ///< version of PyTorch: "2.11.0"
-  std::string framework_reason;  ///< "as asked", "which wrote the model", "the newest that is known"
+  std::string device;        ///< "h200"
+  std::string device_title;  ///< "NVIDIA H200"
+  std::string framework;     ///< version of PyTorch: "2.11.0"
+  std::string
+      framework_reason;  ///< "as asked", "which wrote the model", "which ran the program", "the newest that is known"
   Bytes device_memory;
   std::optional<Bytes> needed_memory;  ///< when memory runs out: what would be reserved without a limit
   Bytes outside;        ///< of the device's memory: CUDA context, loaded kernels, handles; the most reported

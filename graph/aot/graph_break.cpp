@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "meta/platform/captures.h"
+#include "meta/platform/framework.h"
 #include "meta/program/visit.h"
 
 namespace metaprof {
@@ -34,7 +34,7 @@ class Finder {
     if (recurrent == nodes_.end()) return {};
     name_ = recurrent->op;
     of_recurrent_ = lines_of(*recurrent);
-    if (compiles_around_recurrent_networks(framework))
+    if (framework.compiles_around_recurrent_networks)
       return other("what is around the call is compiled in pieces");
     const auto last_user =
         std::ranges::find_if_not(of_recurrent_.rbegin(), of_recurrent_.rend(), is_framework);

@@ -61,6 +61,7 @@ Framework framework_of(FrameworkVersion version) {
   framework.flash_random_state_on_device = since(7);
   framework.slices_whole_dimensions = !since(9);
   framework.reads_alloc_conf = since(10);
+  framework.asks_whether_to_share_workspaces = since(8);
   if (!since(9)) framework.cublas_lt_workspace = CublasLtWorkspace::per_call_around_cublas;
   framework.sums_layer_norm_in_parts = since(8);
   framework.first_gradient_decides_stream = since(8);
@@ -83,6 +84,10 @@ Framework framework_of(FrameworkVersion version) {
   if (since(15)) {
     framework.packs_partial_norms = true;
     framework.keeps_cublas_workspaces = false;
+    framework.asks_whether_to_keep_workspaces = true;
+    framework.makes_graph_seed_on_first_use = true;
+    framework.captures_callables_on_warm_stream = true;
+    framework.compiles_around_recurrent_networks = true;
     framework.large_cublas_workspace_on_sm90_only = false;
     framework.cublas_lt_workspace = CublasLtWorkspace::per_call;
   }

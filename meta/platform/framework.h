@@ -57,9 +57,15 @@ struct Framework {
   /// cuBLAS's larger workspace is for compute capability 9.0 alone; else for all of 9, 10, 11 and 12
   /// (CublasHandlePool.cpp, parseChosenWorkspaceSize; until 2.14).
   bool large_cublas_workspace_on_sm90_only = true;
+  /// TORCH_CUBLAS_WORKSPACE_CACHE=1 has workspaces kept (CublasHandlePool.cpp, isCUDABlasWorkspaceCachingEnabled; from
+  /// 2.15 on).
+  bool asks_whether_to_keep_workspaces = false;
   /// Per call around cuBLAS's until 2.8, kept from 2.9 on, shared from 2.12 on, per call from 2.15 on
   /// (CUDABlas.cpp; TORCH_CUBLASLT_UNIFIED_WORKSPACE).
   CublasLtWorkspace cublas_lt_workspace = CublasLtWorkspace::kept;
+  /// TORCH_CUBLASLT_UNIFIED_WORKSPACE says whether cuBLASLt works in cuBLAS's workspace, where that is kept
+  /// (CUDABlas.cpp, getCUDABlasLtWorkspace; from 2.8 on).
+  bool asks_whether_to_share_workspaces = true;
   /// cuBLASLt's own memory is not larger than cuBLAS's (CUDABlas.cpp; recorded: gpt2 with
   /// CUBLAS_WORKSPACE_CONFIG=:16:8; from 2.11 on).
   bool limits_cublas_lt_workspace = true;
@@ -100,6 +106,17 @@ struct Framework {
   /// that comes; else for every gradient there is one of five cases (torch/csrc/autograd/input_buffer.cpp; from 2.8
   /// on).
   bool first_gradient_decides_stream = true;
+  /// Each captured graph has random numbers' seed and offset of its own, which the first operator in it that draws some
+  /// makes on the default stream; else all share those that the first capture makes on its stream
+  /// (aten/src/ATen/cuda/CUDAGeneratorImpl.cpp; recorded with 2.15 and 2.11; what lies between is taken to be as 2.11).
+  bool makes_graph_seed_on_first_use = false;
+  /// make_graphed_callables captures on the stream of its steps to warm up, else on the one that all captures share
+  /// (torch/cuda/graphs.py; from 2.15 on, as far as is known).
+  bool captures_callables_on_warm_stream = false;
+  /// The compiler goes on behind the call of a recurrent network, within the function that makes it; else that function
+  /// is left to Python as a whole (torch/_dynamo/variables/builder.py; recorded with 2.15 and 2.11; what lies between is
+  /// taken to be as 2.11).
+  bool compiles_around_recurrent_networks = false;
   /// c10/cuda/CUDACachingAllocator.cpp: by address until 2.11, by block record in 2.12, by segment from 2.13 on.
   FreeBlockOrder free_block_order = FreeBlockOrder::address;
 };

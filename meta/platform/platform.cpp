@@ -36,21 +36,17 @@ Bytes lt_workspace_size(const std::string& text) {
 // As c10::utils::check_env reads a switch: anything but 0 and 1 says nothing.
 bool is(const std::string& value, const char* what) { return value == what; }
 
-// Whether cuBLASLt works in cuBLAS's workspace is asked from 2.8 on; from 2.15 on only where workspaces are kept
-// (CUDABlas.cpp, getCUDABlasLtWorkspace; CublasHandlePool.cpp, isCUDABlasWorkspaceCachingEnabled).
+// What the environment says of the workspaces of matrix products, as far as this version asks it.
 void share_workspaces(Framework& framework, const std::map<std::string, std::string>& environment) {
   const auto value_of = [&](const char* name) {
     const auto found = environment.find(name);
     return found == environment.end() ? std::string() : found->second;
   };
-  const FrameworkVersion since_sharing{.major = 2, .minor = 8, .patch = 0};
-  const FrameworkVersion since_choice{.major = 2, .minor = 15, .patch = 0};
-  if (framework.version < since_sharing) return;
-  if (framework.version >= since_choice && is(value_of("TORCH_CUBLAS_WORKSPACE_CACHE"), "1")) {
+  if (framework.asks_whether_to_keep_workspaces && is(value_of("TORCH_CUBLAS_WORKSPACE_CACHE"), "1")) {
     framework.keeps_cublas_workspaces = true;
     framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;
   }
-  if (!framework.keeps_cublas_workspaces) return;
+  if (!framework.asks_whether_to_share_workspaces || !framework.keeps_cublas_workspaces) return;
   const std::string unified = value_of("TORCH_CUBLASLT_UNIFIED_WORKSPACE");
   if (is(unified, "1")) framework.cublas_lt_workspace = CublasLtWorkspace::shared_with_cublas;
   if (is(unified, "0") && framework.cublas_lt_workspace == CublasLtWorkspace::shared_with_cublas)

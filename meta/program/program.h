@@ -192,10 +192,12 @@ struct Capture {
     std::vector<int64_t> requests;
   };
 
-  std::string torch;                ///< the framework's version, "2.11.0+cu130"
-  std::string device;               ///< on which it ran, "h200"; empty: it is not known
-  int64_t memory = 0;               ///< of the device, in bytes; 0: all that it has
-  std::string alloc_conf;           ///< PYTORCH_ALLOC_CONF
+  std::string torch;       ///< the framework's version, "2.11.0+cu130"
+  std::string device;      ///< on which it ran, "h200"; empty: it is not known
+  int64_t memory = 0;      ///< of the device, in bytes; 0: all that it has
+  std::string alloc_conf;  ///< PYTORCH_ALLOC_CONF
+  std::map<std::string, std::string>
+      environment;                  ///< of the process: variables that decide memory (with_environment)
   std::string workspaces = "auto";  ///< of cuDNN's plans: planned, or "none"
   std::vector<Measured> measured;
 };

@@ -102,6 +102,7 @@ class Parser {
                   {"stack", &Parser::parse_stack},
                   {"graph", &Parser::parse_graph},
                   {"captured", &Parser::parse_captured},
+                  {"environment", &Parser::parse_environment},
                   {"measured", &Parser::parse_measured},
                   {"requests", &Parser::parse_requests},
                   {"return", &Parser::parse_return},
@@ -133,6 +134,11 @@ class Parser {
     if (line.skip("memory")) capture.memory = line.integer("the device's memory in bytes");
     if (line.skip("alloc_conf")) capture.alloc_conf = line.word("settings of the allocator");
     if (line.skip("workspaces")) capture.workspaces = line.word("auto or none");
+  }
+  void parse_environment(ProgramLine& line) {
+    if (!program_.captured) line.wrong("'environment' stands behind 'captured'");
+    const std::string name = line.word("the name of a variable of the environment");
+    program_.captured->environment[name] = line.word("its value");
   }
   void parse_measured(ProgramLine& line) {
     if (!program_.captured) line.wrong("'measured' stands behind 'captured'");

@@ -72,6 +72,8 @@ class Printer {
     if (!capture.alloc_conf.empty()) where += " alloc_conf " + quoted_text(capture.alloc_conf);
     if (capture.workspaces != "auto") where += " workspaces " + word_text(capture.workspaces);
     line("captured torch {}{}", word_text(capture.torch), where);
+    for (const auto& [name, value] : capture.environment)
+      line("environment {} {}", word_text(name), quoted_text(value));
     for (const Capture::Measured& measured : capture.measured) {
       std::string numbers;
       for (const auto member : kMeasuredNumbers)

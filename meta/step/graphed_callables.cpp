@@ -3,7 +3,6 @@
 #include "meta/autograd/accumulate_grad.h"
 #include "meta/autograd/engine.h"
 #include "meta/ops/rules/capture.h"
-#include "meta/platform/captures.h"
 #include "meta/platform/platform.h"
 #include "meta/step/training_step.h"
 
@@ -19,8 +18,7 @@ class Callables {
 
   GraphedCallables run(int warmup) {
     result_.set_up = now();
-    result_.stream =
-        captures_callables_on_warm_stream(session_.platform.framework) ? kWarmUp : kSharedCapture;
+    result_.stream = session_.platform.framework.captures_callables_on_warm_stream ? kWarmUp : kSharedCapture;
     result_.warm_up_joins = result_.stream != kWarmUp;
     {
       const Scoped<uint16_t> on_stream(session_.stream, kWarmUp);
@@ -60,7 +58,7 @@ class Callables {
     const Scoped<uint16_t> on_stream(session_.stream, result_.stream);
     GraphGenerator& generator = generators_.emplace_back();
     generator = generators_.size() == 1 ? make_graph_generator(session_) : generators_.front();
-    if (makes_graph_seed_on_first_use(session_.platform.framework)) generator = {};
+    if (session_.platform.framework.makes_graph_seed_on_first_use) generator = {};
     places.recording = now();
     const StreamCapture capture(session_, generator);
     run();

@@ -42,7 +42,7 @@ std::string_view to_string(Phase);
 /// One thing that happened. What `id`, `detail` and `value` mean depends on the kind.
 struct Event {
   enum class Kind : uint8_t {
-    call,           ///< an operator begins; id: index into `calls`
+    call,           ///< an operator begins; id: index into `calls`, value: 1 + the program's node, or 0
     end,            ///< the last begun operator or node ends; id: as at its beginning
     node,           ///< the engine begins to evaluate a node; id: index into `nodes`
     alloc,          ///< a storage is born; id: storage, detail: Category, stream

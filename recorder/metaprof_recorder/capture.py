@@ -14,7 +14,7 @@ import sys
 import threading
 import weakref
 
-from metaprof_recorder import capture_hooks
+from metaprof_recorder import capture_hooks, environment
 from metaprof_recorder.capture_functions import Functions
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.held import Held, counts_tell
@@ -482,6 +482,8 @@ class Capture:
         phases = Phases(rows)
         program = self._program
         lines = ["metaprof program 1", f"captured torch {self.torch.__version__}"]
+        # As it is now: libraries read it when they are used first, which may be after the import.
+        lines += [f"environment {name} {words(value)}" for name, value in environment.values_of(environment.MEMORY).items()]
         lines += [f"warning {words(text)}" for text in self._warnings]
         lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
         drops = {}

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, events, reads, sources, tags
+from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, reads, sources, tags
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -324,6 +324,7 @@ class Recorder:
             self._write_program()
         for device, found in found_all.by_device():
             events.write(self, found, device)
+        self.output.write("environment", environment=environment.values_of(environment.MEMORY))
         self.output.write("modules", types=self.types)
         self.output.write("detail", took=round(time.monotonic() - before, 3), complete=not self.history.cut_short)
 

@@ -4,6 +4,8 @@ import os
 import sys
 import time
 
+from metaprof_recorder import environment
+
 
 class Output:
     """`FOLDER/process-PID.jsonl`. Made with the first row; a forked child that records makes its own."""
@@ -28,9 +30,8 @@ class Output:
         self._file.flush()
 
     def header(self):
-        environment = {name: os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE") if name in os.environ}
         self.write("process", pid=os.getpid(), parent=os.getppid(), program=sys.orig_argv if hasattr(sys, "orig_argv") else sys.argv,
-                   python=sys.version.split()[0], environment=environment)
+                   python=sys.version.split()[0], environment=environment.values_of(environment.JOB + environment.MEMORY))
 
     def problem(self, kind, text):
         """What keeps the program from being recorded, in one sentence."""

@@ -1,7 +1,10 @@
 // Versions of PyTorch on the command line.
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
@@ -86,6 +89,29 @@ TEST(FrameworkOption, OfAProgramAsText) {
       says(header("framework 2.5.1\n").err, "PyTorch 2.5.1, which wrote the model, is older than 2.6"));
   EXPECT_TRUE(says(header("framework nightly\n").err,
                    "the model names 'nightly' as the PyTorch which wrote the model"));
+  std::filesystem::remove(file);
+}
+
+// A captured program says what the environment of its run was. 2.11's cuBLAS keeps 32 MiB in forward and in backward each;
+// ":16:8" are 128 KiB.
+TEST(FrameworkOption, ACapturedProgramHasTheEnvironmentOfItsRun) {
+  const std::string file = testing::TempDir() + "metaprof_environment_" + std::to_string(getpid()) + ".mp";
+  ASSERT_EQ(run_program("profile tests/data/captured/checkpoints.mp --write-program " + file).exit_code, 0);
+  const std::string text = read_file(file);
+  const size_t behind = text.find('\n', text.find("\ncaptured ") + 1) + 1;
+  const auto workspaces = [&](const std::string& lines, const std::string& options) {
+    std::ofstream(file) << text.substr(0, behind) << lines << text.substr(behind);
+    const Outcome outcome = run_program("profile " + file + " --workspaces none --json - " + options);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out)["peak"]["allocated_bytes"].get<int64_t>();
+  };
+  const std::string little = "environment CUBLAS_WORKSPACE_CONFIG \":16:8\"\n";
+  const int64_t usual = workspaces("", "");
+  EXPECT_LT(workspaces(little, ""), usual);
+  EXPECT_EQ(workspaces(little, ""), workspaces("", "--env CUBLAS_WORKSPACE_CONFIG=:16:8"));
+  EXPECT_EQ(workspaces(little, "--env CUBLAS_WORKSPACE_CONFIG=:4096:8"), usual) << "--env outranks the run's";
+  std::ofstream(file) << "metaprof program 1\nenvironment A B\n";
+  expect_refusal("profile " + file, "'environment' stands behind 'captured'");
   std::filesystem::remove(file);
 }
 

@@ -121,6 +121,16 @@ TEST_F(RecordingTest, ALastLineThatIsCutOffIsLeftOut) {
   EXPECT_EQ(read_processes(folder_).at(0).devices.at(0).phases.size(), 1U);
 }
 
+TEST_F(RecordingTest, WhatTheProgramSetsItselfCounts) {
+  write("process-7.jsonl",
+        kProcess + phase("setup", 0, 5, 6) +
+            R"({"row": "environment", "seconds": 2, "environment": {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}})" +
+            "\n");
+  const auto environment = read_processes(folder_).at(0).environment;
+  EXPECT_EQ(environment.at("RANK"), "3");
+  EXPECT_EQ(environment.at("CUBLAS_WORKSPACE_CONFIG"), ":16:8");
+}
+
 TEST_F(RecordingTest, WhatTheRecorderDoesNotWriteIsAnError) {
   write("process-7.jsonl", "{\"row\": 5}\n");
   EXPECT_THROW(read_processes(folder_), Error);

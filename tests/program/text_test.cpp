@@ -27,6 +27,7 @@ constexpr std::string_view kEverything = R"text(metaprof program 1
 name "a model"
 evaluation
 captured torch 2.11.0+cu130 device h200 memory 150121545728 alloc_conf "a:1,b:2" workspaces none
+environment CUBLAS_WORKSPACE_CONFIG ":16:8"
 measured setup 0 -1 512 1024 100 612 512 1024 2097152 2097152 0 0 1 2 1 1
 requests 100 512 -1
 measured forward 1 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0

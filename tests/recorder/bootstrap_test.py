@@ -39,6 +39,12 @@ class BootstrapTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (3, "hello\n", ""))
         self.assertEqual([row["row"] for row in self.rows()], ["process"])
 
+    def test_variables_that_decide_memory_are_recorded(self):
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"
+        self.addCleanup(os.environ.pop, "CUBLAS_WORKSPACE_CONFIG")
+        self.run_python("")
+        self.assertEqual(self.rows()[0]["environment"]["CUBLAS_WORKSPACE_CONFIG"], ":16:8")
+
     def test_the_folder_is_not_on_the_programs_path(self):
         result = self.run_python(f"import sys; print({str(RECORDER)!r} in sys.path)")
         self.assertEqual(result.stdout, "False\n")

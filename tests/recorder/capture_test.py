@@ -4,6 +4,7 @@ import sys
 import types
 import unittest
 import weakref
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
 from metaprof_recorder import capture, capture_text, held  # noqa: E402
@@ -57,6 +58,19 @@ class ConstantsTest(unittest.TestCase):
                             (Device("cuda:1", type="cuda", index=1), "device(model)"), (Device("cuda:0", type="cuda", index=0), "device(cuda:0)"),
                             (Device("meta", type="meta", index=None), 'unknown("meta")'), (object(), 'unknown("object")')):
             self.assertEqual(constants.text(value), text)
+
+
+class EnvironmentTest(unittest.TestCase):
+    def test_variables_that_decide_memory_are_in_the_text(self):
+        fake = torch()
+        fake.__version__ = "2.11.0"
+        captured = capture.Capture.__new__(capture.Capture)
+        captured.torch, captured._warnings, captured._definitions = fake, [], []
+        captured._program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
+        with mock.patch.dict("os.environ", {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "ANOTHER": "1"}, clear=True):
+            lines = captured.text([], {}).splitlines()
+        self.assertIn('environment CUBLAS_WORKSPACE_CONFIG ":16:8"', lines)
+        self.assertFalse([line for line in lines if "ANOTHER" in line])
 
 
 class FactsTest(unittest.TestCase):

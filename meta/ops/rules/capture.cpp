@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "meta/ops/rules/library.h"
-#include "meta/platform/captures.h"
 #include "meta/platform/platform.h"
 #include "meta/session/call.h"
 
@@ -52,7 +51,7 @@ void captured_record_layer(Call& call) {
 
 GraphGenerator make_graph_generator(Session& session) {
   GraphGenerator made;
-  if (!makes_graph_seed_on_first_use(session.platform.framework)) allocate_numbers(session, made);
+  if (!session.platform.framework.makes_graph_seed_on_first_use) allocate_numbers(session, made);
   return made;
 }
 

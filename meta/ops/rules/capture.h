@@ -12,7 +12,7 @@ struct GraphGenerator {
 };
 
 /// What a capture finds that begins on the current stream: made now, or nothing yet
-/// (meta/platform/captures.h).
+/// (Framework::makes_graph_seed_on_first_use).
 GraphGenerator make_graph_generator(Session& session);
 
 /// While it lives, a graph is captured. What its operators make for its generator is there in the end.
