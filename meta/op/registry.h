@@ -86,8 +86,8 @@ class Registry {
 
   std::vector<Entry> entries_;  // by id
   std::unordered_map<std::string_view, uint32_t> by_name_;
-  mutable std::mutex making_;                                 // of operators_
-  mutable std::vector<std::unique_ptr<Operator>> operators_;  // by id; null: nobody has asked for it
+  mutable std::mutex making_;                                          // of operators_
+  mutable std::vector<std::unique_ptr<Operator>> operators_;           // by id; null: nobody has asked for it
   mutable std::vector<std::atomic<const Operator*>> by_id_, by_slot_;  // the same, for who does not wait
 };
 

@@ -58,7 +58,8 @@ struct StepOptions {
   std::map<std::string, std::string>
       environment;                          ///< of the process (meta/platform/platform.h, with_environment)
   PlannedWorkspaces* workspaces = nullptr;  ///< what libraries plan for one call; null: nothing
-  Questions* questions = nullptr;           ///< gets what is asked of the device (meta/session/questions.h); may be null
+  Questions* questions =
+      nullptr;  ///< gets what is asked of the device (meta/session/questions.h); may be null
   /// Options that were asked for, be it with their defaults: a captured program has steps of its own.
   std::set<std::string_view> given = {};
 };

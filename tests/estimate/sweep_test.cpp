@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "estimate/estimate.h"
 #include "estimate/run_groups.h"
+#include "estimate/shared_steps.h"
 
 namespace metaprof {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 // Each option with its values takes part in every second grid.
 const std::vector<std::pair<std::string, std::vector<std::string>>>& choices() {
   static const std::vector<std::pair<std::string, std::vector<std::string>>> kChoices = {
-      {"device", {"h200", "a100", "rtx4090", "t4", "cpu"}},
+      {"device", {"h200", "a100", "rtx4090", "t4", "l40s", "rtx3090", "v100", "cpu"}},
       {"memory", {"64MiB", "400MiB", "3GiB", "80GiB"}},
       {"precision", {"fp32", "bf16", "amp-bf16", "amp-fp16"}},
       {"optimizer", {"none", "sgd", "sgd-momentum", "adam", "adamw", "adagrad", "radam", "asgd", "muon"}},
@@ -118,13 +119,36 @@ TEST(RunGroups, OptimizerAndMemoryDoNotSeparateRuns) {
   Grid grid;
   grid.add(run_option("optimizer"), "sgd,adamw");
   grid.add(run_option("memory"), "8GiB,24GiB");
+  grid.add(run_option("device"), "h200,t4");
   grid.add(run_option("batch"), "1,2");
   const std::vector<RunGroup> groups = group_runs(combinations(grid));
   ASSERT_EQ(groups.size(), 2U);  // a batch each
   for (const RunGroup& group : groups) {
-    EXPECT_EQ(group.runs.size(), 4U);
+    EXPECT_EQ(group.runs.size(), 8U);
     EXPECT_EQ(group.optimizers.size(), 2U);  // sgd, adamw
   }
+}
+
+// GPT-2 in fp32 asks whether attention's kernels run there and how they align, how large cuBLAS's workspace is, and how
+// many blocks reduce its sums. An A100 and an RTX 4090 agree; an H200's workspace is larger; a T4's kernels align less.
+TEST(SharedSteps, HoldOnDevicesThatAnswerAlike) {
+  const Model model = read_model("tests/data/models/gpt2.b1.s64.pt2");
+  RunOptions run;
+  run.device = "a100";
+  const auto on = [&](const char* device) {
+    RunOptions other = run;
+    other.device = device;
+    return platform_of(other, model.program);
+  };
+  WorkspacePlanners planners;
+  const OptimizerChoice adamw{"adamw", OptimizerImpl::standard};
+  const auto steps = SharedSteps::run(model.program, run, on("a100"), {&adamw, 1}, planners);
+  ASSERT_TRUE(steps);
+  EXPECT_TRUE(steps->hold_on(on("a100")));
+  EXPECT_TRUE(steps->hold_on(on("rtx4090")));
+  EXPECT_FALSE(steps->hold_on(on("h200")));
+  EXPECT_FALSE(steps->hold_on(on("t4")));
+  EXPECT_FALSE(steps->hold_on(on("cpu")));
 }
 
 }  // namespace

@@ -197,8 +197,7 @@ AttentionChoice choose_attention(const Session& s, const AttentionCall& a) {
     return choice;
   }
   // cuDNN comes first on Hopper and Blackwell; last otherwise, behind what takes everything.
-  const bool prefers_cudnn =
-      s.platform.libraries.attention_of_cudnn_is_preferred() && is_between(s, 90, 109);
+  const bool prefers_cudnn = s.platform.libraries.attention_of_cudnn_is_preferred() && is_between(s, 90, 109);
   if (prefers_cudnn && takes(AttentionBackend::cudnn, cudnn_refuses(s, a))) return choice;
   if (takes(AttentionBackend::flash, flash_refuses(s, a))) return choice;
   if (takes(AttentionBackend::efficient, efficient_refuses(s, a))) return choice;

@@ -54,7 +54,8 @@ void nonzero_static_cuda(Call& c) {
   c.allocate(0);
   if (c.result_tensor().numel() == 0 || self.numel() == 0) return;
   auto parts = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
-  const int64_t needed = parts(self.numel(), kBlockElements), per_multiprocessor = element_size(self.dtype()) == 1 ? 2 : 1;
+  const int64_t needed = parts(self.numel(), kBlockElements),
+                per_multiprocessor = element_size(self.dtype()) == 1 ? 2 : 1;
   const int64_t rounds = c.ask([=](const Platform& platform) {
     return parts(needed, platform.hardware.multiprocessors * per_multiprocessor);
   });
