@@ -50,9 +50,9 @@ std::vector<ReportForm> forms() {
 }
 
 // "step 2 · backward · 3.1 GiB reserved", in place of the line before; nothing where stderr is a file.
-class ProgressLine {
+class RunProgressLine {
  public:
-  ~ProgressLine() { clear(); }
+  ~RunProgressLine() { clear(); }
   void show(const Progress& progress) {
     if (!progress.any) return;
     clear();
@@ -135,7 +135,7 @@ Bytes outside_of(const RunReport& report, const RunCommandOptions& options) {
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
-  ProgressLine line;
+  RunProgressLine line;
   std::function<void(const Progress&)> progress;
   if (isatty(STDERR_FILENO) != 0) progress = [&](const Progress& now) { line.show(now); };
   const RunReport report = run_recorded(options.run, progress);

@@ -8,6 +8,7 @@
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
 #include "estimate/parallel.h"
+#include "estimate/shared_steps.h"
 #include "meta/step/repeated_modules.h"
 
 namespace metaprof {
@@ -66,8 +67,12 @@ class Advisor {
 
   AdviceRow row_of(const Change& change) {
     const RunOptions run = changed(options_, change);
+    const Program program = with_inputs(model_, run);
+    const OptimizerChoice own{run.step.optimizer, run.step.optimizer_impl};
+    if (auto steps = SharedSteps::run(program, run, platform_, {&own, 1}, planners_))
+      return row_of(change, steps->memory(run, platform_), steps->flops(), available_memory(run, platform_));
     WorkspaceSources workspaces;
-    const Trace trace = run_model(with_inputs(model_, run), run, platform_, planners_, workspaces);
+    const Trace trace = run_model(program, run, platform_, planners_, workspaces);
     const Bytes available = available_memory(run, platform_);
     Phases need = replay_trace(trace, run, platform_, available);
     const bool fits = !need.out_of_memory && need.peak.reserved_bytes.peak <= available.count;
@@ -78,6 +83,16 @@ class Advisor {
             .reserved = {need.peak.reserved_bytes.peak},
             .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
             .fits = fits};
+  }
+
+  static AdviceRow row_of(const Change& change, const SharedSteps::Memory& memory,
+                          const ByPhase<Flops>& flops, Bytes available) {
+    const AllocatorNumbers& need = memory.runs_out ? memory.without_limit : memory.peak;
+    return {.changes = change,
+            .allocated = {need.allocated_bytes.peak},
+            .reserved = {need.reserved_bytes.peak},
+            .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+            .fits = !memory.runs_out && need.reserved_bytes.peak <= available.count};
   }
 
   // All that can be run, the smallest first.

@@ -126,7 +126,7 @@ bool says_how_it_was_run(const std::string& file) {
   return !is_snapshot_file(file) && !is_program_file(file);
 }
 
-CheckReport check(const CheckOptions& options, const Progress& progress) {
+CheckReport check(const CheckOptions& options, const OnProgress& progress) {
   check_options(options);
   std::vector<std::string> measurements = options.measurements;
   // A captured program has the run's own measurement in it.

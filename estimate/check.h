@@ -24,7 +24,7 @@ struct CheckOptions {
 void check_options(const CheckOptions& options);
 
 /// Errors: the options contradict each other; a file cannot be used, or is of another model.
-CheckReport check(const CheckOptions& options, const Progress& progress = {});
+CheckReport check(const CheckOptions& options, const OnProgress& progress = {});
 
 /// True if the file says itself how it was run: a measurement or an earlier report, and no snapshot.
 bool says_how_it_was_run(const std::string& file);

@@ -143,7 +143,7 @@ void check_fit_options(const FitOptions& options) {
     fail("--sequence: is what --find sequence looks for");
 }
 
-FitReport fit(const Model& model, const FitOptions& options, const Progress& progress) {
+FitReport fit(const Model& model, const FitOptions& options, const OnProgress& progress) {
   check_fit_options(options);
   std::vector<RunOptions> runs = combinations(options.grid);
   for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);

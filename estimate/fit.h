@@ -17,6 +17,6 @@ struct FitOptions {
 void check_fit_options(const FitOptions& options);
 
 /// A row for each combination of the grid. Errors: the options contradict each other; as run_steps.
-FitReport fit(const Model& model, const FitOptions& options, const Progress& progress = {});
+FitReport fit(const Model& model, const FitOptions& options, const OnProgress& progress = {});
 
 }  // namespace metaprof

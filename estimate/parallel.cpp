@@ -9,7 +9,7 @@
 
 namespace metaprof {
 
-void in_parallel(size_t count, const std::function<void(size_t)>& work, const Progress& progress) {
+void in_parallel(size_t count, const std::function<void(size_t)>& work, const OnProgress& progress) {
   std::vector<std::exception_ptr> errors(count);
   std::atomic<size_t> next = 0;
   std::atomic<bool> failed = false;

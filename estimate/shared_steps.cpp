@@ -61,11 +61,16 @@ SharedSteps::Memory SharedSteps::memory(const RunOptions& run, const Platform& p
   if (usual_settings && own) one.without_limit = std::move(own);
   const Phases& unlimited = usual_settings ? *one.without_limit : *own;
   if (usual_settings && !unlimited.out_of_memory && unlimited.peak.reserved_bytes.peak <= available.count)
-    return {unlimited.peak, verdict_of(run, platform, unlimited, std::nullopt)};
+    return {.peak = unlimited.peak,
+            .without_limit = unlimited.peak,
+            .verdict = verdict_of(run, platform, unlimited, std::nullopt)};
   const Phases limited = replay_requests(one.requests, run, platform, available);
   std::optional<Bytes> needed;
   if (!unlimited.out_of_memory) needed = Bytes{unlimited.peak.reserved_bytes.peak};
-  return {limited.peak, verdict_of(run, platform, limited, needed)};
+  return {.peak = limited.peak,
+          .without_limit = unlimited.peak,
+          .runs_out = limited.out_of_memory.has_value(),
+          .verdict = verdict_of(run, platform, limited, needed)};
 }
 
 }  // namespace metaprof

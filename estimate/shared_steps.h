@@ -23,7 +23,9 @@ class SharedSteps {
   bool hold_on(const Platform& platform) const;
 
   struct Memory {
-    AllocatorNumbers peak;
+    AllocatorNumbers peak;           ///< up to where memory runs out
+    AllocatorNumbers without_limit;  ///< of all steps, on a device that has more memory than any has
+    bool runs_out = false;
     Verdict verdict;
   };
   /// With the memory and the allocator of `run`. Errors: as parse_alloc_conf.

@@ -38,7 +38,7 @@ class Sweeping {
     for (size_t i = 0; i < runs.size(); ++i) rows_[i].options = shown_options(runs[i]);
   }
 
-  void run(const Progress& progress) {
+  void run(const OnProgress& progress) {
     const std::vector<RunGroup> groups = group_runs(runs_);  // those of the same inputs beside each other
     const auto run_group = [&](size_t i) {
       std::deque<SharedSteps> known;
@@ -113,7 +113,7 @@ class Sweeping {
 
 }  // namespace
 
-SweepReport sweep(const Model& model, const Grid& grid, const Progress& progress) {
+SweepReport sweep(const Model& model, const Grid& grid, const OnProgress& progress) {
   std::vector<RunOptions> runs = combinations(grid);
   for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding

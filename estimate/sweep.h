@@ -10,6 +10,6 @@ namespace metaprof {
 
 /// A row for each combination of the grid; one that cannot be run has an error in its row. Errors: the grid is
 /// too large.
-SweepReport sweep(const Model& model, const Grid& grid, const Progress& progress = {});
+SweepReport sweep(const Model& model, const Grid& grid, const OnProgress& progress = {});
 
 }  // namespace metaprof

@@ -51,11 +51,8 @@ void expect_figures_of_profile(const std::string& words) {
 class AdviseOnCards : public testing::TestWithParam<const char*> {};
 TEST_P(AdviseOnCards, EveryFigureIsThatOfAProfile) {
   const std::string model = GetParam();
-  if (!std::getenv("METAPROF_SHARED") && model != "gpt2" && model != "resnet18" && model != "lstm_lm")
-    GTEST_SKIP() << "the larger models are for machines that have time: METAPROF_SHARED";
   for (const char* card : {"t4", "rtx4090", "h100"})
-    expect_figures_of_profile("tests/data/models/" + std::string(GetParam()) + ".pt2 --steps 2 --device " +
-                              card);
+    expect_figures_of_profile("tests/data/models/" + model + ".pt2 --steps 2 --device " + card);
 }
 INSTANTIATE_TEST_SUITE_P(Models, AdviseOnCards,
                          testing::Values("gpt2", "resnet18", "bert_base", "llama_3_2_1b", "convnext_tiny",
