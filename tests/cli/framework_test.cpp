@@ -111,7 +111,7 @@ TEST(FrameworkOption, ACapturedProgramHasTheEnvironmentOfItsRun) {
   EXPECT_EQ(workspaces(little, ""), workspaces("", "--env CUBLAS_WORKSPACE_CONFIG=:16:8"));
   EXPECT_EQ(workspaces(little, "--env CUBLAS_WORKSPACE_CONFIG=:4096:8"), usual) << "--env outranks the run's";
   std::ofstream(file) << "metaprof program 1\nenvironment A B\n";
-  expect_refusal("profile " + file, "'environment' stands behind 'captured'");
+  expect_refusal("profile " + file, file + ":2: 'environment' stands behind 'captured'");
   std::filesystem::remove(file);
 }
 

@@ -65,9 +65,7 @@ GraphBreak break_of(const std::vector<Called>& calls, FrameworkVersion version =
                          stack.empty() ? "" : fmt::format(" at s{}", last));
   }
   text += nodes;
-  Framework framework;
-  framework.version = version;
-  return graph_break(parse_program(text, "case"), framework);
+  return graph_break(parse_program(text, "case"), framework_of(version));
 }
 
 const Called kLstm = {"aten::lstm.input", "loss_calls_net net_calls_rnn rnn"};
