@@ -57,9 +57,14 @@ function(metaprof_library name)
 endfunction()
 
 # metaprof_program(metaprof main.cpp LINKS cli)
+# Its addresses are fixed when it is linked: tables of operators and options point at functions, and at other addresses
+# each start would correct them all, a millisecond.
 function(metaprof_program name source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINKS")
   add_executable(${name} ${source})
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_link_options(${name} PRIVATE -no-pie)
+  endif()
   metaprof_link(${name} ${arg_LINKS})
   metaprof_precompile(${name} ${arg_LINKS})
 endfunction()
