@@ -41,11 +41,11 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
 }
 
 bool SharedSteps::hold_on(const Platform& platform) const {
+  if (platform.libraries != platform_.libraries) return false;
   Hardware same_memory = platform.hardware;
   same_memory.memory = platform_.hardware.memory;
-  if (same_memory == platform_.hardware) return platform.libraries == platform_.libraries;
-  if (asked_libraries(workspaces_) || platform.device() != platform_.device()) return false;
-  return platform.libraries == platform_.libraries &&
+  if (same_memory == platform_.hardware) return true;
+  return !asked_libraries(workspaces_) && platform.device() == platform_.device() &&
          questions_.has_same_answers(with_environment(platform, environment_));
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "planner/integer_program.h"
+#include "tests/planner/module_tree.h"
 
 namespace metaprof {
 namespace {
@@ -21,7 +22,7 @@ class ModelMaker {
     do {
       tree_ = {};
       for (int of = 0, classes = pick(2, 4); of < classes; ++of) add_class(of);
-      add_module(static_cast<int32_t>(tree_.classes.size()) - 1, "m");
+      add_module(tree_, static_cast<int32_t>(tree_.classes.size()) - 1, "m");
     } while (nodes() > most_nodes || tree_.modules.size() < 2);
     return tree_;
   }
@@ -45,17 +46,6 @@ class ModelMaker {
     one.cost += {pick(0, 9), 0};
     for (int part = 0; part < of; ++part)
       if (const int count = pick(0, 2); count > 0) one.parts.push_back({part, count});
-  }
-
-  int32_t add_module(int32_t of, const std::string& path) {
-    const auto index = static_cast<int32_t>(tree_.modules.size());
-    tree_.modules.push_back({.path = path, .of = of, .inside = {}});
-    for (const ModuleClass::Part& part : tree_.classes[size_t(of)].parts)
-      for (int i = 0; i < part.count; ++i) {
-        const int32_t inner = add_module(part.of, path + "." + std::to_string(part.of) + std::to_string(i));
-        tree_.modules[size_t(index)].inside.push_back(inner);
-      }
-    return index;
   }
 
   std::mt19937 random_;
