@@ -28,7 +28,7 @@ struct AdviseWords {
 };
 
 int advise(const AdviseWords& words) {
-  const Model model = read_model(words.model);
+  const Model model = read_model(words.model, words.run);
   print_notes(warnings_of(model, words.run));
   const AdviceReport report = metaprof::advise(model, words.run);
   if (!words.json.empty()) write_result(words.json, advice_json(report));

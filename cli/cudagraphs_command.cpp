@@ -37,7 +37,7 @@ int show(Words words) {
   words.options.whole_network = words.whole_network || !one;
   words.options.tree = words.tree || !one;
   words.options.tree_steps = words.options.run.step.steps;
-  const Model model = read_model(words.model);
+  const Model model = read_model(words.model, words.options.run);
   print_notes(warnings_of(model, words.options.run));
   const CudagraphsReport report = cudagraphs(model, words.options);
   print_notes(report.notes);

@@ -54,7 +54,7 @@ int show(const Command& command, const GraphWords& words) {
   options.compile = {.disabled = {without.begin(), without.end()},
                      .keep_texts = !words.passes.empty(),
                      .optimise = !words.fallback};
-  const Model model = read_model(words.model);
+  const Model model = read_model(words.model, options.run);
   print_notes(warnings_of(model, options.run));
   const GraphExecutionReport report = graph_execution(model, options);
   if (!words.json.empty()) write_result(words.json, graph_execution_json(report));

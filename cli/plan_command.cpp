@@ -30,7 +30,7 @@ struct PlanWords {
 };
 
 int plan(const PlanWords& words) {
-  const Model model = read_model(words.model);
+  const Model model = read_model(words.model, words.options.run);
   print_notes(warnings_of(model, words.options.run));
   const CheckpointReport report = metaprof::plan(model, words.options);
   print_notes(report.notes);

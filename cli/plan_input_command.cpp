@@ -29,7 +29,7 @@ struct PlanInputOptions {
 };
 
 int plan_input(const Command& command, const PlanInputOptions& options) {
-  const Model model = read_model(options.model);
+  const Model model = read_model(options.model, options.run);
   print_notes(warnings_of(model, options.run));
   if (model.is_trace())
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");

@@ -85,7 +85,7 @@ int profile(const Command& command, const ProfileOptions& options) {
     fail("--compare is shown on the page: give --html FILE, too; metaprof diff compares two reports as text");
   (void)device_of(options.run);
   if (!options.run.framework.empty()) (void)framework_given(options.run);
-  const Model model = read_model(options.model);
+  const Model model = read_model(options.model, options.run);
   print_notes(warnings_of(model, options.run));
   if (model.is_trace()) {
     refuse_step_options(command, "has no effect on a trace: its steps are those that were run");

@@ -67,7 +67,8 @@ class Advisor {
 
   AdviceRow row_of(const Change& change) {
     const RunOptions run = changed(options_, change);
-    const Program program = with_inputs(model_, run);
+    const std::optional<Program> other = changed_inputs(model_, run);
+    const Program& program = other ? *other : model_.program;
     const OptimizerChoice own{run.step.optimizer, run.step.optimizer_impl};
     if (auto steps = SharedSteps::run(program, run, platform_, {&own, 1}, planners_))
       return row_of(change, steps->memory(run, platform_), steps->flops(), available_memory(run, platform_));
@@ -175,13 +176,14 @@ AdviceReport advise(const Model& model, const RunOptions& given) {
   AdviceReport report;
   report.model = model.name;
   report.device = platform.hardware.name;
-  report.inputs = inputs_text(inputs_of(with_inputs(model, options)));
+  const Program program = with_inputs(model, options);
+  report.inputs = inputs_text(inputs_of(program));
   report.available = available_memory(options, platform);
   report.outside = outside_of(options, platform).most;
   report.margin = margin_of(options);
   report.memory = platform.hardware.memory;
   report.base = advisor.row_of({});
-  report.rows = advisor.rows_of(changes_for(with_inputs(model, options), options));
+  report.rows = advisor.rows_of(changes_for(program, options));
   report.best = best_of(advisor, report.base, report.rows);
   return report;
 }

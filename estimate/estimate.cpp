@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
-#include "estimate/positions.h"
 #include "estimate/sizes.h"
 #include "meta/source/waiting_results.h"
 #include "meta/step/step.h"
@@ -253,10 +252,8 @@ Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners
     result.trace = *model.trace;
   } else {
     // A program is copied only where it changes: a captured one is large.
-    std::optional<Program> changed;
-    if (model.config || asks_inputs(options)) changed = with_inputs(model, options);
+    const std::optional<Program> changed = changed_inputs(model, options);
     const Program& program = changed ? *changed : model.program;
-    if (!changed) check_positions(program);
     report.module_types = program.module_types;
     report.options = option_values(options);
     if (program.captured) drop_step_options(report);
@@ -266,7 +263,7 @@ Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners
     try {
       result.trace = run_model(program, options, platform, planners, report.workspaces, compiled);
     } catch (const Error& error) {
-      fail("{}{}", error.what(), hint_of_settings(model.program, program, options));
+      fail("{}{}", error.what(), changed ? hint_of_settings(model.program, program, options) : "");
     }
   }
   read_memory(model.program, result.trace, options, platform, report);

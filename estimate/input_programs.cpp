@@ -26,7 +26,10 @@ std::shared_ptr<const Program> InputPrograms::of(const RunOptions& run) {
     last_.emplace_back(std::move(key), making.get_future().share());
   }
   try {
-    auto program = std::make_shared<const Program>(with_inputs(model_, run));
+    std::optional<Program> changed = changed_inputs(model_, run);
+    // The model's own program is nobody's to delete.
+    std::shared_ptr<const Program> program(std::shared_ptr<void>(), &model_.program);
+    if (changed) program = std::make_shared<const Program>(std::move(*changed));
     making.set_value(program);
     return program;
   } catch (...) {

@@ -11,6 +11,7 @@
 #include "estimate/framework.h"
 #include "estimate/model_inputs.h"
 #include "estimate/positions.h"
+#include "estimate/run_groups.h"
 #include "estimate/sizes.h"
 #include "formats/file.h"
 #include "formats/file_in_memory.h"
@@ -123,16 +124,26 @@ Program program_in(const std::string& text) {
   }
 }
 
+Program built(const ConfigFile& config, const RunOptions& options) {
+  return config.program({options.batch, options.sequence, sizes_of_settings(options.settings)});
+}
+
+void build_configuration(Model& model, const RunOptions& options) {
+  model.program = built(*model.config, options);
+  model.inputs = inputs_asked_by(options);
+}
+
 // The standard input, as its first bytes say.
-Model read_piped_model() {
+Model read_piped_model(const RunOptions& options) {
   const std::string text = read_file("-", kMostTextBytes, "a model");
   Model model;
+  model.inputs = inputs_asked_by({});
   if (is_program_text(text) || text.starts_with("PK")) {
     model.program = program_in(text);
   } else if (const size_t first = text.find_first_not_of(" \t\r\n");
              first != std::string::npos && text[first] == '{') {
     model.config = std::make_shared<ConfigFile>(text, "stdin");
-    model.program = model.config->program({});
+    build_configuration(model, options);
   } else {
     model.trace = parse_trace(text, "-");
     if (model.trace->events.empty()) fail("-: the trace has no events");
@@ -144,9 +155,10 @@ Model read_piped_model() {
 
 }  // namespace
 
-Model read_model(const std::string& named) {
-  if (named == "-") return read_piped_model();
+Model read_model(const std::string& named, const RunOptions& options) {
+  if (named == "-") return read_piped_model(options);
   Model model;
+  model.inputs = inputs_asked_by({});
   if (named.ends_with(".trace")) {
     model.name = std::filesystem::path(named).stem().string();
     model.trace = parse_trace(read_text_file(named), named);
@@ -155,7 +167,7 @@ Model read_model(const std::string& named) {
   }
   if (is_config_path(named)) {
     model.config = std::make_shared<ConfigFile>(named);
-    model.program = model.config->program({});
+    build_configuration(model, options);
   } else {
     const auto [path, program] = path_and_program(named);
     model.program = read_program(path_of_model(path), program);
@@ -164,21 +176,23 @@ Model read_model(const std::string& named) {
   return model;
 }
 
-Program with_inputs(const Model& model, const RunOptions& options) {
-  Program program = model.program;
-  if (model.config) {
-    const std::map<std::string, Sizes> inputs = sizes_of_settings(options.settings);
-    if (options.batch || options.sequence || !inputs.empty())
-      program = model.config->program({options.batch, options.sequence, inputs});
-  } else {
-    set_inputs(program, options.batch, options.sequence, options.settings);
+std::optional<Program> changed_inputs(const Model& model, const RunOptions& options) {
+  std::optional<Program> changed;
+  if (inputs_asked_by(options) != model.inputs) {
+    if (model.config) {
+      changed = built(*model.config, options);
+    } else {
+      changed = model.program;
+      set_inputs(*changed, options.batch, options.sequence, options.settings);
+    }
   }
-  check_positions(program);
-  return program;
+  check_positions(changed ? *changed : model.program);
+  return changed;
 }
 
-bool asks_inputs(const RunOptions& options) {
-  return options.batch || options.sequence || !options.settings.empty();
+Program with_inputs(const Model& model, const RunOptions& options) {
+  std::optional<Program> changed = changed_inputs(model, options);
+  return changed ? std::move(*changed) : model.program;
 }
 
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {

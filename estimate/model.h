@@ -20,6 +20,7 @@ struct Model {
   Program program;
   std::optional<Trace> trace;                ///< a run that was kept (*.trace): it has no program
   std::shared_ptr<const ConfigFile> config;  ///< it is built from a configuration, anew for other inputs
+  std::string inputs;  ///< that `program` was read with: as inputs_asked_by (run_groups.h)
   std::string name;
 
   bool is_trace() const { return trace.has_value(); }
@@ -28,14 +29,14 @@ struct Model {
 /// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), a
 /// Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
 /// read_pt2, ConfigFile, read_program_file and parse_trace. "-" is the standard input, in any of these forms.
-Model read_model(const std::string& model);
+/// `options`: those of the run, where there is one alone. A configuration is then built once, for its inputs.
+Model read_model(const std::string& model, const RunOptions& options = {});
 
-/// The model with the inputs that --batch, --sequence and --set ask for. Errors: as set_inputs; more
-/// positions than the model has.
+/// The model with the inputs that --batch, --sequence and --set ask for; nothing: the model has them. Errors: as
+/// set_inputs; more positions than the model has.
+std::optional<Program> changed_inputs(const Model& model, const RunOptions& options);
+/// The same, copied where nothing changes.
 Program with_inputs(const Model& model, const RunOptions& options);
-
-/// Whether --batch, --sequence or --set ask for other inputs than the model has.
-bool asks_inputs(const RunOptions& options);
 
 /// What was noticed while the model was read, and that it is run by rules of another version than its own; a line
 /// each. Errors: as framework_for.

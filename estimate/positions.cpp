@@ -1,6 +1,6 @@
 #include "estimate/positions.h"
 
-#include <unordered_map>
+#include <vector>
 
 #include "core/error.h"
 #include "meta/program/resizing.h"
@@ -8,13 +8,14 @@
 namespace metaprof {
 namespace {
 
-using Producers = std::unordered_map<ValueId, const GraphNode*>;
+using Producers = std::vector<const GraphNode*>;  // by value; null: none
 
 Producers producers_of(const Graph& graph) {
-  Producers producers;
+  Producers producers(graph.values.size());
   for (const GraphNode& node : graph.nodes)
     for (const Target& target : node.targets)
-      for (const ValueId value : target.values) producers[value] = &node;
+      for (const ValueId value : target.values)
+        if (value != kNoValue) producers[static_cast<size_t>(value)] = &node;
   return producers;
 }
 
@@ -33,10 +34,10 @@ ValueId only_tensor(const Graph& graph, const GraphNode& node) {
 // Whether a value is 0, 1, 2 … in other shapes or with a number added.
 bool counts_up(const Graph& graph, const Producers& producers, ValueId value) {
   for (size_t steps = 0; steps < graph.nodes.size() && value != kNoValue; ++steps) {
-    const auto producer = producers.find(value);
-    if (producer == producers.end()) return false;
-    if (producer->second->op.starts_with("aten::arange")) return true;
-    value = only_tensor(graph, *producer->second);
+    const GraphNode* producer = producers[static_cast<size_t>(value)];
+    if (!producer) return false;
+    if (producer->op.starts_with("aten::arange")) return true;
+    value = only_tensor(graph, *producer);
   }
   return false;
 }
