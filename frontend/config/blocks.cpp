@@ -159,17 +159,6 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
   return nn::contiguous(nn::transpose(std::move(output), 1, 2));
 }
 
-// masking_utils.eager_mask: where(allowed, 0, least number).
-Tensor additive_causal_mask(const nn::AnyModule& module, const Tensor& hidden) {
-  const int64_t length = hidden.size(1);
-  const Tensor positions = module.arange(length);
-  Tensor allowed = nn::call("le.Tensor", nn::unsqueeze(positions, 0), nn::unsqueeze(positions, 1));
-  allowed = nn::unsqueeze(nn::unsqueeze(std::move(allowed), 0), 0);
-  nn::Argument given[] = {Sizes{}, 0.0, hidden.dtype(), std::nullopt, kModelDevice};
-  const Tensor zero = module.make("full", given);
-  return nn::call("where.ScalarOther", std::move(allowed), zero, -3.4e38);
-}
-
 Tensor sum_of_means(const std::vector<Tensor>& outputs) {
   Tensor sum;
   for (const Tensor& output : outputs) {

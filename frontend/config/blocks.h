@@ -1,6 +1,8 @@
 #pragma once
 // What models of several families are made of, as transformers 5.17 writes it.
 
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "meta/nn/layers.h"
@@ -9,6 +11,16 @@ namespace metaprof::configs {
 
 using nn::Place;
 using nn::Tensor;
+
+/// A module whose class only its maker knows, behind a function that keeps it.
+using AnyPart = std::function<Tensor(Tensor)>;
+
+template <class Part, class... Arguments>
+AnyPart part(Arguments&&... arguments) {
+  return [made = std::make_shared<Part>(std::forward<Arguments>(arguments)...)](Tensor x) {
+    return (*made)(std::move(x));
+  };
+}
 
 /// Where a family's classes live, for the types of modules: {"llama", "Llama"} and "MLP" is
 /// "transformers.models.llama.modeling_llama.LlamaMLP".
@@ -69,12 +81,9 @@ Tensor positions_of(const nn::AnyModule& module, int64_t length);
 /// [batch, positions, heads · width] → [batch, heads, positions, width]
 Tensor split_heads(Tensor x, int64_t width);
 
-/// transformers' sdpa_attention_forward without a mask, which an unpadded batch needs none: [batch, heads,
-/// positions, width] → [batch, positions, heads, width], contiguous.
+/// transformers' sdpa_attention_forward: [batch, heads, positions, width] → [batch, positions, heads, width],
+/// contiguous.
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const nn::Attention& attention);
-
-/// The mask that eager attention adds, in the dtype of `hidden`: [1, 1, positions, positions].
-Tensor additive_causal_mask(const nn::AnyModule& module, const Tensor& hidden);
 
 /// The mean of all elements of each, added.
 Tensor sum_of_means(const std::vector<Tensor>& outputs);

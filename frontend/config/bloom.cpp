@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontend/config/families.h"
+#include "frontend/config/masks.h"
 
 namespace metaprof::configs {
 namespace {

@@ -32,6 +32,7 @@ constexpr Family kFamilies[] = {
     {"electra", electra_program},
     {"gemma", gemma_program},
     {"gemma2", gemma2_program},
+    {"gemma3", gemma3_program},
     {"gemma3_text", gemma3_text_program},
     {"gpt2", gpt2_program},
     {"gpt_neo", gpt_neo_program},

@@ -2,16 +2,10 @@
 
 #include <algorithm>
 
+#include "frontend/config/masks.h"
+
 namespace metaprof::configs {
 namespace {
-
-// A module behind a function, which keeps it.
-template <class Part, class... Arguments>
-AnyPart part(Arguments&&... arguments) {
-  return [made = std::make_shared<Part>(std::forward<Arguments>(arguments)...)](Tensor x) {
-    return (*made)(std::move(x));
-  };
-}
 
 // Queries, keys and values [batch, heads, positions, width].
 struct Heads {
@@ -34,6 +28,8 @@ Rotation rotated_halves(const Tensor& query, const Tensor& key, const Rotation& 
   Tensor turned_query = turned_halves(query, cosines, sines);
   return {std::move(turned_query), turned_halves(key, cosines, sines)};
 }
+
+constexpr int64_t kMostSharedWidth = 256;
 
 struct DecoderAttention : nn::Module<DecoderAttention> {
   DecoderAttention(const Place& place, const DecoderPlan& decoder)
@@ -64,25 +60,32 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
     k_norm = norm("k_norm", whole ? keys : plan.width);
   }
 
-  Tensor forward(Tensor hidden, Rotation rotation) {
+  Tensor forward(Tensor hidden, Rotation rotation, Tensor mask) {
     const Sizes outer{hidden.size(0), hidden.size(1), -1};
     auto [query, key, value] = heads(hidden);
     std::tie(query, key) = doubled ? rotated(query, key, rotation.first, rotation.second, converts)
                                    : rotated_halves(query, key, rotation);
-    Tensor output = plan.sinks ? attend_with_sinks(query, key, value, additive_causal_mask(*this, hidden))
-                               : attend(query, key, value, options());
+    Tensor output =
+        plan.sinks ? attend_with_sinks(query, key, value, mask) : attend_fused(query, key, value, mask);
     output = nn::reshape(std::move(output), outer);
     output = o_proj(output);
     if (plan.residual_dropout >= 0) output = nn::dropout(std::move(output), plan.residual_dropout);
     return output;
   }
 
-  nn::Attention options() const {
-    return {.mask = {},
-            .dropout = plan.dropout,
-            .causal = true,
-            .scale = plan.scale,
-            .grouped = plan.heads != plan.key_heads};
+  // integrations/sdpa_attention.py: heads of keys are shared where there is no mask and they are at most 256 wide;
+  // otherwise they are repeated.
+  Tensor attend_fused(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
+    nn::Attention options{.mask = mask,
+                          .dropout = plan.dropout,
+                          .causal = !mask.defined() && query.size(2) > 1,
+                          .scale = plan.scale,
+                          .grouped = plan.heads != plan.key_heads};
+    if (!options.grouped || (!mask.defined() && plan.width <= kMostSharedWidth))
+      return attend(query, key, value, options);
+    options.grouped = false;
+    const Tensor keys = repeated(key);
+    return attend(query, keys, repeated(value), options);
   }
 
   Heads heads(const Tensor& hidden) {
@@ -180,7 +183,9 @@ DecoderLayer::DecoderLayer(const Place& place, const DecoderPlan& plan, int64_t 
     self_attn = plan.make_attention(child("self_attn"), plan, index);
   } else {
     self_attn = [made = std::make_shared<DecoderAttention>(child("self_attn"), plan)](
-                    Tensor x, Rotation rotation) { return (*made)(std::move(x), std::move(rotation)); };
+                    Tensor x, Rotation rotation, Tensor mask) {
+      return (*made)(std::move(x), std::move(rotation), std::move(mask));
+    };
   }
   mlp = plan.make_feed_forward(child("mlp"), plan, index);
   if (plan.norm_before) input_norm = plan.norm_part(child("input_layernorm"));
@@ -197,10 +202,10 @@ DecoderLayer::DecoderLayer(const Place& place, const DecoderPlan& plan, int64_t 
   }
 }
 
-Tensor DecoderLayer::forward(Tensor hidden, Rotation rotation) {
+Tensor DecoderLayer::forward(Tensor hidden, Rotation rotation, Tensor mask) {
   Tensor residual = hidden;
   if (input_norm) hidden = input_norm(hidden);
-  hidden = self_attn(hidden, rotation);
+  hidden = self_attn(hidden, rotation, mask);
   if (attention_norm) hidden = attention_norm(hidden);
   hidden = residual + (attention_dropout ? attention_dropout(hidden) : hidden);
   residual = hidden;
@@ -210,8 +215,8 @@ Tensor DecoderLayer::forward(Tensor hidden, Rotation rotation) {
   return residual + (mlp_dropout ? mlp_dropout(hidden) : hidden);
 }
 
-Decoder::Decoder(const Place& place, const DecoderPlan& decoder)
-    : Module(place, decoder.name.type("Model")),
+Decoder::Decoder(const Place& place, const DecoderPlan& decoder, std::string_view type)
+    : Module(place, decoder.name.type(type)),
       plan(decoder),
       embed_tokens(child("embed_tokens"), plan.vocabulary, plan.hidden, plan.padding),
       embed_scale(plan.scales_embedding ? embed_tokens.buffer("embed_scale", {}, DType::f32, false)
@@ -236,15 +241,30 @@ Tensor Decoder::embed(Tensor ids) {
   return embedded;
 }
 
-Tensor Decoder::run(Tensor embedded) {
+Tensor Decoder::run(Tensor embedded) { return run(embedded, masks(embedded)); }
+
+Tensor Decoder::run(Tensor embedded, const std::pair<Tensor, Tensor>& masks) {
   const Tensor positions = positions_of(*this, embedded.size(1));
   Tensor hidden = embedded;
   if (plan.embedding_dropout >= 0) hidden = nn::dropout(hidden, plan.embedding_dropout);
   std::vector<Rotation> rotations(plan.tables.size());
   for (size_t table = rotations.size(); table-- > 0;) rotations[table] = rotary_emb(hidden, positions, table);
   for (size_t i = 0; i < layers.size(); ++i)
-    hidden = layers[i](hidden, rotations[plan.table_of_layer.empty() ? 0 : plan.table_of_layer[i]]);
+    hidden = layers[i](hidden, rotations[plan.table_of_layer.empty() ? 0 : plan.table_of_layer[i]],
+                       plan.has_window(static_cast<int64_t>(i)) ? masks.second : masks.first);
   return norm(hidden);
+}
+
+std::pair<Tensor, Tensor> Decoder::masks(const Tensor& hidden) const {
+  std::pair<Tensor, Tensor> masks;
+  const bool eager = plan.attention.sinks;
+  if (eager) masks.first = additive_causal_mask(*this, hidden);
+  const bool slides = plan.window > 0 && (plan.slides.empty() || std::ranges::count(plan.slides, true) > 0);
+  if (slides && eager) masks.second = additive_causal_mask(*this, hidden, plan.window);
+  // A window of the whole sequence already makes a mask (masking_utils.py, _ignore_causal_mask_sdpa).
+  if (slides && !eager && hidden.size(1) >= plan.window)
+    masks.second = causal_mask(*this, hidden, plan.window);
+  return masks;
 }
 
 CausalDecoder::CausalDecoder(const Place& place, const DecoderPlan& plan)

@@ -12,9 +12,8 @@
 
 namespace metaprof::configs {
 
-/// A module whose class only its maker knows.
-using AnyPart = std::function<Tensor(Tensor)>;
-using AttentionPart = std::function<Tensor(Tensor, Rotation)>;
+/// Hidden states, positions and mask (undefined: every key before a query is seen) → hidden states.
+using AttentionPart = std::function<Tensor(Tensor, Rotation, Tensor)>;
 
 struct AttentionPlan {
   enum class HeadNorm : uint8_t {
@@ -39,6 +38,8 @@ struct DecoderPlan {
   int64_t rotary_width = 0;                ///< how much of a head is turned
   std::vector<std::string> tables = {""};  ///< of rotary positions
   std::vector<size_t> table_of_layer;      ///< empty: the only one
+  int64_t window = 0;  ///< keys that sliding attention sees; 0: all attention sees all keys before a query
+  std::vector<bool> slides;  ///< per layer; empty: all layers, if there is a window
   bool rotary_32bits = false, rotary_doubled = true, rotary_complex = false;
   bool tied = false;  ///< the head's weight is the embedding's
   bool scales_embedding = false;
@@ -54,6 +55,9 @@ struct DecoderPlan {
   std::function<AttentionPart(const Place&, const DecoderPlan&, int64_t)> make_attention;
   std::function<AnyPart(const Place&, const DecoderPlan&, int64_t)> make_feed_forward;
 
+  bool has_window(int64_t layer) const {
+    return window > 0 && (slides.empty() || slides[static_cast<size_t>(layer)]);
+  }
   /// A norm of one of the layers.
   AnyPart norm_part(const Place& place) const;
 };
@@ -69,18 +73,22 @@ struct GatedMlp : nn::Module<GatedMlp> {
 
 struct DecoderLayer : nn::Module<DecoderLayer> {
   DecoderLayer(const Place& place, const DecoderPlan& plan, int64_t index);
-  Tensor forward(Tensor hidden, Rotation rotation);
+  Tensor forward(Tensor hidden, Rotation rotation, Tensor mask);
   AttentionPart self_attn;
   AnyPart mlp, input_norm, attention_norm, feed_forward_norm, output_norm, attention_dropout, mlp_dropout;
 };
 
 /// Token ids i64[batch, positions] → [batch, positions, hidden]. Without `embedding` it has an own one.
 struct Decoder : nn::Module<Decoder> {
-  Decoder(const Place& place, const DecoderPlan& plan);
+  /// `type`: of the class, behind the family's prefix.
+  Decoder(const Place& place, const DecoderPlan& plan, std::string_view type = "Model");
   Tensor forward(Tensor ids);
-  /// From embedded tokens on.
+  /// From embedded tokens on, with those masks.
+  Tensor run(Tensor embedded, const std::pair<Tensor, Tensor>& masks);
   Tensor run(Tensor embedded);
   Tensor embed(Tensor ids);
+  /// The masks of layers without and with a window; undefined: `is_causal` says it.
+  std::pair<Tensor, Tensor> masks(const Tensor& hidden) const;
 
   DecoderPlan plan;
   nn::Embedding embed_tokens;

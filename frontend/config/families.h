@@ -32,6 +32,8 @@ class ModelRecorder {
   explicit ModelRecorder(const ConfigModel& model) : recorder_(model.name), sizes_(model.sizes) {}
 
   Place root() const { return recorder_.root(); }
+  /// Whether sizes were given for an input: those that are not always there are there then.
+  bool is_given(const std::string& name) const { return sizes_.inputs.contains(name); }
   /// `usual`: sizes that nobody has changed. Errors: another number of dimensions.
   Tensor input(const std::string& name, DType dtype, const Sizes& usual);
   void warn(std::string warning) const { recorder_.warn(std::move(warning)); }
@@ -89,6 +91,7 @@ Program qwen2_program(const ConfigModel& model);
 Program qwen3_program(const ConfigModel& model);
 Program gemma_program(const ConfigModel& model);
 Program gemma2_program(const ConfigModel& model);
+Program gemma3_program(const ConfigModel& model);
 Program gemma3_text_program(const ConfigModel& model);
 Program phi3_program(const ConfigModel& model);
 Program olmo2_program(const ConfigModel& model);

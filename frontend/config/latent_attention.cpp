@@ -114,9 +114,9 @@ struct LatentAttention : nn::Module<LatentAttention> {
 }  // namespace
 
 AttentionPart latent_attention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan) {
-  return [made = std::make_shared<LatentAttention>(place, decoder, plan)](Tensor x, Rotation rotation) {
-    return (*made)(std::move(x), std::move(rotation));
-  };
+  return
+      [made = std::make_shared<LatentAttention>(place, decoder, plan)](
+          Tensor x, Rotation rotation, const Tensor&) { return (*made)(std::move(x), std::move(rotation)); };
 }
 
 }  // namespace metaprof::configs

@@ -3,6 +3,7 @@
 
 #include "frontend/config/llama_families.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/config/decoder.h"
@@ -52,8 +53,30 @@ void add_gated_mlp(DecoderPlan& plan, const Config& config, const DecoderDefault
   };
 }
 
+void read_windows(DecoderPlan& plan, const Config& config, int64_t usual,
+                  const std::function<bool(int64_t)>& slides) {
+  if (!config.is_null("sliding_window")) plan.window = config.size({"sliding_window"}, usual);
+  if (!slides) return;
+  const std::vector<std::string> types = config.texts("layer_types");
+  if (!types.empty() && types.size() != static_cast<size_t>(plan.layers))
+    config.reject("layer_types",
+                  fmt::format("has {} layers, and num_hidden_layers is {}", types.size(), plan.layers));
+  for (int64_t i = 0; i < plan.layers; ++i) {
+    const std::string type = types.empty() ? "" : types[static_cast<size_t>(i)];
+    if (!type.empty() && type != "sliding_attention" && type != "full_attention")
+      config.reject("layer_types",
+                    fmt::format("expected sliding_attention or full_attention, got \"{}\"", type));
+    plan.slides.push_back(type.empty() ? slides(i) : type == "sliding_attention");
+  }
+  const bool any = std::ranges::count(plan.slides, true) > 0;
+  if (any && plan.window == 0)
+    config.reject("sliding_window", "is missing, and layers have sliding attention");
+}
+
 Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
                            const DecoderDefaults& defaults) {
+  if (!model.architecture("ForCausalLM").ends_with("ForCausalLM"))
+    model.reject_architecture(plan.name.prefix + "ForCausalLM");
   return language_model_program<CausalDecoder>(
       model, model.config.size({"max_position_embeddings"}, defaults.positions), plan);
 }
@@ -104,18 +127,27 @@ struct PlainMlp : nn::Module<PlainMlp> {
   double probability;
 };
 
+// Windows hold from a layer on, and only if they are switched on.
+void read_qwen_windows(DecoderPlan& plan, const Config& config) {
+  if (!config.flag({"use_sliding_window"}, false)) return;
+  const int64_t first = config.count({"max_window_layers"}, 28);
+  read_windows(plan, config, 4096, [first](int64_t layer) { return layer >= first; });
+}
+
+}  // namespace
+
 void make_gemma(DecoderPlan& plan, const Config& config) {
   plan.norm = RmsNorm::Kind::one_plus;
   plan.scales_embedding = true;
   plan.padding = config.count({"pad_token_id"}, 0);
   plan.attention.bias = plan.attention.output_bias = config.flag({"attention_bias"}, false);
+  if (config.flag({"use_bidirectional_attention"}, false))
+    config.reject("use_bidirectional_attention", "attention to later tokens is not built");
 }
 
 double scale_of_scalar(const Config& config) {
   return 1 / std::sqrt(config.real({"query_pre_attn_scalar"}, 256));
 }
-
-}  // namespace
 
 Program llama_program(const ConfigModel& model) {
   const Config& config = model.config;
@@ -131,6 +163,7 @@ Program llama_program(const ConfigModel& model) {
 Program mistral_program(const ConfigModel& model) {
   const DecoderDefaults defaults{.inner = 14336, .key_heads = 8, .positions = 131072};
   DecoderPlan plan = decoder_plan(model.config, {"mistral", "Mistral"}, defaults);
+  read_windows(plan, model.config, 4096);
   add_gated_mlp(plan, model.config, defaults, false);
   return llama_like_program(model, plan, defaults);
 }
@@ -139,6 +172,7 @@ Program qwen2_program(const ConfigModel& model) {
   const DecoderDefaults defaults{.vocabulary = 151936, .inner = 22016, .key_heads = 32, .positions = 32768};
   DecoderPlan plan = decoder_plan(model.config, {"qwen2", "Qwen2"}, defaults);
   plan.attention.bias = true;
+  read_qwen_windows(plan, model.config);
   add_gated_mlp(plan, model.config, defaults, false);
   return llama_like_program(model, plan, defaults);
 }
@@ -149,6 +183,7 @@ Program qwen3_program(const ConfigModel& model) {
   DecoderPlan plan = decoder_plan(model.config, {"qwen3", "Qwen3"}, defaults);
   plan.attention.bias = plan.attention.output_bias = model.config.flag({"attention_bias"}, false);
   plan.attention.head_norm = AttentionPlan::HeadNorm::before_transposing;
+  read_qwen_windows(plan, model.config);
   add_gated_mlp(plan, model.config, defaults, false);
   return llama_like_program(model, plan, defaults);
 }
@@ -185,40 +220,11 @@ Program gemma2_program(const ConfigModel& model) {
   make_gemma(plan, model.config);
   plan.norm_after = true;
   plan.attention.scale = scale_of_scalar(model.config);
+  read_windows(plan, model.config, 4096, [](int64_t layer) { return layer % 2 == 0; });
   plan.logit_cap = model.config.is_null("final_logit_softcapping")
                        ? 0
                        : model.config.real({"final_logit_softcapping"}, 30);
   add_gated_mlp(plan, model.config, defaults, false);
-  return llama_like_program(model, plan, defaults);
-}
-
-Program gemma3_text_program(const ConfigModel& model) {
-  const Config& config = model.config;
-  const DecoderDefaults defaults{.vocabulary = 262208,
-                                 .hidden = 2304,
-                                 .inner = 9216,
-                                 .layers = 26,
-                                 .heads = 8,
-                                 .key_heads = 4,
-                                 .width = 256,
-                                 .positions = 131072,
-                                 .activation = "gelu_pytorch_tanh",
-                                 .tied = true};
-  DecoderPlan plan = decoder_plan(config, {"gemma3", "Gemma3"}, defaults);
-  make_gemma(plan, config);
-  plan.norm_after = true;
-  plan.attention.scale = scale_of_scalar(config);
-  plan.attention.head_norm = AttentionPlan::HeadNorm::after_transposing;
-  plan.logit_cap = config.real({"final_logit_softcapping"}, 0);
-  plan.tables = {"full_attention_", "sliding_attention_"};
-  const int64_t pattern = config.size({"sliding_window_pattern"}, 6);
-  const std::vector<std::string> types = config.texts("layer_types");
-  for (int64_t i = 0; i < plan.layers; ++i) {
-    const auto index = static_cast<size_t>(i);
-    const bool sliding = index < types.size() ? types[index] == "sliding_attention" : (i + 1) % pattern != 0;
-    plan.table_of_layer.push_back(sliding ? 1 : 0);
-  }
-  add_gated_mlp(plan, config, defaults, false);
   return llama_like_program(model, plan, defaults);
 }
 
@@ -227,6 +233,7 @@ Program phi3_program(const ConfigModel& model) {
   const DecoderDefaults defaults{
       .vocabulary = 32064, .hidden = 3072, .inner = 8192, .positions = 4096, .epsilon = 1e-5};
   DecoderPlan plan = decoder_plan(config, {"phi3", "Phi3"}, defaults);
+  read_windows(plan, config, 0);
   const double factor = config.nested("rope_parameters")
                             .real({"partial_rotary_factor"}, config.real({"partial_rotary_factor"}, 1));
   plan.rotary_width = static_cast<int64_t>(static_cast<double>(plan.attention.width) * factor);
@@ -272,6 +279,7 @@ Program starcoder2_program(const ConfigModel& model) {
   DecoderPlan plan = decoder_plan(config, {"starcoder2", "Starcoder2"}, defaults);
   const bool bias = config.flag({"use_bias"}, true);
   const double dropout = config.real({"residual_dropout"}, 0);
+  read_windows(plan, config, 0);
   plan.layer_norm = true;
   plan.embedding_dropout = config.real({"embedding_dropout"}, 0);
   plan.attention.bias = plan.attention.output_bias = bias;

@@ -23,6 +23,17 @@ DecoderPlan decoder_plan(const Config& config, FamilyName name, const DecoderDef
 /// Adds gated feed-forward parts to all layers.
 void add_gated_mlp(DecoderPlan& plan, const Config& config, const DecoderDefaults& defaults, bool bias);
 
+/// Which layers see the nearest keys alone. `usual`: the window where the configuration has none, 0 if there is none.
+/// `slides`: of layers, where `layer_types` is missing; null: all slide. Errors: layer_types is of another number of
+/// layers or has other words; layers slide without a window.
+void read_windows(DecoderPlan& plan, const Config& config, int64_t usual,
+                  const std::function<bool(int64_t)>& slides = {});
+
+/// What all gemmas have in common.
+void make_gemma(DecoderPlan& plan, const Config& config);
+/// query_pre_attn_scalar as a factor of scores.
+double scale_of_scalar(const Config& config);
+
 /// The step of the language model.
 Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
                            const DecoderDefaults& defaults);

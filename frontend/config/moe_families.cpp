@@ -261,6 +261,7 @@ Program mixtral_program(const ConfigModel& model) {
   const Config& config = model.config;
   const DecoderDefaults defaults{.key_heads = 8, .positions = 131072, .epsilon = 1e-5};
   DecoderPlan plan = decoder_plan(config, {"mixtral", "Mixtral"}, defaults);
+  read_windows(plan, config, 0);
   MixturePlan mixture = mixture_plan(config, plan, RouterPlan::Kind::mixtral);
   mixture.type = plan.name.type("SparseMoeBlock");
   set_counts(mixture, config, config.size({"num_local_experts", "num_experts"}, 8),
@@ -276,6 +277,7 @@ Program qwen3_moe_program(const ConfigModel& model) {
   const DecoderDefaults defaults{
       .vocabulary = 151936, .hidden = 2048, .inner = 6144, .layers = 24, .key_heads = 4, .positions = 32768};
   DecoderPlan plan = decoder_plan(config, {"qwen3_moe", "Qwen3Moe"}, defaults);
+  if (config.flag({"use_sliding_window"}, false)) read_windows(plan, config, 4096);
   plan.attention.bias = plan.attention.output_bias = config.flag({"attention_bias"}, false);
   plan.attention.head_norm = AttentionPlan::HeadNorm::before_transposing;
   MixturePlan mixture = mixture_plan(config, plan, RouterPlan::Kind::qwen3);
@@ -310,6 +312,7 @@ Program gpt_oss_program(const ConfigModel& model) {
   plan.rotary_doubled = false;
   plan.attention.bias = plan.attention.output_bias = config.flag({"attention_bias"}, true);
   plan.attention.sinks = true;
+  read_windows(plan, config, 128, [](int64_t layer) { return layer % 2 == 0; });
   MixturePlan mixture = mixture_plan(config, plan, RouterPlan::Kind::gpt_oss);
   mixture.type = plan.name.type("MLP");
   mixture.router_name = "router";

@@ -1,7 +1,7 @@
 // Models that are built from their configuration, against what the framework itself counted: parameters in all
 // and in each module at the top, FLOPs forward and backward at each size (tests/data/configs/facts.json).
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -38,6 +38,10 @@ ProfileReport report_of(const std::string& name, const nlohmann::json& sizes) {
         fmt::format("decoder_input_ids={}x{}", *options.batch, sizes.at("decoder_seq").get<int>())};
   else if (sizes.contains("decoder_seq"))
     options.sequence = sizes.at("decoder_seq").get<int>();
+  if (sizes.contains("image")) {
+    const auto image = sizes.at("image").get<std::vector<int64_t>>();
+    options.settings = {fmt::format("pixel_values={}x{}", *options.batch, fmt::join(image, "x"))};
+  }
   return estimate(read_model(kFolder + "families/" + name + ".json"), options).report;
 }
 

@@ -51,6 +51,46 @@ TEST(Config, ValuesThatNoModelHasAreRefused) {
             "model.json: rope_parameters: expected an object");
 }
 
+TEST(Config, WindowsAreThoseOfTheLayers) {
+  const std::string gemma = R"({"model_type": "gemma2", "num_hidden_layers": 2, )";
+  EXPECT_EQ(message_of(gemma + R"("layer_types": ["full_attention"]})"),
+            "model.json: layer_types: has 1 layers, and num_hidden_layers is 2");
+  EXPECT_EQ(
+      message_of(gemma + R"("layer_types": ["full_attention", "linear_attention"]})"),
+      "model.json: layer_types: expected sliding_attention or full_attention, got \"linear_attention\"");
+  EXPECT_EQ(message_of(gemma + R"("sliding_window": null})"),
+            "model.json: sliding_window: is missing, and layers have sliding attention");
+  EXPECT_EQ(message_of(gemma + R"("use_bidirectional_attention": true})"),
+            "model.json: use_bidirectional_attention: attention to later tokens is not built");
+  EXPECT_EQ(message_of(R"({"model_type": "llama", "architectures": ["LlamaForSequenceClassification"]})"),
+            "model.json: architectures: the class LlamaForSequenceClassification is not built; those of this "
+            "family are "
+            "LlamaForCausalLM");
+}
+
+// Attention with a window gets a mask for sequences that are not shorter (masking_utils.py), and heads of keys are then
+// repeated.
+TEST(Config, WindowsMakeMasksForLongSequences) {
+  const std::string mistral =
+      R"({"model_type": "mistral", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100, "sliding_window": 16})";
+  const auto with_mask = [&](int64_t sequence) {
+    const Program program = ConfigFile(mistral, "model.json").program({.batch = 2, .sequence = sequence});
+    int64_t count = 0;
+    for (const GraphNode& node : program.graph.nodes)
+      if (node.op == "aten::scaled_dot_product_attention" &&
+          node.operands.at(3).kind == Operand::Kind::value) {
+        const auto& mask = program.graph.values[static_cast<size_t>(node.operands[3].value)].tensor;
+        EXPECT_EQ(mask->sizes, (Sizes{2, 1, sequence, sequence}));
+        EXPECT_EQ(mask->dtype, DType::b8);
+        ++count;
+      }
+    return count;
+  };
+  EXPECT_EQ(with_mask(15), 0);
+  EXPECT_EQ(with_mask(16), 2);
+}
+
 // Files of tests/data/configs/broken, and what their messages hold.
 TEST(Config, BrokenFilesAreRefused) {
   const std::pair<const char*, const char*> kBroken[] = {{"heads_uneven", "hidden_size"},

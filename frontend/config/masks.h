@@ -1,0 +1,16 @@
+#pragma once
+// Masks of causal attention, as transformers 5.17 makes them (masking_utils.py) where `is_causal` does not suffice.
+
+#include "meta/nn/module.h"
+
+namespace metaprof::configs {
+
+/// Which keys a query sees: itself and those before it, and of these the nearest `window` alone if it is not 0.
+/// b8[batch, 1, positions, positions], one for the whole batch. `hidden`: [batch, positions, …]
+nn::Tensor causal_mask(const nn::AnyModule& module, const nn::Tensor& hidden, int64_t window = 0);
+
+/// What eager attention adds to its scores: 0 where a key is seen, else the least number of the type of `hidden`.
+/// [batch, 1, positions, positions]
+nn::Tensor additive_causal_mask(const nn::AnyModule& module, const nn::Tensor& hidden, int64_t window = 0);
+
+}  // namespace metaprof::configs
