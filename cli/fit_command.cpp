@@ -18,6 +18,7 @@ constexpr const char* kFitDescription =
     "  metaprof fit model.pt2 --device a100,h100 --precision fp32,amp-bf16 --optimizer sgd,adamw\n"
     "  metaprof fit gpt2.pt2 --device l40s --sequence 256,512,1024\n"
     "  metaprof fit gpt2.pt2 --device l40s --find sequence --batch 1\n"
+    "  metaprof fit gpt2.pt2 --device rtx4090 --plan              with the best plan of recomputation\n"
     "\n"
     "What the CUDA context takes (--context) is not there for the step; --margin leaves more free.\n"
     "\n"
@@ -53,6 +54,8 @@ void add_fit_command(CommandLine& line) {
   add_grid_options(command, words->options.grid);
   take_environment(command);
   command.option("--find", words->options.dimension, "batch or sequence").value("WORD").with_default();
+  command.flag("--plan", words->options.plan,
+               "compute again in backward what must be so that more fits, as `metaprof plan` finds it");
   add_json(command, words->json);
   add_width(command, words->width);
   command.on_run([words] { return fit(*words); });

@@ -1,12 +1,15 @@
 // metaprof plan: what to compute again so that a step fits in a budget.
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "cli/console.h"
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
+#include "core/error.h"
 #include "estimate/plan.h"
+#include "reports/plan_curve.h"
 
 namespace metaprof {
 namespace {
@@ -18,6 +21,9 @@ constexpr const char* kPlanDescription =
     "  metaprof plan model.pt2 --budget 60%          of the peak without recomputation\n"
     "  metaprof plan model.pt2 --budget 8GiB --json - | jq -r '.checkpoint | join(\" \")'\n"
     "\n"
+    "  metaprof plan model.pt2 --budget 8GiB --plan theirs.json    their plan, run as they wrote it\n"
+    "  metaprof plan model.pt2 --pareto --svg curve.svg            what each budget costs\n"
+    "\n"
     "The step is run with every plan, so its figures are those of `metaprof profile --checkpoint`. The "
     "budget is\n"
     "one of allocated bytes; what the allocator reserves for them is shown beside it.\n"
@@ -25,17 +31,38 @@ constexpr const char* kPlanDescription =
     "Exit status: 0 the plan holds, 1 none does, 2 bad usage or input.\n";
 
 struct PlanWords {
-  std::string model, json;
+  std::string model, json, python, costs, svg, html;
   PlanOptions options;
 };
 
-int plan(const PlanWords& words) {
+void write_files(const PlanWords& words, const CheckpointReport& report) {
+  if (!words.json.empty()) write_result(words.json, checkpoint_json(report));
+  if (!words.python.empty()) write_result(words.python, checkpoint_python(report));
+  if (!words.costs.empty()) write_result(words.costs, plan_costs_json(report));
+  if (!words.svg.empty()) write_result(words.svg, plan_curve_svg(report));
+  if (!words.html.empty()) write_result(words.html, plan_curve_html(report));
+}
+
+std::string text_of(const CheckpointReport& report) {
+  if (!report.has_budget) return plan_curve_text(report);
+  return checkpoint_text(report) + (report.curve.empty() ? "" : "\n" + plan_curve_text(report));
+}
+
+int plan(PlanWords words) {
+  PlanOptions& options = words.options;
+  options.costs = !words.costs.empty();
+  for (const auto& [option, file] : {std::pair("--svg", words.svg), std::pair("--html", words.html)})
+    if (!file.empty() && !options.curve)
+      fail("{}: shows the curve of --pareto, which is not asked for", option);
   const Model model = read_model(words.model, words.options.run);
   print_notes(warnings_of(model, words.options.run));
   const CheckpointReport report = metaprof::plan(model, words.options);
   print_notes(report.notes);
-  if (!words.json.empty()) write_result(words.json, checkpoint_json(report));
-  if (words.json != "-") std::cout << checkpoint_text(report);
+  write_files(words, report);
+  const std::string* const files[] = {&words.json, &words.python, &words.costs, &words.svg, &words.html};
+  if (std::ranges::none_of(files, [](const std::string* file) { return *file == "-"; }))
+    std::cout << text_of(report);
+  if (!report.has_budget) return kFine;
   return report.best().holds ? kFine : kFinding;
 }
 
@@ -46,13 +73,32 @@ void add_plan_command(CommandLine& line) {
   auto words = std::make_shared<PlanWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   command
-      .option(
-          "--strategy", words->options.strategies,
-          "modules, chain, operators, or the baselines square-root, knapsack; all [modules,chain,operators]")
+      .option("--strategy", words->options.strategies,
+              "modules, chain, operators, offload, or the baselines square-root, knapsack; all "
+              "[modules,chain,operators]")
       .value("WORDS")
       .separated_by(',');
   command.option("--budget", words->options.budget, "bytes that the step may allocate, as 24GiB or 60%")
       .value("SIZE");
+  command
+      .option(
+          "--python", words->python,
+          "write the plan as a Python file whose apply_plan(model) brings it into a model (-: to stdout, in "
+          "place of the text)")
+      .value("FILE");
+  command
+      .option(
+          "--plan", words->options.files,
+          "run others' plans, too: {\"strategy\": NAME, \"checkpoint\": [PATTERN…]}, or what --json wrote; "
+          "strategies of ours only with --strategy")
+      .value("FILE")
+      .one_value();
+  command.flag("--pareto", words->options.curve,
+               "what each budget costs, down to the smallest that a plan reaches");
+  command.option("--svg", words->svg, "draw the curve of --pareto").value("FILE");
+  command.option("--html", words->html, "write it as a page").value("FILE");
+  command.option("--costs", words->costs, "write what strategies are told of each kind of modules, as JSON")
+      .value("FILE");
   add_run_options(command, words->options.run);
   take_environment(command);
   add_json(command, words->json);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/fitting_plan.h"
 #include "estimate/framework.h"
 #include "estimate/parallel.h"
 
@@ -12,6 +13,9 @@ namespace metaprof {
 namespace {
 
 constexpr int kLargest = 1 << 20;
+
+// Whether anything fits, these say soon; what is cheapest, all that are no baselines.
+const std::vector<std::string> kQuickStrategies = {"modules", "chain"};
 
 class Search {
  public:
@@ -40,6 +44,7 @@ class Search {
     for (int step = most / 2; step > 0 && !row_.unbounded; step /= 2)
       if (fits_if_possible(most + step)) most += step;
     row_.largest = most;
+    if (options_.plan) take_plan(most);
     return row_;
   }
 
@@ -81,7 +86,32 @@ class Search {
   }
 
   bool fits(int size) {
+    if (fits_with(size, {})) return true;
+    if (!options_.plan) return false;
+    // What another size needed is mostly enough.
+    return (!words_.empty() && fits_with(size, words_)) || has_plan(size, kQuickStrategies);
+  }
+
+  bool has_plan(int size, const std::vector<std::string>& strategies) {
+    const std::optional<FittingPlan> plan =
+        fitting_plan(model_, sized(size), strategies, row_.memory,
+                     [&](const std::vector<std::string>& words) { return fits_with(size, words); });
+    if (!plan) return false;
+    words_ = plan->words;
+    row_.recomputed = plan->recomputed;
+    return fits_with(size, words_);
+  }
+
+  // Of the largest size the cheapest plan; the row's peaks are those with it.
+  void take_plan(int size) {
+    row_.recomputed = 0;
+    if (fits_with(size, {}) || !has_plan(size, usual_plan_strategies())) return;
+    row_.checkpoint = words_;
+  }
+
+  bool fits_with(int size, const std::vector<std::string>& checkpoint) {
     run_ = sized(size);
+    if (!checkpoint.empty()) run_.step.checkpoint = checkpoint_option(checkpoint);
     ++row_.runs;
     const Program program = with_inputs(model_, run_);
     inputs_ = inputs_of(program);
@@ -102,7 +132,8 @@ class Search {
   Requests requests_;  // of the last size that was tried
   WorkspaceSources workspaces_;
   std::string bound_;
-  std::vector<InputRow> inputs_;  // of the last run
+  std::vector<std::string> words_;  // of the last plan that fitted
+  std::vector<InputRow> inputs_;    // of the last run
   FitRow row_;
 };
 
@@ -135,6 +166,8 @@ std::vector<std::string> always_shown(const std::vector<RunOptions>& runs) {
 }  // namespace
 
 void check_fit_options(const FitOptions& options) {
+  const bool has_checkpoint = options.grid.has("checkpoint") || !options.grid.common.step.checkpoint.empty();
+  if (options.plan && has_checkpoint) fail("--checkpoint: is what --plan looks for; leave one of them out");
   if (options.dimension != "batch" && options.dimension != "sequence")
     fail("--find: '{}' is no dimension of the inputs; there are batch, sequence", options.dimension);
   if (options.dimension == "batch" && options.grid.has("batch"))
@@ -146,11 +179,15 @@ void check_fit_options(const FitOptions& options) {
 FitReport fit(const Model& model, const FitOptions& options, const OnProgress& progress) {
   check_fit_options(options);
   std::vector<RunOptions> runs = combinations(options.grid);
+  if (options.plan &&
+      std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode != Mode::train; }))
+    fail("--plan: only a training step keeps what could be computed again; leave --mode out");
   for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);
   FitReport report{.model = model.name,
                    .dimension = options.dimension,
                    .margin = margin_of(options.grid.common),
                    .trains = runs[0].step.mode == Mode::train,
+                   .planned = options.plan,
                    .columns = telling_options(runs, RunOptions(), always_shown(runs)),
                    .rows = std::vector<FitRow>(runs.size()),
                    .inputs = {},

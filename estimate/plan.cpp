@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "core/option_value.h"
 #include "estimate/plan_costs.h"
+#include "estimate/plan_files.h"
 #include "estimate/plan_search.h"
 #include "estimate/sizes.h"
-#include "planner/integer_program.h"
 #include "planner/plan_text.h"
 
 namespace metaprof {
@@ -19,7 +19,7 @@ namespace {
 // What is computed again, by what is written together: how much of it there is, and what it saves and costs.
 std::vector<RecomputedRow> recomputed_rows(const ModuleTree& tree, const RecomputePlan& plan) {
   std::vector<RecomputedRow> rows;
-  std::map<std::pair<int32_t, std::vector<int32_t>>, RecomputePlan> alike;
+  std::map<std::pair<int32_t, std::vector<int32_t>>, RecomputePlan> alike;  // by class and kept calls
   for (const PlannedRegion& region : plan) {
     const int32_t of = tree.modules[size_t(region.first)].of;
     if (region.first == region.last && region.inside.empty()) {
@@ -58,8 +58,6 @@ std::vector<RecomputedRow> recomputed_rows(const ModuleTree& tree, const Recompu
 }
 
 Bytes budget_of(const std::string& text, Bytes plain) {
-  if (text.empty())
-    fail("--budget: how much memory may the step take? As 24GiB, or 60% of what it needs now");
   if (!text.ends_with("%")) return parse_size(text);
   return {static_cast<int64_t>(parse_share(text, "--budget") * static_cast<double>(plain.count))};
 }
@@ -70,6 +68,7 @@ CheckpointRow row_of(const std::string& strategy, const TriedPlan& tried, Bytes 
           .reserved = tried.figures.reserved,
           .recompute_flops = {tried.figures.again.flops},
           .recompute_seconds = tried.figures.again.seconds,
+          .over_bus = tried.figures.over_bus,
           .holds = tried.figures.allocated <= budget,
           .gap = tried.gap,
           .patterns = tried.words,
@@ -78,17 +77,27 @@ CheckpointRow row_of(const std::string& strategy, const TriedPlan& tried, Bytes 
 
 void check_plan_options(const Model& model, const PlanOptions& options) {
   if (model.is_trace()) fail("{}: a trace is a run that was: nothing of it can be planned", model.name);
-  if (model.program.captured)
-    fail("{}: was captured from a run, whose steps are its own: nothing of it can be planned", model.name);
   if (options.run.step.mode != Mode::train)
     fail("--mode: {} has no backward, so nothing is kept that could be computed again",
          to_string(options.run.step.mode));
   if (!options.run.step.checkpoint.empty()) fail("--checkpoint: is what plan looks for");
+  if (options.budget.empty() && !options.curve)
+    fail("--budget: how much memory may the step take? As 24GiB, or 60% of what it needs now");
+}
+
+// Of a captured program only whole modules can be computed again.
+std::vector<std::string> strategies_of_captured(const std::string& model,
+                                                const std::vector<std::string>& given) {
+  for (const std::string& strategy : given)
+    if (strategy != "modules" && strategy != "all")
+      fail("--strategy {}: {} was captured from a run: only whole modules can be computed again (modules)",
+           strategy, model);
+  return {"modules"};
 }
 
 // Those to try; baselines only where they are asked for.
 std::vector<std::string> strategies_of(const std::vector<std::string>& given) {
-  const std::vector<std::string> known = plan_strategies();
+  std::vector<std::string> known = plan_strategies();
   for (const std::string& strategy : given) {
     if (strategy == "all") return known;
     if (std::ranges::find(known, strategy) == known.end())
@@ -96,40 +105,130 @@ std::vector<std::string> strategies_of(const std::vector<std::string>& given) {
            did_you_mean(strategy, known));
   }
   if (!given.empty()) return given;
-  std::vector<std::string> usual = {"modules", "chain"};
-  if (can_solve_integer_programs()) usual.emplace_back("operators");
-  return usual;
+  return usual_plan_strategies();
 }
+
+class Planner {
+ public:
+  Planner(const Model& model, const PlanOptions& options)
+      : options_(options), runner_(model, options.run), plain_(runner_.run({})), search_(runner_, plain_) {
+    report_.model = model.name;
+    report_.device = runner_.hardware().name;
+    report_.has_budget = !options.budget.empty();
+    report_.budget = budget_of(report_.has_budget ? options.budget : "100%", plain_.allocated);
+    report_.plain = row_of("none", {.plan = {}, .words = {}, .figures = plain_}, report_.budget);
+    report_.flops = plain_.flops;
+    report_.seconds = plain_.seconds;
+    report_.state = plain_.after_setup;
+    report_.elsewhere = plain_.elsewhere;
+  }
+
+  CheckpointReport planned(const std::vector<std::string>& strategies) {
+    if (report_.has_budget && report_.budget >= report_.elsewhere) {
+      report_.candidates = report_.plain.holds || !options_.files.empty() ||
+                           std::ranges::any_of(strategies, [&](const std::string& strategy) {
+                             return has_candidates(search_.tree_of(strategy));
+                           });
+      for (const std::string& strategy : strategies)
+        report_.rows.push_back(found_row(strategy, report_.budget));
+    }
+    for (const std::string& file : options_.files) add_file(file);
+    if (options_.curve) add_curve(strategies);
+    if (options_.costs) add_costs(search_.tree_of(""));
+    report_.runs = runner_.runs();
+    report_.notes.push_back(runner_.note());
+    return std::move(report_);
+  }
+
+ private:
+  static constexpr int kBudgetsOfCurve = 16;
+
+  CheckpointRow found_row(const std::string& strategy, Bytes budget) {
+    const TriedPlan found = search_.find(strategy, budget);
+    CheckpointRow row = row_of(strategy, found, budget);
+    if (!found.plan.empty()) row.recomputed = recomputed_rows(search_.tree_of(strategy), found.plan);
+    return row;
+  }
+
+  // Others' plans are run as they are.
+  void add_file(const std::string& file) {
+    for (const GivenPlan& given : read_plans(file)) try {
+        const StepFigures figures = given.patterns.empty() ? plain_ : runner_.run(given.patterns);
+        report_.rows.push_back(
+            row_of(given.name, {.plan = {}, .words = given.patterns, .figures = figures}, report_.budget));
+      } catch (const Error& error) {
+        fail("{}: the plan '{}' cannot be run: {}", file, given.name, error.what());
+      }
+  }
+
+  // Budgets in equal steps from the peak of the plain step to the smallest that any plan reaches.
+  void add_curve(const std::vector<std::string>& strategies) {
+    std::vector<CheckpointRow> found = {report_.plain};
+    Bytes least = plain_.allocated;
+    for (const std::string& strategy : strategies) {
+      found.push_back(found_row(strategy, report_.elsewhere));
+      least = std::min(least, found.back().allocated);
+    }
+    for (int part = 1; part < kBudgetsOfCurve; ++part) {
+      const Bytes budget{plain_.allocated.count - (plain_.allocated - least).count / kBudgetsOfCurve * part};
+      for (const std::string& strategy : strategies) found.push_back(found_row(strategy, budget));
+    }
+    report_.curve = cheapest_by_peak(std::move(found));
+    for (CheckpointRow& row : report_.curve) row.holds = row.allocated <= report_.budget;
+  }
+
+  // By falling peak; what another plan beats in both is left out.
+  static std::vector<CheckpointRow> cheapest_by_peak(std::vector<CheckpointRow> rows) {
+    const auto cost = [](const CheckpointRow& row) {
+      return std::pair(row.recompute_flops.count, row.recompute_seconds);
+    };
+    std::ranges::stable_sort(rows, [&](const CheckpointRow& a, const CheckpointRow& b) {
+      return std::pair(a.allocated, cost(a)) < std::pair(b.allocated, cost(b));
+    });
+    std::vector<CheckpointRow> best;
+    for (CheckpointRow& row : rows)
+      if (best.empty() || cost(row) < cost(best.back())) best.push_back(std::move(row));
+    std::ranges::reverse(best);
+    return best;
+  }
+
+  void add_costs(const ModuleTree& tree) {
+    for (size_t of = 0; of < tree.classes.size(); ++of) {
+      const ModuleClass& one = tree.classes[of];
+      if (one.saved <= 0) continue;
+      CandidateRow row{.type = one.type,
+                       .modules = {},
+                       .saved = {one.saved},
+                       .input = {one.bare},
+                       .flops = {one.cost.flops},
+                       .seconds = one.cost.seconds,
+                       .calls = {}};
+      for (const int32_t module : members_of(tree, static_cast<int32_t>(of))) {
+        row.modules.push_back(tree.modules[size_t(module)].path);
+        row.in_list = row.in_list || tree.modules[size_t(module)].list >= 0;
+      }
+      for (const OperatorCall& call : one.calls)
+        row.calls.push_back({call.op, call.number, {call.bytes}, {call.cost.flops}, call.cost.seconds});
+      report_.costs.push_back(std::move(row));
+    }
+  }
+
+  const PlanOptions& options_;
+  StepRunner runner_;
+  const StepFigures plain_;
+  PlanSearch search_;
+  CheckpointReport report_;
+};
 
 }  // namespace
 
 CheckpointReport plan(const Model& model, const PlanOptions& options) {
   check_plan_options(model, options);
-  const std::vector<std::string> strategies = strategies_of(options.strategies);
-  StepRunner runner(model, options.run);
-  const StepFigures plain = runner.run({});
-  CheckpointReport report;
-  report.model = model.name;
-  report.device = platform_of(options.run, model.program).hardware.name;
-  report.budget = budget_of(options.budget, plain.allocated);
-  report.plain = row_of("none", {.plan = {}, .words = {}, .figures = plain}, report.budget);
-  report.flops = plain.flops;
-  report.seconds = plain.seconds;
-  report.state = plain.after_setup;
-  report.elsewhere = plain.elsewhere;
-  if (report.budget >= report.elsewhere) {
-    const ModuleTree tree = report.plain.holds ? ModuleTree() : measured_modules(runner, plain);
-    report.candidates = report.plain.holds || has_candidates(tree);
-    PlanSearch search(runner, tree, plain, report.budget);
-    for (const std::string& strategy : strategies) {
-      const TriedPlan found = search.find(strategy);
-      report.rows.push_back(row_of(strategy, found, report.budget));
-      report.rows.back().recomputed = recomputed_rows(tree, found.plan);
-    }
-  }
-  report.runs = runner.runs();
-  report.notes.push_back(runner.note());
-  return report;
+  std::vector<std::string> strategies;
+  if (options.files.empty() || !options.strategies.empty())
+    strategies = model.program.captured ? strategies_of_captured(model.name, options.strategies)
+                                        : strategies_of(options.strategies);
+  return Planner(model, options).planned(strategies);
 }
 
 }  // namespace metaprof

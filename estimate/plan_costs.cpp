@@ -22,9 +22,9 @@ constexpr auto kExtent = StepRunner::Extent::first_backward;
 
 class CostMeasurement {
  public:
-  CostMeasurement(StepRunner& runner, const StepFigures& plain)
-      : runner_(runner), plain_(plain), tree_(module_classes(runner.program())) {
-    find_module_lists(runner.program(), tree_);
+  CostMeasurement(StepRunner& runner, const StepFigures& plain, Treatment treatment)
+      : runner_(runner), plain_(plain), treatment_(treatment), tree_(module_classes(runner.program())) {
+    if (treatment == Treatment::computed_again) find_module_lists(runner.program(), tree_);
   }
 
   ModuleTree measure() {
@@ -37,13 +37,15 @@ class CostMeasurement {
   }
 
  private:
-  // All modules of the class are computed again.
+  // All modules of the class are treated so.
   void measure_class(int32_t of) {
     const std::vector<int32_t> members = members_of(tree_, of);
     if (members.empty() || of == tree_.modules[0].of) return;
+    RecomputePlan plan = whole_modules(members);
+    for (PlannedRegion& region : plan) region.on_host = treatment_ == Treatment::on_host;
     Trace trace;
     try {
-      trace = runner_.trace_of(plan_words(tree_, whole_modules(members)), kExtent);
+      trace = runner_.trace_of(plan_words(tree_, plan), kExtent);
     } catch (const Error&) {
       return;  // a module that cannot be computed again is no candidate
     }
@@ -55,6 +57,7 @@ class CostMeasurement {
     ModuleClass& one = tree_.classes[size_t(of)];
     one.saved = saved / count;
     one.cost = {with.again.flops / count, with.again.seconds / static_cast<double>(count)};
+    if (treatment_ == Treatment::on_host) return;
     one.calls = recomputed_calls(trace, tree_.modules[size_t(members.back())].path, standard_registry(),
                                  runner_.rates());
   }
@@ -79,6 +82,7 @@ class CostMeasurement {
 
   StepRunner& runner_;
   const StepFigures& plain_;
+  const Treatment treatment_;
   ModuleTree tree_;
 };
 
@@ -91,8 +95,8 @@ std::vector<int32_t> members_of(const ModuleTree& tree, int32_t of) {
   return members;
 }
 
-ModuleTree measured_modules(StepRunner& runner, const StepFigures& plain) {
-  return CostMeasurement(runner, plain).measure();
+ModuleTree measured_modules(StepRunner& runner, const StepFigures& plain, Treatment treatment) {
+  return CostMeasurement(runner, plain, treatment).measure();
 }
 
 bool has_candidates(const ModuleTree& tree) {

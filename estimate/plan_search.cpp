@@ -4,6 +4,7 @@
 #include <set>
 
 #include "planner/chain_plans.h"
+#include "planner/integer_program.h"
 #include "planner/module_plans.h"
 #include "planner/operator_plans.h"
 #include "planner/plan_text.h"
@@ -28,6 +29,10 @@ constexpr size_t kProbes = 16;
 // What others do is compared as it is.
 bool is_baseline(std::string_view strategy) { return strategy == "square-root" || strategy == "knapsack"; }
 
+Treatment treatment_of(std::string_view strategy) {
+  return strategy == "offload" ? Treatment::on_host : Treatment::computed_again;
+}
+
 bool is_of_class(const ModuleTree& tree, const PlannedRegion& region, int32_t of) {
   return region.first == region.last && tree.modules[size_t(region.first)].of == of;
 }
@@ -35,15 +40,31 @@ bool is_of_class(const ModuleTree& tree, const PlannedRegion& region, int32_t of
 }  // namespace
 
 std::vector<std::string> plan_strategies() {
-  return {"modules", "chain", "operators", "square-root", "knapsack"};
+  return {"modules", "chain", "operators", "offload", "square-root", "knapsack"};
 }
 
-TriedPlan PlanSearch::find(const std::string& strategy) {
+std::vector<std::string> usual_plan_strategies() {
+  std::vector<std::string> usual = {"modules", "chain"};
+  if (can_solve_integer_programs()) usual.emplace_back("operators");
+  return usual;
+}
+
+const ModuleTree& PlanSearch::tree_of(const std::string& strategy) {
+  const Treatment treatment = treatment_of(strategy);
+  const auto found = trees_.find(treatment);
+  if (found != trees_.end()) return found->second;
+  return trees_.emplace(treatment, measured_modules(runner_, plain_, treatment)).first->second;
+}
+
+TriedPlan PlanSearch::find(const std::string& strategy, Bytes budget) {
+  budget_ = budget;
+  treatment_ = treatment_of(strategy);
   for (;;) {
     best_.reset();
     smallest_ = {.plan = {}, .words = {}, .figures = plain_};
     if (holds(plain_)) return smallest_;
-    search_series(strategy);
+    tree_ = &tree_of(strategy);
+    for (const auto& series : series_of(strategy)) search(*series);
     if (best_ && !is_baseline(strategy)) leave_out();
     TriedPlan& found = best_ ? *best_ : smallest_;
     if (extent_ == Extent::all || found.words.empty()) return found;
@@ -54,28 +75,28 @@ TriedPlan PlanSearch::find(const std::string& strategy) {
   }
 }
 
-void PlanSearch::search_series(const std::string& strategy) {
-  if (strategy == "modules")
-    for (const int64_t largest : sizes_of_modules(tree_)) search(*module_plans(tree_, {.largest = largest}));
-  else if (strategy == "operators")
-    search_operators();
-  else if (strategy == "chain")
-    search(*chain_plans(chain_of(tree_)));
-  else if (strategy == "square-root")
-    search(*square_root_plans(chain_of(tree_)));
-  else
-    search(*knapsack_plans(tree_));
-}
-
-// Savings do not quite add up, so that the simpler problem may have the better answer.
-void PlanSearch::search_operators() {
-  for (const int64_t largest : sizes_of_modules(tree_)) search(*operator_plans(tree_, {.largest = largest}));
-  search(*knapsack_plans(tree_));
+const PlanSearch::AllSeries& PlanSearch::series_of(const std::string& strategy) {
+  const auto [found, is_new] = series_.try_emplace(strategy);
+  AllSeries& all = found->second;
+  if (!is_new) return all;
+  const ModuleTree& tree = tree_of(strategy);
+  if (strategy == "modules" || strategy == "offload")
+    for (const int64_t largest : sizes_of_modules(tree))
+      all.push_back(module_plans(tree, {.largest = largest}));
+  if (strategy == "operators")
+    for (const int64_t largest : sizes_of_modules(tree))
+      all.push_back(operator_plans(tree, {.largest = largest}));
+  if (strategy == "chain") all.push_back(chain_plans(chain_of(tree)));
+  if (strategy == "square-root") all.push_back(square_root_plans(chain_of(tree)));
+  // Savings do not quite add up, so that the simpler problem may have the better answer.
+  if (strategy == "knapsack" || strategy == "operators") all.push_back(knapsack_plans(tree));
+  return all;
 }
 
 const StepFigures& PlanSearch::run(RecomputePlan plan, double gap) {
+  for (PlannedRegion& region : plan) region.on_host = treatment_ == Treatment::on_host;
   TriedPlan tried{.plan = std::move(plan), .words = {}, .figures = {}, .gap = gap};
-  tried.words = plan_words(tree_, tried.plan);
+  tried.words = plan_words(*tree_, tried.plan);
   const auto [known, is_new] = known_.try_emplace(tried.words);
   if (is_new) known->second = tried.words.empty() ? plain_ : runner_.run(tried.words, extent_);
   tried.figures = known->second;
@@ -116,16 +137,16 @@ void PlanSearch::search(const PlanSeries& series) {
 void PlanSearch::leave_out() {
   std::set<int32_t> chosen;
   for (const PlannedRegion& region : best_->plan)
-    if (region.first == region.last) chosen.insert(tree_.modules[size_t(region.first)].of);
+    if (region.first == region.last) chosen.insert(tree_->modules[size_t(region.first)].of);
   std::vector<int32_t> classes(chosen.begin(), chosen.end());
   std::ranges::stable_sort(classes, [&](int32_t a, int32_t b) {
-    return tree_.classes[size_t(b)].cost < tree_.classes[size_t(a)].cost;
+    return tree_->classes[size_t(b)].cost < tree_->classes[size_t(a)].cost;
   });
   for (const int32_t of : classes) {
     const RecomputePlan before = best_->plan;
     const double gap = best_->gap;
     size_t least = 0, most = 0;  // how many stay; `most` holds
-    for (const PlannedRegion& region : before) most += is_of_class(tree_, region, of);
+    for (const PlannedRegion& region : before) most += is_of_class(*tree_, region, of);
     while (least < most) {
       const size_t middle = least + (most - least) / 2;
       if (holds(run(first_of_class(before, of, middle), gap)))
@@ -140,7 +161,7 @@ void PlanSearch::leave_out() {
 RecomputePlan PlanSearch::first_of_class(const RecomputePlan& plan, int32_t of, size_t count) const {
   RecomputePlan fewer;
   for (const PlannedRegion& region : plan)
-    if (!is_of_class(tree_, region, of) || count-- > 0) fewer.push_back(region);
+    if (!is_of_class(*tree_, region, of) || count-- > 0) fewer.push_back(region);
   return fewer;
 }
 

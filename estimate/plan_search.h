@@ -2,10 +2,12 @@
 // Looks in the plans of a strategy for the cheapest of which the step, run with it, stays within a budget.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "estimate/plan_costs.h"
 #include "estimate/step_run.h"
 #include "planner/module_tree.h"
 
@@ -19,36 +21,47 @@ struct TriedPlan {
   double gap = 0;  ///< PlanSeries::gap
 };
 
+/// Those that are tried where nobody asks for others: no baselines, and what this build can solve.
+std::vector<std::string> usual_plan_strategies();
+
 /// The words of --strategy.
 std::vector<std::string> plan_strategies();
 
+/// Costs are measured when a strategy first needs them, and what was run for one budget is known for the next.
 class PlanSearch {
  public:
-  /// `plain`: figures of the step without recomputation. All outlive the search.
-  PlanSearch(StepRunner& runner, const ModuleTree& tree, const StepFigures& plain, Bytes budget)
-      : runner_(runner), tree_(tree), plain_(plain), budget_(budget) {}
+  /// `plain`: figures of the step without recomputation. Both outlive the search.
+  PlanSearch(StepRunner& runner, const StepFigures& plain) : runner_(runner), plain_(plain) {}
 
-  /// The cheapest plan of one of plan_strategies() that holds, or the one with the smallest peak. Errors: it
-  /// needs a solver that is not there.
-  TriedPlan find(const std::string& strategy);
+  /// The cheapest plan of one of plan_strategies() that stays within the budget, or the one with the smallest
+  /// peak. Errors: it needs a solver that is not there.
+  TriedPlan find(const std::string& strategy, Bytes budget);
+
+  /// The modules, with the costs that the strategy goes by.
+  const ModuleTree& tree_of(const std::string& strategy);
 
  private:
+  using AllSeries = std::vector<std::unique_ptr<PlanSeries>>;
+
   bool holds(const StepFigures& figures) const { return figures.allocated <= budget_; }
-  void search_series(const std::string& strategy);
-  void search_operators();
+  const AllSeries& series_of(const std::string& strategy);
   void search(const PlanSeries& series);
   void leave_out();
   RecomputePlan first_of_class(const RecomputePlan& plan, int32_t of, size_t count) const;
   const StepFigures& run(RecomputePlan plan, double gap);
 
   StepRunner& runner_;
-  const ModuleTree& tree_;
   const StepFigures& plain_;
-  const Bytes budget_;
+  std::map<Treatment, ModuleTree> trees_;
+  std::map<std::string, AllSeries> series_;  // by strategy
   StepRunner::Extent extent_ = StepRunner::Extent::two_steps;
+  std::map<std::vector<std::string>, StepFigures> known_;  // by words
+  // Of the search that goes on:
+  Bytes budget_;
+  Treatment treatment_ = Treatment::computed_again;
+  const ModuleTree* tree_ = nullptr;
   std::optional<TriedPlan> best_;
   TriedPlan smallest_;
-  std::map<std::vector<std::string>, StepFigures> known_;  // by words
 };
 
 }  // namespace metaprof

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "estimate/bus.h"
+
 namespace metaprof {
 
 StepRunner::StepRunner(const Model& model, const RunOptions& options)
@@ -15,6 +17,7 @@ StepRunner::StepRunner(const Model& model, const RunOptions& options)
 Trace StepRunner::trace_of(const std::vector<std::string>& checkpoint, Extent extent) {
   RunOptions options = options_;
   options.step.checkpoint = checkpoint_option(checkpoint);
+  if (program_.captured) extent = Extent::all;  // its steps are its own
   if (extent == Extent::two_steps) options.step.steps = std::min(options.step.steps, 2);
   if (extent == Extent::first_backward) {
     options.step.steps = options.step.accumulate = 1;
@@ -49,7 +52,11 @@ StepFigures StepRunner::figures_of(const Trace& trace) const {
                       .elsewhere = {},
                       .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
                       .seconds = counts.roofline.total(),
+                      .over_bus = {},
                       .again = {flops.recompute.count, counts.roofline.recompute}};
+  figures.over_bus = saved_over_bus(trace);
+  if (const double rate = bus_bandwidth(platform_.hardware); rate > 0)
+    figures.again.seconds += static_cast<double>(figures.over_bus.count) / rate;
   bool is_first = true;
   for (const PhaseRow& row : phases.rows) {
     const Phase phase = row.part.phase;

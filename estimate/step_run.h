@@ -17,7 +17,8 @@ struct StepFigures {
   Bytes elsewhere;            ///< the peak of what is neither forward nor backward: optimizer, zero_grad
   Flops flops;                ///< of a step, as the framework counts, what is computed again included
   double seconds = 0;         ///< of a step on an ideal device
-  RecomputeCost again;        ///< what of it is computed again
+  Bytes over_bus;             ///< of a step, to and from the host, for what is saved there
+  RecomputeCost again;        ///< what of it is computed again, and the time of `over_bus`
 };
 
 /// Several threads may use one object.
@@ -40,6 +41,7 @@ class StepRunner {
   Trace trace_of(const std::vector<std::string>& checkpoint, Extent extent);
   StepFigures figures_of(const Trace& trace) const;
   Rates rates() const { return rates_of(platform_.hardware); }
+  const Hardware& hardware() const { return platform_.hardware; }
   /// How many steps were run.
   int runs() const;
   /// What a reader should know of workspaces, or nothing.

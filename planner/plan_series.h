@@ -10,10 +10,11 @@
 
 namespace metaprof {
 
-/// Of computing something again. FLOPs decide; seconds decide between plans with the same FLOPs.
+/// What a step takes in addition, because something is computed again or brought back from the host. FLOPs
+/// decide; seconds decide between plans with the same FLOPs.
 struct RecomputeCost {
   int64_t flops = 0;   ///< as the framework counts, 2 per multiply-add
-  double seconds = 0;  ///< on an ideal device
+  double seconds = 0;  ///< on an ideal device, behind an ideal bus
 
   RecomputeCost& operator+=(const RecomputeCost& other) {
     flops += other.flops;
@@ -30,11 +31,12 @@ struct PlanFigures {
   RecomputeCost cost;
 };
 
-/// Modules that are computed again as one, and what is done within them.
+/// Modules that are computed again as one, and what is done within them; or that save on the host.
 struct PlannedRegion {
   int32_t first = 0, last = 0;             ///< of a ModuleTree, in a row; the same: one module
   std::vector<int32_t> kept = {};          ///< calls of its class whose results stay: ModuleClass::calls
   std::vector<PlannedRegion> inside = {};  ///< checkpoints within it
+  bool on_host = false;                    ///< nothing is computed again: what is saved waits in host memory
   friend bool operator==(const PlannedRegion&, const PlannedRegion&) = default;
 };
 

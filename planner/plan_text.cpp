@@ -41,6 +41,7 @@ class Writer {
   const std::string& path(int32_t module) const { return tree_.modules[size_t(module)].path; }
 
   std::string braces(const PlannedRegion& region) const {
+    if (region.on_host) return "{>host}";
     if (!region.inside.empty()) return fmt::format("{{{}}}", fmt::join(words(region.inside), " "));
     if (region.kept.empty()) return "";
     const ModuleClass& one = tree_.classes[size_t(tree_.modules[size_t(region.first)].of)];
@@ -48,6 +49,7 @@ class Writer {
     for (const int32_t call : region.kept)
       numbers[one.calls[size_t(call)].op].push_back(one.calls[size_t(call)].number);
     std::vector<std::string> kept;
+    kept.reserve(numbers.size());
     for (const auto& [op, which] : numbers) kept.push_back(fmt::format("={}:{}", op, fmt::join(which, ",")));
     return fmt::format("{{{}}}", fmt::join(kept, " "));
   }

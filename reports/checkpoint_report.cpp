@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/format.h"
+#include "reports/plan_python.h"
 #include "reports/text_table.h"
 
 namespace metaprof {
@@ -40,20 +41,26 @@ std::string percent(double part, double whole) {
   return whole == 0 ? "0 %" : fmt::format("{:.1f} %", 100 * part / whole);
 }
 
+bool uses_bus(const CheckpointReport& report) {
+  return std::ranges::any_of(report.rows, [](const CheckpointRow& row) { return row.over_bus.count > 0; });
+}
+
 std::string figures_table(const CheckpointReport& report) {
   TextTable table;
   table.column("strategy", TextTable::Align::left);
   for (const char* title : {"allocated", "reserved", "recomputed FLOPs", "time"}) table.column(title);
+  const bool has_bus = uses_bus(report);
+  if (has_bus) table.column("over the bus");
   table.column("holds", TextTable::Align::left);
   const bool has_gap = std::ranges::any_of(report.rows, [](const CheckpointRow& row) { return row.gap > 0; });
   if (has_gap) table.column("gap");
   const auto add = [&](const CheckpointRow& row) {
-    std::vector<std::string> cells = {row.strategy,
-                                      human_bytes(row.allocated.count),
+    std::vector<std::string> cells = {row.strategy, human_bytes(row.allocated.count),
                                       human_bytes(row.reserved.count),
                                       percent(double(row.recompute_flops.count), double(report.flops.count)),
-                                      percent(row.recompute_seconds, report.seconds),
-                                      row.holds ? "yes" : "no"};
+                                      percent(row.recompute_seconds, report.seconds)};
+    if (has_bus) cells.push_back(human_bytes(row.over_bus.count));
+    cells.emplace_back(row.holds ? "yes" : "no");
     if (has_gap) cells.push_back(percent(row.gap, 1));
     table.row(cells);
   };
@@ -89,6 +96,7 @@ Json row_json(const CheckpointRow& row) {
           {"reserved", row.reserved.count},
           {"recompute_flops", row.recompute_flops.count},
           {"recompute_seconds", row.recompute_seconds},
+          {"bus_bytes", row.over_bus.count},
           {"holds", row.holds},
           {"gap", row.gap},
           {"checkpoint", row.patterns},
@@ -99,9 +107,10 @@ Json row_json(const CheckpointRow& row) {
 
 const CheckpointRow& CheckpointReport::best() const {
   const CheckpointRow* best = &plain;
-  const auto order = [](const CheckpointRow& row) {
-    return std::tuple(!row.holds, row.holds ? row.recompute_flops.count : row.allocated.count,
-                      row.recompute_seconds);
+  const bool by_time = uses_bus(*this);
+  const auto order = [&](const CheckpointRow& row) {
+    const int64_t cost = by_time ? 0 : row.recompute_flops.count;
+    return std::tuple(!row.holds, row.holds ? cost : row.allocated.count, row.recompute_seconds);
   };
   for (const CheckpointRow& row : rows)
     if (best == &plain || order(row) < order(*best)) best = &row;
@@ -139,8 +148,51 @@ std::string checkpoint_json(const CheckpointReport& report) {
                    {"seconds", report.seconds}};
   json["strategies"] = Json::array();
   for (const CheckpointRow& row : report.rows) json["strategies"].push_back(row_json(row));
+  if (!report.curve.empty()) {
+    json["curve"] = Json::array();
+    for (const CheckpointRow& row : report.curve) json["curve"].push_back(row_json(row));
+  }
   json["runs"] = report.runs;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string plan_costs_json(const CheckpointReport& report) {
+  Json classes = Json::array();
+  for (const CandidateRow& row : report.costs) {
+    Json calls = Json::array();
+    for (const CandidateCall& call : row.calls)
+      calls.push_back({{"op", call.op},
+                       {"number", call.number},
+                       {"bytes", call.bytes.count},
+                       {"flops", call.flops.count},
+                       {"seconds", call.seconds}});
+    classes.push_back({{"type", row.type},
+                       {"modules", row.modules},
+                       {"in_list", row.in_list},
+                       {"saved_bytes", row.saved.count},
+                       {"input_bytes", row.input.count},
+                       {"flops", row.flops.count},
+                       {"seconds", row.seconds},
+                       {"calls", calls}});
+  }
+  const Json json = {{"schema", "metaprof.plan_costs"},
+                     {"schema_version", 1},
+                     {"model", report.model},
+                     {"device", report.device},
+                     {"peak", report.plain.allocated.count},
+                     {"flops", report.flops.count},
+                     {"seconds", report.seconds},
+                     {"classes", classes}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string checkpoint_python(const CheckpointReport& report) {
+  const CheckpointRow& best = report.best();
+  return plan_python(
+      best.patterns,
+      fmt::format("{} on {}, strategy {}: a peak of {} B, {} a budget of {} B; {} FLOPs computed again.",
+                  report.model, report.device, best.strategy, best.allocated.count,
+                  best.holds ? "within" : "more than", report.budget.count, best.recompute_flops.count));
 }
 
 }  // namespace metaprof

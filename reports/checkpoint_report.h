@@ -22,12 +22,33 @@ struct CheckpointRow {
   std::string strategy;
   Bytes allocated, reserved;     ///< peaks, without a limit
   Flops recompute_flops;         ///< in a step, as the framework counts
-  double recompute_seconds = 0;  ///< on an ideal device
+  double recompute_seconds = 0;  ///< on an ideal device, and of `over_bus` on an ideal bus
+  Bytes over_bus;                ///< to and from the host in a step, for what is saved there
   bool holds = false;            ///< `allocated` is within the budget
   double gap =
       0;  ///< share of its cost by which the strategy's own problem may have a cheaper answer; 0: none
   std::vector<std::string> patterns;  ///< of --checkpoint; empty: nothing is computed again
   std::vector<RecomputedRow> recomputed;
+};
+
+/// A call whose results could be kept when its module is computed again.
+struct CandidateCall {
+  std::string op;
+  int64_t number = 0;  ///< of that operator's calls in one module, from 0
+  Bytes bytes;
+  Flops flops;
+  double seconds = 0;
+};
+
+/// Modules that are alike, with what strategies are told of one of them.
+struct CandidateRow {
+  std::string type;
+  std::vector<std::string> modules;  ///< paths
+  Bytes saved, input;  ///< what it does not keep when it is computed again; what it keeps all the same
+  Flops flops;
+  double seconds = 0;
+  bool in_list = false;  ///< each hands one tensor on to the next
+  std::vector<CandidateCall> calls;
 };
 
 struct CheckpointReport {
@@ -40,10 +61,15 @@ struct CheckpointReport {
   double seconds = 0;               ///< the same, on an ideal device
   bool candidates = false;          ///< something saves memory when it is computed again
   std::vector<CheckpointRow> rows;  ///< one for each strategy; none where `elsewhere` exceeds the budget
+  std::vector<CheckpointRow>
+      curve;  ///< by falling peak, each dearer than the one before; empty: not asked for
+  std::vector<CandidateRow> costs;  ///< empty: not asked for
+  bool has_budget = true;           ///< false: only the curve was asked for
   int runs = 0;                     ///< steps that were run to find them
   std::vector<std::string> notes;
 
-  /// The plan to take: of those that hold the cheapest, else the one with the smallest peak.
+  /// The plan to take: of those that hold the cheapest, else the one with the smallest peak. FLOPs computed again
+  /// decide; where something goes over the bus, which takes no FLOPs, time does.
   const CheckpointRow& best() const;
 };
 
@@ -52,5 +78,9 @@ std::string checkpoint_text(const CheckpointReport& report);
 /// {"schema": "metaprof.plan", "schema_version": 1, …, "strategy", "budget", "peak", "reserved",
 /// "recompute_flops", "holds", "checkpoint": [patterns], …}
 std::string checkpoint_json(const CheckpointReport& report);
+/// What strategies are told: {"schema": "metaprof.plan_costs", …, "classes": […]}.
+std::string plan_costs_json(const CheckpointReport& report);
+/// The plan to take as a Python file: reports/plan_python.h.
+std::string checkpoint_python(const CheckpointReport& report);
 
 }  // namespace metaprof

@@ -1,6 +1,7 @@
 #include "reports/grid_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -69,15 +70,30 @@ std::string first_line_of_fit(const FitReport& report) {
 
 }  // namespace
 
+namespace {
+
+std::string plans_of_rows(const FitReport& report) {
+  std::string text;
+  for (const FitRow& row : report.rows)
+    if (!row.checkpoint.empty() && row.largest)
+      text += fmt::format("\n{} {} fits with --checkpoint '{}'\n", report.dimension, *row.largest,
+                          fmt::join(row.checkpoint, " "));
+  return text;
+}
+
+}  // namespace
+
 std::string fit_text(const FitReport& report, size_t width) {
   TextTable table;
   for (const std::string& name : report.columns) table.column(name, TextTable::Align::left);
   table.column("largest " + report.dimension);
+  if (report.planned) table.column("recomputed FLOPs");
   for (const char* title : {"allocated", "reserved", "of"}) table.optional_column(title);
   for (const FitRow& row : report.rows) {
     std::vector<std::string> cells;
     for (const std::string& name : report.columns) cells.push_back(shown_value(row.options, name));
     cells.push_back(row.largest ? fmt::format("{}{}", row.unbounded ? "≥ " : "", *row.largest) : "none");
+    if (report.planned) cells.push_back(fmt::format("{:.1f} %", 100 * row.recomputed));
     for (const Bytes bytes : {row.allocated, row.reserved, row.memory})
       cells.push_back(human_bytes(bytes.count));
     table.row(std::move(cells));
@@ -90,7 +106,8 @@ std::string fit_text(const FitReport& report, size_t width) {
              "of: the device's memory less what lies outside the allocator (--context) and a margin of {:g} "
              "% "
              "(--margin)\n\n{}",
-             100 * report.margin, table.text(0, width));
+             100 * report.margin, table.text(0, width)) +
+         plans_of_rows(report);
 }
 
 std::string fit_json(const FitReport& report) {
@@ -103,6 +120,8 @@ std::string fit_json(const FitReport& report) {
                     {"peak_reserved_bytes", row.reserved.count},
                     {"memory_bytes", row.memory.count},
                     {"runs", row.runs},
+                    {"checkpoint", row.checkpoint},
+                    {"recomputed_share", row.recomputed},
                     {"inputs", inputs_json(row.inputs)}});
   return dump({{"schema", "metaprof.fit"},
                {"schema_version", 1},

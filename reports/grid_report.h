@@ -24,12 +24,16 @@ struct FitRow {
   Bytes memory;                       ///< what the run may take
   int runs = 0;                       ///< candidates that were tried
   std::vector<InputRow> inputs = {};  ///< with the largest; with the smallest if that does not fit
+  std::vector<std::string> checkpoint =
+      {};                 ///< the plan with which the largest fits: patterns of --checkpoint
+  double recomputed = 0;  ///< FLOPs that it computes again, as a share of the step's
 };
 
 struct FitReport {
   std::string model, dimension;      ///< "batch" or "sequence"
   double margin = 0;                 ///< share of the device's memory that stays free
   bool trains = true;                ///< false: forward only
+  bool planned = false;              ///< each size with the best plan of recomputation
   std::vector<std::string> columns;  ///< options that the text shows; JSON has all of them
   std::vector<FitRow> rows;
   std::string inputs;              ///< of all rows: "input_ids i64[batch,512]"

@@ -1,7 +1,10 @@
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/read_file.h"
 
 namespace metaprof {
 namespace {
@@ -15,6 +18,16 @@ Json plan(const std::string& words, int exit_code) {
   const Outcome outcome = run_program("plan " + words + kQuick + " --json -");
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
   return Json::parse(outcome.out);
+}
+
+std::string temporary(const std::string& name) {
+  return testing::TempDir() + "metaprof_plan_" + std::to_string(getpid()) + "_" + name;
+}
+
+std::string write_file(const std::string& name, const std::string& text) {
+  std::string file = temporary(name);
+  std::ofstream(file) << text;
+  return file;
 }
 
 std::string joined(const Json& patterns) {
@@ -100,12 +113,12 @@ TEST(Plan, WhatIsImpossibleIsALineAndAFinding) {
 
 // Each strategy's plan is run; the exact ones are no worse than what they are compared with.
 TEST(Plan, EveryStrategyHasARow) {
-  for (const std::string model : {"gpt2"}) {
+  for (const std::string model : {"gpt2", "resnet50"}) {
     const std::string words = "tests/data/models/" + model + ".pt2 --budget 70%";
     const Json json = plan(words + " --strategy all", 0);
     std::map<std::string, Json> rows;
     for (const Json& row : json["strategies"]) rows[row["strategy"]] = row;
-    EXPECT_EQ(rows.size(), 5u);
+    EXPECT_EQ(rows.size(), 6u);
     for (const auto& [strategy, row] : rows) {
       EXPECT_EQ(row["holds"], row["peak"] <= json["budget"]) << model << " " << strategy;
       const Json profile =
@@ -117,7 +130,7 @@ TEST(Plan, EveryStrategyHasARow) {
     }
     for (const char* exact : {"modules", "operators"}) EXPECT_TRUE(rows[exact]["holds"].get<bool>()) << model;
     for (const auto& [other, row] : rows) {
-      if (!row["holds"].get<bool>()) continue;
+      if (!row["holds"].get<bool>() || other == "offload") continue;  // which takes time in place of FLOPs
       EXPECT_LE(rows["operators"]["recompute_flops"], row["recompute_flops"]) << model << " " << other;
     }
     EXPECT_EQ(rows["operators"]["gap"], 0) << model;
@@ -125,10 +138,10 @@ TEST(Plan, EveryStrategyHasARow) {
 }
 
 TEST(Plan, RefusalsSayWhatIsMissing) {
-  expect_refusal(
-      "plan " + kGpt2 + " --budget 60% --strategy operator",
-      "--strategy: 'operator' is not one of: all, modules, chain, operators, square-root, knapsack; did "
-      "you mean 'operators'?");
+  expect_refusal("plan " + kGpt2 + " --budget 60% --strategy operator",
+                 "--strategy: 'operator' is not one of: all, modules, chain, operators, offload, "
+                 "square-root, knapsack; did "
+                 "you mean 'operators'?");
   expect_refusal("plan " + kGpt2,
                  "--budget: how much memory may the step take? As 24GiB, or 60% of what it needs now");
   expect_refusal("plan " + kGpt2 + " --budget 1GiB --mode eval",
@@ -136,10 +149,115 @@ TEST(Plan, RefusalsSayWhatIsMissing) {
   expect_refusal("plan " + kGpt2 + " --budget 1GiB --checkpoint 'h.*'",
                  "--checkpoint: is what plan looks for");
   expect_refusal(
-      "plan tests/data/captured/checkpoints.mp --budget 1GiB",
-      "checkpoints: was captured from a run, whose steps are its own: nothing of it can be planned");
+      "plan tests/data/captured/checkpoints.mp --budget 1GiB --strategy chain",
+      "--strategy chain: checkpoints was captured from a run: only whole modules can be computed again "
+      "(modules)");
+  expect_refusal("plan " + kGpt2 + " --budget 1GiB --svg " + temporary("curve.svg"),
+                 "--svg: shows the curve of --pareto, which is not asked for");
   expect_refusal("plan tests/data/traces/two_layers.trace --budget 1GiB",
                  "two_layers: a trace is a run that was: nothing of it can be planned");
+}
+
+// What a captured program did once it can be asked to do otherwise: its own four checkpointed layers are computed again.
+TEST(Plan, OfCapturedProgramsAndConfigurations) {
+  const Outcome captured = run_program("plan tests/data/captured/checkpoints.mp --budget 100% --json -");
+  EXPECT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_EQ(Json::parse(captured.out)["strategies"][0]["strategy"], "modules");
+  const Json json = plan(
+      "tests/data/configs/exports/gpt2.json --batch 8 --sequence 512 --budget 80% --strategy modules", 0);
+  EXPECT_TRUE(json["holds"].get<bool>());
+  EXPECT_FALSE(json["checkpoint"].empty());
+}
+
+// Nothing is computed again; what is saved goes to the host and comes back.
+TEST(Plan, OffloadSaysWhatGoesOverTheBus) {
+  const Json json = plan(kGpt2 + " --strategy offload --budget 80%", 0);
+  EXPECT_EQ(json["recompute_flops"], 0);
+  EXPECT_NE(joined(json["checkpoint"]).find("{>host}"), std::string::npos);
+  // A layer norm saves its input (4·512·768 floats), mean and deviation (4·512 each), weight and bias (768 each), all of
+  // which go there and come back; PCI Express 5 of an H200: 16 lanes of 32 GT/s, 128 of 130 bits.
+  const std::string norm =
+      write_file("norm.json", R"({"checkpoint": ["model.transformer.h.0.ln_1{>host}"]})");
+  const Json one = plan(kGpt2 + " --budget 100% --plan " + norm, 0);
+  const int64_t bytes = int64_t{2} * 4 * (4 * 512 * 768 + 2 * 4 * 512 + 2 * 768);
+  EXPECT_EQ(one["bus_bytes"], bytes);
+  EXPECT_NEAR(one["recompute_seconds"], static_cast<double>(bytes) / (16 * 32e9 / 8 * 128 / 130), 1e-9);
+  const Outcome text = run_program("plan " + kGpt2 + " --strategy offload,modules --budget 80%" + kQuick);
+  EXPECT_NE(text.out.find(" over the bus "), std::string::npos) << text.out;
+}
+
+TEST(Plan, OthersPlansAreRunAsTheyAre) {
+  const std::string file =
+      write_file("theirs.json", R"({"strategy": "theirs", "checkpoint": ["model.transformer.h.*"]})");
+  const Json json = plan(kGpt2 + " --budget 80% --plan " + file, 0);
+  EXPECT_EQ(json["strategies"].size(), 1u);
+  EXPECT_EQ(json["strategy"], "theirs");
+  const Json profile = Json::parse(
+      run_program("profile " + kGpt2 + kQuick + " --checkpoint 'model.transformer.h.*' --json -").out);
+  EXPECT_EQ(json["peak"], profile["peak"]["allocated_bytes"]);
+  EXPECT_EQ(json["recompute_flops"], profile["flops"]["recompute"]);
+
+  // What --json wrote is such a file; ours are looked for beside it where they are asked for.
+  const std::string ours = temporary("ours.json");
+  EXPECT_EQ(
+      run_program("plan " + kGpt2 + " --budget 80% --strategy modules --json " + ours + kQuick).exit_code, 0);
+  const Json again = plan(kGpt2 + " --budget 80% --strategy modules --plan " + ours + " --plan " + file, 0);
+  ASSERT_EQ(again["strategies"].size(), 3u);
+  EXPECT_EQ(again["strategies"][0]["peak"], again["strategies"][1]["peak"]);
+  EXPECT_EQ(again["strategies"][0]["checkpoint"], again["strategies"][1]["checkpoint"]);
+
+  const auto refused = [](const std::string& text, const std::string& message) {
+    const std::string bad = write_file("bad.json", text);
+    expect_refusal("plan " + kGpt2 + " --budget 80% --plan " + bad, bad + ": " + message);
+  };
+  refused(R"({"checkpoint": 3})", "checkpoint: expected a list, got a number");
+  refused("[]", "expected an object, got a list");
+  refused(R"({"strategy": "a"})", "checkpoint is missing");
+  refused(R"({"checkpoint": ["h.*"]})",
+          "the plan '" + std::filesystem::path(temporary("bad")).filename().string() +
+              "' cannot be run: --checkpoint: no module of gpt2 matches 'h.*'; its layers are "
+              "'model.transformer.h.*'");
+}
+
+// Each point costs more than the one before it and takes less; each is a plan that was run.
+TEST(Plan, TheCurveGoesDown) {
+  const std::string svg = temporary("curve.svg"), html = temporary("curve.html");
+  const Json json = plan(kGpt2 + " --pareto --strategy modules --svg " + svg + " --html " + html, 0);
+  const Json& curve = json["curve"];
+  ASSERT_GT(curve.size(), 5u);
+  EXPECT_EQ(curve[0]["strategy"], "none");
+  for (size_t i = 1; i < curve.size(); ++i) {
+    EXPECT_LT(curve[i]["peak"], curve[i - 1]["peak"]);
+    EXPECT_GE(curve[i]["recompute_flops"], curve[i - 1]["recompute_flops"]);
+  }
+  const Json& last = curve.back();
+  const Json profile = Json::parse(
+      run_program("profile " + kGpt2 + kQuick + " --checkpoint '" + joined(last["checkpoint"]) + "' --json -")
+          .out);
+  EXPECT_EQ(last["peak"], profile["peak"]["allocated_bytes"]);
+  EXPECT_TRUE(read_file(svg).starts_with("<svg"));
+  EXPECT_NE(read_file(html).find("<svg"), std::string::npos);
+  const Outcome text = run_program("plan " + kGpt2 + " --pareto --strategy modules" + kQuick);
+  EXPECT_TRUE(text.out.starts_with("CURVE gpt2: from ")) << text.out;
+}
+
+TEST(Plan, FilesHaveTheirForm) {
+  const std::string json = temporary("plan.json"), costs = temporary("costs.json"),
+                    python = temporary("plan.py");
+  EXPECT_EQ(
+      run_program("plan " + kGpt2 + kQuick + " --budget 80% --strategy operators,offload --pareto --json " +
+                  json + " --costs " + costs + " --python " + python)
+          .exit_code,
+      0);
+  for (const auto& [schema, file] : {std::pair("plan", json), std::pair("plan_costs", costs)}) {
+    const int status = std::system((METAPROF_PYTHON " tests/validate_json.py reports/schema/" +
+                                    std::string(schema) + ".schema.json " + file)
+                                       .c_str());
+    EXPECT_EQ(status, 0) << file;
+  }
+  const std::string plan = read_file(python);
+  EXPECT_NE(plan.find("\nPLAN = (\n    \"model.transformer.h."), std::string::npos) << plan;
+  EXPECT_EQ(std::system((METAPROF_PYTHON " -m py_compile " + python).c_str()), 0);
 }
 
 TEST(Checkpoint, SeveralPatternsAreTheModulesOfAll) {
