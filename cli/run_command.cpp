@@ -1,13 +1,16 @@
 // metaprof run: runs an unmodified program on an emulated device and reports what its steps cost.
 
 #include <fmt/format.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "allocator/alloc_conf.h"
 #include "cli/console.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
@@ -79,6 +82,21 @@ Hardware device_of(const RunCommandOptions& options) {
   return device;
 }
 
+// A long run is not to be lost because its report cannot be written.
+void check_folder(const std::string& option, const std::string& file) {
+  if (file.empty() || file == "-") return;
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+    fail("{} {}: cannot be written there ({})", option, file, std::strerror(errno));
+}
+
+void check_files(const RunCommandOptions& options) {
+  check_folder("--json", options.json);
+  check_folder("--save", options.run.save);
+  const std::vector<ReportForm> all = forms();
+  for (size_t i = 0; i < all.size(); ++i) check_folder(option_of(all[i]), options.files[i]);
+}
+
 void check(const Command& command, const RunCommandOptions& options) {
   const LaunchOptions& run = options.run;
   if (run.program.empty())
@@ -92,6 +110,8 @@ void check(const Command& command, const RunCommandOptions& options) {
     fail("--save {}: the file's name ends in .mp", run.save);
   if (run.world_size > 0 && run.rank >= run.world_size)
     fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
+  parse_alloc_conf(run.alloc_conf);
+  check_files(options);
 }
 
 // What the end of the program calls for besides its exit status.
@@ -116,7 +136,7 @@ void write_forms(const RunReport& report, const RunCommandOptions& options) {
   Estimate estimate;
   estimate.platform.hardware = options.run.device;
   estimate.platform.framework = framework_of_torch(report.torch);
-  estimate.options.alloc_conf = options.run.alloc_conf;
+  estimate.options.alloc_conf = rank.alloc_conf;
   estimate.trace = *rank.recorded.trace;
   estimate.report = profile_of(report, rank);
   Results results(estimate, options.text);

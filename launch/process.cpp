@@ -52,19 +52,10 @@ class Signals {
   std::array<struct sigaction, 4> before_ = {};
 };
 
-void set_environment(const std::map<std::string, std::string>& environment) {
-  for (const auto& [name, value] : environment) {
-    if (value.empty())
-      unsetenv(name.c_str());
-    else
-      setenv(name.c_str(), value.c_str(), 1);
-  }
-}
-
 // In the child: becomes the program, or tells the parent through the pipe why it cannot.
 [[noreturn]] void become(const ProcessOptions& options, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  set_environment(options.environment);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   words.reserve(options.words.size() + 1);
   for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));

@@ -15,7 +15,7 @@ namespace metaprof {
 
 struct ProcessOptions {
   std::vector<std::string> words;                  ///< the program, looked up in PATH, and its arguments
-  std::map<std::string, std::string> environment;  ///< added to this process's; an empty value removes a name
+  std::map<std::string, std::string> environment;  ///< added to this process's
   double timeout = 0;                              ///< seconds after which it is ended; 0: none
   std::function<void()> poll = {};                 ///< called a few times a second while it runs
 };

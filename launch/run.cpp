@@ -22,7 +22,8 @@ constexpr int kCannotBeRecorded = 2;  // the recorder's exit status when it ends
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "metaprof-run-XXXXXX").string();
+    const char* given = std::getenv("TMPDIR");
+    std::string name = (fs::path(given && *given ? given : "/tmp") / "metaprof-run-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) fail("{}: cannot be made ({})", name, std::strerror(errno));
     path_ = name;
   }
@@ -75,12 +76,33 @@ bool equal_peaks(const Phases& replayed, const Phases& recorded) {
   return true;
 }
 
+// What the allocator was told: by --alloc-conf, else by the program or its environment in a name that its version reads.
+// Settings that are not known count as none; what they do shows when the allocator's model is compared.
+std::string alloc_conf_of(const LaunchOptions& options, const RecordedProcess& process) {
+  if (!options.alloc_conf.empty()) return options.alloc_conf;
+  const bool reads_first = framework_of_torch(process.torch).reads_alloc_conf;
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    const auto found = process.environment.find(name);
+    if (found == process.environment.end() ||
+        (name == std::string_view("PYTORCH_ALLOC_CONF") && !reads_first))
+      continue;
+    try {
+      parse_alloc_conf(found->second);
+      return found->second;
+    } catch (const Error&) {
+      return {};
+    }
+  }
+  return {};
+}
+
 RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
   RankRun run;
+  run.alloc_conf = alloc_conf_of(options, process);
   run.rank = process.rank().value_or(0);
   run.emulated = process.emulated;
   if (recorded.trace) {
-    CachingAllocator allocator({.conf = parse_alloc_conf(options.alloc_conf),
+    CachingAllocator allocator({.conf = parse_alloc_conf(run.alloc_conf),
                                 .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)},
                                 .order = framework_of_torch(process.torch).free_block_order});
     run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);

@@ -21,7 +21,8 @@ namespace metaprof::emulator::cudnn {
 namespace {
 
 constexpr const char* kLibrary = "libcudnn.so.9";
-constexpr int kMillisecondsToLoad = 30000, kMillisecondsToPlan = 10000;
+// Against a helper that hangs. cuDNN is a gigabyte that may come from a slow disk.
+constexpr int kMillisecondsToLoad = 300000, kMillisecondsToPlan = 60000;
 
 // cuDNN as it came with the PyTorch of this process, else the one that the dynamic linker finds.
 std::string installed_library() {
@@ -90,7 +91,9 @@ class Helper {
     if (failed != 0) return give_up(program + ": " + std::strerror(failed));
     send_line(given["device"]);
     const std::string greeting = receive_line(kMillisecondsToLoad);
-    if (!greeting.starts_with("ready ")) give_up(greeting.empty() ? program + " does not answer" : greeting);
+    constexpr size_t word = 6;  // "ready VERSION" or "error MESSAGE"
+    if (!greeting.starts_with("ready "))
+      give_up(greeting.starts_with("error ") ? greeting.substr(word) : program + " does not answer");
   }
 
   static void say(const std::string& why) {

@@ -23,7 +23,7 @@ class History:
 
     def __init__(self, torch):
         self._torch = torch
-        self._range = None
+        self._range = self._disable = None
         self._log_level = None
         self.running = False
         self.begun = False
@@ -33,7 +33,7 @@ class History:
         if self.begun:
             return
         torch = self._torch
-        from torch._C._autograd import _enable_profiler, _prepare_profiler
+        from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler
         from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig, _RecordFunctionFast
         self.begun = True
         # state, shapes, memory, stacks, FLOPs, modules
@@ -43,6 +43,7 @@ class History:
         self._quiet(True)
         _enable_profiler(config, {ProfilerActivity.CPU}, set())
         self._range = _RecordFunctionFast
+        self._disable = _disable_profiler  # by the end the program may have thrown torch out of sys.modules
         self.running = True
 
     def _quiet(self, on):
@@ -79,9 +80,8 @@ class History:
         """What was recorded; None if it did not run."""
         if not self.running:
             return None
-        from torch._C._autograd import _disable_profiler
         self.running = False
-        result = _disable_profiler()
+        result = self._disable()
         self._quiet(False)
         snapshot = self._torch.cuda.memory._snapshot()
         self._torch.cuda.memory._record_memory_history(None)

@@ -133,7 +133,7 @@ TEST(CudnnPlans, TheLibraryIsTheInstalledOneWhereNoneIsNamed) {
       });
   fs::remove(helper);
   EXPECT_EQ(outcome.errors,  // no PyTorch is loaded
-            "metaprof emulator: cuDNN's plans are not known, their workspaces count as 0: error asked for "
+            "metaprof emulator: cuDNN's plans are not known, their workspaces count as 0: asked for "
             "libcudnn.so.9\n");
 }
 

@@ -72,10 +72,10 @@ TEST_F(ProcessTest, AFileThatIsNoProgram) {
 
 TEST_F(ProcessTest, TheEnvironmentIsAddedTo) {
   ProcessOptions options;
-  options.words = {"sh", "-c", "echo $ADDED $HOME > " + file()};
+  options.words = {"sh", "-c", "echo $ADDED ${HOME-none} ${PATH:+path} > " + file()};
   options.environment = {{"ADDED", "yes"}, {"HOME", ""}};
   run_process(options);
-  EXPECT_EQ(content(file()), "yes\n");
+  EXPECT_EQ(content(file()), "yes path\n");
 }
 
 TEST_F(ProcessTest, EndsAfterTheTimeout) {

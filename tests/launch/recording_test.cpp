@@ -93,6 +93,24 @@ TEST_F(RecordingTest, WhatTheEmulatedDeviceSays) {
             std::string::npos);
 }
 
+TEST_F(RecordingTest, TheAllocatorsSettingsAreThoseThatTheVersionReads) {
+  const auto conf = [&](const char* version, const std::string& variables) {
+    write("process-7.jsonl", kProcess + "{\"row\": \"torch\", \"version\": \"" + version +
+                                 "\", \"cuda\": \"12.8\"}\n" + kDevice +
+                                 "{\"row\": \"environment\", \"environment\": {" + variables + "}}\n" +
+                                 phase("setup", 0, 5, 6));
+    return report().ranks.at(0).alloc_conf;
+  };
+  const std::string expandable = "expandable_segments:True";
+  const std::string first = "\"PYTORCH_ALLOC_CONF\": \"" + expandable + "\"",
+                    second = "\"PYTORCH_CUDA_ALLOC_CONF\": \"max_split_size_mb:64\"";
+  EXPECT_EQ(conf("2.10.0", first), expandable);
+  EXPECT_EQ(conf("2.10.0", first + ", " + second), expandable);
+  EXPECT_EQ(conf("2.9.1", first), "");  // the name has CUDA in it there
+  EXPECT_EQ(conf("2.9.1", first + ", " + second), "max_split_size_mb:64");
+  EXPECT_EQ(conf("2.11.0", "\"PYTORCH_ALLOC_CONF\": \"no_such_setting:1\""), "");
+}
+
 TEST_F(RecordingTest, PhasesOfAProcess) {
   write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) + phase("forward", 0, 7, 9));
   const auto processes = read_processes(folder_);

@@ -1,20 +1,17 @@
 """Programs that end in every way that a program can: what `metaprof run` says, and its exit status.
 
-Needs a Python with PyTorch: METAPROF_TORCH_PYTHON names it. The program is METAPROF (by default the one of the release build).
+Needs a Python with PyTorch: METAPROF_TORCH_PYTHON names it. Those that need none are in programs_without_torch_test.py.
 """
-import json
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 import textwrap
-import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import programs  # noqa: E402
+
 PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
-METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
 
 TRAINING = """
 import os, signal, sys, threading, time
@@ -28,6 +25,23 @@ def step():
 
 class Whole(str):
     """A program that does not begin with TRAINING."""
+
+
+RANKS = """
+import os, signal, sys, time
+if "RANK" not in os.environ:
+    os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", __file__])
+import torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+x = torch.ones(1000, device="cuda")
+"""
+
+
+def ranks(text):
+    """A program of two ranks."""
+    return Whole(RANKS + textwrap.dedent(text))
 
 
 # name: (options, program after TRAINING, exit status, part of what is said)
@@ -59,7 +73,7 @@ PROGRAMS = {
     "killed by itself": ([], "step(); os.kill(os.getpid(), signal.SIGKILL)", 137, "ended by signal 9"),
     "a crash": ([], "step(); import ctypes; ctypes.string_at(0)", 139, "ended by signal 11"),
     "abort": ([], "step(); os.abort()", 134, "ended by signal 6"),
-    "out of memory": (["--memory", "1GiB"], "x = torch.zeros(2 << 30, device='cuda')", 1, "which asks for 8.0 GiB while"),
+    "out of memory": (["--memory", "1GiB"], "x = torch.zeros(2 << 30, device='cuda')", 1, "it asks for 8.0 GiB while"),
     "out of memory that is caught": (["--memory", "1GiB"], """
         try: torch.zeros(2 << 30, device='cuda')
         except torch.OutOfMemoryError: print('smaller')
@@ -144,20 +158,20 @@ PROGRAMS = {
     "memory taken from the runtime": ([], """
         import ctypes
         address = ctypes.c_void_p()
-        torch.cuda.init(); runtime = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line))
+        torch.cuda.init(); runtime = ctypes.CDLL("libcudart.so." + torch.version.cuda.split(".")[0])
         assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(64 << 20)) == 0; step()""", 0, "outside the allocator: 64.0 MiB"),
     "use after free": ([], """
         import ctypes
-        runtime = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line))
+        runtime = ctypes.CDLL("libcudart.so." + torch.version.cuda.split(".")[0])
         x = torch.zeros(64 << 20, device="cuda"); address = x.data_ptr(); del x; torch.cuda.empty_cache()
         print("copy gives", runtime.cudaMemcpy(ctypes.create_string_buffer(4), ctypes.c_void_p(address), ctypes.c_size_t(4), 2))""", 0, "copy gives 1"),
     "freed twice": ([], """
         import ctypes
-        runtime = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line))
+        runtime = ctypes.CDLL("libcudart.so." + torch.version.cuda.split(".")[0])
         address = ctypes.c_void_p(); runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(4096))
-        print("free gives", runtime.cudaFree(address), runtime.cudaFree(address)); step()""", 0, "free gives 0 1"),
+        step(); print("free gives", runtime.cudaFree(address), runtime.cudaFree(address))""", 0, "free gives 0 1"),
     "tensors of two devices": ([], "net(torch.zeros(4, 64))", 1, "same device"),
-    "a share of the device": ([], "torch.cuda.set_per_process_memory_fraction(0.001); torch.zeros(1 << 30, device='cuda')", 1, "Does not fit on h200"),
+    "a share of the device": ([], "torch.cuda.set_per_process_memory_fraction(0.001); torch.zeros(1 << 30, device='cuda')", 1, "it asks for 4.0 GiB while"),
     "streams and events": ([], """
         a, b, side = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
         a.record()
@@ -192,7 +206,7 @@ PROGRAMS = {
         lbfgs.step(closure)""", 0, "FITS h200"),
     "an optimizer step within backward": ([], """
         for p in net.parameters():
-            one = torch.optim.SGD([p], lr=0.1); p.register_post_accumulate_grad_hook(lambda p, one=one: (one.step(), one.zero_grad()))
+            one = torch.optim.SGD([p], lr=0.1); p.register_post_accumulate_grad_hook(lambda p, one=one: (one.step(), one.zero_grad()) and None)
         for _ in range(2): net(torch.zeros(4, 64, device="cuda")).sum().backward()""", 0, "FITS h200"),
     "steps without an optimizer": (["--steps", "1"], "for _ in range(3): net(torch.zeros(4, 64, device='cuda'))", 0, "FITS h200"),
     "the environment is cleared": ([], "os.environ.clear(); step()", 0, "FITS h200"),
@@ -210,6 +224,49 @@ PROGRAMS = {
         x = torch.ones(40, device='cuda')
         print('found', len(x.nonzero()),
               x.sum().item())""", 0, "found 10 7.0"),
+    "an exception in an optimizer": ([], """
+        class Mine(torch.optim.SGD):
+            def step(self, closure=None): raise RuntimeError('in my step')
+        optimizer = Mine(net.parameters()); step()""", 1, "in my step"),
+    "PyTorch is imported twice": ([], """
+        step()
+        for name in [name for name in sys.modules if name.split('.')[0] == 'torch']: del sys.modules[name]
+        try: import torch
+        except BaseException as error: print('second:', type(error).__name__)""", 0, "FITS h200"),
+    "functions of torch are replaced": ([], """
+        backward, call, stats = torch.Tensor.backward, torch.nn.Module.__call__, torch.cuda.memory_stats
+        torch.Tensor.backward = lambda tensor, *a, **k: backward(tensor, *a, **k)
+        torch.nn.Module.__call__ = lambda module, *a, **k: call(module, *a, **k)
+        torch.cuda.memory_stats = lambda *a: {}
+        torch.optim.SGD.step = lambda self, closure=None: print('my step')
+        step()""", 0, "my step"),
+    "all functions of statistics are taken away": ([], "step(); torch.cuda.memory_stats = torch.cuda.memory_allocated = torch.cuda.max_memory_allocated = None; step()", 0, "FITS h200"),
+    "a graph that cannot be captured": ([], """
+        x = torch.zeros(4, device='cuda')
+        try:
+            with torch.cuda.graph(torch.cuda.CUDAGraph()): x.sum().item()
+        except RuntimeError as error: print('refused:', 'captur' in str(error))
+        step()""", 0, "refused: True"),
+    "an event of another device": (["--gpus", "2"], """
+        event = torch.cuda.Event(); event.record(torch.cuda.Stream(0))
+        try: event.record(torch.cuda.Stream(1))
+        except RuntimeError as error: print('refused:', str(error)[:40])
+        step()""", 0, "refused: "),
+    "two devices in turn": (["--gpus", "2"], "step(); y = torch.zeros(1 << 20, device='cuda:1'); torch.cuda.set_device(1); torch.cuda.synchronize()", 0, "FITS h200"),
+    "a killed child that used the device": ([], """
+        import subprocess
+        child = subprocess.Popen([sys.executable, '-c', 'import os, torch; torch.zeros(9, device="cuda"); os.kill(os.getpid(), 9)'])
+        print('child gave', child.wait()); step()""", 0, "child gave -9"),
+    "ranks that do different things": (["--gpus", "2", "--timeout", "200"], ranks("""
+        if rank == 0: dist.all_reduce(x)
+        else: dist.broadcast(x[:10], src=0)
+        torch.cuda.synchronize()"""), 0, "FITS h200"),
+    "a rank that dies": (["--gpus", "2", "--timeout", "200"], ranks("""
+        if rank == 1: os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(1000)"""), 1, "Signal 9 (SIGKILL)"),
+    "a rank that fails": (["--gpus", "2", "--timeout", "200"], ranks("if rank == 1: raise ValueError('of rank 1')\ntime.sleep(1000)"), 1, "of rank 1"),
+    "all ranks hang": (["--gpus", "2", "--timeout", "60"], ranks("time.sleep(1000)"), 2, "the program was ended after 60 s"),
+    "more ranks than devices": (["--timeout", "200"], ranks("pass"), 1, "invalid device ordinal"),
     "sizes that follow from data": ([], "x = torch.ones(10, device='cuda'); print('found', len(x.nonzero())); step()", 0, "found 0"),
 }
 
@@ -225,27 +282,14 @@ COMMANDS = {
 
 
 @unittest.skipUnless(PYTHON, "METAPROF_TORCH_PYTHON names no Python with PyTorch")
-class ProgramsTest(unittest.TestCase):
+class ProgramsTest(programs.ProgramsTest):
     def test_programs(self):
         for name, (options, text, status, said) in PROGRAMS.items():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
-                program = pathlib.Path(folder) / "program.py"
-                program.write_text(("" if isinstance(text, Whole) else TRAINING) + textwrap.dedent(text) + "\n")
-                self.check(name, [*options, "--", PYTHON, program], status, said)
+            self.check_program(name, options, text if isinstance(text, Whole) else TRAINING + textwrap.dedent(text), status, said, PYTHON)
 
     def test_commands(self):
         for name, (words, status, said) in COMMANDS.items():
-            with self.subTest(name):
-                self.check(name, ["--", *words], status, said)
-
-    def check(self, name, words, status, said):
-        if os.environ.get("METAPROF_PROGRAM", "") not in name:
-            return
-        begin = time.monotonic()
-        result = subprocess.run([METAPROF, "run", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=600)
-        print(f"{name}: {result.returncode}, {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
-        self.assertIn(said, result.stdout + result.stderr)
-        self.assertEqual(result.returncode, status, result.stderr)
+            self.check(name, ["--", *words], status, said)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,13 @@ Descriptor Descriptors::make(Kind kind) {
   return descriptor;
 }
 
+bool Descriptors::can_make(Kind kind) {
+  Descriptor descriptor = nullptr;
+  if (library_.create_(static_cast<int>(kind), &descriptor) != 0) return false;
+  made_.push_back(descriptor);
+  return true;
+}
+
 void Descriptors::set(Descriptor descriptor, int attribute, Type type, int64_t count, const void* values) {
   check(library_.set_(descriptor, attribute, static_cast<int>(type), count, values), "an attribute");
 }

@@ -67,6 +67,8 @@ class Descriptors {
   Descriptors& operator=(const Descriptors&) = delete;
 
   Descriptor make(Kind kind);
+  /// Whether the library knows this kind.
+  bool can_make(Kind kind);
   void set(Descriptor descriptor, int attribute, Type type, int64_t count, const void* values);
   void set(Descriptor descriptor, int attribute, Descriptor value);
   void set(Descriptor descriptor, int attribute, std::span<const int64_t> values);

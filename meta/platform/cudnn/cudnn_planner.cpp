@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kLibrary = "libcudnn.so.9", *kHelper = "metaprof-cudnn-plans";
-constexpr double kSecondsToLoad = 30, kSecondsToPlan = 10;
+// Against a helper that hangs. cuDNN is a gigabyte that may come from a slow disk.
+constexpr double kSecondsToLoad = 300, kSecondsToPlan = 60;
 
 void add_python_packages(const char* environment, std::vector<std::string>& out) {
   const char* root = std::getenv(environment);

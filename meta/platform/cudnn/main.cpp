@@ -22,6 +22,16 @@ void answer(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Errors: the library plans for devices of the machine only, as 9.1 does.
+void check_describes_devices(const metaprof::cudnn::Library& library) {
+  const int64_t version = library.version();
+  metaprof::cudnn::Descriptors made(library);
+  if (!made.can_make(metaprof::cudnn::Kind::device))
+    metaprof::fail(
+        "cuDNN {}.{}.{} cannot plan for a device that is only described; METAPROF_CUDNN may name a newer one",
+        version / 10000, version / 100 % 100, version % 100);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -31,6 +41,7 @@ int main(int count, char** words) {
     // cuDNN looks for a driver by name: it finds the one that is loaded.
     if (!dlopen(words[2], RTLD_NOW | RTLD_GLOBAL)) fail("{}", dlerror());
     const cudnn::Library library(words[1]);
+    check_describes_devices(library);
     std::string device, question;
     std::getline(std::cin, device);
     answer(fmt::format("ready {}", library.version()));

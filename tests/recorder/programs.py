@@ -1,0 +1,51 @@
+"""How a program under `metaprof run` is tested: what is said, the exit status, and that nothing is left running.
+
+METAPROF is the program (by default the one of the release build); METAPROF_PROGRAM a part of the names of those that are run.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+import uuid
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
+HANGS = 600  # seconds after which a run is taken to hang; no result depends on it
+MARK = "METAPROF_TEST_MARK"  # a variable of all processes of a run
+
+
+def left_running(mark):
+    """Command lines of the processes that a run has left."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}\0".encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:  # it has ended, or is another user's
+            continue
+    return found
+
+
+class ProgramsTest(unittest.TestCase):
+    def check_program(self, name, options, text, status, said, python=sys.executable, files=None):
+        """`text` is written to program.py, each of `files` beside it; {here} in options is their folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            for file, content in {"program.py": textwrap.dedent(text) + "\n", **(files or {})}.items():
+                pathlib.Path(folder, file).write_text(content)
+            self.check(name, [*(option.format(here=folder) for option in options), "--", python, f"{folder}/program.py"], status, said)
+
+    def check(self, name, words, status, said):
+        if os.environ.get("METAPROF_PROGRAM", "") not in name:
+            return
+        with self.subTest(name):
+            mark, begin = uuid.uuid4().hex, time.monotonic()
+            result = subprocess.run([METAPROF, "run", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                                    timeout=HANGS, env=os.environ | {MARK: mark})
+            print(f"{name}: {result.returncode}, {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+            self.assertIn(said, result.stdout + result.stderr)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertEqual(left_running(mark), [])
