@@ -16,7 +16,6 @@ namespace metaprof {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kCannotBeRecorded = 2;  // the recorder's exit status when it ends a program
 
 // A folder that goes with everything in it.
 class TemporaryFolder {

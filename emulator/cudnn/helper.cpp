@@ -28,7 +28,7 @@ constexpr int kMillisecondsToLoad = 300000, kMillisecondsToPlan = 60000;
 std::string installed_library() {
   const std::string packages = packages_folder();
   for (const char* const folder : {"/nvidia/cudnn/lib/", "/torch/lib/"})
-    if (const std::string file = packages + folder + kLibrary; access(file.c_str(), R_OK) == 0) return file;
+    if (std::string file = packages + folder + kLibrary; access(file.c_str(), R_OK) == 0) return file;
   return kLibrary;
 }
 
