@@ -9,9 +9,6 @@
 namespace metaprof {
 namespace {
 
-// graph_module.graph.nodes is the third level; nodes and the entries of tensor_values stay folded.
-constexpr int kFoldDepth = 4;
-
 std::string_view name_of(Json::Type type) {
   static constexpr std::string_view kNames[] = {"null",     "a boolean", "a number",
                                                 "a string", "a list",    "an object"};
@@ -85,14 +82,9 @@ std::string unescaped(std::string_view raw) {
 
 }  // namespace
 
-JsonDocument::JsonDocument(std::string_view text, std::string origin)
-    : text_(text), origin_(std::move(origin)) {
-  scan(kFoldDepth);
-}
-
 // Down from the root: at each level the value whose tokens include the one looked for.
 std::string JsonDocument::path_of(uint32_t wanted) const {
-  std::string path = parent_ ? parent_.path() : "";
+  std::string path;
   uint32_t at = 0;
   while (at != wanted) {
     const bool is_list = tokens_[at].type == Json::Type::list;
@@ -118,28 +110,12 @@ std::string JsonDocument::path_of(uint32_t wanted) const {
 }
 
 Json::Type Json::type() const { return document_->tokens_[token_].type; }
-bool Json::is_folded() const { return document_->tokens_[token_].folded; }
 uint32_t Json::next() const { return document_->tokens_[token_].next; }
 std::string Json::path() const { return document_->path_of(token_); }
 
 std::string_view Json::text() const {
   const auto& token = document_->tokens_[token_];
   return document_->text_.substr(token.begin, token.end - token.begin);
-}
-
-Json Json::unfolded(JsonDocument& scratch) const {
-  scratch.text_ = text();
-  scratch.origin_ = document_->origin_;
-  scratch.parent_ = *this;
-  scratch.tokens_.clear();
-  scratch.kept_.clear();
-  scratch.scan(std::numeric_limits<int>::max());
-  return scratch.root();
-}
-
-Json Json::unfolded() const {
-  document_->kept_.push_back(std::unique_ptr<JsonDocument>(new JsonDocument));
-  return unfolded(*document_->kept_.back());
 }
 
 std::string_view Json::written() const {
@@ -161,7 +137,6 @@ void Json::expect(Type wanted) const {
 
 Json Json::find(std::string_view key) const {
   expect(Type::object);
-  if (is_folded()) return unfolded().find(key);
   const uint32_t end = next();
   for (Json member(document_, token_ + 1); member.token_ != end;) {
     const Json value(document_, member.token_ + 1);
@@ -179,7 +154,6 @@ Json Json::at(std::string_view key) const {
 
 std::pair<std::string_view, Json> Json::only_member() const {
   expect(Type::object);
-  if (is_folded()) return unfolded().only_member();
   const Json key(document_, token_ + 1), value(document_, token_ + 2);
   if (next() == token_ + 1 || value.next() != next())
     reject(fmt::format("expected an object with one key, got {}", count()));
@@ -187,7 +161,6 @@ std::pair<std::string_view, Json> Json::only_member() const {
 }
 
 size_t Json::count() const {
-  if (is_folded()) return unfolded().count();
   size_t count = 0;
   const uint32_t end = next();
   for (uint32_t at = token_ + 1; at != end; ++count)

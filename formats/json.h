@@ -2,11 +2,10 @@
 // A JSON text, checked once from end to end and then read in place: no tree of objects is built. Graphs are
 // files of megabytes of which a third is stack traces that repeat, and reading one is to take milliseconds.
 //
-// The text is checked without recursion: syntax, UTF-8, depth of nesting. A document then remembers where
-// the values of the outer levels begin and end; what lies deeper is looked up when a loop comes to it.
+// The text is checked without recursion: syntax, UTF-8, depth of nesting. A document then remembers where each value
+// begins and ends.
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,8 +15,7 @@ namespace metaprof {
 
 class JsonDocument;
 
-/// A value in a document. Cheap to copy; valid as long as its document, and inside `for_each` and
-/// `for_each_member` no longer than the call.
+/// A value in a document. Cheap to copy; valid as long as its document.
 ///
 /// Asking for another type than the value has is an Error with the file, the path of the value and what was
 /// found: `a.pt2: models/model.json: graph_module.graph.nodes: expected a list, got an object`.
@@ -71,10 +69,7 @@ class Json {
   friend class JsonDocument;
   Json(const JsonDocument* document, uint32_t token) : document_(document), token_(token) {}
   void expect(Type wanted) const;
-  bool is_folded() const;
   uint32_t next() const;
-  Json unfolded(JsonDocument& scratch) const;  ///< into `scratch`, which is overwritten
-  Json unfolded() const;                       ///< kept as long as the document
 
   const JsonDocument* document_ = nullptr;
   uint32_t token_ = 0;
@@ -100,41 +95,30 @@ class JsonDocument {
     uint32_t next = 0;            ///< the token after this value
     Json::Type type = Json::Type::null;
     bool escaped = false;  ///< a string with backslashes
-    bool folded = false;   ///< a list or object whose contents have no tokens here
   };
 
-  JsonDocument() = default;
-  /// Checks the whole text. Values inside more than `fold_depth` lists and objects get no tokens. Errors: syntax,
-  /// UTF-8, depth, size.
-  void scan(int fold_depth);  // json_scanner.cpp
   std::string path_of(uint32_t token) const;
 
   std::string_view text_;
   std::string origin_;
   std::vector<Token> tokens_;
-  Json parent_;  ///< the folded value that this document unfolds
-  mutable std::vector<std::unique_ptr<JsonDocument>> kept_;
 };
 
 template <class Function>
 void Json::for_each(Function function) const {
   expect(Type::list);
-  JsonDocument scratch;
-  if (is_folded()) return unfolded(scratch).for_each(function);
   const uint32_t end = next();
   for (Json element(document_, token_ + 1); element.token_ != end; element.token_ = element.next())
-    function(element.is_folded() ? element.unfolded(scratch) : element);
+    function(element);
 }
 
 template <class Function>
 void Json::for_each_member(Function function) const {
   expect(Type::object);
-  JsonDocument scratch;
-  if (is_folded()) return unfolded(scratch).for_each_member(function);
   const uint32_t end = next();
   for (Json key(document_, token_ + 1); key.token_ != end;) {
     const Json value(document_, key.token_ + 1);
-    function(key.raw_string(), value.is_folded() ? value.unfolded(scratch) : value);
+    function(key.raw_string(), value);
     key.token_ = value.next();
   }
 }

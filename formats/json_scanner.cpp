@@ -7,248 +7,238 @@
 #include "formats/json.h"
 #include "formats/utf8.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace metaprof {
 namespace {
 
-constexpr uint64_t repeated(uint8_t byte) { return 0x0101010101010101u * byte; }
-
-// Whether one of eight bytes is less than 0x20, a quote, a backslash, or beyond ASCII: bytes at which the
-// scan of a string has something to do.
-bool is_plain(const char* text) {
-  uint64_t word;
-  std::memcpy(&word, text, sizeof word);
-  const auto has_zero = [](uint64_t bytes) { return (bytes - repeated(1)) & ~bytes & repeated(0x80); };
-  const uint64_t control = (word - repeated(0x20)) & ~word & repeated(0x80);
-  return ((word & repeated(0x80)) | control | has_zero(word ^ repeated('"')) |
-          has_zero(word ^ repeated('\\'))) == 0;
-}
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// A byte at which the scan of a string has something to do: a quote, a backslash, less than 0x20, or beyond ASCII.
+// As a signed number what is beyond ASCII is less than 0x20, too.
+bool is_special(char c) { return static_cast<signed char>(c) < 0x20 || c == '"' || c == '\\'; }
+
+// The first special byte, or `end`.
+const char* skip_plain(const char* at, const char* end) {
+#ifdef __SSE2__
+  const __m128i space = _mm_set1_epi8(0x20), quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+  for (; end - at >= 16; at += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i special =
+        _mm_or_si128(_mm_cmplt_epi8(bytes, space),
+                     _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash)));
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(special));
+    if (found != 0) return at + __builtin_ctz(found);
+  }
+#endif
+  while (at != end && !is_special(*at)) ++at;
+  return at;
+}
 
 }  // namespace
 
+// Each function takes where something begins and gives where it ends.
 class JsonScanner {
  public:
-  /// Values inside more than `fold_depth` lists and objects get no tokens.
-  JsonScanner(JsonDocument& document, std::string_view text, int fold_depth);
+  JsonScanner(JsonDocument& document, std::string_view text);
 
   /// Checks the whole text. Errors: syntax, UTF-8, depth, size.
   void scan();
 
  private:
-  void skip_blanks();
-  void open(Json::Type type);
-  bool close();
-  bool value();
-  void separator();
-  void key();
-  void string();
-  void escape();
-  void utf8_sequence();
-  void number();
-  void word(std::string_view word, Json::Type type);
-  void add(Json::Type type, size_t begin, size_t end, bool escaped = false);
-  bool recorded() const { return static_cast<int>(open_.size()) <= fold_depth_; }
-  [[noreturn]] void syntax_error(std::string_view expected) const;
+  const char* value(const char* at);
+  const char* open(const char* at, Json::Type type);
+  const char* close(const char* at);
+  const char* after_value(const char* at);
+  const char* key(const char* at);
+  const char* string(const char* at);
+  const char* escape(const char* at) const;
+  const char* utf8_sequence(const char* at) const;
+  const char* number(const char* at);
+  const char* digits(const char* at, const char* expected) const;
+  const char* word(const char* at, std::string_view word, Json::Type type);
+  const char* skip_blanks(const char* at) const {
+    while (at != end_ && is_blank(*at)) ++at;
+    return at;
+  }
+  char peek(const char* at) const { return at == end_ ? '\0' : *at; }
+  uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - begin_); }
+  void add(Json::Type type, const char* begin, const char* end, bool escaped = false) {
+    const auto next = static_cast<uint32_t>(tokens_.size()) + 1;
+    tokens_.push_back({offset(begin), offset(end), next, type, escaped});
+  }
+  [[noreturn]] void syntax_error(const char* at, std::string_view expected) const;
 
-  JsonDocument& document_;
+  const std::string& origin_;
+  std::vector<JsonDocument::Token>& tokens_;
   const char* const begin_;
   const char* const end_;
-  const char* at_;
-  const int fold_depth_;
-
-  struct Open {
-    uint32_t token;
-    Json::Type type;
-  };
-  std::vector<Open> open_;
+  std::vector<uint32_t> open_;  // tokens of the lists and objects around the place
+  bool is_begun_ =
+      false;  // the value that was last come to is a list or object, and its first element is next
 };
 
-JsonScanner::JsonScanner(JsonDocument& document, std::string_view text, int fold_depth)
-    : document_(document),
+JsonScanner::JsonScanner(JsonDocument& document, std::string_view text)
+    : origin_(document.origin_),
+      tokens_(document.tokens_),
       begin_(text.data()),
-      end_(text.data() + text.size()),
-      at_(text.data()),
-      fold_depth_(fold_depth) {
+      end_(text.data() + text.size()) {
   if (text.size() >= std::numeric_limits<uint32_t>::max())
-    fail("{}: the JSON text is too large: {} bytes", document.origin_, text.size());
+    fail("{}: the JSON text is too large: {} bytes", origin_, text.size());
+  tokens_.reserve(text.size() / 10);  // graphs as the framework writes them have 12 bytes a token
 }
 
 void JsonScanner::scan() {
-  bool complete = false;
-  skip_blanks();
-  if (at_ == end_) fail("{}: the JSON text is empty", document_.origin_);
-  while (!complete) {
-    complete = value();
-    // After a value: as many closing brackets as there are, then a comma, or the end.
-    while (complete && !open_.empty()) {
-      skip_blanks();
-      if (at_ != end_ && *at_ == ',') {
-        separator();
-        complete = false;
-      } else if (!close()) {
-        syntax_error(open_.back().type == Json::Type::list ? "',' or ']'" : "',' or '}'");
-      }
-    }
+  const char* at = skip_blanks(begin_);
+  if (at == end_) fail("{}: the JSON text is empty", origin_);
+  for (;;) {
+    at = value(skip_blanks(at));
+    if (is_begun_) continue;
+    at = after_value(at);
+    if (open_.empty()) break;
   }
-  skip_blanks();
-  if (at_ != end_) syntax_error("the end of the text");
+  at = skip_blanks(at);
+  if (at != end_) syntax_error(at, "the end of the text");
 }
 
-void JsonScanner::skip_blanks() {
-  while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+// As many closing brackets as there are, then a comma, and an object's next key.
+const char* JsonScanner::after_value(const char* at) {
+  while (!open_.empty()) {
+    at = skip_blanks(at);
+    const bool is_list = tokens_[open_.back()].type == Json::Type::list;
+    const char c = peek(at);
+    if (c == ',') return is_list ? at + 1 : key(skip_blanks(at + 1));
+    if (c != (is_list ? ']' : '}')) syntax_error(at, is_list ? "',' or ']'" : "',' or '}'");
+    at = close(at);
+  }
+  return at;
 }
 
-void JsonScanner::add(Json::Type type, size_t begin, size_t end, bool escaped) {
-  if (!recorded()) return;
-  const auto index = static_cast<uint32_t>(document_.tokens_.size());
-  document_.tokens_.push_back(
-      {static_cast<uint32_t>(begin), static_cast<uint32_t>(end), index + 1, type, escaped, false});
-}
-
-void JsonScanner::open(Json::Type type) {
+const char* JsonScanner::open(const char* at, Json::Type type) {
   if (open_.size() >= JsonDocument::kMaxDepth)
-    fail("{}: lists and objects are nested too deep in the JSON text, more than {} at byte {}",
-         document_.origin_, JsonDocument::kMaxDepth, at_ - begin_);
-  const auto index = static_cast<uint32_t>(document_.tokens_.size());
-  add(type, static_cast<size_t>(at_ - begin_), 0);
-  open_.push_back({index, type});
-  ++at_;
+    fail("{}: lists and objects are nested too deep in the JSON text, more than {} at byte {}", origin_,
+         JsonDocument::kMaxDepth, at - begin_);
+  open_.push_back(static_cast<uint32_t>(tokens_.size()));
+  add(type, at, at);
+  return skip_blanks(at + 1);
 }
 
-// One closing bracket; false if there is none that fits.
-bool JsonScanner::close() {
-  const Open innermost = open_.back();
-  if (at_ == end_ || *at_ != (innermost.type == Json::Type::list ? ']' : '}')) return false;
-  ++at_;
-  const bool contents_recorded = recorded();
+const char* JsonScanner::close(const char* at) {
+  JsonDocument::Token& token = tokens_[open_.back()];
+  token.end = offset(at + 1);
+  token.next = static_cast<uint32_t>(tokens_.size());
   open_.pop_back();
-  if (recorded()) {
-    JsonDocument::Token& token = document_.tokens_[innermost.token];
-    token.end = static_cast<uint32_t>(at_ - begin_);
-    token.next = static_cast<uint32_t>(document_.tokens_.size());
-    token.folded = !contents_recorded;
-  }
-  return true;
+  return at + 1;
 }
 
-void JsonScanner::separator() {
-  ++at_;
-  skip_blanks();
-  if (open_.back().type == Json::Type::object) key();
+const char* JsonScanner::key(const char* at) {
+  if (peek(at) != '"') syntax_error(at, "a string as key");
+  at = skip_blanks(string(at));
+  if (peek(at) != ':') syntax_error(at, "':'");
+  return at + 1;
 }
 
-void JsonScanner::key() {
-  if (at_ == end_ || *at_ != '"') syntax_error("a string as key");
-  string();
-  skip_blanks();
-  if (at_ == end_ || *at_ != ':') syntax_error("':'");
-  ++at_;
-}
-
-// A whole value, or the beginning of one: up to where its first element's value begins. True if whole.
-bool JsonScanner::value() {
-  skip_blanks();
-  if (at_ == end_) syntax_error("a value");
-  switch (*at_) {
+// A whole value, or its beginning: up to where its first element's value begins.
+const char* JsonScanner::value(const char* at) {
+  is_begun_ = false;
+  switch (peek(at)) {
     case '{':
-      open(Json::Type::object);
-      skip_blanks();
-      if (close()) return true;
-      key();
-      return false;
+      at = open(at, Json::Type::object);
+      if (peek(at) == '}') return close(at);
+      is_begun_ = true;
+      return key(at);
     case '[':
-      open(Json::Type::list);
-      skip_blanks();
-      return close();
-    case '"': string(); return true;
-    case 't': word("true", Json::Type::boolean); return true;
-    case 'f': word("false", Json::Type::boolean); return true;
-    case 'n': word("null", Json::Type::null); return true;
-    default: number(); return true;
+      at = open(at, Json::Type::list);
+      if (peek(at) == ']') return close(at);
+      is_begun_ = true;
+      return at;
+    case '"': return string(at);
+    case 't': return word(at, "true", Json::Type::boolean);
+    case 'f': return word(at, "false", Json::Type::boolean);
+    case 'n': return word(at, "null", Json::Type::null);
+    default: return number(at);
   }
 }
 
-void JsonScanner::word(std::string_view word, Json::Type type) {
-  if (static_cast<size_t>(end_ - at_) < word.size() || std::string_view(at_, word.size()) != word)
-    syntax_error("a value");
-  const auto begin = static_cast<size_t>(at_ - begin_);
-  at_ += word.size();
-  add(type, begin, begin + word.size());
+const char* JsonScanner::word(const char* at, std::string_view word, Json::Type type) {
+  if (static_cast<size_t>(end_ - at) < word.size() || std::string_view(at, word.size()) != word)
+    syntax_error(at, "a value");
+  add(type, at, at + word.size());
+  return at + word.size();
 }
 
-void JsonScanner::number() {
-  const char* const begin = at_;
-  const auto digits = [&] {
-    if (at_ == end_ || !is_digit(*at_)) syntax_error(at_ == begin ? "a value" : "a digit");
-    while (at_ != end_ && is_digit(*at_)) ++at_;
-  };
-  if (*at_ == '-') ++at_;
-  if (at_ != end_ && *at_ == '0') {
-    ++at_;
-  } else {
-    digits();
-  }
-  if (at_ != end_ && *at_ == '.') {
-    ++at_;
-    digits();
-  }
-  if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
-    ++at_;
-    if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
-    digits();
-  }
-  add(Json::Type::number, static_cast<size_t>(begin - begin_), static_cast<size_t>(at_ - begin_));
+const char* JsonScanner::digits(const char* at, const char* expected) const {
+  if (!is_digit(peek(at))) syntax_error(at, expected);
+  while (is_digit(peek(at))) ++at;
+  return at;
 }
 
-void JsonScanner::string() {
-  const auto begin = static_cast<size_t>(++at_ - begin_);
+const char* JsonScanner::number(const char* begin) {
+  const char* at = begin;
+  if (peek(at) == '-') ++at;
+  at = peek(at) == '0' ? at + 1 : digits(at, at == begin ? "a value" : "a digit");
+  if (peek(at) == '.') at = digits(at + 1, "a digit");
+  if (peek(at) == 'e' || peek(at) == 'E') {
+    ++at;
+    if (peek(at) == '+' || peek(at) == '-') ++at;
+    at = digits(at, "a digit");
+  }
+  add(Json::Type::number, begin, at);
+  return at;
+}
+
+// `at` is the opening quote; the end is behind the closing one.
+const char* JsonScanner::string(const char* at) {
+  const char* const begin = ++at;
   bool escaped = false;
   for (;;) {
-    while (end_ - at_ >= 8 && is_plain(at_)) at_ += 8;
-    if (at_ == end_) syntax_error("a closing quote");
-    const auto code = static_cast<unsigned char>(*at_);
-    if (code == '"') break;
-    if (code < 0x20) syntax_error("no control character in a string");
-    if (code == '\\') {
+    at = skip_plain(at, end_);
+    if (at == end_) syntax_error(at, "a closing quote");
+    if (*at == '"') break;
+    if (*at == '\\') {
       escaped = true;
-      escape();
-    } else if (code >= 0x80) {
-      utf8_sequence();
+      at = escape(at + 1);
+    } else if (static_cast<unsigned char>(*at) < 0x20) {
+      syntax_error(at, "no control character in a string");
     } else {
-      ++at_;
+      at = utf8_sequence(at);
     }
   }
-  add(Json::Type::string, begin, static_cast<size_t>(at_ - begin_), escaped);
-  ++at_;
+  add(Json::Type::string, begin, at, escaped);
+  return at + 1;
 }
 
-void JsonScanner::escape() {
-  ++at_;
-  if (at_ == end_) syntax_error("a closing quote");
-  if (*at_ == 'u') {
-    ++at_;
-    for (int i = 0; i < 4; ++i, ++at_)
-      if (at_ == end_ || !std::strchr("0123456789abcdefABCDEF", *at_) || *at_ == 0)
-        syntax_error("four hexadecimal digits after \\u");
-    return;
+// `at` is behind the backslash.
+const char* JsonScanner::escape(const char* at) const {
+  if (at == end_) syntax_error(at, "a closing quote");
+  if (*at == 'u') {
+    for (int i = 0; i < 4; ++i)
+      if (++at == end_ || !std::strchr("0123456789abcdefABCDEF", *at) || *at == 0)
+        syntax_error(at, "four hexadecimal digits after \\u");
+    return at + 1;
   }
-  if (*at_ == 0 || !std::strchr("\"\\/bfnrt", *at_)) syntax_error("one of \"\\/bfnrtu after a backslash");
-  ++at_;
+  if (*at == 0 || !std::strchr("\"\\/bfnrt", *at)) syntax_error(at, "one of \"\\/bfnrtu after a backslash");
+  return at + 1;
 }
 
-void JsonScanner::utf8_sequence() {
-  const size_t length = utf8_length({at_, static_cast<size_t>(end_ - at_)});
-  if (length == 0) fail("{}: the JSON text is not UTF-8 at byte {}", document_.origin_, at_ - begin_);
-  at_ += length;
+const char* JsonScanner::utf8_sequence(const char* at) const {
+  const size_t length = utf8_length({at, static_cast<size_t>(end_ - at)});
+  if (length == 0) fail("{}: the JSON text is not UTF-8 at byte {}", origin_, at - begin_);
+  return at + length;
 }
 
-void JsonScanner::syntax_error(std::string_view expected) const {
-  const std::string found = at_ == end_ ? "the end of the text" : std::string("'") + *at_ + "'";
-  fail("{}: JSON syntax error at byte {} of {}: expected {}, got {}", document_.origin_, at_ - begin_,
-       end_ - begin_, expected, found);
+void JsonScanner::syntax_error(const char* at, std::string_view expected) const {
+  const std::string found = at == end_ ? "the end of the text" : std::string("'") + *at + "'";
+  fail("{}: JSON syntax error at byte {} of {}: expected {}, got {}", origin_, at - begin_, end_ - begin_,
+       expected, found);
 }
 
-void JsonDocument::scan(int fold_depth) { JsonScanner(*this, text_, fold_depth).scan(); }
+JsonDocument::JsonDocument(std::string_view text, std::string origin)
+    : text_(text), origin_(std::move(origin)) {
+  JsonScanner(*this, text_).scan();
+}
 
 }  // namespace metaprof

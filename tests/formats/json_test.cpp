@@ -28,7 +28,6 @@ TEST(Json, ReadsValuesOfEveryType) {
 }
 
 TEST(Json, ReadsWhatLiesDeep) {
-  // Values below the fourth level have no tokens until a loop or a look-up comes to them.
   const std::string text = R"({"a": [[[[[{"b": [1, 2, [3]]}]]]]]})";
   const JsonDocument document(text, "a.json");
   int64_t sum = 0;
