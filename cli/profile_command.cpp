@@ -61,6 +61,14 @@ const ReportForm* form_on_stdout(const ProfileOptions& options) {
   return first;
 }
 
+// Further steps than those that differ are dispatched where somebody looks at them.
+StepsToRun steps_to_run(const ProfileOptions& options) {
+  if (!options.write_trace.empty()) return StepsToRun::all;
+  for (size_t i = 0; i < options.files.size(); ++i)
+    if (!options.files[i].empty() && report_forms()[i].steps == StepsToRun::all) return StepsToRun::all;
+  return StepsToRun::until_alike;
+}
+
 void write_forms(const ProfileOptions& options, Results& results) {
   for (size_t i = 0; i < options.files.size(); ++i) {
     results.file = options.files[i];
@@ -95,7 +103,7 @@ int profile(const Command& command, const ProfileOptions& options) {
   }
   if (!options.write_program.empty())
     write_result(options.write_program, to_text(with_inputs(model, options.run)));
-  Estimate result = estimate(model, options.run);
+  Estimate result = estimate(model, options.run, steps_to_run(options));
   if (options.run.step.execution == Execution::graph && !model.is_trace())
     result.report.execution = {.eager = eager_figures(model, options.run),
                                .graph = execution_figures(result.report)};
@@ -116,7 +124,7 @@ int profile(const Command& command, const ProfileOptions& options) {
     print_note(workspace_note(report.workspaces));
   } else {
     if (!options.per_node) report.nodes.reset();
-    if (!options.markdown) report.culprits = culprits_of(results.at_peak(), results.lines);
+    if (!options.markdown) report.culprits = culprits_of(report.memory.peak.largest, results.lines);
     std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
   }
   return verdict_of(report).fits ? kFine : kFinding;

@@ -62,11 +62,25 @@ void count_all_steps(WorkspaceSources& workspaces, int run, int all) {
     workspaces.*number = workspaces.*number / run * all;
 }
 
+// A run of a program. What is `repeated` is not in the trace: steps as its last one.
+struct ModelRun {
+  Trace trace;
+  int repeated = 0;
+};
+
+ModelRun run_until_alike(const Program& program, const RunOptions& options, const Platform& platform,
+                         WorkspacePlanners& planners, WorkspaceSources& workspaces) {
+  const OptimizerChoice own{options.step.optimizer, options.step.optimizer_impl};
+  if (auto steps = run_in_turn(program, options, platform, {&own, 1}, planners, workspaces))
+    return {std::move(steps->trace), options.step.steps - steps->steps};
+  return {run_model(program, options, platform, planners, workspaces)};
+}
+
 WaitingResults waiting_in(const Program& program) {
   return [&](size_t failed) { return waiting_results(program, failed); };
 }
 
-void read_memory(const Program& program, const Trace& trace, const RunOptions& options,
+void read_memory(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
                  const Platform& platform, ProfileReport& report) {
   const OutsideAllocator outside = outside_of(options, platform);
   report.outside = outside.most;
@@ -74,10 +88,11 @@ void read_memory(const Program& program, const Trace& trace, const RunOptions& o
   report.outside_source = outside.source;
   report.margin = margin_of(options);
   const Bytes available = available_memory(options, platform);
-  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available), 10,
-                                 waiting_in(program));
+  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available),
+                                 waiting_in(program), repeated);
   if (!report.memory.phases.out_of_memory) return;
-  const Phases phases = replay_trace(trace, options, platform, unlimited_memory());
+  const Phases phases =
+      replay(trace, platform.device(), *make_allocator(options, platform, unlimited_memory()), {}, repeated);
   if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
 }
 
@@ -232,8 +247,38 @@ Verdict verdict_of(const RunOptions& options, const Platform& platform, const Ph
   return verdict_of(report);
 }
 
+namespace {
+
+// The program with its inputs, run; what was run goes into the report.
+ModelRun run_reported(const Model& model, const RunOptions& options, const Platform& platform,
+                      WorkspacePlanners& planners, CompiledModel* compiled, StepsToRun steps,
+                      ProfileReport& report) {
+  // A program is copied only where it changes: a captured one is large.
+  const std::optional<Program> changed = changed_inputs(model, options);
+  const Program& program = changed ? *changed : model.program;
+  report.module_types = program.module_types;
+  report.options = option_values(options);
+  if (program.captured) drop_step_options(report);
+  report.as_usual = usual_options(options);
+  report.inputs = inputs_of(program);
+  report.parameter_types = parameter_types(program);
+  try {
+    if (steps == StepsToRun::until_alike)
+      return run_until_alike(program, options, platform, planners, report.workspaces);
+    return {run_model(program, options, platform, planners, report.workspaces, compiled)};
+  } catch (const Error& error) {
+    fail("{}{}", error.what(), changed ? hint_of_settings(model.program, program, options) : "");
+  }
+}
+
+bool ran_out_in_repeated_step(const Phases& phases, int run) {
+  return phases.out_of_memory && phases.out_of_memory->part.step >= static_cast<uint32_t>(run);
+}
+
+}  // namespace
+
 Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners& planners,
-                  CompiledModel* compiled) {
+                  CompiledModel* compiled, StepsToRun steps) {
   Estimate result{.platform = platform_of(given, model.program),
                   .options = with_environment_of_run(given, model.program),
                   .trace = {},
@@ -248,33 +293,22 @@ Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners
   const FrameworkChoice framework = framework_for(options, model.program);
   report.framework = to_string(framework.version);
   report.framework_reason = framework.reason;
-  if (model.is_trace()) {
-    result.trace = *model.trace;
-  } else {
-    // A program is copied only where it changes: a captured one is large.
-    const std::optional<Program> changed = changed_inputs(model, options);
-    const Program& program = changed ? *changed : model.program;
-    report.module_types = program.module_types;
-    report.options = option_values(options);
-    if (program.captured) drop_step_options(report);
-    report.as_usual = usual_options(options);
-    report.inputs = inputs_of(program);
-    report.parameter_types = parameter_types(program);
-    try {
-      result.trace = run_model(program, options, platform, planners, report.workspaces, compiled);
-    } catch (const Error& error) {
-      fail("{}{}", error.what(), changed ? hint_of_settings(model.program, program, options) : "");
-    }
-  }
-  read_memory(model.program, result.trace, options, platform, report);
+  ModelRun run = model.is_trace() ? ModelRun{*model.trace}
+                                  : run_reported(model, options, platform, planners, compiled, steps, report);
+  result.trace = std::move(run.trace);
+  if (!model.is_trace() && !model.program.captured) report.steps_run = options.step.steps - run.repeated;
+  read_memory(model.program, result.trace, run.repeated, options, platform, report);
+  // What an error lets go is known of the steps in the trace.
+  if (run.repeated > 0 && ran_out_in_repeated_step(report.memory.phases, report.steps_run))
+    return estimate(model, given, planners, compiled);
   report.counts = count(result.trace, rates_of(platform.hardware));
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table - report.workspaces.planned;
   return result;
 }
 
-Estimate estimate(const Model& model, const RunOptions& options) {
+Estimate estimate(const Model& model, const RunOptions& options, StepsToRun steps) {
   WorkspacePlanners planners;
-  return estimate(model, options, planners);
+  return estimate(model, options, planners, nullptr, steps);
 }
 
 }  // namespace metaprof

@@ -20,18 +20,25 @@ namespace metaprof {
 
 class CompiledModel;
 
+/// Which of the steps are dispatched. A step that leaves everything as it found it is followed by its like
+/// (docs/search.md).
+enum class StepsToRun : uint8_t {
+  all,
+  until_alike  ///< up to such a step
+};
+
 struct Estimate {
   Platform platform;
   RunOptions options;
   Trace trace;           ///< everything that the run did
-  ProfileReport report;  ///< and what it cost
+  ProfileReport report;  ///< and what it cost: all steps, whichever were dispatched
 };
 
 /// Runs the steps and reads everything from them. `compiled` runs the model under `--execution graph`; null: one is
 /// made. Errors: as run_steps and CompiledModel; the options do not go together.
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
-                  CompiledModel* compiled = nullptr);
-Estimate estimate(const Model& model, const RunOptions& options);
+                  CompiledModel* compiled = nullptr, StepsToRun steps = StepsToRun::all);
+Estimate estimate(const Model& model, const RunOptions& options, StepsToRun steps = StepsToRun::all);
 
 /// The steps alone: for who asks one thing of many runs. `workspaces` gets what libraries planned.
 Trace run_model(const Program& program, const RunOptions& options, const Platform& platform,

@@ -26,11 +26,11 @@ constexpr size_t kMostNodesOfPage = 40;
 
 const std::vector<ReportForm>& report_forms() {
   static const std::vector<ReportForm> kForms = {
-      {"json", "write JSON to FILE; -: to stdout, in place of the text",
+      {"json", "write JSON to FILE; -: to stdout, in place of the text", StepsToRun::until_alike,
        [](Results& r) { return profile_json(r.report()); }},
-      {"csv", "the table as CSV, with plain numbers",
+      {"csv", "the table as CSV, with plain numbers", StepsToRun::until_alike,
        [](Results& r) { return profile_csv(r.report(), r.text); }},
-      {"html", "one page with timeline, peak and tables",
+      {"html", "one page with timeline, peak and tables", StepsToRun::all,
        [](Results& r) {
          return html_page({.report = r.with_nodes(),
                            .schedule = r.schedule(),
@@ -38,21 +38,21 @@ const std::vector<ReportForm>& report_forms() {
                            .lines = r.lines,
                            .compared = r.compared()});
        }},
-      {"timeline", "a still picture of the step with the peak (.svg or .png)",
+      {"timeline", "a still picture of the step with the peak (.svg or .png)", StepsToRun::all,
        [](Results& r) {
          return r.as_png() ? timeline_png(r.report(), r.schedule()) : timeline_svg(r.report(), r.schedule());
        }},
-      {"chrome_trace", "for Perfetto and chrome://tracing",
+      {"chrome_trace", "for Perfetto and chrome://tracing", StepsToRun::all,
        [](Results& r) { return chrome_trace(r.schedule(), r.report().model); }},
-      {"snapshot", "PyTorch's memory snapshot (.pickle), for pytorch.org/memory_viz",
+      {"snapshot", "PyTorch's memory snapshot (.pickle), for pytorch.org/memory_viz", StepsToRun::all,
        [](Results& r) { return memory_snapshot(r.history()); }},
-      {"folded", "the peak as folded stacks, for flame graphs",
-       [](Results& r) { return folded_stacks(r.at_peak()); }},
-      {"metrics", "figures as OpenMetrics text, for CI systems that keep them",
+      {"folded", "the peak as folded stacks, for flame graphs", StepsToRun::until_alike,
+       [](Results& r) { return folded_stacks(r.report().memory.peak.largest); }},
+      {"metrics", "figures as OpenMetrics text, for CI systems that keep them", StepsToRun::until_alike,
        [](Results& r) { return open_metrics(r.report()); }},
-      {"dot", "the graph of nodes in Graphviz' language",
+      {"dot", "the graph of nodes in Graphviz' language", StepsToRun::until_alike,
        [](Results& r) { return graph_dot(r.with_nodes()); }},
-      {"svg", "the same, drawn on a page (.svg or .png)",
+      {"svg", "the same, drawn on a page (.svg or .png)", StepsToRun::until_alike,
        [](Results& r) {
          const std::string dot = graph_dot(r.with_nodes(), {.most_nodes = kMostNodesOfPage, .page = true});
          return r.as_png() ? png_of_dot(dot) : svg_of_dot(dot);
@@ -72,16 +72,6 @@ const Schedule& Results::schedule() {
     schedule_ = metaprof::schedule(estimate_.trace, estimate_.platform.device(),
                                    rates_of(estimate_.platform.hardware));
   return *schedule_;
-}
-
-const std::vector<LargeStorage>& Results::at_peak() {
-  if (!at_peak_) {
-    const auto& failed = report().memory.phases.out_of_memory;
-    at_peak_ =
-        peak_moment(estimate_.trace, estimate_.platform.device(), SIZE_MAX, failed ? failed->event : SIZE_MAX)
-            .largest;
-  }
-  return *at_peak_;
 }
 
 std::vector<StorageStay> Results::stays() const {

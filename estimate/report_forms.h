@@ -27,8 +27,6 @@ class Results {
   const ProfileReport& report() const { return estimate_.report; }
   const ProfileReport& with_nodes(std::string_view granularity = "module");
   const Schedule& schedule();
-  /// All storages that are alive at the peak, or when memory runs out.
-  const std::vector<LargeStorage>& at_peak();
   /// Every storage of the run, with the time for which it is alive.
   std::vector<StorageStay> stays() const;
   /// What differs from the report in `compare`; null: none is named. Errors: as ProfileFile.
@@ -45,13 +43,13 @@ class Results {
  private:
   Estimate& estimate_;
   std::optional<Schedule> schedule_;
-  std::optional<std::vector<LargeStorage>> at_peak_;
   std::optional<ProfileDiff> compared_;
 };
 
 struct ReportForm {
   std::string_view name;  ///< "chrome_trace"; its option is --chrome-trace
   std::string_view what;  ///< of its file, for the help
+  StepsToRun steps;       ///< of which it speaks
   std::string (*make)(Results& results);
 };
 

@@ -180,8 +180,10 @@ class Failure {
 
 }  // namespace
 
-Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator, const WaitingResults& waiting) {
-  const Requests requests = requests_of(trace, trace.events, device);
+Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator, const WaitingResults& waiting,
+              int repeated) {
+  Requests requests = requests_of(trace, trace.events, device);
+  repeat_last_step(requests, repeated);
   return Replay(requests, allocator).run([&](OutOfMemory& failed) {
     Failure failure(trace, failed.event);
     failed.op = failure.op();

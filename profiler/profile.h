@@ -24,8 +24,8 @@ struct MemoryProfile {
   int64_t workspaces = 0;  ///< of libraries: bytes of all that were allocated
 };
 
-/// `allocator` must be fresh. `largest`: how many of the storages alive at the peak to list. `waiting`: as for `replay`.
+/// `allocator` must be fresh. `waiting`, `repeated`: as for `replay`.
 MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator& allocator,
-                             size_t largest = 10, const WaitingResults& waiting = {});
+                             const WaitingResults& waiting = {}, int repeated = 0);
 
 }  // namespace metaprof

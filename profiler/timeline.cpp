@@ -5,13 +5,12 @@
 namespace metaprof {
 namespace {
 
-std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& live, size_t most) {
+std::vector<LargeStorage> largest_alive(const Trace& trace, const LiveStorages& live) {
   std::vector<uint32_t> alive;
   for (uint32_t id = 1; id < trace.storages.size(); ++id)
     if (live.alive(id)) alive.push_back(id);
   std::stable_sort(alive.begin(), alive.end(),
                    [&](uint32_t a, uint32_t b) { return live.bytes(a) > live.bytes(b); });
-  if (alive.size() > most) alive.resize(most);
   const StorageDescriber describer(trace);
   std::vector<LargeStorage> largest;
   largest.reserve(alive.size());
@@ -33,7 +32,7 @@ std::vector<Sample> timeline(const Trace& trace, Device device) {
   return samples;
 }
 
-PeakMoment peak_moment(const Trace& trace, Device device, size_t most_storages, size_t end) {
+PeakMoment peak_moment(const Trace& trace, Device device, size_t end) {
   PeakMoment peak;
   LiveStorages first(trace, device);
   for (uint32_t i = 0; i < std::min(end, trace.events.size()); ++i) {
@@ -55,7 +54,7 @@ PeakMoment peak_moment(const Trace& trace, Device device, size_t most_storages, 
   peak.op = cursor.op();
   peak.module = cursor.module();
   peak.by_category = live.by_category();
-  peak.largest = largest_alive(trace, live, most_storages);
+  peak.largest = largest_alive(trace, live);
   return peak;
 }
 

@@ -2,6 +2,8 @@
 // Live bytes over the events of a trace, and what was alive when they were most. Time is logical: the index
 // of an event. Bytes are what was asked for, of one device.
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,13 @@ struct PeakMoment {
   Bytes bytes;
   BytesByCategory by_category;        ///< sums to `bytes`
   std::vector<LargeStorage> largest;  ///< alive then, the largest first
+
+  /// Those that a report lists.
+  std::span<const LargeStorage> listed() const {
+    return std::span(largest).first(std::min<size_t>(largest.size(), 10));
+  }
 };
 /// Events from `end` on do not count: there memory ran out.
-PeakMoment peak_moment(const Trace& trace, Device device, size_t most_storages, size_t end = SIZE_MAX);
+PeakMoment peak_moment(const Trace& trace, Device device, size_t end = SIZE_MAX);
 
 }  // namespace metaprof

@@ -41,6 +41,13 @@ std::string largest_kind(const PeakMoment& peak, bool trained) {
                      in_words(static_cast<Category>(largest - peak.by_category.begin()), trained));
 }
 
+// Of how many of the steps that were asked for the others are repetitions.
+std::string repetition(const ProfileReport& report, const OptionValue& steps) {
+  const auto* asked = std::get_if<int64_t>(&steps);
+  if (!asked || report.steps_run == 0 || *asked <= report.steps_run) return "";
+  return fmt::format(" (all after step {} as that one)", report.steps_run);
+}
+
 }  // namespace
 
 std::string options_text(const ProfileReport& report) {
@@ -58,6 +65,7 @@ std::string options_text(const ProfileReport& report) {
     text += fmt::format(
         "{}{} {}", text.empty() ? "" : ", ", !trained && name == "steps" ? "forwards" : name,
         exported ? report.parameter_types + " as exported" : shown(to_text(value), kMostCharactersOfName));
+    if (name == "steps" && !report.as_usual.contains(name)) text += repetition(report, value);
   }
   return text;
 }

@@ -75,7 +75,7 @@ Json peak_json(const MemoryProfile& memory) {
     by_category[std::string(to_string(static_cast<Category>(i)))] = peak.by_category[i].count;
   json["by_category"] = by_category;
   Json largest = Json::array();
-  for (const LargeStorage& storage : peak.largest) {
+  for (const LargeStorage& storage : peak.listed()) {
     largest.push_back({{"bytes", storage.bytes.count},
                        {"category", to_string(storage.category)},
                        {"shape", shape_json(storage.shape)},

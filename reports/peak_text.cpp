@@ -56,7 +56,7 @@ std::string largest_table(const PeakMoment& peak, const std::vector<std::string>
   table.column("tensor", Align::left);
   table.column("made by", Align::left);
   if (lines) table.column("line", Align::left);
-  for (const LargeStorage& storage : peak.largest) {
+  for (const LargeStorage& storage : peak.listed()) {
     std::string tensor =
         storage.shape ? fmt::format("{}{}", short_name(storage.dtype), to_string(SizesView(*storage.shape)))
                       : std::string("(no tensor)");

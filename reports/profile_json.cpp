@@ -175,6 +175,7 @@ std::string profile_json(const ProfileReport& report) {
   json["framework"] = {{"version", report.framework}, {"reason", report.framework_reason}};
   json["device_memory"] = report.device_memory.count;
   json["options"] = options_json(report);
+  if (report.steps_run > 0) json["steps_run"] = report.steps_run;
   json["inputs"] = inputs_json(report.inputs);
   json["parameters"] = parameters_json(memory.parameters);
   json["buffers"] = {{"count", memory.parameters.buffers.count},

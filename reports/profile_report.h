@@ -53,7 +53,8 @@ struct ProfileReport {
   std::string parameter_types;     ///< "bf16", where the export has other floating types than f32; else empty
   std::set<std::string> as_usual;  ///< options whose value is the usual one
   std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown
-  std::map<std::string, std::string> module_types;           ///< by path
+  int steps_run = 0;  ///< of the steps that were asked for; those left out repeat the last one. 0: not known
+  std::map<std::string, std::string> module_types;  ///< by path
   MemoryProfile memory;
   Counts counts;
   WorkspaceSources workspaces;

@@ -23,7 +23,7 @@ Json recorded_phases_json(const RecordedDevice& device) {
 }
 
 Json with_lines(Json peak, const RankRun& rank) {
-  for (size_t i = 0; i < rank.memory.peak.largest.size(); ++i) {
+  for (size_t i = 0; i < rank.memory.peak.listed().size(); ++i) {
     const uint32_t storage = rank.memory.peak.largest[i].storage;
     peak["largest"][i]["line"] =
         storage < rank.recorded.lines.size() ? text_or_null(rank.recorded.lines[storage]) : Json(nullptr);

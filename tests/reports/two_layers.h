@@ -31,7 +31,7 @@ class TwoLayersFiles : public testing::Test {
     report_.memory = profile_memory(trace_, kFirstGpu, allocator);
     report_.counts = count(trace_, kRates);
     report_.nodes = profile_nodes(trace_, kFirstGpu, Granularity::module, kRates);
-    at_peak_ = peak_moment(trace_, kFirstGpu, SIZE_MAX).largest;
+    at_peak_ = peak_moment(trace_, kFirstGpu).largest;
   }
 
   std::string page(const Trace& trace, const ProfileReport& report,
