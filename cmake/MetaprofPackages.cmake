@@ -21,12 +21,17 @@ else()
   message(STATUS "GoogleTest, Google Benchmark or Python not found: tests and benchmarks are left out (tools/setup test)")
 endif()
 
-# libzip's own package file wants its command line tools, which nothing here uses.
-find_path(LIBZIP_INCLUDE_DIR zip.h REQUIRED)
-find_library(LIBZIP_LIBRARY zip REQUIRED)
-add_library(libzip::zip UNKNOWN IMPORTED)
-set_target_properties(libzip::zip PROPERTIES
-  IMPORTED_LOCATION "${LIBZIP_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${LIBZIP_INCLUDE_DIR}")
+# minizip finds entries of archives, libdeflate inflates them, three times as fast as zlib. (libzip would bring OpenSSL,
+# which costs a millisecond at every start.) Neither has a package file in Debian.
+function(metaprof_library_without_package target header library)
+  find_path(${library}_INCLUDE_DIR ${header} REQUIRED)
+  find_library(${library}_LIBRARY ${library} REQUIRED)
+  add_library(${target} UNKNOWN IMPORTED)
+  set_target_properties(${target} PROPERTIES
+    IMPORTED_LOCATION "${${library}_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${${library}_INCLUDE_DIR}")
+endfunction()
+metaprof_library_without_package(minizip::minizip minizip/unzip.h minizip)
+metaprof_library_without_package(libdeflate::deflate libdeflate.h deflate)
 
 # Large libraries that few runs need are loaded by those (core/dynamic_library.h): linked ones cost milliseconds at
 # every start. What the program knows of them is the name that their loader looks for, "libgvc.so.6".

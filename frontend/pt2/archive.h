@@ -35,8 +35,10 @@ class Archive {
 
  private:
   struct Zip;
-  [[noreturn]] void damaged(const Entry& entry, int code) const;
   void check_readable(const Entry& entry) const;
+  std::string read_raw(const Entry& entry) const;
+  std::string inflated(const Entry& entry, const std::string& raw) const;
+  [[noreturn]] void wrong_size(const Entry& entry, bool more) const;
 
   std::string path_;
   uint64_t file_size_ = 0;
