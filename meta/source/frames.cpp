@@ -27,11 +27,21 @@ int open_brackets(const std::string& code) {
 // a bracket open goes on with it.
 class FrameFinder::StatementLines {
  public:
+  struct Line {
+    int first;
+    const std::string* code;  // of the first line
+    const void* function;     // the same one for all lines of a function
+  };
+
   explicit StatementLines(const Program& program) {
-    for (const auto& stack : program.source_stacks)
-      for (const SourceLine& line : stack)
-        lines_[{line.file, line.function}].emplace(line.line, Line{line.line, &line.code});
-    for (auto& [function, lines] : lines_) {
+    for (const auto& stack : program.source_stacks) {
+      std::vector<const Line*>& lines = by_stack_.emplace_back();
+      for (const SourceLine& line : stack) {
+        auto& function = functions_[{line.file, line.function}];
+        lines.push_back(&function.emplace(line.line, Line{line.line, &line.code, &function}).first->second);
+      }
+    }
+    for (auto& [name, lines] : functions_) {
       const Line* open = nullptr;
       for (auto& [number, line] : lines) {
         if (begins_statement(*line.code)) {
@@ -42,14 +52,12 @@ class FrameFinder::StatementLines {
       }
     }
   }
-  struct Line {
-    int first;
-    const std::string* code;  // of the first line
-  };
-  const Line& of(const SourceLine& line) const { return lines_.at({line.file, line.function}).at(line.line); }
+  // Of a stack's lines, outermost first. `stack`: index into the program's stacks.
+  const std::vector<const Line*>& of_stack(size_t stack) const { return by_stack_[stack]; }
 
  private:
-  std::map<std::pair<std::string, std::string>, std::map<int, Line>> lines_;
+  std::map<std::pair<std::string_view, std::string_view>, std::map<int, Line>> functions_;
+  std::vector<std::vector<const Line*>> by_stack_;
 };
 
 // Follows the nodes in order and tells the frames and statements they run in apart.
@@ -64,9 +72,11 @@ class FrameFinder::Unwinder {
   }
 
  private:
+  using Line = StatementLines::Line;
   struct Level {
     const SourceLine* source;
-    std::string key;  // of the module whose forward this is
+    const void* function;
+    std::string_view key;  // of the module whose forward this is
     int frame, statement;
   };
 
@@ -75,31 +85,37 @@ class FrameFinder::Unwinder {
     static const std::vector<SourceLine> kNoSource;
     static const std::vector<ModuleCall> kNoModules;
     const auto& sources = call.source >= 0 ? program_.source_stacks[size_t(call.source)] : kNoSource;
+    static const std::vector<const Line*> kNoLines;
+    const auto& lines = call.source >= 0 ? lines_.of_stack(size_t(call.source)) : kNoLines;
     const auto& modules = call.modules >= 0 ? program_.module_stacks[size_t(call.modules)] : kNoModules;
     // The m-th "forward" is that of the m-th module.
-    std::vector<const ModuleCall*> module_of(sources.size(), nullptr);
+    module_of_.assign(sources.size(), nullptr);
     size_t m = 0;
     for (size_t level = 0; level < sources.size(); ++level)
-      if (sources[level].function == "forward" && m < modules.size()) module_of[level] = &modules[m++];
+      if (sources[level].function == "forward" && m < modules.size()) module_of_[level] = &modules[m++];
 
     CallSite here;
+    here.frames.reserve(sources.size());
+    here.statements.reserve(sources.size());
     bool same = true;  // so far the node stands where the one before it stood
     for (size_t level = 0; level < sources.size(); ++level) {
-      const std::string key = module_of[level] ? module_of[level]->key : std::string();
-      same = same && level < stack_.size() && stack_[level].source->file == sources[level].file &&
-             stack_[level].source->function == sources[level].function && stack_[level].key == key;
+      const std::string_view key = module_of_[level] ? module_of_[level]->key : std::string_view();
+      same = same && level < stack_.size() && stack_[level].function == lines[level]->function &&
+             stack_[level].key == key;
       if (!same) {
         stack_.resize(level);
         const int parent = level ? here.frames.back() : -1;
         found_.frames.push_back({parent, node, {}});
-        stack_.push_back({&sources[level], key, static_cast<int>(found_.frames.size()) - 1, -1});
+        stack_.push_back(
+            {&sources[level], lines[level]->function, key, static_cast<int>(found_.frames.size()) - 1, -1});
       }
       Level& at = stack_[level];
-      const ModuleCall* callee = level + 1 < sources.size() ? module_of[level + 1] : nullptr;
-      const bool goes_on =
-          at.statement >= 0 && continues(found_.statements[size_t(at.statement)], sources[level], callee);
+      const ModuleCall* callee = level + 1 < sources.size() ? module_of_[level + 1] : nullptr;
+      const bool goes_on = at.statement >= 0 && continues(found_.statements[size_t(at.statement)],
+                                                          *lines[level], sources[level], callee);
+      const bool same_line = goes_on && at.source->line == sources[level].line;
       if (!goes_on) {
-        begin_statement(at, sources[level], node);
+        begin_statement(at, *lines[level], node);
         stack_.resize(level + 1);
         same = false;
       }
@@ -109,7 +125,7 @@ class FrameFinder::Unwinder {
         statement.modules.push_back(callee->key);
         statement.called.push_back(last_part(callee->path));
       }
-      if (statement.code.find(sources[level].code) == std::string::npos)
+      if (!same_line && statement.code.find(sources[level].code) == std::string::npos)
         statement.code += sources[level].code;
       statement.last_node = node;
       found_.frames[size_t(at.frame)].last_node = node;
@@ -137,8 +153,9 @@ class FrameFinder::Unwinder {
   // Another module called from the same statement. It is part of one expression if the text names it, or if
   // the text calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)`
   // leave none. Else a loop has gone round: `for layer in self.layers: x = layer(x)`.
-  bool continues(const Statement& statement, const SourceLine& source, const ModuleCall* callee) const {
-    if (statement.line != lines_.of(source).first) return false;
+  static bool continues(const Statement& statement, const Line& line, const SourceLine& source,
+                        const ModuleCall* callee) {
+    if (statement.line != line.first) return false;
     if (!callee || statement.modules.empty() || statement.modules.back() == callee->key) return true;
     if (is_comprehension(statement.code)) return true;
     const std::string name = last_part(callee->path);
@@ -170,17 +187,10 @@ class FrameFinder::Unwinder {
     return false;
   }
 
-  void begin_statement(Level& at, const SourceLine& source, int node) {
+  void begin_statement(Level& at, const Line& line, int node) {
     at.statement = static_cast<int>(found_.statements.size());
-    const StatementLines::Line& first = lines_.of(source);
-    found_.statements.push_back({at.frame,
-                                 first.first,
-                                 node,
-                                 bound_names(*first.code),
-                                 appended_to(*first.code),
-                                 {},
-                                 {},
-                                 *first.code});
+    found_.statements.push_back(
+        {at.frame, line.first, node, bound_names(*line.code), appended_to(*line.code), {}, {}, *line.code});
     found_.frames[size_t(at.frame)].statements.push_back(at.statement);
   }
 
@@ -188,6 +198,7 @@ class FrameFinder::Unwinder {
   const Graph& graph_;
   const StatementLines& lines_;
   std::vector<Level> stack_;
+  std::vector<const ModuleCall*> module_of_;  // of the node at hand, by level
   SourceFrames found_;
 };
 
