@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "cli/completion.h"
 #include "cli/console.h"
@@ -53,29 +54,45 @@ void add_text_commands(CommandLine& line) {
   });
 }
 
+struct CommandEntry {
+  std::string_view name;
+  void (*add)(CommandLine& line);
+};
+constexpr CommandEntry kCommands[] = {
+    {"profile", add_profile_command},
+    {"ops", add_ops_command},
+    {"allocator", add_allocator_command},
+    {"check", add_check_command},
+    {"fit", add_fit_command},
+    {"diff", add_diff_command},
+    {"sweep", add_sweep_command},
+    {"plan-input", add_plan_input_command},
+    {"run", add_run_command},
+    {"cudagraphs", add_cudagraphs_command},
+    {"graph", add_graph_command},
+    {"advise", add_advise_command},
+    {"plan", add_plan_command},
+    {"devices", add_devices_command},
+    {"frameworks", add_frameworks_command},
+};
+
+// All commands, or the one whose name is the first word: a millisecond less at every start.
+void add_commands(CommandLine& line, std::string_view first_word) {
+  for (const CommandEntry& command : kCommands)
+    if (command.name == first_word) return command.add(line);
+  for (const CommandEntry& command : kCommands) command.add(line);
+  add_text_commands(line);
+}
+
 }  // namespace
 
 int run_metaprof(int count, char** words) {
   CommandLine line(kProgramDescription, "metaprof " METAPROF_VERSION);
-  add_profile_command(line);
-  add_ops_command(line);
-  add_allocator_command(line);
-  add_check_command(line);
-  add_fit_command(line);
-  add_diff_command(line);
-  add_sweep_command(line);
-  add_plan_input_command(line);
-  add_run_command(line);
-  add_cudagraphs_command(line);
-  add_graph_command(line);
-  add_advise_command(line);
-  add_plan_command(line);
-  add_devices_command(line);
-  add_frameworks_command(line);
-  add_text_commands(line);
   try {
-    if (const std::string file = defaults_file(); !file.empty() && count > 1)
-      line.take_defaults(file, words[1]);
+    // A file of defaults has sections for all commands.
+    const std::string file = defaults_file();
+    add_commands(line, count > 1 && file.empty() ? words[1] : "");
+    if (!file.empty() && count > 1) line.take_defaults(file, words[1]);
     const int status = line.run(count, words);
     std::cout.flush();
     if (!std::cout) fail("standard output cannot be written");

@@ -2,20 +2,20 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "meta/trace/module_path.h"
 
 namespace metaprof {
 namespace {
 
-// The part of a trace that counts: its first step.
-template <class Visit>
-void visit_first_step(const Trace& trace, const Visit& visit) {
-  for (const Event& event : trace.events) {
-    if (event.kind == Event::Kind::phase && event.id > 0 && static_cast<Phase>(event.detail) != Phase::setup)
-      return;
-    visit(event);
-  }
+// The part of a trace that counts.
+std::span<const Event> first_step(const Trace& trace) {
+  const auto end = std::ranges::find_if(trace.events, [](const Event& event) {
+    return event.kind == Event::Kind::phase && event.id > 0 &&
+           static_cast<Phase>(event.detail) != Phase::setup;
+  });
+  return {trace.events.begin(), end};
 }
 
 class Pricing {
@@ -23,8 +23,8 @@ class Pricing {
   Pricing(const Trace& trace, const Rates& rates)
       : trace_(trace), rates_(rates), costs_(trace.calls.size()) {}
 
-  std::vector<CallCost> run() {
-    for (const Event& event : trace_.events) {
+  std::vector<CallCost> run(std::span<const Event> events) {
+    for (const Event& event : events) {
       if (event.kind == Event::Kind::call) begin(event.id);
       if (event.kind == Event::Kind::node) covering_.push_back({});
       if (event.kind == Event::Kind::end && !covering_.empty()) covering_.pop_back();
@@ -87,10 +87,10 @@ class Counter {
   Counter(const Trace& trace, const Rates& rates) : trace_(trace), rates_(rates) {}
 
   Counts count() {
-    const std::vector<CallCost> costs = call_costs(trace_, rates_);
-    visit_first_step(trace_, [&](const Event& event) {
+    const std::span<const Event> events = first_step(trace_);
+    const std::vector<CallCost> costs = Pricing(trace_, rates_).run(events);
+    for (const Event& event : events)
       if (event.kind == Event::Kind::call) add(trace_.calls[event.id], costs[event.id]);
-    });
     for (auto& [op, cost] : by_op_) counts_.by_op.push_back(std::move(cost));
     spread_over_modules();
     return std::move(counts_);
@@ -165,7 +165,7 @@ double Rates::flops_per_second(DType dtype) const {
 }
 
 std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates) {
-  return Pricing(trace, rates).run();
+  return Pricing(trace, rates).run(trace.events);
 }
 
 Counts count(const Trace& trace, const Rates& rates) { return Counter(trace, rates).count(); }

@@ -46,6 +46,15 @@ TEST(Profile, JsonGoesToAFileBesideTheText) {
   EXPECT_EQ(json["phases"].size(), 1u + 3 * 2) << "setup, and forward and backward of three steps";
 }
 
+TEST(Profile, SaysWhichStepsRepeat) {
+  const std::string file = temporary("steps.json");
+  const Outcome outcome = run_program("profile tests/data/models/mlp.pt2 --steps 1000 --json " + file);
+  EXPECT_NE(outcome.out.find("steps 1000 (all after step 2 as that one)"), std::string::npos) << outcome.out;
+  const Json json = Json::parse(read_file(file));
+  EXPECT_EQ(json["steps_run"], 2);
+  EXPECT_EQ(json["phases"].size(), 1u + 1000 * 4) << "setup, and the four phases of each step";
+}
+
 TEST(Profile, JsonOnStdoutIsAllThereIs) {
   const Outcome outcome = run_program("profile " + kBase + " --optimizer none --steps 1 --json -");
   EXPECT_EQ(outcome.exit_code, 0);

@@ -12,6 +12,7 @@
 #include "estimate/estimate.h"
 #include "estimate/run_groups.h"
 #include "estimate/shared_steps.h"
+#include "reports/profile_report.h"
 
 namespace metaprof {
 namespace {
@@ -103,6 +104,47 @@ TEST_P(Sweep, RowsAreWhatRunsOfTheirOwnSay) {
       expect_equal(report.rows[row], model, runs[row], planners);
     }
   }
+}
+
+// The whole report, or the error.
+std::string report_of(const Model& model, const RunOptions& run, WorkspacePlanners& planners,
+                      StepsToRun steps) {
+  try {
+    ProfileReport report = estimate(model, run, planners, nullptr, steps).report;
+    if (steps == StepsToRun::all) {
+      EXPECT_EQ(report.steps_run, run.step.steps);
+    }
+    report.steps_run = 0;
+    return profile_json(report);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST_P(Sweep, ReportsAreTheSameWithoutStepsThatRepeat) {
+  const Model model = read_model("tests/data/models/" + GetParam() + ".pt2");
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(GetParam() + " steps")));
+  WorkspacePlanners planners;
+  for (int i = 0; i < 8; ++i) {
+    const std::vector<RunOptions> runs = combinations(random_grid(random));
+    const RunOptions& run = runs[random() % runs.size()];
+    SCOPED_TRACE(described(run));
+    EXPECT_EQ(report_of(model, run, planners, StepsToRun::until_alike),
+              report_of(model, run, planners, StepsToRun::all));
+  }
+}
+
+TEST(StepsThatRepeat, AreLeftOut) {
+  const Model model = read_model("tests/data/models/mlp.pt2");
+  WorkspacePlanners planners;
+  RunOptions run;
+  run.step.steps = 100;
+  EXPECT_EQ(estimate(model, run, planners, nullptr, StepsToRun::until_alike).report.steps_run, 2)
+      << "the first makes the optimizer's state";
+  run.step.optimizer = "radam";
+  run.step.optimizer_impl = OptimizerImpl::for_loop;
+  EXPECT_GT(estimate(model, run, planners, nullptr, StepsToRun::until_alike).report.steps_run, 5)
+      << "which rectifies from its sixth step on";
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Sweep,

@@ -71,5 +71,45 @@ TEST(Archive, DamageIsNoticed) {
                "checksum");
 }
 
+TEST(Archive, DeflatedEntriesAreCheckedToo) {
+  const std::string original = read_file("tests/data/models/nerf.pt2");
+  const std::string name = "nerf/models/model.json";
+  const size_t record = original.rfind(name) - 46, header = original.find(name) - 30;
+  const size_t data = header + 30 + name.size();
+  const auto with = [&](auto change) {
+    std::string bytes = original;
+    change(bytes);
+    const TemporaryFile file("changed.pt2");
+    file.write(bytes);
+    return error_of([&] {
+      const Archive archive(file.path());
+      archive.read(*archive.find(name));
+    });
+  };
+  const auto with_size = [&](uint32_t size) {
+    return with([&](std::string& bytes) {
+      put(bytes, record + 24, size);
+      put(bytes, header + 22, size);
+    });
+  };
+  EXPECT_EQ(with_size(80126), "no error");
+  expect_words(with_size(80125), "holds more bytes than its size in the directory, 80125");
+  expect_words(with_size(80127), "holds fewer bytes than its size in the directory, 80127");
+  expect_words(
+      with([&](std::string& bytes) { bytes[data] |= 6; }),  // a block of type 3, which deflate has not
+      "the compressed data of nerf/models/model.json are damaged");
+  expect_words(with([&](std::string& bytes) { bytes[header + 22] ^= 1; }), "cannot be read");
+}
+
+TEST(Archive, ADirectoryThatIsNotThereIsNoticed) {
+  std::string bytes = read_file(kBase);
+  const size_t end = bytes.rfind("PK\5\6");
+  put(bytes, end + 16, 0x7fffffff);                   // offset of the directory
+  bytes.replace(bytes.rfind("PK\6\7"), 4, "PK\6\0");  // and that of 64 bits
+  const TemporaryFile file("changed.pt2");
+  file.write(bytes);
+  expect_words(error_of_opening(file.path()), "a damaged zip archive (its directory cannot be read)");
+}
+
 }  // namespace
 }  // namespace metaprof
