@@ -106,9 +106,9 @@ struct FusedMlp : nn::Module<FusedMlp> {
 };
 
 // starcoder2: no gate.
-struct PlainMlp : nn::Module<PlainMlp> {
-  PlainMlp(const Place& place, const DecoderPlan& plan, int64_t inner, bool bias, double dropout,
-           const std::string& activation, const std::string& where)
+struct TwoLayerMlp : nn::Module<TwoLayerMlp> {
+  TwoLayerMlp(const Place& place, const DecoderPlan& plan, int64_t inner, bool bias, double dropout,
+              const std::string& activation, const std::string& where)
       : Module(place, plan.name.type("MLP")),
         c_fc(child("c_fc"), plan.hidden, inner, bias),
         c_proj(child("c_proj"), inner, plan.hidden, bias),
@@ -288,8 +288,8 @@ Program starcoder2_program(const ConfigModel& model) {
   const std::string activation = config.text({"hidden_act"}, defaults.activation);
   plan.make_feed_forward = [=, where = config.where()](const Place& place, const DecoderPlan& decoder,
                                                        int64_t) {
-    return AnyPart([made = std::make_shared<PlainMlp>(place, decoder, inner, bias, dropout, activation,
-                                                      where)](Tensor x) { return (*made)(std::move(x)); });
+    return AnyPart([made = std::make_shared<TwoLayerMlp>(place, decoder, inner, bias, dropout, activation,
+                                                         where)](Tensor x) { return (*made)(std::move(x)); });
   };
   return llama_like_program(model, plan, defaults);
 }
