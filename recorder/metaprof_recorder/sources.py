@@ -46,6 +46,14 @@ class Sources:
             found = self.of_frames(_frames(frame))
         return found
 
+    @staticmethod
+    def is_called_from(folder):
+        """Whether a function of a file of this folder is among those that run now."""
+        frame = sys._getframe(1)
+        while frame is not None and folder not in frame.f_code.co_filename:
+            frame = frame.f_back
+        return frame is not None
+
 
 def _frames(frame):
     while frame is not None:

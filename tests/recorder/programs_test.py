@@ -224,6 +224,9 @@ PROGRAMS = {
         x = torch.ones(40, device='cuda')
         print('found', len(x.nonzero()),
               x.sum().item())""", 0, "found 10 7.0"),
+    "values that torch checks are allowed": ([], """
+        normal = torch.distributions.Normal(net(torch.zeros(4, 64, device='cuda')), torch.zeros(8, device='cuda'))
+        print('sampled', tuple(normal.sample().shape))""", 0, "sampled (4, 8)"),
     "an exception in an optimizer": ([], """
         class Mine(torch.optim.SGD):
             def step(self, closure=None): raise RuntimeError('in my step')
