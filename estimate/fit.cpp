@@ -86,32 +86,39 @@ class Search {
   }
 
   bool fits(int size) {
-    if (fits_with(size, {})) return true;
+    if (fits_with(size, {})) {
+      row_.checkpoint.clear();
+      return true;
+    }
     if (!options_.plan) return false;
     // What another size needed is mostly enough.
-    return (!words_.empty() && fits_with(size, words_)) || has_plan(size, kQuickStrategies);
+    if (!row_.checkpoint.empty() && fits_with(size, row_.checkpoint)) return true;
+    const std::optional<FittingPlan> plan = plan_of(size, kQuickStrategies);
+    if (!plan) return false;
+    row_.checkpoint = plan->words;
+    return fits_with(size, row_.checkpoint);
   }
 
-  bool has_plan(int size, const std::vector<std::string>& strategies) {
-    const std::optional<FittingPlan> plan =
-        fitting_plan(model_, sized(size), strategies, row_.memory,
-                     [&](const std::vector<std::string>& words) { return fits_with(size, words); });
-    if (!plan) return false;
-    words_ = plan->words;
-    row_.recomputed = plan->recomputed;
-    return fits_with(size, words_);
+  std::optional<FittingPlan> plan_of(int size, const std::vector<std::string>& strategies) {
+    return fitting_plan(model_, sized(size), strategies, row_.memory,
+                        [&](const std::vector<std::string>& words) { return fits_with(size, words); });
   }
 
   // Of the largest size the cheapest plan; the row's peaks are those with it.
   void take_plan(int size) {
-    row_.recomputed = 0;
-    if (fits_with(size, {}) || !has_plan(size, usual_plan_strategies())) return;
-    row_.checkpoint = words_;
+    if (row_.checkpoint.empty()) return;
+    row_.recomputed = recomputed_share(model_, sized(size), row_.checkpoint);
+    const std::optional<FittingPlan> plan = plan_of(size, usual_plan_strategies());
+    if (plan && plan->recomputed < row_.recomputed) {
+      row_.checkpoint = plan->words;
+      row_.recomputed = plan->recomputed;
+    }
+    fits_with(size, row_.checkpoint);
   }
 
   bool fits_with(int size, const std::vector<std::string>& checkpoint) {
     run_ = sized(size);
-    if (!checkpoint.empty()) run_.step.checkpoint = checkpoint_option(checkpoint);
+    if (options_.plan) run_.step.checkpoint = checkpoint_option(checkpoint);
     ++row_.runs;
     const Program program = with_inputs(model_, run_);
     inputs_ = inputs_of(program);
@@ -132,8 +139,7 @@ class Search {
   Requests requests_;  // of the last size that was tried
   WorkspaceSources workspaces_;
   std::string bound_;
-  std::vector<std::string> words_;  // of the last plan that fitted
-  std::vector<InputRow> inputs_;    // of the last run
+  std::vector<InputRow> inputs_;  // of the last run
   FitRow row_;
 };
 

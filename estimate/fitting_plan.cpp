@@ -17,7 +17,17 @@ std::optional<TriedPlan> found_with(PlanSearch& search, const std::string& strat
   return std::nullopt;
 }
 
+double share_of(const StepFigures& with, const StepFigures& plain) {
+  const auto flops = static_cast<double>(plain.flops.count);
+  return flops > 0 ? static_cast<double>(with.again.flops) / flops : 0;
+}
+
 }  // namespace
+
+double recomputed_share(const Model& model, const RunOptions& run, const std::vector<std::string>& words) {
+  StepRunner runner(model, run);
+  return share_of(runner.run(words), runner.run({}));
+}
 
 std::optional<FittingPlan> fitting_plan(const Model& model, const RunOptions& run,
                                         const std::vector<std::string>& strategies, Bytes memory,
@@ -32,9 +42,7 @@ std::optional<FittingPlan> fitting_plan(const Model& model, const RunOptions& ru
     if (found && (!best || found->figures.again < best->figures.again)) best = std::move(found);
   }
   if (!best) return std::nullopt;
-  const auto flops = static_cast<double>(plain.flops.count);
-  return FittingPlan{.words = best->words,
-                     .recomputed = flops > 0 ? static_cast<double>(best->figures.again.flops) / flops : 0};
+  return FittingPlan{.words = best->words, .recomputed = share_of(best->figures, plain)};
 }
 
 }  // namespace metaprof

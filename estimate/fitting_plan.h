@@ -15,6 +15,9 @@ struct FittingPlan {
   double recomputed = 0;           ///< FLOPs computed again, as a share of the step's without
 };
 
+/// FLOPs that a step computes again with these words as --checkpoint, as a share of the step's without.
+double recomputed_share(const Model& model, const RunOptions& run, const std::vector<std::string>& words);
+
 /// Whether the step fits with these words as --checkpoint.
 using FitsWith = std::function<bool(const std::vector<std::string>& words)>;
 

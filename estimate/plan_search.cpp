@@ -86,10 +86,14 @@ const PlanSearch::AllSeries& PlanSearch::series_of(const std::string& strategy) 
   if (strategy == "operators")
     for (const int64_t largest : sizes_of_modules(tree))
       all.push_back(operator_plans(tree, {.largest = largest}));
-  if (strategy == "chain") all.push_back(chain_plans(chain_of(tree)));
-  if (strategy == "square-root") all.push_back(square_root_plans(chain_of(tree)));
+  if (strategy == "chain") {
+    all.push_back(chain_plans(chain_of(tree)));
+    all.push_back(equal_stretch_plans(chain_of(tree)));
+  }
   // Savings do not quite add up, so that the simpler problem may have the better answer.
+  if (strategy == "square-root" || strategy == "chain") all.push_back(square_root_plans(chain_of(tree)));
   if (strategy == "knapsack" || strategy == "operators") all.push_back(knapsack_plans(tree));
+  if (strategy == "operators") all.push_back(knapsack_plans(tree, 201, true));
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace metaprof {
 namespace {
@@ -149,14 +150,17 @@ std::unique_ptr<PlanSeries> chain_plans(const std::vector<PlannerStage>& stages,
   return std::make_unique<ChainPlans>(stages, slots);
 }
 
-std::unique_ptr<PlanSeries> square_root_plans(const std::vector<PlannerStage>& stages) {
+namespace {
+
+// All lists in stretches, `length` of them of a list of so many.
+template <class Length>
+void add_stretches(const std::vector<PlannerStage>& stages, Length length_of, ListedPlans& series) {
   PlanFigures figures;
   RecomputePlan plan;
   for (size_t first = 0; first < stages.size();) {
     size_t end = first + 1;
     while (end < stages.size() && stages[end].list == stages[first].list) ++end;
-    const auto count = static_cast<double>(end - first);
-    const auto length = static_cast<size_t>(std::ceil(count / std::floor(std::sqrt(count))));
+    const size_t length = length_of(end - first);
     for (size_t begin = first; begin < end; begin += length) {
       const size_t last = std::min(begin + length, end) - 1;
       plan.push_back({.first = stages[begin].module, .last = stages[last].module});
@@ -167,9 +171,34 @@ std::unique_ptr<PlanSeries> square_root_plans(const std::vector<PlannerStage>& s
     }
     first = end;
   }
+  if (!plan.empty()) series.add(figures, std::move(plan));
+}
+
+}  // namespace
+
+std::unique_ptr<PlanSeries> equal_stretch_plans(const std::vector<PlannerStage>& stages) {
+  std::map<int32_t, size_t> counts;
+  for (const PlannerStage& stage : stages) ++counts[stage.list];
+  size_t longest = 0;
+  for (const auto& [list, count] : counts) longest = std::max(longest, count);
   auto series = std::make_unique<ListedPlans>();
   series->add({}, {});
-  if (!plan.empty()) series->add(figures, plan);
+  for (size_t length = longest; length > 0; --length)
+    add_stretches(
+        stages, [&](size_t count) { return std::min(length, count); }, *series);
+  return series;
+}
+
+std::unique_ptr<PlanSeries> square_root_plans(const std::vector<PlannerStage>& stages) {
+  auto series = std::make_unique<ListedPlans>();
+  series->add({}, {});
+  add_stretches(
+      stages,
+      [](size_t count) {
+        const auto of = static_cast<double>(count);
+        return static_cast<size_t>(std::ceil(of / std::floor(std::sqrt(of))));
+      },
+      *series);
   return series;
 }
 

@@ -25,6 +25,9 @@ std::vector<PlannerStage> chain_of(const ModuleTree& tree);
 /// for each number of slots that changes it. Work: stages³ × slots.
 std::unique_ptr<PlanSeries> chain_plans(const std::vector<PlannerStage>& stages, size_t slots = 256);
 
+/// Each list in stretches of one length, all computed again: a plan for each length, the shortest last.
+std::unique_ptr<PlanSeries> equal_stretch_plans(const std::vector<PlannerStage>& stages);
+
 /// The baseline of Chen et al. (Training deep nets with sublinear memory cost, 2016): each list in √n stretches
 /// of neighbours, all computed again. Two plans: nothing, and that.
 std::unique_ptr<PlanSeries> square_root_plans(const std::vector<PlannerStage>& stages);

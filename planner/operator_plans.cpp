@@ -223,7 +223,8 @@ class OperatorPlans : public PlanSeries {
 
 class KnapsackPlans : public PlanSeries {
  public:
-  KnapsackPlans(const ModuleTree& tree, size_t plans) : tree_(tree), plans_(plans) {
+  KnapsackPlans(const ModuleTree& tree, size_t plans, bool by_flops)
+      : tree_(tree), plans_(plans), by_flops_(by_flops) {
     for (size_t module = 0; module < tree.modules.size(); ++module) {
       const Module& one = tree.modules[module];
       if (one.list < 0 || tree.classes[size_t(one.of)].saved <= 0) continue;
@@ -275,7 +276,7 @@ class KnapsackPlans : public PlanSeries {
   }
 
   void fill() {
-    const Weights weights(all_.cost);
+    const Weights weights(by_flops_ ? RecomputeCost{all_.cost.flops, 0} : all_.cost);
     std::vector<double> best(kParts + 1);
     for (const Item& item : items_) {
       std::vector<bool>& takes = takes_.emplace_back(kParts + 1);
@@ -302,6 +303,7 @@ class KnapsackPlans : public PlanSeries {
 
   const ModuleTree& tree_;
   const size_t plans_;
+  const bool by_flops_;
   std::vector<int32_t> modules_;
   std::vector<Item> items_;
   int64_t bytes_ = 0;                     // of all items
@@ -315,8 +317,8 @@ std::unique_ptr<PlanSeries> operator_plans(const ModuleTree& tree, const Operato
   return std::make_unique<OperatorPlans>(tree, limits);
 }
 
-std::unique_ptr<PlanSeries> knapsack_plans(const ModuleTree& tree, size_t plans) {
-  return std::make_unique<KnapsackPlans>(tree, plans);
+std::unique_ptr<PlanSeries> knapsack_plans(const ModuleTree& tree, size_t plans, bool by_flops) {
+  return std::make_unique<KnapsackPlans>(tree, plans, by_flops);
 }
 
 }  // namespace metaprof

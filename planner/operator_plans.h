@@ -25,6 +25,7 @@ std::unique_ptr<PlanSeries> operator_plans(const ModuleTree& tree, const Operato
 /// The baseline, as the framework's own planner (torch/_functorch/_activation_checkpointing/knapsack.py,
 /// dp_knapsack): all modules of the lists are computed again, and results stay that take the most work to make,
 /// as long as their bytes stay within a limit; sizes in 10,000ths of all. A plan for each of `plans` limits.
-std::unique_ptr<PlanSeries> knapsack_plans(const ModuleTree& tree, size_t plans = 128);
+/// `by_flops`: results that take none never stay, as the framework has it; else time decides where FLOPs do not.
+std::unique_ptr<PlanSeries> knapsack_plans(const ModuleTree& tree, size_t plans = 201, bool by_flops = false);
 
 }  // namespace metaprof

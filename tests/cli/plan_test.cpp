@@ -169,6 +169,26 @@ TEST(Plan, OfCapturedProgramsAndConfigurations) {
   EXPECT_FALSE(json["checkpoint"].empty());
 }
 
+// Blocks that repeat are measured once, and how many there are is looked for by halves: four times as many take a few
+// runs of the step more.
+TEST(Plan, RunsGrowWithKindsOfLayersNotWithLayers) {
+  const std::string config = read_file("tests/data/configs/exports/gpt2.json");
+  const std::string layers = "\"n_layer\": 12";
+  ASSERT_NE(config.find(layers), std::string::npos);
+  std::map<int, int64_t> runs;
+  for (const int count : {2, 8, 32}) {
+    std::string text = config;
+    text.replace(text.find(layers), layers.size(), "\"n_layer\": " + std::to_string(count));
+    const std::string file = write_file("layers.json", text);
+    const Json json =
+        plan(file + " --batch 8 --sequence 256 --optimizer sgd --strategy modules --budget 80%", 0);
+    EXPECT_FALSE(json["checkpoint"].empty()) << count;
+    runs[count] = json["runs"];
+  }
+  EXPECT_LT(runs[8], 2 * runs[2]);
+  EXPECT_LT(runs[32], 2 * runs[2]);
+}
+
 // Nothing is computed again; what is saved goes to the host and comes back.
 TEST(Plan, OffloadSaysWhatGoesOverTheBus) {
   const Json json = plan(kGpt2 + " --strategy offload --budget 80%", 0);
@@ -258,6 +278,28 @@ TEST(Plan, FilesHaveTheirForm) {
   const std::string plan = read_file(python);
   EXPECT_NE(plan.find("\nPLAN = (\n    \"model.transformer.h."), std::string::npos) << plan;
   EXPECT_EQ(std::system((METAPROF_PYTHON " -m py_compile " + python).c_str()), 0);
+}
+
+// The largest batch with a plan is no smaller than without, and a profile with that plan fits as the row says.
+TEST(Plan, FitFindsALargerBatch) {
+  const std::string words = kGpt2 + " --device t4 --optimizer sgd" + kQuick;
+  const auto row_of = [&](const std::string& more) {
+    return Json::parse(run_program("fit " + words + more + " --json -").out)["rows"][0];
+  };
+  const Json without = row_of(""), row = row_of(" --plan");
+  EXPECT_GT(row["largest"], without["largest"]);
+  EXPECT_EQ(without["checkpoint"], Json::array());
+  ASSERT_FALSE(row["checkpoint"].empty());
+  const Json profile = Json::parse(run_program("profile " + words + " --batch " + row["largest"].dump() +
+                                               " --checkpoint '" + joined(row["checkpoint"]) + "' --json -")
+                                       .out);
+  EXPECT_EQ(row["peak_allocated_bytes"], profile["peak"]["allocated_bytes"]);
+  EXPECT_EQ(row["peak_reserved_bytes"], profile["peak"]["reserved_bytes"]);
+  EXPECT_LE(row["peak_reserved_bytes"], row["memory_bytes"]);
+  expect_refusal("fit " + words + " --plan --checkpoint 'model.transformer.h.*'",
+                 "--checkpoint: is what --plan looks for; leave one of them out");
+  expect_refusal("fit " + words + " --plan --mode eval",
+                 "--plan: only a training step keeps what could be computed again; leave --mode out");
 }
 
 TEST(Checkpoint, SeveralPatternsAreTheModulesOfAll) {

@@ -141,5 +141,29 @@ TEST(SquareRootPlans, AreEqualStretchesOfEachList) {
 
 TEST(SquareRootPlans, NoListNoPlan) { EXPECT_EQ(square_root_plans({})->size(), 1u); }
 
+// Lists of 3 and 2: as one each, in pairs, each stage by itself; the dynamic programme is no part of it.
+TEST(EqualStretches, HaveEachLengthOnce) {
+  std::vector<PlannerStage> stages;
+  for (int32_t i = 0; i < 5; ++i)
+    stages.push_back({.module = i, .list = i < 3 ? 0 : 1, .kept = 10, .bare = 2, .cost = {7, 0}});
+  const auto series = equal_stretch_plans(stages);
+  const auto ends = [&](size_t plan) {
+    std::vector<std::pair<int32_t, int32_t>> ends;
+    for (const PlannedRegion& region : series->plan(plan)) ends.emplace_back(region.first, region.last);
+    return ends;
+  };
+  using Ends = std::vector<std::pair<int32_t, int32_t>>;
+  ASSERT_EQ(series->size(), 4u);
+  EXPECT_EQ(ends(0), Ends());
+  EXPECT_EQ(ends(1), (Ends{{0, 2}, {3, 4}}));
+  EXPECT_EQ(ends(2), (Ends{{0, 1}, {2, 2}, {3, 4}}));
+  EXPECT_EQ(ends(3), (Ends{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}));
+  // Of each stretch its first stage's input stays: 5 · 10 − 2 · 2, − 3 · 2, − 5 · 2. All is computed again once.
+  EXPECT_EQ(series->figures(1).saved, 46);
+  EXPECT_EQ(series->figures(2).saved, 44);
+  EXPECT_EQ(series->figures(3).saved, 40);
+  for (size_t plan = 1; plan < 4; ++plan) EXPECT_EQ(series->figures(plan).cost.flops, 35);
+}
+
 }  // namespace
 }  // namespace metaprof
