@@ -18,14 +18,14 @@ using Anchor = Canvas::Anchor;
 constexpr int kCurveWidth = 720, kCurveHeight = 420;
 constexpr double kCurveLeft = 64, kCurveRight = 24, kCurveTop = 52, kCurveBottom = 48;
 
-double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+double percent_of(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 double flops_share(const CheckpointReport& report, const CheckpointRow& row) {
-  return share(static_cast<double>(row.recompute_flops.count), static_cast<double>(report.flops.count));
+  return percent_of(static_cast<double>(row.recompute_flops.count), static_cast<double>(report.flops.count));
 }
 
 double time_share(const CheckpointReport& report, const CheckpointRow& row) {
-  return share(row.recompute_seconds, report.seconds);
+  return percent_of(row.recompute_seconds, report.seconds);
 }
 
 class CurvePicture {
