@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "estimate/framework.h"
+#include "graph/aot/assigned_numbers.h"
 #include "meta/ops/all.h"
 #include "meta/optim/optimizer.h"
 #include "meta/step/whole_network.h"
@@ -78,7 +79,8 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   }
   check_step(options.run);
   const Program program = with_inputs(model, options.run);
-  report.graphs.push_back(judge_forward(program, standard_registry(), options.policy));
+  const Program traced = with_assigned_numbers(program, platform.framework);
+  report.graphs.push_back(judge_forward(traced, standard_registry(), options.policy));
   WorkspacePlanners planners;
   const auto planned = planners.for_run(options.run.workspaces, platform);
   StepOptions step = options.run.step;
@@ -99,7 +101,7 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   if (options.tree) {
     CachingAllocator allocator = allocator_of(options.run, platform);
     step.steps = options.tree_steps;
-    report.tree = run_tree(program, platform, step, report.graphs[0], report.graphs[1], allocator);
+    report.tree = run_tree(traced, platform, step, report.graphs[0], report.graphs[1], allocator);
   }
   return report;
 }

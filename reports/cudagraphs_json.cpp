@@ -73,7 +73,7 @@ Json tree_json(const StepTree& tree) {
     counters["cudagraph_recorded_non_static_inputs"] = tree.counters.non_static_inputs;
   Json nodes = Json::array();
   for (const GraphTree::Node& node : tree.nodes)
-    nodes.push_back({{"function", node.function == 0 ? "forward" : "backward"},
+    nodes.push_back({{"function", tree.functions[static_cast<size_t>(node.function)]},
                      {"parent", node.parent == kNoGraphNode ? Json(nullptr) : Json(node.parent)},
                      {"warm_up", node.warm_up},
                      {"copied_inputs", node.copied},

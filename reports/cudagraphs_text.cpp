@@ -109,8 +109,9 @@ std::string cudagraphs_dot(const CudagraphsReport& report) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     const GraphTree::Node& node = nodes[i];
     if (node.warm_up) continue;
-    text += fmt::format("  n{} [label=\"{}\\n{} inputs copied\\nreplayed {} times\"];\n", i,
-                        node.function == 0 ? "forward" : "backward", node.copied, node.replays);
+    text +=
+        fmt::format("  n{} [label=\"{}\\n{} inputs copied\\nreplayed {} times\"];\n", i,
+                    report.tree->functions[static_cast<size_t>(node.function)], node.copied, node.replays);
     if (node.parent != kNoGraphNode) text += fmt::format("  n{} -> n{};\n", node.parent, i);
   }
   return text + "}\n";

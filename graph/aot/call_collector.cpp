@@ -112,20 +112,16 @@ void CallCollector::note_first_uses(const CompiledCall& call) {
   }
 }
 
-// The gradient of the loss, which comes from outside the graphs, and what becomes of gradients that leave them.
+// What becomes of gradients that leave the graphs.
 bool CallCollector::is_outside(const Call& call) const {
-  if (calls_.size() < backward_begins_) return false;
-  if (call.session.node == 0) return loss_gradient_ == kNoMemory && call.op.name == "aten::ones_like";
+  if (calls_.size() < backward_begins_ || call.session.node == 0) return false;
   const Trace& trace = call.session.trace;
   return trace.text(trace.nodes[call.session.node - 1].name) == kAccumulate;
 }
 
 void CallCollector::note_outside(const Call& call) {
   const Tensor& given = call.arguments[0].tensor();
-  if (call.session.node == 0) {
-    loss_ = view_of(given);
-    loss_gradient_ = add_storage(call.results[0].tensor()->storage);
-  } else if (call.op.name == "aten::clone") {
+  if (call.op.name == "aten::clone") {
     copied_gradients_[call.results[0].tensor()->storage.get()] = view_of(given);
   } else if (call.op.name == "aten::copy_") {
     copied_gradients_[given->storage.get()] = view_of(call.arguments[1].tensor());

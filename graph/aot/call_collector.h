@@ -34,9 +34,8 @@ class CallCollector final : public Backend {
   MemoryId now(MemoryId input) const;
   /// How `tensor` looks at memory now.
   MemoryView view_of(const Tensor& tensor);
-  /// The loss and its gradient, which the engine makes; no memory before the backward.
-  const MemoryView& loss() const { return loss_; }
-  MemoryId loss_gradient() const { return loss_gradient_; }
+  /// The gradient of an output, which comes from outside; before the backward.
+  MemoryId add_gradient(const Tensor& tensor) { return add_storage(tensor->storage); }
   const std::string& not_modelled() const { return not_modelled_; }
 
  private:
@@ -64,8 +63,6 @@ class CallCollector final : public Backend {
   std::unordered_map<const Storage*, MemoryView> copied_gradients_;  // by the copy
   size_t backward_begins_ = SIZE_MAX, memories_ = 0;
   bool inside_ = false;
-  MemoryView loss_;
-  MemoryId loss_gradient_ = kNoMemory;
   std::string not_modelled_;
 };
 

@@ -55,7 +55,8 @@ void run_call(Session& session, const CompiledCall& call, Storages& storages) {
 
 void note_drops(CompiledGraph& graph) {
   std::vector<bool> needed(graph.memories, false);
-  for (const MemoryView& output : graph.outputs) needed[static_cast<size_t>(output.memory)] = true;
+  for (const MemoryView& output : graph.outputs)
+    if (output.memory != kNoMemory) needed[static_cast<size_t>(output.memory)] = true;
   for (size_t i = graph.calls.size(); i-- > 0;) {
     CompiledCall& call = graph.calls[i];
     call.drops.clear();
@@ -89,7 +90,7 @@ std::vector<Ref<Storage>> run(Session& session, const CompiledGraph& graph,
   }
   std::vector<Ref<Storage>> outputs;
   for (const MemoryView& output : graph.outputs)
-    outputs.push_back(storages[static_cast<size_t>(output.memory)]);
+    outputs.push_back(output.memory == kNoMemory ? nullptr : storages[static_cast<size_t>(output.memory)]);
   return outputs;
 }
 

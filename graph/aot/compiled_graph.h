@@ -60,7 +60,7 @@ void note_drops(CompiledGraph& graph);
 Tensor tensor_of(const MemoryView& view, Ref<Storage> storage);
 
 /// Runs the calls below autograd, on these storages (paired with the inputs; the last holder of one lets it go
-/// after its last use). Returns those of the outputs.
+/// after its last use). Returns those of the outputs; null where an output is no tensor.
 std::vector<Ref<Storage>> run(Session& session, const CompiledGraph& graph, std::vector<Ref<Storage>> inputs);
 
 }  // namespace metaprof

@@ -6,6 +6,7 @@
 #include "graph/aot/call_collector.h"
 #include "graph/aot/decompose.h"
 #include "graph/aot/upsampling.h"
+#include "meta/autograd/engine.h"
 #include "meta/step/training_step.h"
 
 namespace metaprof {
@@ -46,7 +47,11 @@ class Compiler {
   Compiler(const Program& program, const Platform& platform, const StepOptions& options)
       : program_(decomposed_for_compiler(program)),
         options_(options),
-        training_(program_, platform, options_) {}
+        training_(program_, platform, options_, [this](const Program& indexed) {
+          return [this, &indexed](Session& session, const std::vector<Value>& inputs) {
+            return run_program(session, indexed, inputs);
+          };
+        }) {}
 
   CompiledStep run() {
     Session& session = training_.session();
@@ -55,9 +60,9 @@ class Compiler {
     session.backends = {&collector_, &collector_};
     const UpsamplingByIndices upsampling(session);
     training_.forward(0, -1);
-    collector_.begin_backward();
-    training_.backward(0, -1);
+    run_backward(session);
     session.backends = {};
+    outputs_.clear();
     cut();
     return std::move(step_);
   }
@@ -72,6 +77,34 @@ class Compiler {
                              .number = i,
                              .storage = value.tensor()->storage->id});
     }
+  }
+
+  // Also keeps the outputs.
+  std::vector<Value> run_program(Session& session, const Program& indexed, const std::vector<Value>& inputs) {
+    interpreter_ = std::make_unique<Interpreter>(
+        session, indexed,
+        Interpreter::Options{.strict = options_.strict, .dtype = state_dtype(options_.precision)});
+    outputs_ = interpreter_->run(inputs);
+    return outputs_;
+  }
+
+  void run_backward(Session& session) {
+    collector_.begin_backward();
+    std::vector<Tensor> roots, gradients;
+    for (const Value& output : outputs_) {
+      const bool is_tensor = output.is_tensor() && output.tensor().defined();
+      step_.differentiable.push_back(is_tensor && output.tensor().requires_grad());
+      step_.constants.push_back(is_tensor ? Value() : output);
+      results_.push_back(is_tensor ? collector_.view_of(output.tensor()) : MemoryView());
+      if (!step_.differentiable.back()) continue;
+      roots.push_back(output.tensor());
+      const int64_t bytes = output.tensor().numel() * element_size(output.tensor().dtype());
+      gradients.push_back(tensor_of(results_.back(), session.allocate(session.device, bytes)));
+      gradients.back()->offset = 0;
+      tangents_.push_back(collector_.add_gradient(gradients.back()));
+    }
+    session.begin_phase(Phase::backward, 0, -1);
+    if (!roots.empty()) metaprof::backward(session, roots, gradients);
   }
 
   // Its geometry is nobody's concern.
@@ -118,7 +151,10 @@ class Compiler {
       if (now != memory) step_.forward.outputs.push_back(whole(now));
     }
     step_.updates = step_.forward.outputs.size();
-    step_.forward.outputs.push_back(collector_.loss());
+    for (const MemoryView& result : results_)
+      if (made_before_backward.contains(result.memory) && step_.not_modelled.empty())
+        step_.not_modelled = "a part that is compiled by itself returns a view of what it was given";
+    step_.forward.outputs.insert(step_.forward.outputs.end(), results_.begin(), results_.end());
     for (const CompiledCall& call : step_.forward.calls)
       made_before_backward.insert(call.results.begin(), call.results.end());
     return made_before_backward;
@@ -136,9 +172,10 @@ class Compiler {
     };
     std::ranges::for_each(step_.forward.inputs, keep);
     for (const CompiledCall& call : step_.forward.calls) std::ranges::for_each(call.results, keep);
-    step_.backward.inputs.push_back(collector_.loss_gradient());
+    step_.backward.inputs.insert(step_.backward.inputs.end(), tangents_.begin(), tangents_.end());
     std::vector<bool> wanted(collector_.memories(), false);
-    for (const MemoryView& output : step_.forward.outputs) wanted[static_cast<size_t>(output.memory)] = true;
+    for (const MemoryView& output : step_.forward.outputs)
+      if (output.memory != kNoMemory) wanted[static_cast<size_t>(output.memory)] = true;
     remove_dead(step_.forward.calls, wanted);
   }
 
@@ -151,8 +188,12 @@ class Compiler {
   const StepOptions options_;
   TrainingStep training_;
   CallCollector collector_;
+  std::unique_ptr<Interpreter> interpreter_;  // computes again in backward
   CompiledStep step_;
   std::vector<Input> memories_;
+  std::vector<Value> outputs_;
+  std::vector<MemoryView> results_;  // what the outputs are
+  std::vector<MemoryId> tangents_;   // gradients of those that have one
 };
 
 }  // namespace

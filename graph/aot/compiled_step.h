@@ -1,7 +1,7 @@
 #pragma once
-// A training step as the framework's compiler cuts it (torch/_functorch/_aot_autograd, default_partition of
-// partitioners.py): the operators that a forward and its backward run, found by running them once on tensors
-// without data, as two graphs. What the program writes to becomes new memory; what the forward makes and the
+// A training step, or a part of one, as the framework's compiler cuts it (torch/_functorch/_aot_autograd,
+// default_partition of partitioners.py): the operators that a forward and its backward run, found by running them once
+// on tensors without data, as two graphs. What the program writes to becomes new memory; what the forward makes and the
 // backward uses is an output of the one and an input of the other.
 
 #include <string>
@@ -12,12 +12,15 @@
 namespace metaprof {
 
 struct CompiledStep {
-  /// Outputs: of inputs that the program writes to, what they become; the loss; what is kept for backward.
+  /// Outputs: of inputs that the program writes to, what they become; the program's; what is kept for backward.
   CompiledGraph forward;
-  /// Inputs: what is kept, then the gradient of the loss. Outputs: gradients of parameters.
+  /// Inputs: what is kept, then gradients of outputs that have one. Outputs: gradients of parameters. No calls: nothing
+  /// has a gradient.
   CompiledGraph backward;
-  std::vector<size_t> inputs;  ///< of the program, as the forward takes them
-  size_t updates = 0;          ///< outputs of the forward before the loss
+  std::vector<size_t> inputs;        ///< of the program, as the forward takes them
+  size_t updates = 0;                ///< outputs of the forward before the program's
+  std::vector<bool> differentiable;  ///< per output of the program
+  std::vector<Value> constants;      ///< per output of the program: what it is if it is no tensor
   std::vector<size_t>
       parameters;            ///< per output of the backward: index among the parameters that require grad
   std::string not_modelled;  ///< why it is not what the framework would compile; empty: it is

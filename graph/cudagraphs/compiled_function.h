@@ -1,5 +1,5 @@
 #pragma once
-// The node of autograd behind what a compiled forward returns: its gradient is the compiled backward.
+// The node of autograd behind what a compiled forward returns: its gradients are the compiled backward.
 
 #include <functional>
 
@@ -9,13 +9,16 @@ namespace metaprof {
 
 class CompiledFunction final : public Node {
  public:
-  /// Runs the backward on the gradient of the output; returns one gradient per edge of the node.
-  using Backward = std::function<Gradients(const Tensor& gradient)>;
+  /// Runs the backward on gradients of the outputs, all of them defined; returns one gradient per edge of the node.
+  using Backward = std::function<Gradients(const Gradients& gradients)>;
 
   CompiledFunction(Session& session, Backward backward)
       : Node(session, "CompiledFunctionBackward", session.call), backward_(std::move(backward)) {}
 
-  Gradients apply(Gradients& incoming) override { return backward_(incoming[0]); }
+  Gradients apply(Gradients& incoming) override {
+    materialise(incoming);
+    return backward_(incoming);
+  }
   void release_variables() override { backward_ = nullptr; }
 
  private:

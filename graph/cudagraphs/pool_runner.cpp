@@ -31,6 +31,8 @@ void PoolRunner::add(const CompiledGraph& graph, bool runs_in_backward) {
 }
 
 MemoryHandle PoolRunner::hold(Ref<Storage> storage) {
+  if (const auto known = handed_over_.find(storage->id); known != handed_over_.end())
+    return std::make_shared<const HeldStorage>(known->second->address, std::move(storage));
   return std::make_shared<const HeldStorage>(++last_address_, std::move(storage));
 }
 
@@ -38,12 +40,16 @@ const Ref<Storage>& PoolRunner::storage_of(const MemoryHandle& memory) {
   return static_cast<const HeldStorage&>(*memory).storage;
 }
 
-Ref<Storage> PoolRunner::take_storage(const MemoryHandle& memory) {
-  return std::move(static_cast<const HeldStorage&>(*memory).storage);
+Ref<Storage> PoolRunner::hand_over(MemoryHandle memory) {
+  Ref<Storage> storage = std::move(static_cast<const HeldStorage&>(*memory).storage);
+  handed_over_.emplace(storage->id, std::move(memory));
+  return storage;
 }
 
 bool PoolRunner::catch_up() {
   const size_t now = session_.trace.events.size();
+  for (size_t i = fed_; i < now; ++i)
+    if (session_.trace.events[i].kind == Event::Kind::free) handed_over_.erase(session_.trace.events[i].id);
   if (!failed_) failed_ = !blocks_.feed(fed_, now);
   fed_ = now;
   return !failed_;
@@ -91,6 +97,10 @@ MemoryHandles PoolRunner::run_function(FunctionId id, MemoryHandles inputs) {
   }
   MemoryHandles outputs;
   for (Ref<Storage>& output : run(session_, *function.graph, std::move(storages))) {
+    if (!output) {
+      outputs.push_back(nullptr);
+      continue;
+    }
     const auto [known, made] = addresses.emplace(output->id, last_address_ + 1);
     if (made) ++last_address_;
     outputs.push_back(std::make_shared<const HeldStorage>(known->second, std::move(output)));
@@ -134,16 +144,19 @@ MemoryHandles PoolRunner::record(GraphNodeId node, FunctionId function, MemoryHa
     const StreamCapture capture(session_, generator);
     outputs = run_function(function, std::move(inputs));
   });
-  for (const MemoryHandle& output : outputs) outputs_[node].push_back(output->address);
+  for (const MemoryHandle& output : outputs) outputs_[node].push_back(output ? output->address : 0);
   return outputs;
 }
 
-// The allocator hears nothing of it: outputs are where the recording put them.
+// The allocator hears nothing of it: outputs are where the recording put them. A byte on the host stands for each, whose
+// death is noticed.
 MemoryHandles PoolRunner::replay(GraphNodeId node, MemoryHandles inputs) {
   inputs.clear();
   MemoryHandles outputs;
   for (const uint64_t address : outputs_.at(node))
-    outputs.push_back(std::make_shared<const HeldStorage>(address, session_.allocate(session_.device, 0)));
+    outputs.push_back(address == 0
+                          ? nullptr
+                          : std::make_shared<const HeldStorage>(address, session_.allocate(Device(), 1)));
   return outputs;
 }
 

@@ -26,8 +26,8 @@ class PoolRunner final : public GraphRunner {
   void add(const CompiledGraph& graph, bool runs_in_backward);
   MemoryHandle hold(Ref<Storage> storage);
   static const Ref<Storage>& storage_of(const MemoryHandle& memory);
-  /// From here on the handle says only that somebody holds the storage.
-  static Ref<Storage> take_storage(const MemoryHandle& memory);
+  /// From here on the handle lives as long as the storage does.
+  Ref<Storage> hand_over(MemoryHandle memory);
   /// Feeds what has happened to the allocator. False: memory ran out, and nothing is fed any more.
   bool catch_up();
   /// What was asked for when memory ran out.
@@ -39,6 +39,7 @@ class PoolRunner final : public GraphRunner {
                        const std::vector<bool>& copied) override;
   MemoryHandles replay(GraphNodeId node, MemoryHandles inputs) override;
   void resume(GraphNodeId node, const std::vector<uint64_t>& dead) override;
+  void notice_deaths() override { catch_up(); }
   void overwrite(const std::vector<uint64_t>& addresses) override;
 
  private:
@@ -58,7 +59,8 @@ class PoolRunner final : public GraphRunner {
   GraphGenerator generator_;                    // that captures begin with
   std::vector<GraphGenerator> own_generators_;  // of recordings
   std::vector<Function> functions_;
-  std::map<GraphNodeId, std::vector<uint64_t>> outputs_;  // addresses
+  std::map<GraphNodeId, std::vector<uint64_t>> outputs_;         // addresses
+  std::unordered_multimap<uint32_t, MemoryHandle> handed_over_;  // by storage
   uint64_t last_address_ = 0;
   size_t fed_ = 0;
   bool failed_ = false;

@@ -1,23 +1,21 @@
 #include "graph/cudagraphs/step_tree.h"
 
+#include "core/error.h"
 #include "graph/aot/graph_break.h"
-#include "graph/cudagraphs/compiled_function.h"
-#include "graph/cudagraphs/pool_runner.h"
-#include "meta/autograd/views.h"
+#include "graph/cudagraphs/compiled_part.h"
+#include "meta/program/visit.h"
 #include "meta/run/interpreter.h"
-#include "meta/step/training_step.h"
 
 namespace metaprof {
 namespace {
 
 class Steps {
  public:
-  Steps(const Program& program, const Platform& platform, const StepOptions& options,
-        CachingAllocator& allocator)
+  Steps(const Program& program, const Platform& platform, const StepOptions& options, bool captures_forward,
+        bool captures_backward, CachingAllocator& allocator)
       : program_(program),
         platform_(platform),
         options_(options),
-        break_(graph_break(program, platform.framework)),
         training_(program, platform, options,
                   [this](const Program& indexed) {
                     indexed_ = &indexed;
@@ -25,75 +23,65 @@ class Steps {
                   }),
         allocator_(allocator),
         runner_(training_.session(), platform.device(), allocator),
-        tree_(runner_) {
-    if (break_.resumes > 0) begin_eagerly();
+        tree_(runner_),
+        process_{training_, runner_, tree_, captures_forward, captures_forward && captures_backward} {
+    const std::vector<ProgramPart> compiled = compiled_parts(program_, platform_.framework),
+                                   eager = compiled_parts(*indexed_, platform_.framework);
+    if (compiled.size() != eager.size()) fail("{}: its calls are not cut alike", program_.origin);
+    for (size_t i = 0; i < compiled.size(); ++i) add_part(compiled[i], eager[i]);
+    last_use_[program_.loss()] = parts_.size();
   }
 
-  StepTree run(bool captures_forward, bool captures_backward) {
-    captures_forward_ = captures_forward;
-    captures_backward_ = captures_forward && captures_backward;
+  StepTree run() {
     for (int step = 0; step < options_.steps; ++step) run_step(step);
     runner_.catch_up();
-    return {.steps = options_.steps,
-            .counters = tree_.counters(),
-            .nodes = tree_.nodes(),
-            .skips = captures_backward_ ? 0 : 1,
-            .memory = statistics_of(allocator_),
-            .not_modelled = break_.not_modelled.empty() ? compiled_->not_modelled : break_.not_modelled,
-            .out_of_memory = runner_.out_of_memory()};
+    StepTree tree{.steps = options_.steps,
+                  .counters = tree_.counters(),
+                  .nodes = tree_.nodes(),
+                  .functions = functions_,
+                  .skips = process_.captures_backward ? 0 : 1,
+                  .memory = statistics_of(allocator_),
+                  .not_modelled = "",
+                  .out_of_memory = runner_.out_of_memory()};
+    for (const Part& part : parts_)
+      if (part.compiled && tree.not_modelled.empty()) tree.not_modelled = part.compiled->not_modelled();
+    return tree;
   }
 
  private:
-  // A gradient that the backward made, while it may still be the pool's.
-  struct MadeGradient {
-    size_t parameter;
-    const Storage* storage;
-    MemoryHandle handle;
+  struct Part {
+    ProgramPart range;
+    std::vector<ValueId> takes, makes;         // tensors and numbers that other parts make or take
+    std::unique_ptr<CompiledPart> compiled;    // once it has been called
+    Program program;                           // where Python runs it
+    std::unique_ptr<Interpreter> interpreter;  // of `program`
   };
 
-  void begin_eagerly() {
-    handed_on_ = handed_on(program_, break_.resumes);
-    first_ = part_before(*indexed_, graph_break(*indexed_, platform_.framework).resumes, handed_on_);
-    interpreter_ = std::make_unique<Interpreter>(
-        training_.session(), first_,
-        Interpreter::Options{.strict = options_.strict, .dtype = state_dtype(options_.precision)});
-  }
-
-  // When the first inputs are there, as the framework compiles.
-  void compile(const std::vector<Value>& handed) {
-    traced_with_ = handed;
-    StepOptions options = options_;
-    options.optimizer = "none";
-    compiled_ =
-        compile_step(break_.resumes == 0 ? program_ : part_from(program_, break_.resumes, handed_on_, handed),
-                     platform_, options);
-    runner_.add(compiled_->forward, /*runs_in_backward=*/false);
-    runner_.add(compiled_->backward, /*runs_in_backward=*/true);
-    forward_ = tree_.add({.part = GraphFunction::Part::forward,
-                          .inputs = compiled_->forward.inputs.size(),
-                          .fixed = {},
-                          .written = {}});
-    backward_ = tree_.add({.part = GraphFunction::Part::backward,
-                           .inputs = compiled_->backward.inputs.size(),
-                           .fixed = {},
-                           .written = {}});
-    for (const size_t input : compiled_->inputs)
-      fixed_inputs_.push_back(input < program_.inputs.size()
-                                  ? runner_.hold(training_.placed().inputs[input].tensor()->storage)
-                                  : nullptr);
-    if (captures_forward_) runner_.make_pool();
+  // Python holds what a call returned as long as it runs what comes behind the call: also what nobody uses.
+  void add_part(const ProgramPart& compiled, const ProgramPart& eager) {
+    Part& part = parts_.emplace_back();
+    part.range = compiled;
+    part.takes = handed_to(program_, compiled.begin, compiled.end);
+    part.makes = handed_on(program_, compiled.begin, compiled.end);
+    for (const ValueId value : part.takes) last_use_[value] = parts_.size() - 1;
+    if (compiled.compiled) return;
+    part.range = eager;
+    made_eagerly_.insert(part.makes.begin(), part.makes.end());
+    for (const ValueId value : held_results(*indexed_, eager)) {
+      if (std::ranges::find(part.makes, value) != part.makes.end()) continue;
+      part.makes.push_back(value);
+      last_use_[value] = parts_.size();
+    }
   }
 
   void run_step(int step) {
     if (training_.has_optimizer()) training_.zero_grad(step);
-    if (options_.zero_grad_to_none) gradients_.clear();
     for (int micro = 0; micro < options_.accumulate; ++micro) {
       const int number = options_.accumulate > 1 ? micro : -1;
       training_.forward(step, number);
       training_.backward(step, number);
+      process_.lent.clear();
       training_.drop_loss();
-      loss_.reset();
-      keep_gradients();
     }
     if (training_.has_optimizer()) training_.update(step);
   }
@@ -101,89 +89,81 @@ class Steps {
   // The program's outputs, of which the step wants the loss alone.
   std::vector<Value> run_model(const std::vector<Value>& inputs) {
     tree_.begin_generation();
-    const std::vector<Value> handed = interpreter_ ? interpreter_->run(inputs) : std::vector<Value>();
-    if (!compiled_) compile(handed);
-    MemoryHandles made = run_forward(handed);
-    // What inputs have become is copied to them.
-    made.erase(made.begin(), made.begin() + static_cast<ptrdiff_t>(compiled_->updates));
-    loss_ = std::move(made.front());
-    made.erase(made.begin());
-    Tensor loss = tensor_of(compiled_->forward.outputs[compiled_->updates], PoolRunner::storage_of(loss_));
-    differentiate(loss, std::move(made), handed);
+    std::map<ValueId, Value> values;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      Part& part = parts_[i];
+      std::vector<Value> handed;
+      for (const ValueId value : part.takes) handed.push_back(values.at(value));
+      const std::vector<Value> made =
+          part.range.compiled ? run_compiled(part, handed) : run_eagerly(part, inputs, handed);
+      for (size_t j = 0; j < part.makes.size(); ++j) values[part.makes[j]] = made[j];
+      std::erase_if(values, [&](const auto& value) { return last_use_.at(value.first) <= i; });
+    }
     std::vector<Value> outputs(program_.outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i)
-      if (program_.outputs[i].operand.value == program_.loss()) outputs[i] = Value(loss);
+      if (const auto loss = values.find(program_.outputs[i].operand.value);
+          loss != values.end() && loss->first == program_.loss())
+        outputs[i] = loss->second;
     return outputs;
   }
 
-  MemoryHandles run_forward(const std::vector<Value>& handed) {
-    MemoryHandles inputs = fixed_inputs_;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!inputs[i])
-        inputs[i] = runner_.hold(handed[compiled_->inputs[i] - program_.inputs.size()].tensor()->storage);
-    return captures_forward_ ? tree_.run(forward_, std::move(inputs))
-                             : runner_.run_eagerly(forward_, std::move(inputs));
+  // Compiled when the first inputs are there.
+  std::vector<Value> run_compiled(Part& part, const std::vector<Value>& handed) {
+    if (!part.compiled) compile(part, handed);
+    return part.compiled->run(handed);
   }
 
-  void differentiate(const Tensor& loss, MemoryHandles kept, const std::vector<Value>& handed) {
-    auto node = make<CompiledFunction>(training_.session(),
-                                       [this, kept = std::move(kept)](const Tensor& gradient) mutable {
-                                         return run_backward(std::move(kept), gradient);
-                                       });
-    std::vector<Tensor> learning = training_.placed().trainable;
-    for (const Value& value : handed)
-      if (value.is_tensor() && value.tensor().requires_grad()) learning.push_back(value.tensor());
-    for (const size_t i : compiled_->parameters) node->add_next(gradient_edge(learning[i]));
-    set_gradient_edge(loss, {Ref<Node>(node), node->add_output(loss)});
-    node->record_edges();
+  void compile(Part& part, const std::vector<Value>& handed) {
+    if (process_.captures_forward && functions_.empty()) runner_.make_pool();
+    if (holds_traced_tensors())
+      for (size_t i = 0; i < handed.size(); ++i)
+        if (made_eagerly_.contains(part.takes[i])) traced_with_.push_back(handed[i]);
+    StepOptions options = options_;
+    options.optimizer = "none";
+    const auto known = functions_by_code_.find(part.range.code);
+    const bool is_known = parts_.size() > 1 && known != functions_by_code_.end();
+    part.compiled = std::make_unique<CompiledPart>(
+        process_, program_.inputs.size(),
+        compile_step(part_of(program_, part.range, part.takes, handed, part.makes), platform_, options),
+        is_known ? &known->second : nullptr);
+    if (is_known) return;
+    const PartFunctions& functions = part.compiled->functions();
+    functions_by_code_[part.range.code] = functions;
+    functions_.emplace_back("forward");
+    if (functions.backward >= 0) functions_.emplace_back("backward");
   }
 
-  Gradients run_backward(MemoryHandles kept, const Tensor& gradient) {
-    const MemoryHandle incoming = runner_.hold(gradient->storage);
-    kept.push_back(incoming);
-    const MemoryHandles made = captures_backward_ ? tree_.run(backward_, std::move(kept))
-                                                  : runner_.run_eagerly(backward_, std::move(kept));
-    Gradients gradients;
-    for (size_t i = 0; i < made.size(); ++i) {
-      Ref<Storage> storage = PoolRunner::take_storage(made[i]);
-      const size_t parameter = compiled_->parameters[i];
-      if (parameter < training_.placed().trainable.size())
-        made_.push_back({.parameter = parameter, .storage = storage.get(), .handle = made[i]});
-      gradients.push_back(tensor_of(compiled_->backward.outputs[i], std::move(storage)));
+  bool holds_traced_tensors() const { return !platform_.framework.compiles_around_recurrent_networks; }
+
+  std::vector<Value> run_eagerly(Part& part, const std::vector<Value>& inputs,
+                                 const std::vector<Value>& handed) {
+    if (!part.interpreter) {
+      part.program = part_of(*indexed_, part.range, part.takes, handed, part.makes);
+      part.interpreter = std::make_unique<Interpreter>(
+          training_.session(), part.program,
+          Interpreter::Options{.strict = options_.strict, .dtype = state_dtype(options_.precision)});
     }
-    return gradients;
-  }
-
-  // A gradient that .grad took over stays the pool's until it is dropped there.
-  void keep_gradients() {
-    for (MadeGradient& made : made_) {
-      const Tensor gradient = training_.placed().trainable[made.parameter].grad();
-      if (gradient.defined() && gradient->storage.get() == made.storage)
-        gradients_.push_back(std::move(made.handle));
-    }
-    made_.clear();
+    std::vector<Value> all = inputs;
+    all.insert(all.end(), handed.begin(), handed.end());
+    return part.interpreter->run(all);
   }
 
   const Program& program_;
   const Platform& platform_;
   const StepOptions& options_;
-  const GraphBreak break_;
   const Program* indexed_ = nullptr;  // as this framework indexes
   TrainingStep training_;
-  std::vector<ValueId> handed_on_;  // by what runs eagerly first
-  Program first_;
-  std::unique_ptr<Interpreter> interpreter_;  // of `first_`
   CachingAllocator& allocator_;
-  std::optional<CompiledStep> compiled_;
-  std::vector<Value> traced_with_;  // the compiler holds what it has traced with (recorded)
   PoolRunner runner_;
   GraphTree tree_;
-  FunctionId forward_ = 0, backward_ = 0;
-  bool captures_forward_ = true, captures_backward_ = true;
-  MemoryHandles fixed_inputs_;  // null: it is handed on
-  MemoryHandle loss_;
-  std::vector<MadeGradient> made_;
-  MemoryHandles gradients_;
+  CompiledPart::Process process_;
+  std::set<ValueId> made_eagerly_;
+  // What Python made and the compiler has traced with, it holds (recorded with 2.11).
+  std::vector<Value> traced_with_;
+  std::map<std::string, PartFunctions> functions_by_code_;
+  std::vector<std::string> functions_;
+  std::vector<Part> parts_;
+  std::map<ValueId, size_t> last_use_;  // the part behind which nobody holds the value any more
 };
 
 // The compiler makes new memory of what is written to, and numbers part of the program.
@@ -203,7 +183,7 @@ StepTree run_tree(const Program& program, const Platform& platform, const StepOp
                   const CaptureVerdict& forward, const CaptureVerdict& backward,
                   CachingAllocator& allocator) {
   StepTree tree =
-      Steps(program, platform, options, allocator).run(!is_skipped(forward), !is_skipped(backward));
+      Steps(program, platform, options, !is_skipped(forward), !is_skipped(backward), allocator).run();
   if (tree.not_modelled.empty() && forward.reason == SkipReason::data_read)
     tree.not_modelled = "the compiler breaks the graph where the host reads data: " + forward.place.op;
   return tree;

@@ -4,18 +4,20 @@
 // takes.
 
 #include <optional>
+#include <string>
 
-#include "graph/aot/compiled_step.h"
 #include "graph/cudagraphs/eligibility.h"
 #include "graph/cudagraphs/memory_statistics.h"
 #include "graph/cudagraphs/tree.h"
+#include "meta/step/options.h"
 
 namespace metaprof {
 
 struct StepTree {
   int steps = 0;
   GraphTreeCounters counters;
-  std::vector<GraphTree::Node> nodes;  ///< functions: 0 is the forward, 1 the backward
+  std::vector<GraphTree::Node> nodes;
+  std::vector<std::string> functions;  ///< by number: "forward", "backward"; several parts have several
   int64_t skips = 0;                   ///< graphs that were given up before they ran
   MemoryStatistics memory;             ///< after the steps; peaks since the process began
   std::string not_modelled;            ///< why `memory` is not the framework's; empty: it is

@@ -127,6 +127,7 @@ MemoryHandles GraphTree::replay(GraphNodeId id, MemoryHandles inputs) {
   // What died while the graph was recorded must be dead before it runs: it is about to be written over.
   for (const size_t i : node.managed)
     if (!node.passed_on[i]) inputs[i].reset();
+  runner_.notice_deaths();
   const Liveness alive = liveness();
   for (const auto& [depth, output] : node.dead_after)
     if (alive[depth][output])

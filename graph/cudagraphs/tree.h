@@ -53,6 +53,8 @@ class GraphRunner {
   /// The pool becomes what it was when `node` had been recorded, less the outputs at these addresses, which have
   /// died since.
   virtual void resume(GraphNodeId node, const std::vector<uint64_t>& dead) = 0;
+  /// Lets go of handles whose memory has died.
+  virtual void notice_deaths() {}
   /// A new generation begins: outputs of the last one that are still held lose their memory.
   virtual void overwrite(const std::vector<uint64_t>& addresses) = 0;
 };

@@ -1,5 +1,5 @@
 // Where a program with a recurrent network is left to Python: calls named by the functions that make them, outermost
-// first, and where the compiler goes on.
+// first, and the parts that are compiled.
 
 #include "graph/aot/graph_break.h"
 
@@ -55,7 +55,9 @@ std::string stack_text(const std::string& lines, int& last) {
   return text;
 }
 
-GraphBreak break_of(const std::vector<Called>& calls, FrameworkVersion version = {}) {
+// What becomes of each call: "c" is compiled, "p" left to Python; a blank is between parts.
+std::string parts_of(const std::vector<Called>& calls,
+                     FrameworkVersion version = {.major = 2, .minor = 15, .patch = 0}) {
   std::string text = kBegin, nodes;
   int last = 0;
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -64,63 +66,61 @@ GraphBreak break_of(const std::vector<Called>& calls, FrameworkVersion version =
     nodes += fmt::format("%v{}: f32[2,3] = {}(%v{}){}\n", i + 1, calls[i].op, i,
                          stack.empty() ? "" : fmt::format(" at s{}", last));
   }
-  text += nodes;
-  return graph_break(parse_program(text, "case"), framework_of(version));
+  std::string shown;
+  for (const ProgramPart& part : compiled_parts(parse_program(text + nodes, "case"), framework_of(version))) {
+    if (!shown.empty()) shown += ' ';
+    shown += std::string(part.end - part.begin, part.compiled ? 'c' : 'p');
+  }
+  return shown;
 }
+
+constexpr FrameworkVersion kEarlier = {.major = 2, .minor = 11, .patch = 0};
 
 const Called kLstm = {"aten::lstm.input", "loss_calls_net net_calls_rnn rnn"};
 const Called kHead = {"aten::relu", "loss_calls_net net_calls_head linear"};
 const Called kLoss = {"aten::tanh", "loss_goes_on"};
 
-TEST(GraphBreak, NoneWithoutARecurrentNetwork) {
-  const GraphBreak found = break_of({kHead, kLoss});
-  EXPECT_EQ(found.resumes, 0u);
-  EXPECT_EQ(found.not_modelled, "");
+TEST(GraphBreak, NoneWithoutARecurrentNetwork) { EXPECT_EQ(parts_of({kHead, kLoss}), "cc"); }
+
+// What is before the call and behind it in the function that makes it, and behind that in the function that called this one.
+TEST(GraphBreak, FunctionsAreCutAroundTheCall) {
+  EXPECT_EQ(parts_of({kHead, kLstm, kHead, kLoss}), "c p c c");
+  EXPECT_EQ(parts_of({kLoss, kLstm, kLstm, kHead}), "c pp c");
+  EXPECT_EQ(parts_of({{"aten::gru.input", "loss_calls_net net_calls_rnn container rnn"}, kHead}), "p c");
 }
 
-TEST(GraphBreak, TheFunctionThatUsesOneIsLeftAsAWhole) {
-  const GraphBreak found = break_of({kLstm, kHead, kLoss});
-  EXPECT_EQ(found.resumes, 2u);  // the loss
-  EXPECT_EQ(found.not_modelled, "");
+TEST(GraphBreak, BeforeTwoFifteenTheFunctionThatUsesOneIsLeftAsAWhole) {
+  EXPECT_EQ(parts_of({kLstm, kHead, kLoss}, kEarlier), "pp c");
+  EXPECT_EQ(parts_of({kHead, kLstm, kHead, kLoss}, kEarlier), "ppp c");  // one call before it
+  EXPECT_EQ(parts_of({kHead, kHead, kLstm, kHead, kLoss}, kEarlier), "cc pp c");
 }
 
 TEST(GraphBreak, OfAContainerTheFunctionThatCallsItGoesOn) {
-  const GraphBreak found =
-      break_of({{"aten::gru.input", "loss_calls_net net_calls_rnn container rnn"}, kHead});
-  EXPECT_EQ(found.resumes, 1u);
-  EXPECT_EQ(found.not_modelled, "");
+  EXPECT_EQ(parts_of({{"aten::gru.input", "loss_calls_net net_calls_rnn container rnn"}, kHead}, kEarlier),
+            "p c");
 }
 
-TEST(GraphBreak, WhatItPassesOnIsSplitOff) {
+// Their own code is compiled where Python calls them.
+TEST(GraphBreak, FunctionsOfTheUsersThatAreCalledFromWhatIsLeftAreCompiled) {
+  EXPECT_EQ(parts_of({kLstm, {"aten::relu", "loss_calls_net net_calls_block block"}, kLoss}, kEarlier),
+            "p c c");
+}
+
+TEST(GraphBreak, AllIsLeftWhereSourceLinesAreNotKnown) {
+  EXPECT_EQ(parts_of({{"aten::lstm.input", ""}, kLoss}), "pp");
+}
+
+TEST(GraphBreak, PartsHandOnWhatOthersTake) {
   std::string text = kBegin;
   text += "%v1: f32[2,3] = aten::relu(%v0)\n";
   text += "%v2: f32[2,3] = aten::add.Tensor(%v1, %v0)\n";
   const Program program = parse_program(text, "case");
-  const std::vector<ValueId> values = handed_on(program, 1);
-  ASSERT_EQ(values.size(), 1u);  // %v1; %v0 is an input
-  EXPECT_EQ(part_before(program, 1, values).graph.nodes.size(), 1u);
-}
-
-// Each says why in `not_modelled`, behind what the network is.
-TEST(GraphBreak, SaysWhereTheProgramIsCutInAnotherWay) {
-  const std::string network =
-      "a recurrent network is in it (aten::lstm.input), which the compiler leaves to Python: ";
-  const auto why = [&](const std::vector<Called>& calls, FrameworkVersion version = {}) {
-    const std::string text = break_of(calls, version).not_modelled;
-    EXPECT_TRUE(text.starts_with(network)) << text;
-    return text.substr(std::min(network.size(), text.size()));
-  };
-  EXPECT_EQ(why({{"aten::lstm.input", ""}, kLoss}), "where it is called is not known");
-  EXPECT_EQ(why({{"aten::lstm.input", "loss_calls_net container net_calls_rnn rnn"}, kLoss}),
-            "a container of modules calls the one that uses it");
-  EXPECT_EQ(why({kLoss, kLstm, kHead}), "what runs before it is compiled, too");
-  EXPECT_EQ(why({kLstm, {"aten::relu", "loss_calls_net net_calls_block block"}, kLoss}),
-            "what runs eagerly calls modules of the user's, which are compiled by themselves");
-  EXPECT_EQ(why({kLstm, {"aten::lstm.input", "loss_goes_on rnn"}}), "there are several");
-  EXPECT_EQ(why({{"aten::lstm.input", "loss_calls_net net_calls_rnn container rnn"}, kHead, kLoss}),
-            "several functions go on behind it, each compiled by itself");
-  EXPECT_EQ(why({kLstm, kLoss}, {.major = 2, .minor = 15, .patch = 0}),
-            "what is around the call is compiled in pieces");
+  EXPECT_EQ(handed_on(program, 0, 1).size(), 1u);  // %v1; %v0 is an input
+  EXPECT_EQ(handed_to(program, 1, 2), handed_on(program, 0, 1));
+  EXPECT_EQ(
+      part_of(program, {.begin = 0, .end = 1, .compiled = true, .code = ""}, {}, {}, handed_on(program, 0, 1))
+          .graph.nodes.size(),
+      1u);
 }
 
 }  // namespace
