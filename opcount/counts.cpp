@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <unordered_map>
 
 #include "meta/trace/module_path.h"
 
@@ -112,12 +113,14 @@ class Counter {
 
   void add_to_op(const CallRecord& call, const Cost& cost) {
     if (call.composite) return;
-    auto [found, is_new] = names_.try_emplace(call.op);
-    if (is_new) found->second = op_packet_name(trace_.text(call.op));
-    OpCost& op = by_op_[found->second];
-    op.op = found->second;
-    ++op.calls;
-    op.cost += cost;
+    OpCost*& op = of_text_[call.op];
+    if (!op) {
+      const std::string name = op_packet_name(trace_.text(call.op));
+      op = &by_op_[name];
+      op->op = name;
+    }
+    ++op->calls;
+    op->cost += cost;
   }
 
   static double* part(PhaseSeconds& seconds, Phase phase) {
@@ -142,9 +145,9 @@ class Counter {
   const Trace& trace_;
   const Rates& rates_;
   Counts counts_;
-  std::map<uint32_t, std::string> names_;  // by text of the operator
+  std::unordered_map<uint32_t, OpCost*> of_text_;  // by text of the operator
   std::map<std::string, OpCost> by_op_;
-  std::map<uint32_t, Cost> by_module_;  // by text of the path, without what is inside
+  std::unordered_map<uint32_t, Cost> by_module_;  // by text of the path, without what is inside
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "meta/trace/module_path.h"
 #include "profiler/module_memory.h"
-#include "profiler/parameters.h"
 
 namespace metaprof {
 namespace {
@@ -78,15 +77,20 @@ void add_up_lists(std::vector<ModuleRow>& rows, const MemoryByModule& forward) {
 
 }  // namespace
 
-std::vector<ModuleRow> module_rows(const Trace& trace, Device device, const Saved& saved) {
+std::vector<ModuleRow> module_rows(const Trace& trace, Device device, const Parameters& parameters,
+                                   const Saved& saved) {
   Tree tree;
   tree.add("");
-  for (const Event& event : trace.events)
-    if (event.kind == Event::Kind::enter) tree.add(trace.text(event.id));
+  std::vector<bool> known;  // by text
+  for (const Event& event : trace.events) {
+    if (event.kind != Event::Kind::enter || (event.id < known.size() && known[event.id])) continue;
+    if (event.id >= known.size()) known.resize(event.id + 1);
+    known[event.id] = true;
+    tree.add(trace.text(event.id));
+  }
   for (const ParameterRecord& parameter : trace.parameters)
     for (const std::string& name : parameter.names) tree.add(parent_path(name));
 
-  const Parameters parameters = parameters_of(trace);
   const auto kept = saved_by_module(trace, saved);
   const MemoryByModule forward = forward_memory(trace, device);
   const MemoryByModule backward = backward_memory(trace, device);

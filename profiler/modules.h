@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/parameters.h"
 #include "profiler/saved.h"
 
 namespace metaprof {
@@ -40,6 +41,7 @@ struct ModuleRow {
 
 /// The tree of modules, each followed by those inside it in the order of their first forward; then those that
 /// have parameters and are never called.
-std::vector<ModuleRow> module_rows(const Trace& trace, Device device, const Saved& saved);
+std::vector<ModuleRow> module_rows(const Trace& trace, Device device, const Parameters& parameters,
+                                   const Saved& saved);
 
 }  // namespace metaprof

@@ -29,7 +29,7 @@ MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator&
   profile.phases = replay(trace, device, allocator, waiting, repeated);
   const auto& failed = profile.phases.out_of_memory;
   profile.peak = peak_moment(trace, device, failed ? failed->event : trace.events.size());
-  profile.modules = module_rows(trace, device, profile.saved);
+  profile.modules = module_rows(trace, device, profile.parameters, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
   profile.estimated = estimated_rows(trace);
   profile.attention = attention_rows(trace);

@@ -34,11 +34,14 @@ std::vector<Sample> timeline(const Trace& trace, Device device) {
 
 PeakMoment peak_moment(const Trace& trace, Device device, size_t end) {
   PeakMoment peak;
-  LiveStorages first(trace, device);
+  Bytes total;
   for (uint32_t i = 0; i < std::min(end, trace.events.size()); ++i) {
-    first.pass(trace.events[i]);
-    if (first.total() > peak.bytes) {
-      peak.bytes = first.total();
+    const Event& event = trace.events[i];
+    const bool born = event.kind == Event::Kind::alloc;
+    if ((!born && event.kind != Event::Kind::free) || trace.storages[event.id].device != device) continue;
+    born ? total += trace.bytes(event.id) : total -= trace.bytes(event.id);
+    if (total > peak.bytes) {
+      peak.bytes = total;
       peak.event = i;
     }
   }

@@ -26,6 +26,8 @@ int64_t new_bytes(const Trace& trace, const CallRecord& call) {
 }  // namespace
 
 std::vector<UnmodelledRow> unmodelled_rows(const Trace& trace) {
+  const auto is_one = [](const CallRecord& call) { return call.unmodelled || call.assumed; };
+  if (std::ranges::none_of(trace.calls, is_one)) return {};
   std::map<uint32_t, std::pair<UnmodelledRow, int64_t>> rows;  // by text of the operator, with bytes
   double all_bytes = 0;
   Cursor cursor(trace);
@@ -38,7 +40,7 @@ std::vector<UnmodelledRow> unmodelled_rows(const Trace& trace) {
     if (call.composite) continue;
     const int64_t bytes = new_bytes(trace, call);
     all_bytes += static_cast<double>(bytes);
-    if (!call.unmodelled && !call.assumed) continue;
+    if (!is_one(call)) continue;
     auto [found, is_new] = rows.try_emplace(call.op);
     auto& [row, row_bytes] = found->second;
     if (is_new) {
