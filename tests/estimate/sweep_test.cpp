@@ -150,7 +150,9 @@ TEST(StepsThatRepeat, AreLeftOut) {
 INSTANTIATE_TEST_SUITE_P(Models, Sweep,
                          testing::Values("mlp", "resnet18.b1", "gpt2.b1.s64", "lstm_lm", "dlrm",
                                          "autoencoder", "gru_classifier", "inplace_views", "lora_mlp",
-                                         "mha_weights"),
+                                         "mha_weights", "tied_lm", "tiny_llama", "tiny_mixtral", "nerf",
+                                         "transformer_encoder", "checkpoint_mlp", "mobilenet_v3_small",
+                                         "distilbert", "linear_regression", "dcgan_generator"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::ranges::replace(name, '.', '_');
