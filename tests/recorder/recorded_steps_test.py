@@ -1,7 +1,7 @@
 """Training scripts under `metaprof run` against recordings of the same steps: every phase, allocated, requested and reserved. The
 program that each run saves is run by the engine, and takes what the run took.
 
-Needs a Python with PyTorch and transformers (METAPROF_TORCH_PYTHON) and the recordings (METAPROF_SHARED): those of its version are
+Needs a Python with PyTorch, torchvision and transformers (METAPROF_TORCH_PYTHON) and the recordings (METAPROF_SHARED): those of its version are
 compared. METAPROF_RECORDINGS is a pattern of names; without it a few small ones are. METAPROF_SAVED=no leaves the saved programs out.
 """
 import fnmatch
