@@ -8,10 +8,15 @@
 namespace metaprof {
 
 enum class StepCall : uint8_t {
-  phase,     ///< (name, step, micro-batch or -1): a part of the step begins
-  pause,     ///< (): what follows, up to the next phase, belongs to none
-  backward,  ///< (roots, gradients, retain, create, inputs, accumulate), as the framework's engine is called
-  gradient,  ///< (leaf): its .grad
+  phase,  ///< (name, step, micro-batch or -1): a part of the step begins
+  pause,  ///< (): what follows, up to the next phase, belongs to none
+  backward,  ///< (roots, gradients, retain, create, inputs, accumulate), as the framework's engine is called; True
+             ///< behind them: what hooks call within it follows, up to backward_leave
+  backward_leave,  ///< (): … and ends
+  hook,  ///< (number, "gradient" or "accumulated", tensor): a function of the program's is to run in backward
+  hook_enter,    ///< (number): it runs; its results are the gradients that it is given
+  hook_leave,    ///< (number, gradients): … and gives these in their place (None: the same)
+  gradient,      ///< (leaf): its .grad
   set_gradient,  ///< (leaf, tensor or None): .grad = …
   set_data,      ///< (tensor, other): .data = …
   alias,         ///< (tensor): another one over its memory, without its history; the result's facts say which
@@ -24,9 +29,13 @@ enum class StepCall : uint8_t {
   requires_grad,   ///< (leaf, on)
   function_enter,  ///< (name): the forward of a custom function begins, in which gradients are off
   function_leave,  ///< (name, arguments, results, saved, kept, graph or None): … and ends; the graph is its backward
-  optimizer_enter,  ///< (): what follows is called by an optimizer's constructor or step
-  optimizer_leave,  ///< (number, "made" or "step", class, parameters): … up to here
-  optimizer,        ///< (number, "made" or "step", word, implementation, parameters): one of meta/optim
+  optimizer_enter,      ///< (): what follows is called by an optimizer's constructor or step
+  optimizer_leave,      ///< (number, "made" or "step", class, parameters): … up to here
+  saved_on_host_enter,  ///< (pinned): what autograd saves waits on the host (save_on_cpu)
+  saved_on_host_leave,  ///< ()
+  resize_storage,       ///< (tensor, bytes): of the memory that it looks into
+  stream,               ///< (number): what follows is called on this stream, 0: the default one
+  optimizer,            ///< (number, "made" or "step", word, implementation, parameters): one of meta/optim
 };
 
 /// Nothing: the operator is not of `step::`. Errors: it is, but there is none of this name.

@@ -70,11 +70,19 @@ Value Interpreter::adapt(const Instruction& instruction, Instruction::Place plac
 // A value that a program names may never have got one: what an unknown operator makes is known by its facts
 // only. And a text may leave an argument out.
 void Interpreter::check_tensors(const Instruction& instruction, std::span<const Value> given) const {
+  // Compiled backwards call operators that take an undefined tensor where their schema has none.
+  const auto none_is_given = [&](size_t argument) {
+    for (size_t i = 0; i < instruction.places.size(); ++i)
+      if (instruction.places[i].argument == argument)
+        return program_.captured && instruction.node->operands[i].kind == Operand::Kind::constant &&
+               instruction.op->name.ends_with("_backward");
+    return false;
+  };
   for (size_t i = 0; i < given.size(); ++i) {
     const Argument& argument = instruction.op->schema.arguments[i];
     const Value& value = given[i];
     const bool undefined =
-        (argument.is_tensor() && !argument.optional && value.is_none()) ||
+        (argument.is_tensor() && !argument.optional && value.is_none() && !none_is_given(i)) ||
         (value.is_tensors() && !argument.optional_elements &&
          !std::ranges::all_of(value.tensors(), [](const Tensor& tensor) { return tensor.defined(); }));
     if (undefined)

@@ -62,6 +62,10 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
     made.kind = Kind::step;
     return made;
   }
+  if (node.op.starts_with("c10d::") || node.op.starts_with("_c10d_functional::")) {
+    made.kind = Kind::collective;
+    return made;
+  }
   const Operator* op = registry.find(node.op);
   if (!op || has_unknown_operand(node)) return made;
   if (op->schema.arguments.size() > kMostArguments)
@@ -76,6 +80,15 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
     made.first_result = first_result(graph, node);
   made.assumed = made.first_result && is_assumed(program, *made.first_result);
   return made;
+}
+
+constexpr size_t kCallsFollow = 6;  // of step::backward's arguments
+
+bool calls_follow(const Instruction& instruction) {
+  const GraphNode& node = *instruction.node;
+  return instruction.step == StepCall::backward && node.operands.size() > kCallsFollow &&
+         node.operands[kCallsFollow].constant.kind() == Value::Kind::boolean &&
+         node.operands[kCallsFollow].constant.boolean();
 }
 
 // What goes into regions, and what comes out of them.
@@ -187,6 +200,16 @@ Code make_code(const Program& program, const Graph& graph, const Registry& regis
     code.instructions.push_back(instruction_of(program, graph, node, registry));
   if (!regions.empty()) code.regions = Borders(program, graph, registry).find(regions);
   return code;
+}
+
+size_t end_of_backward(const Code& code, size_t backward) {
+  if (!calls_follow(code.instructions[backward])) return backward;
+  size_t open = 0;
+  for (size_t i = backward; i < code.instructions.size(); ++i) {
+    open += calls_follow(code.instructions[i]);
+    if (code.instructions[i].step == StepCall::backward_leave && --open == 0) return i;
+  }
+  fail("step::backward: what is called within it has no end");
 }
 
 std::vector<RecomputeRegion> regions_of(const Graph& graph) {

@@ -20,6 +20,7 @@ struct Instruction {
     region,      ///< `region`: the graph inside, in some mode
     step,        ///< `step`: what no operator does
     numbers,     ///< results are numbers, which the program knows
+    collective,  ///< between ranks: writes to its arguments, or makes what the program says
     unmodelled,  ///< an operator without a record
     nothing,     ///< a check that only exporting runs
   };
@@ -62,6 +63,10 @@ struct Code {
 /// or reaches into another one; it keeps results of an operator that there is not.
 Code make_code(const Program& program, const Graph& graph, const Registry& registry,
                const std::vector<RecomputeRegion>& regions);
+
+/// Where a call of step::backward ends: at itself, or, where calls within it follow, at its backward_leave. Other
+/// instructions end at themselves. Errors: that is missing.
+size_t end_of_backward(const Code& code, size_t backward);
 
 /// The checkpoints of a graph as regions.
 std::vector<RecomputeRegion> regions_of(const Graph& graph);

@@ -16,7 +16,7 @@ constexpr size_t kOperands = 6;  // of step::function_leave
 
 class FunctionNode final : public Node {
  public:
-  FunctionNode(Session& session, const std::string& name, Interpreter& interpreter, const Graph& backward,
+  FunctionNode(Session& session, const std::string& name, Interpreter& interpreter, const Operand& backward,
                const std::vector<Tensor>& arguments)
       : Node(session, name + "Backward", session.call), interpreter_(interpreter), backward_(backward) {
     for (const Tensor& argument : arguments) add_next(gradient_edge(argument));
@@ -35,12 +35,20 @@ class FunctionNode final : public Node {
 
   Gradients apply(Gradients& incoming) override {
     materialise(incoming);
+    if (backward_.kind != Operand::Kind::graph) {
+      const std::vector<Tensor> made =
+          interpreter_.run_hook(backward_.constant.integer(), {incoming.begin(), incoming.end()});
+      Gradients outgoing;
+      for (size_t i = 0; i < next.size(); ++i) outgoing.push_back(i < made.size() ? made[i] : Tensor());
+      return outgoing;
+    }
     std::vector<Value> inputs;
     for (const Tensor& gradient : incoming) inputs.emplace_back(gradient);
     for (const SavedTensor& saved : saved_)
       inputs.push_back(saved.defined() ? Value(saved.unpack(*this)) : Value());
     for (const Tensor& tensor : kept_) inputs.emplace_back(tensor);
-    const std::vector<Value> found = interpreter_.run_backward_of_function(backward_, std::move(inputs));
+    const std::vector<Value> found =
+        interpreter_.run_backward_of_function(*backward_.graph, std::move(inputs));
     Gradients outgoing;
     for (size_t i = 0; i < next.size(); ++i)
       outgoing.push_back(i < found.size() && found[i].is_tensor() ? found[i].tensor() : Tensor());
@@ -53,7 +61,7 @@ class FunctionNode final : public Node {
 
  private:
   Interpreter& interpreter_;
-  const Graph& backward_;
+  const Operand& backward_;  // a graph, or the number of a hook
   std::vector<SavedTensor> saved_;
   std::vector<Tensor> kept_;
 };
@@ -81,12 +89,14 @@ void Interpreter::leave_function(const GraphNode& node, const Values& values) {
   if (!session_.modes.grad || !requires_grad(arguments) || results.empty()) return;
   const std::string name = evaluate(node.operands[0], values).string();
   const Operand& backward = node.operands.back();
-  if (backward.kind != Operand::Kind::graph) {
+  const bool is_hook =
+      backward.kind == Operand::Kind::constant && backward.constant.kind() == Value::Kind::integer;
+  if (!is_hook && backward.kind != Operand::Kind::graph) {
     if (options_.strict)
       fail("{}: the backward of {} is not known: leave out --strict to go on", program_.origin, name);
     return attach_unmodelled(session_, name, arguments, results);
   }
-  auto made = make<FunctionNode>(session_, name, *this, *backward.graph, arguments);
+  auto made = make<FunctionNode>(session_, name, *this, backward, arguments);
   for (const Tensor& result : results) {
     if (!result.defined()) {
       made->add_undefined_output();

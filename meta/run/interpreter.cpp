@@ -6,11 +6,19 @@
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
+#include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/optim/optimizer.h"
 #include "meta/run/unmodelled.h"
 #include "meta/session/limits.h"
 
 namespace metaprof {
+namespace {
+
+void drop(const GraphNode& node, std::vector<Value>& values) {
+  for (const ValueId value : node.drops) values[size_t(value)] = Value();
+}
+
+}  // namespace
 
 Interpreter::Interpreter(Session& session, const Program& program, Options options)
     : session_(session), program_(program), options_(std::move(options)) {
@@ -22,6 +30,7 @@ Interpreter::Interpreter(Session& session, const Program& program, Options optio
 
 Interpreter::~Interpreter() {
   while (!autocast_.empty()) autocast_.pop_back();
+  while (!saved_on_host_.empty()) saved_on_host_.pop_back();
 }
 
 const Code& Interpreter::code_of(const Graph& graph) {
@@ -59,7 +68,11 @@ void Interpreter::run_instructions(const Code& code, size_t begin, size_t end, V
     const size_t first_event = session_.trace.events.size();
     run_instruction(code, instruction, values);
     if (code.graph == &program_.graph) note_node(first_event, i);
-    for (const ValueId value : instruction.node->drops) values[size_t(value)] = Value();
+    drop(*instruction.node, values);
+    if (instruction.step == StepCall::backward && end_of_backward(code, i) != i) {
+      i = end_of_backward(code, i);  // what is within it has run
+      drop(*code.instructions[i].node, values);
+    }
   }
 }
 
@@ -75,6 +88,7 @@ void Interpreter::run_instruction(const Code& code, const Instruction& instructi
     case Instruction::Kind::call: return run_call(code, instruction, values);
     case Instruction::Kind::region: return run_region(instruction, values);
     case Instruction::Kind::step: return run_step_call(code, instruction, values);
+    case Instruction::Kind::collective: return run_collective(code, instruction, values);
     case Instruction::Kind::unmodelled: return run_unmodelled(code, instruction, values);
     case Instruction::Kind::nothing: return;
     case Instruction::Kind::numbers:
@@ -203,6 +217,21 @@ void Interpreter::run_unmodelled(const Code& code, const Instruction& instructio
   if (options_.strict)
     fail("{}: operator {} is not known (module '{}'): leave out --strict to go on with its recorded results",
          program_.origin, node.op, session_.trace.text(session_.module));
+  make_recorded_results(code, node, values, false);
+}
+
+// The ranks' library takes its memory outside the allocator: what a collective makes is all that it takes there.
+void Interpreter::run_collective(const Code& code, const Instruction& instruction, Values& values) {
+  const GraphNode& node = *instruction.node;
+  const bool waits = node.op.starts_with("_c10d_functional::wait_tensor");
+  if (!waits) return make_recorded_results(code, node, values, true);
+  if (node.operands.empty() || !evaluate(node.operands[0], values).is_tensor())
+    fail("{}: no tensor is known for argument 0", node.op);
+  store(node, {evaluate(node.operands[0], values)}, values);
+}
+
+void Interpreter::make_recorded_results(const Code& code, const GraphNode& node, Values& values,
+                                        bool is_known) {
   std::vector<Value> arguments;
   for (const Operand& operand : node.operands)
     if (operand.kind != Operand::Kind::graph && operand.kind != Operand::Kind::unknown)
@@ -216,7 +245,7 @@ void Interpreter::run_unmodelled(const Code& code, const Instruction& instructio
       targets.push_back(value);
     }
   }
-  ResultList results = call_unmodelled(session_, node.op, arguments, facts);
+  ResultList results = call_unmodelled(session_, node.op, arguments, facts, is_known);
   for (size_t i = 0; i < targets.size(); ++i) values[size_t(targets[i])] = std::move(results[i]);
 }
 

@@ -12,6 +12,8 @@ namespace metaprof {
 
 class AutocastRegion;
 class Optimizer;
+class SavedTensorHooksScope;
+class StepArguments;
 
 class Interpreter {
  public:
@@ -33,6 +35,9 @@ class Interpreter {
   /// The graph of a custom function's backward, on its inputs. Errors: as run.
   std::vector<Value> run_backward_of_function(const Graph& graph, std::vector<Value> inputs);
 
+  /// What a hook of this number gives in place of the gradients, in the backward that runs; empty: nothing.
+  std::vector<Tensor> run_hook(int64_t number, std::vector<Tensor> gradients);
+
  private:
   using Values = std::vector<Value>;  // by ValueId
 
@@ -44,6 +49,8 @@ class Interpreter {
   void run_call(const Code& code, const Instruction& instruction, Values& values);
   void run_region(const Instruction& instruction, Values& values);
   void run_unmodelled(const Code& code, const Instruction& instruction, Values& values);
+  void run_collective(const Code& code, const Instruction& instruction, Values& values);
+  void make_recorded_results(const Code& code, const GraphNode& node, Values& values, bool is_known);
   void store(const GraphNode& node, ResultList results, Values& values);
   void move_to_modules(int32_t stack);
   [[noreturn]] void refuse_assumed(const GraphNode& node) const;
@@ -58,6 +65,8 @@ class Interpreter {
 
   // What no operator does (step_calls.cpp).
   void run_step_call(const Code& code, const Instruction& instruction, Values& values);
+  void as_recorded(const Code& code, const GraphNode& node, Values& values, std::string_view why);
+  void run_mode_call(StepCall call, const StepArguments& given);
   void begin_phase(Phase phase, int64_t step, int64_t micro);
   void note_loss(const std::vector<Tensor>& roots);
   void leave_function(const GraphNode& node, const Values& values);  // functions.cpp
@@ -67,6 +76,13 @@ class Interpreter {
   Tensor made_tensor(const TensorFacts& facts) const;
   Tensor made_alias(const Code& code, const GraphNode& node, const Tensor& of) const;
   void name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor);
+
+  // Calls that hooks make within a backward (within_backward.cpp).
+  class WithinBackward;
+  friend class WithinBackward;
+  void add_hook(int64_t number, const std::string& kind, const Tensor& tensor);
+
+  void resize_storage(const Tensor& tensor, int64_t bytes);
 
   // What operands become (arguments.cpp).
   Value evaluate(const Operand& operand, const Values& values) const;
@@ -85,6 +101,8 @@ class Interpreter {
   int32_t modules_ = -1;                                   // the module stack that is entered
   std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered
   std::vector<bool> functions_;  // custom functions whose forward runs: whether gradients were on before it
+  std::vector<WithinBackward*> within_;                                // backwards that run, innermost last
+  std::vector<std::unique_ptr<SavedTensorHooksScope>> saved_on_host_;  // that a captured program has entered
   std::map<int64_t, std::unique_ptr<Optimizer>>
       optimizers_;  // in place of a captured program's own, by number
 };

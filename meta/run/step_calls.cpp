@@ -5,30 +5,19 @@
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
+#include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/autograd/views.h"
 #include "meta/optim/optimizer.h"
-#include "meta/run/interpreter.h"
+#include "meta/run/within_backward.h"
 
 namespace metaprof {
-namespace {
-
-template <class Kind, size_t count>
-std::optional<Kind> kind_named(std::string_view name, const Kind (&kinds)[count]) {
-  for (const Kind kind : kinds)
-    if (to_string(kind) == name) return kind;
-  return std::nullopt;
-}
-
-constexpr Phase kPhasesOfSteps[] = {Phase::setup, Phase::forward, Phase::backward, Phase::optimizer,
-                                    Phase::zero_grad};
-constexpr Category kPurposes[] = {Category::parameter, Category::buffer, Category::input,
-                                  Category::optimizer_state};
 
 // Values of the operands, by their place.
-class Given {
+class StepArguments {
  public:
-  Given(const GraphNode& node, std::vector<Value> values) : node_(node), values_(std::move(values)) {}
+  StepArguments(const GraphNode& node, std::vector<Value> values) : node_(node), values_(std::move(values)) {}
 
+  const std::string& op() const { return node_.op; }
   const Value& value(size_t i) const {
     if (i >= values_.size()) fail("{}: takes more than {} arguments", node_.op, values_.size());
     return values_[i];
@@ -55,7 +44,21 @@ class Given {
   const std::vector<Value> values_;
 };
 
-Phase phase_of(const Given& given) {
+namespace {
+
+template <class Kind, size_t count>
+std::optional<Kind> kind_named(std::string_view name, const Kind (&kinds)[count]) {
+  for (const Kind kind : kinds)
+    if (to_string(kind) == name) return kind;
+  return std::nullopt;
+}
+
+constexpr Phase kPhasesOfSteps[] = {Phase::setup, Phase::forward, Phase::backward, Phase::optimizer,
+                                    Phase::zero_grad};
+constexpr Category kPurposes[] = {Category::parameter, Category::buffer, Category::input,
+                                  Category::optimizer_state};
+
+Phase phase_of(const StepArguments& given) {
   const auto phase = kind_named(given.value(0).string(), kPhasesOfSteps);
   if (!phase) fail("step::phase: there is no phase '{}'", given.value(0).string());
   return *phase;
@@ -69,7 +72,20 @@ void set_data(const Tensor& to, const Tensor& from) {
   change_geometry(to, from.sizes(), from.strides(), from->offset);
 }
 
-Gradients run_backward(Session& session, const Given& given, const std::vector<Tensor>& roots) {
+// Of an alias.
+bool lies_within(const TensorFacts& facts, const Tensor& of) {
+  if (of.is_sparse()) return true;
+  const int64_t bytes = multiply(facts.offset, element_size(of.dtype())) +
+                        storage_bytes(facts.sizes, facts.strides, of.dtype());
+  return facts.offset >= 0 && bytes <= of->storage->bytes;
+}
+
+uint16_t stream_numbered(int64_t number) {
+  if (number < 0 || number > UINT16_MAX) fail("step::stream: {} is no stream", number);
+  return static_cast<uint16_t>(number);
+}
+
+Gradients run_backward(Session& session, const StepArguments& given, const std::vector<Tensor>& roots) {
   const std::vector<Tensor> gradients = given.tensors(1), inputs = given.known_tensors(4);
   return backward(session, roots, gradients, inputs,
                   {.retain_graph = given.value(2).boolean(),
@@ -78,7 +94,7 @@ Gradients run_backward(Session& session, const Given& given, const std::vector<T
                    .allow_unused = true});
 }
 
-std::unique_ptr<AutocastRegion> entered_autocast(Session& session, const Given& given) {
+std::unique_ptr<AutocastRegion> entered_autocast(Session& session, const StepArguments& given) {
   const auto dtype = dtype_numbered(given.value(1).integer());
   if (!dtype) fail("step::autocast_enter: {} is no dtype", given.value(1).integer());
   return std::make_unique<AutocastRegion>(session, given.value(0).boolean(), *dtype,
@@ -87,13 +103,9 @@ std::unique_ptr<AutocastRegion> entered_autocast(Session& session, const Given& 
 
 }  // namespace
 
-void Interpreter::run_step_call(const Code& code, const Instruction& instruction, Values& values) {
-  const GraphNode& node = *instruction.node;
-  std::vector<Value> operands;
-  for (const Operand& operand : node.operands) operands.push_back(evaluate(operand, values));
-  const Given given(node, std::move(operands));
-  ResultList results;
-  switch (*instruction.step) {
+// What holds from here on, until it is ended.
+void Interpreter::run_mode_call(StepCall call, const StepArguments& given) {
+  switch (call) {
     case StepCall::phase: {
       const Phase phase = phase_of(given);
       const int64_t step = given.value(1).integer(), micro = given.value(2).integer();
@@ -101,26 +113,6 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
       break;
     }
     case StepCall::pause: session_.trace.add({.kind = Event::Kind::pause}); break;
-    case StepCall::backward: {
-      const std::vector<Tensor> roots = given.known_tensors(0);
-      note_loss(roots);
-      Gradients made = run_backward(session_, given, roots);
-      if (!given.value(5).boolean()) results.push_back(Value(Value::Tensors(made.begin(), made.end())));
-      break;
-    }
-    case StepCall::gradient: {
-      const Tensor gradient = given.tensor(0).grad();
-      if (!gradient.defined()) fail("step::gradient: {} has none", describe(given.tensor(0)));
-      results.push_back(Value(gradient));
-      break;
-    }
-    case StepCall::set_gradient: given.tensor(0)->ensure_extra().grad = given.tensor_or_none(1); break;
-    case StepCall::set_data: set_data(given.tensor(0), given.tensor(1)); break;
-    case StepCall::alias: results.push_back(Value(made_alias(code, node, given.tensor(0)))); break;
-    case StepCall::tensor: results.push_back(Value(made_tensor(facts_of_result(code, node)))); break;
-    case StepCall::name:
-      name_tensor(given.value(0).string(), given.value(1).string(), given.tensor(2));
-      break;
     case StepCall::grad_mode: session_.modes.grad = given.value(0).boolean(); break;
     case StepCall::inference_mode: session_.modes.inference = given.value(0).boolean(); break;
     case StepCall::autocast_enter: autocast_.push_back(entered_autocast(session_, given)); break;
@@ -128,20 +120,83 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
       if (autocast_.empty()) fail("step::autocast_leave: no region of autocast is open");
       autocast_.pop_back();
       break;
+    case StepCall::saved_on_host_enter:
+      saved_on_host_.push_back(std::make_unique<SavedTensorHooksScope>(
+          session_, save_on_host(session_, given.value(0).boolean())));
+      break;
+    case StepCall::saved_on_host_leave:
+      if (saved_on_host_.empty()) fail("step::saved_on_host_leave: no region is open");
+      saved_on_host_.pop_back();
+      break;
+    case StepCall::stream: session_.stream = stream_numbered(given.value(0).integer()); break;
+    case StepCall::optimizer_enter:
+    case StepCall::optimizer_leave: break;
+    default: fail("{}: cannot be run here", given.op());
+  }
+}
+
+void Interpreter::run_step_call(const Code& code, const Instruction& instruction, Values& values) {
+  const GraphNode& node = *instruction.node;
+  std::vector<Value> operands;
+  for (const Operand& operand : node.operands) operands.push_back(evaluate(operand, values));
+  const StepArguments given(node, std::move(operands));
+  ResultList results;
+  switch (*instruction.step) {
+    case StepCall::backward: {
+      const std::vector<Tensor> roots = given.known_tensors(0);
+      note_loss(roots);
+      WithinBackward within(*this, code, instruction, values);
+      Gradients made = run_backward(session_, given, roots);
+      within.run_rest();
+      if (!given.value(5).boolean()) results.push_back(Value(Value::Tensors(made.begin(), made.end())));
+      break;
+    }
+    case StepCall::backward_leave:
+    case StepCall::hook_enter:
+    case StepCall::hook_leave: fail("{}: no backward has been entered", node.op);
+    case StepCall::hook: add_hook(given.value(0).integer(), given.value(1).string(), given.tensor(2)); break;
+    case StepCall::resize_storage: resize_storage(given.tensor(0), given.value(1).integer()); break;
+    case StepCall::gradient: {
+      const Tensor gradient = given.tensor(0).grad();
+      if (!gradient.defined()) return as_recorded(code, node, values, "it has no gradient");
+      results.push_back(Value(gradient));
+      break;
+    }
+    case StepCall::set_gradient: given.tensor(0)->ensure_extra().grad = given.tensor_or_none(1); break;
+    case StepCall::set_data: set_data(given.tensor(0), given.tensor(1)); break;
+    case StepCall::alias:
+      if (!lies_within(facts_of_result(code, node), given.tensor(0)))
+        return as_recorded(code, node, values, "its memory has other bytes");
+      results.push_back(Value(made_alias(code, node, given.tensor(0))));
+      break;
+    case StepCall::tensor: results.push_back(Value(made_tensor(facts_of_result(code, node)))); break;
+    case StepCall::name:
+      name_tensor(given.value(0).string(), given.value(1).string(), given.tensor(2));
+      break;
     case StepCall::requires_grad: given.tensor(0)->requires_grad = given.value(1).boolean(); break;
     case StepCall::function_enter:
       functions_.push_back(session_.modes.grad);
       session_.modes.grad = false;
       break;
     case StepCall::function_leave: leave_function(node, values); break;
-    case StepCall::optimizer_enter:
-    case StepCall::optimizer_leave: break;
     case StepCall::optimizer:
       run_optimizer(given.value(0).integer(), given.value(1).string(), given.value(2).string(),
                     given.value(3).string(), given.known_tensors(4));
       break;
+    default: run_mode_call(*instruction.step, given);
   }
   store(node, std::move(results), values);
+}
+
+// The run had something that this one has not: it goes on with a tensor as the program describes it, which the
+// report names.
+void Interpreter::as_recorded(const Code& code, const GraphNode& node, Values& values, std::string_view why) {
+  if (options_.strict)
+    fail(
+        "{}: {}: {}, unlike in the run that was captured: leave out --strict to go on with a tensor of its "
+        "own",
+        program_.origin, node.op, why);
+  make_recorded_results(code, node, values, false);
 }
 
 void Interpreter::begin_phase(Phase phase, int64_t step, int64_t micro) {
@@ -194,13 +249,19 @@ Tensor Interpreter::made_alias(const Code& code, const GraphNode& node, const Te
     whole->requires_grad = facts.requires_grad;
     return whole;
   }
-  const int64_t bytes = multiply(facts.offset, element_size(of.dtype())) +
-                        storage_bytes(facts.sizes, facts.strides, of.dtype());
-  if (facts.offset < 0 || bytes > of->storage->bytes)
-    fail("{}: {} bytes do not lie in the {} of {}", node.op, bytes, of->storage->bytes, describe(of));
   Tensor made = alias(of, facts.sizes, facts.strides, facts.offset);
   made->requires_grad = facts.requires_grad;
   return made;
+}
+
+// Whoever looks into the storage sees the new memory: its number in the trace changes, not the object.
+void Interpreter::resize_storage(const Tensor& tensor, int64_t bytes) {
+  if (bytes < 0) fail("step::resize_storage: {} bytes", bytes);
+  if (tensor.is_sparse()) fail("step::resize_storage: of sparse tensors nothing is known");
+  Storage& storage = *tensor->storage;
+  Ref<Storage> made = session_.allocate(storage.device, bytes);
+  std::swap(storage.bytes, made->bytes);
+  std::swap(storage.id, made->id);
 }
 
 void Interpreter::name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor) {

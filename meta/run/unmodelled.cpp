@@ -34,12 +34,12 @@ class UnmodelledBackward final : public Node {
   std::vector<Geometry> geometries_;
 };
 
-CallRecord record_of(Session& session, std::string_view op) {
+CallRecord record_of(Session& session, std::string_view op, bool is_known) {
   CallRecord record;
   record.op = session.trace.intern(op);
   record.module = session.module;
   record.phase = session.phase;
-  record.unmodelled = true;
+  record.unmodelled = !is_known;
   record.depth = session.depth;
   record.node = session.node;
   return record;
@@ -59,17 +59,17 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& arguments) {
 // The call in the trace, as long as it runs.
 class CallInTrace {
  public:
-  CallInTrace(Session& session, std::string_view op, const std::vector<Tensor>& inputs, size_t outputs)
-      : index(begin(session, op, inputs, outputs)),
+  CallInTrace(Session& session, std::string_view op, const std::vector<Tensor>& inputs, size_t outputs,
+              bool is_known = false)
+      : index(begin(session, record_of(session, op, is_known), inputs, outputs)),
         end_(session.trace, index),
         inside_(session.call, index + 1) {}
   const uint32_t index;
 
  private:
-  static uint32_t begin(Session& session, std::string_view op, const std::vector<Tensor>& inputs,
+  static uint32_t begin(Session& session, CallRecord record, const std::vector<Tensor>& inputs,
                         size_t outputs) {
     Trace& trace = session.trace;
-    CallRecord record = record_of(session, op);
     record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
     record.inputs = static_cast<uint16_t>(inputs.size());
     record.outputs = static_cast<uint16_t>(outputs);
@@ -96,10 +96,10 @@ Ref<Node> backward_of(Session& session, std::string_view op, const std::vector<T
 }  // namespace
 
 ResultList call_unmodelled(Session& session, std::string_view op, const std::vector<Value>& arguments,
-                           const std::vector<TensorFacts>& facts) {
+                           const std::vector<TensorFacts>& facts, bool is_known) {
   Trace& trace = session.trace;
   const std::vector<Tensor> inputs = tensors_of(arguments);
-  const CallInTrace call(session, op, inputs, facts.size());
+  const CallInTrace call(session, op, inputs, facts.size(), is_known);
   const Ref<Node> node = backward_of(session, op, inputs, call.index);
   ResultList results;
   for (const TensorFacts& fact : facts) {

@@ -14,13 +14,14 @@ import sys
 import threading
 import weakref
 
-from metaprof_recorder import capture_hooks, environment
+from metaprof_recorder import capture_distributed, capture_hooks, environment
+from metaprof_recorder.capture_backward import Backward
+from metaprof_recorder.capture_distributed import awaited, inner
 from metaprof_recorder.capture_functions import Functions
+from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
+from metaprof_recorder.capture_unseen import Unseen
 from metaprof_recorder.held import Held, counts_tell
-
-ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
-EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
 
 class Name(weakref.ref):
@@ -64,6 +65,7 @@ class Capture:
         self._tensor = torch.Tensor
         self._dtype = torch.dtype
         self._given_dtype = False  # whether the call that is being prepared is given a dtype
+        self._plain = (torch.Tensor, torch.nn.Parameter)
         self._kinds = {torch.Tensor, torch.nn.Parameter}  # classes of tensors that have been seen
         self._constants = Constants(torch)
         self._facts = Facts()
@@ -72,6 +74,8 @@ class Capture:
         self._program = self._now = Calls(True)  # the latter: to which calls are added
         self._values = 0
         self.functions = Functions(self)
+        self.backward = Backward(self)
+        self.unseen = Unseen(torch)
         self._region = None      # the checkpointed region that is open: index of its line
         self._values_before = {} # the same -> how many values there were when it was opened
         self._handled = []       # operators that have a kernel of ours
@@ -90,7 +94,9 @@ class Capture:
     def install(self):
         """To be called before the program has taken functions of torch to itself."""
         capture_hooks.install(self)
+        capture_distributed.install(self)
         self.functions.install()
+        self.backward.install()
 
     def begin(self):
         if self.running or self.refused:
@@ -99,6 +105,7 @@ class Capture:
         self._counts_tell = counts_tell(torch)
         self.thread = threading.get_ident()
         self.running = True
+        self.unseen.begin()
         self._key = torch._C.DispatchKey.PreDispatch
         self._find = torch._ops.OpOverload._get_dispatch
         torch._ops.OpOverload._get_dispatch = lambda overload, key: self._get_dispatch(overload, key)
@@ -109,6 +116,7 @@ class Capture:
         if not self.running:
             return
         self.running = False
+        self.unseen.end()
         torch = self.torch
         if self.thread == threading.get_ident():
             torch._C._dispatch_tls_set_dispatch_key_included(self._key, False)
@@ -116,6 +124,27 @@ class Capture:
         torch._ops.OpOverload._get_dispatch = self._find
         for overload in self._handled:
             overload._dispatch_cache.pop(self._key, None)
+
+    def sleep(self):
+        """Operators have their own kernels again, until the function that is returned is called."""
+        torch, thread = self.torch, threading.get_ident()
+        if thread != self.thread:
+            return lambda: None
+        torch._C._dispatch_tls_set_dispatch_key_included(self._key, False)
+        off = self._off()
+        off.__enter__()
+        torch._ops.OpOverload._get_dispatch = self._find
+        for overload in self._handled:
+            overload._dispatch_cache.pop(self._key, None)
+        self._handled.clear()
+
+        def wake():
+            off.__exit__(None, None, None)
+            if self.running:
+                torch._ops.OpOverload._get_dispatch = lambda overload, key: self._get_dispatch(overload, key)
+                torch._C._dispatch_tls_set_dispatch_key_included(self._key, True)
+
+        return wake
 
     def refuse(self, reason):
         """The program does what cannot be written down; it goes on unseen."""
@@ -141,9 +170,7 @@ class Capture:
         compiling = self.torch.compiler.is_compiling
 
         def call(*arguments, **options):
-            if compiling():
-                self.refuse(capture_hooks.COMPILED)
-            if self.paused or not self.running or signature.asks:
+            if self.paused or not self.running or signature.asks or compiling():
                 with off():
                     return overload(*arguments, **options)
             relevant = self._concern(arguments) or (options and self._concern(options.values()))
@@ -156,10 +183,10 @@ class Capture:
                 if not self._on_device(result):
                     return result
                 texts = self._arguments(signature, arguments, options)
-            if type(result) is tensor_class and not signature.writes:
+            if type(result) is tensor_class and not signature.writes and not signature.says_nothing:
                 made = self._made(result) + " = "
             else:
-                made = self._all_made(signature, result)
+                made = self._all_made(signature, self._own_results(arguments, result) if signature.says_nothing else result)
             self._call(f"{made}{signature.name}({texts})", sys._getframe(1))
             return result
 
@@ -193,6 +220,8 @@ class Capture:
         if type(value) in (list, tuple):
             if not value:
                 return signature.empty.get(which, "[]")
+            if any(isinstance(element, (list, tuple)) for element in value):  # collectives take lists of lists
+                value = [element for some in value for element in (some if isinstance(some, (list, tuple)) else [some])]
             if any(isinstance(element, self._tensor) for element in value):
                 return "[" + ", ".join("None" if element is None else f"%{self.use(element)}" for element in value) + "]"
             if which in signature.reals:
@@ -210,6 +239,8 @@ class Capture:
 
     def use(self, tensor):
         """The number of a tensor that a call takes."""
+        if type(tensor) not in self._plain:
+            tensor = awaited(tensor)
         name = self._now.names.get(id(tensor))
         if name is None:
             return self._meet(tensor)
@@ -228,7 +259,7 @@ class Capture:
         if enclosing and enclosing.takes(tensor):
             return self.use(tensor)
         base = self._of_same_storage(tensor) if tensor.is_cuda else None
-        facts = self._facts.of(tensor)
+        facts = self._facts_of(tensor)
         grad = " grad" if tensor.requires_grad and facts else ""
         if base is None:
             number = self._new(tensor)
@@ -251,12 +282,16 @@ class Capture:
             self._is_back(name)
         of = name.numbers[-1]
         number = self._new(tensor)
-        offset = f" offset {tensor.storage_offset()}" if tensor.storage_offset() else ""
+        memory = self._memory_of(tensor)
+        offset = f" offset {memory.storage_offset()}" if memory.storage_offset() else ""
         grad = " grad" if tensor.requires_grad else ""
-        self._add(f"%{number}: {self._facts.of(tensor)}{offset}{grad} = step::alias(%{of})")
+        self._add(f"%{number}: {self._facts_of(tensor)}{offset}{grad} = step::alias(%{of})")
 
     def _of_same_storage(self, tensor):
-        address = self._address(tensor)
+        return self.looking_into(self._address(tensor))
+
+    def looking_into(self, address):
+        """A tensor that has a name and looks into the storage at this address; None: there is none."""
         if address is None:
             return None
         for name in list(self._now.names.values()):
@@ -267,7 +302,7 @@ class Capture:
 
     def _address(self, tensor):
         try:
-            return self.torch._C._storage_address(tensor)
+            return self.torch._C._storage_address(self._memory_of(tensor))
         except (RuntimeError, NotImplementedError):  # sparse, and other kinds without a storage
             return None
 
@@ -275,7 +310,8 @@ class Capture:
         kind = type(tensor)
         if kind not in self._kinds:
             self._kinds.add(kind)
-            if kind.__torch_dispatch__ is not self._tensor.__torch_dispatch__:  # it calls operators on other tensors, below autograd
+            # It calls operators on other tensors, below autograd.
+            if kind.__torch_dispatch__ is not self._tensor.__torch_dispatch__ and inner(tensor) is None:
                 self.refuse(f"it computes with tensors of the class {kind.__module__}.{kind.__qualname__}, whose operators are called below autograd")
         number = self._values
         self._values += 1
@@ -316,14 +352,38 @@ class Capture:
         name.gone = None
         name.calls.held.watch(name)
 
+    def _memory_of(self, tensor):
+        """The tensor that has its memory: itself, if it wraps none."""
+        return tensor if type(tensor) in self._plain else inner(tensor) if inner(tensor) is not None else tensor
+
+    def _facts_of(self, tensor):
+        return self._facts.of(self._memory_of(tensor))
+
     def made(self, tensor):
         """The text of a value that a call makes."""
         return self._made(tensor) if isinstance(tensor, self._tensor) else "_"
 
     def _made(self, tensor):
+        tensor = tensor if type(tensor) in self._plain else awaited(tensor)
         number = self._new(tensor)
-        facts = self._facts.of(tensor)
+        facts = self._facts_of(tensor)
         return f"%{number}: {facts}" if facts else f"%{number}"
+
+    def _own_results(self, arguments, result):
+        """Of an operator whose schema does not say what it writes to: without those that lie in the memory of its arguments."""
+        if isinstance(result, (list, tuple)):
+            return type(result)(self._own_results(arguments, one) for one in result)
+        if not isinstance(result, self._tensor):
+            return result
+        address = self._address(awaited(result))
+        return result if address is None or all(address != self._address(one) for one in self._tensors_in(arguments)) else None
+
+    def _tensors_in(self, values):
+        for value in values:
+            if isinstance(value, self._tensor):
+                yield awaited(value)
+            elif isinstance(value, (list, tuple)):
+                yield from self._tensors_in(value)
 
     def _all_made(self, signature, result):
         if signature.results == 0:
@@ -484,7 +544,7 @@ class Capture:
         lines = ["metaprof program 1", f"captured torch {self.torch.__version__}"]
         # As it is now: libraries read it when they are used first, which may be after the import.
         lines += [f"environment {name} {words(value)}" for name, value in environment.values_of(environment.MEMORY).items()]
-        lines += [f"warning {words(text)}" for text in self._warnings]
+        lines += [f"warning {words(text)}" for text in self._warnings + self.unseen.warnings()]
         lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
         drops = {}
         for call, numbers in program.drops.items():
@@ -524,26 +584,6 @@ class Capture:
                 numbers = [number for number in numbers if number >= made_outside]
             drop(numbers)
         return "\n".join(lines) + "\n"
-
-
-class Signature:
-    """What of an operator's schema its calls need."""
-
-    def __init__(self, overload):
-        schema = overload._schema
-        self.name = word(overload.name())
-        self.asks = self.name in ASK_ONLY
-        self.results = len(schema.returns)
-        self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
-        self.empty = {}
-        self.reals = set()
-        for i, argument in enumerate(schema.arguments):
-            kind = str(argument.type)
-            for which in (i, argument.name):
-                if kind in EMPTY_LISTS:
-                    self.empty[which] = EMPTY_LISTS[kind]
-                if kind == "List[float]":
-                    self.reals.add(which)
 
 
 class Phases:

@@ -49,7 +49,7 @@ class Function:
         self.kept = []     # numbers of values
         self.values = 0    # how many the program had before it
         self.tensors = []  # which of the forward's arguments are tensors
-        self.key = None
+        self.key = self.number = None  # the latter: of a hook, if its backward is one
         self.body = None
 
 
@@ -89,6 +89,8 @@ class Functions:
         given = [value for value in arguments if isinstance(value, tensor_class)]
         function = Function(self, f"{cls.__module__}::{cls.__qualname__}", [capture.use(value) for value in given])
         function.tensors = [isinstance(value, tensor_class) for value in arguments]
+        # What FSDP's own do in backward has effects beyond the gradients.
+        function.number = capture.backward.number() if cls.__module__.startswith("torch.distributed.fsdp") else None
         function.key = (cls, tuple(capture._facts.of(value) for value in given))
         capture._write_modes()
         capture.step(f"function_enter({words(function.name)})")
@@ -123,7 +125,10 @@ class Functions:
         text = f"step::function_leave({words(function.name)}, {values(given)}, {values(made)}, {values(saved)}, "
         function.kept = [capture.use(tensor) for tensor in kept]
         function.values = capture._values
-        self.leaves[len(capture._now.lines)] = function
+        if function.number is not None:
+            text += ("[" + ", ".join(f"%{capture.use(one)}" for one in kept) + "]" if kept else "tensors[]") + f", {function.number})"
+        else:
+            self.leaves[len(capture._now.lines)] = function
         capture.call(text)
         if context is not None:
             setattr(context, NUMBER, len(self.all))
@@ -137,6 +142,8 @@ class Functions:
         if number is None or not capture.running or self.all[number].body is not None or capture._now is not capture._program:
             return original(context, *gradients)
         function = self.all[number]
+        if function.number is not None:
+            return capture.backward.body(function.number, lambda: original(context, *gradients), gradients)
         before = capture._now, capture.paused, capture.thread, self.depth
         calls = capture.new_calls()
         body = function.body = calls.enclosing = Body(function, calls, capture._now)

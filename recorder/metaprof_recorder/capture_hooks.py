@@ -5,7 +5,6 @@ import sys
 
 from metaprof_recorder.bootstrap import AfterImport
 
-COMPILED = "it uses torch.compile, and compiled functions call no operators"
 
 
 def install(capture):
@@ -13,10 +12,9 @@ def install(capture):
     _watch_data(capture, torch.Tensor, torch._C.TensorBase.data)
     _watch_gradient(capture, torch.Tensor, torch._C.TensorBase.grad)
     _watch_subclass(capture, torch.Tensor)
-    _watch_backward(capture)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
-    _watch_hooks(capture)
+    _watch_saved_tensors(capture)
     _watch_streams(capture)
     _watch_compiler(capture)
     _watch_optimizers(capture)
@@ -83,38 +81,6 @@ def _watch_subclass(capture, owner):
         return made
 
     owner._make_subclass = staticmethod(make)
-
-
-def _watch_backward(capture):
-    torch = capture.torch
-    original = torch.autograd.graph._engine_run_backward
-
-    def values(tensors):
-        if not tensors:
-            return "tensors[]"
-        return "[" + ", ".join(f"%{capture.use(tensor)}" if isinstance(tensor, torch.Tensor) else "None" for tensor in tensors) + "]"
-
-    @functools.wraps(original)
-    def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
-        arguments = (roots, gradients, retain, create, inputs, *rest)
-        if not capture.active():
-            return original(*arguments, **options)
-        accumulate = options.get("accumulate_grad", rest[1] if len(rest) > 1 else False)
-        text = f"{values(roots)}, {values(gradients)}, {bool(retain)}, {bool(create)}, {values(inputs)}, {bool(accumulate)}"
-        number = len(capture._now.calls)
-        capture.paused += 1
-        try:
-            with capture._off():
-                result = original(*arguments, **options)
-        finally:
-            capture.paused -= 1
-        made = "" if accumulate else "[" + ", ".join(capture.made(tensor) for tensor in result) + "] = "
-        assert number == len(capture._now.calls)
-        capture.call(f"{made}step::backward({text})")
-        return result
-
-    torch.autograd.graph._engine_run_backward = run
-    torch.autograd._engine_run_backward = run
 
 
 def _watch_autocast(capture):
@@ -184,26 +150,34 @@ def _watch_checkpoint(capture):
     checkpoint.checkpoint = run
 
 
-def _watch_hooks(capture):
-    """What runs in the middle of a backward is not seen."""
-    torch = capture.torch
-    for owner, name, what in ((torch.Tensor, "register_hook", "hooks on gradients"),
-                              (torch.Tensor, "register_post_accumulate_grad_hook", "hooks on accumulated gradients"),
-                              (torch.autograd.graph.saved_tensors_hooks, "__enter__", "hooks on saved tensors"),
-                              (torch.nn.parallel.DistributedDataParallel, "__init__", "reductions of gradients between ranks")):
-        _announce(capture, owner, name, what)
+def _watch_saved_tensors(capture):
+    """What save_on_cpu does is one rule; what other hooks on saved tensors call is not seen."""
+    graph = capture.torch.autograd.graph
+    made, enter, leave = graph.save_on_cpu.__init__, graph.saved_tensors_hooks.__enter__, graph.saved_tensors_hooks.__exit__
 
+    @functools.wraps(made)
+    def save_on_cpu(hooks, pin_memory=False, *arguments, **options):
+        made(hooks, pin_memory, *arguments, **options)
+        hooks._metaprof_pinned = bool(pin_memory)
 
-def _announce(capture, owner, name, what):
-    original = getattr(owner, name)
+    @functools.wraps(enter)
+    def entered(hooks):
+        if isinstance(hooks, graph.save_on_cpu):
+            capture.step(f"saved_on_host_enter({hooks._metaprof_pinned})")
+        elif capture.active() and capture._region is None and not getattr(hooks, "_metaprof_measured", False):
+            hooks._metaprof_measured = True
+            for name in ("pack_hook", "unpack_hook"):
+                setattr(hooks, name, capture.unseen.measured("hooks on saved tensors", getattr(hooks, name)))
+        return enter(hooks)
 
-    @functools.wraps(original)
-    def call(*arguments, **options):
-        if capture.active() and capture._region is None:
-            capture.warn(f"{what} run in backward; what they call is not in the program")
-        return original(*arguments, **options)
+    @functools.wraps(leave)
+    def left(hooks, *arguments):
+        if isinstance(hooks, graph.save_on_cpu):
+            capture.step("saved_on_host_leave()")
+        return leave(hooks, *arguments)
 
-    setattr(owner, name, call)
+    graph.save_on_cpu.__init__ = save_on_cpu
+    graph.saved_tensors_hooks.__enter__, graph.saved_tensors_hooks.__exit__ = entered, left
 
 
 def _watch_streams(capture):
@@ -219,9 +193,24 @@ def _watch_streams(capture):
 
 
 def _watch_compiler(capture):
-    """Compiled functions call kernels instead of operators. Libraries compile what is never called, so that the first call counts."""
+    """Compiled functions take their memory in C++ and call some operators; kernels of their own take none. What compiling takes is not seen."""
+    guards = capture.torch._C._dynamo.guards
+    for name, device in (("_empty_strided_cuda", "cuda"), ("_empty_strided_cuda_pinned", None), ("_empty_strided_cpu", None)):
+        if hasattr(guards, name) and device:
+            _watch_buffers(capture, guards, name, device)
     for owner in (capture.torch, capture.torch.nn.Module):
         _watch_compile(capture, owner, owner.compile)
+
+
+def _watch_buffers(capture, owner, name, device):
+    original = getattr(owner, name)
+    empty = capture.torch.empty_strided
+
+    @functools.wraps(original)
+    def call(sizes, strides, dtype):
+        return empty(sizes, strides, dtype=dtype, device=device) if capture.active() else original(sizes, strides, dtype)
+
+    setattr(owner, name, call)
 
 
 def _watch_compile(capture, owner, original):
@@ -230,11 +219,36 @@ def _watch_compile(capture, owner, original):
         result = original(*arguments, **options)
         if not capture.watches_compiler:
             from torch._dynamo.callback import callback_handler
-            callback_handler.register_start_callback(lambda *_: capture.running and capture.refuse(COMPILED))
+            compiling = Compiling(capture)
+            callback_handler.register_start_callback(lambda *_: compiling.begins())
+            callback_handler.register_end_callback(lambda *_: compiling.ends())
             capture.watches_compiler = True
         return result
 
     owner.compile = call
+
+
+class Compiling:
+    """What torch.compile calls while it compiles is none of the program's calls."""
+
+    def __init__(self, capture):
+        self._capture = capture
+        self._off = None
+        self._part = capture.unseen.part("torch.compile, while it compiles")
+
+    def begins(self):
+        capture = self._capture
+        if self._off is None and capture.running:
+            capture.paused += 1
+            self._part.__enter__()
+            self._off = capture.sleep()
+
+    def ends(self):
+        if self._off is not None:
+            self._off()
+            self._off = None
+            self._part.__exit__()
+            self._capture.paused -= 1
 
 
 def _watch_optimizers(capture):

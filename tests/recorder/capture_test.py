@@ -66,6 +66,7 @@ class EnvironmentTest(unittest.TestCase):
         fake.__version__ = "2.11.0"
         captured = capture.Capture.__new__(capture.Capture)
         captured.torch, captured._warnings, captured._definitions = fake, [], []
+        captured.unseen = types.SimpleNamespace(warnings=lambda: [])
         captured._program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
         with mock.patch.dict("os.environ", {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "ANOTHER": "1"}, clear=True):
             lines = captured.text([], {}).splitlines()

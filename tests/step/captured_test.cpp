@@ -170,8 +170,18 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
       {"step::phase(\"forward\")", "step::phase: takes more than 1 arguments"},
       {"step::autocast_leave()", "step::autocast_leave: no region of autocast is open"},
       {"step::autocast_enter(True, 99, True)", "step::autocast_enter: 99 is no dtype"},
-      {w + "%g: f32[4] = step::gradient(%w)", "step::gradient: f32[4] has none"},
-      {w + "%a: f32[5] = step::alias(%w)", "step::alias: 20 bytes do not lie in the 16 of f32[4]"},
+      {"step::backward_leave()", "step::backward_leave: no backward has been entered"},
+      {"step::hook_leave(0, None)", "step::hook_leave: no backward has been entered"},
+      {"%x: f32[4] = step::tensor()\nstep::hook(0, \"gradient\", %x)", "step::hook: f32[4] has no gradient"},
+      {w + "step::hook(0, \"lunch\", %w)", "step::hook: there are no hooks 'lunch'"},
+      {w + "step::resize_storage(%w, -1)", "step::resize_storage: -1 bytes"},
+      {"step::saved_on_host_leave()", "step::saved_on_host_leave: no region is open"},
+      {"step::stream(70000)", "step::stream: 70000 is no stream"},
+      {w + "step::backward([%w], [%w], False, False, tensors[], True, True)",
+       "step::backward: what is called within it has no end"},
+      {w + "step::backward([%w], [%w], False, False, tensors[], True, True)\nstep::hook_enter(3)\n"
+           "step::backward_leave()",
+       "step::hook_enter: the calls of hook 3 have no end"},
       {w + "%a = step::alias(%w)", "step::alias: its result has to say what it is, as %x: f32[2,3]"},
       {w + "step::name(\"lunch\", \"\", %w)", "step::name: tensors are for no 'lunch'"},
       {w + "step::set_data(%w, None)", "step::set_data: no tensor is known for argument 1"},
@@ -180,6 +190,92 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
       {w + "step::backward([None], [None], False, False, tensors[], True)",
        "step::backward: a tensor of argument 0 is not known"}};
   for (const auto& [calls, expected] : kCases) EXPECT_EQ(message(calls + "\n"), expected) << calls;
+}
+
+// kStep, in whose backward the optimizer steps as soon as the gradient of w is there.
+TEST(Captured, HooksRunWithinTheBackward) {
+  std::string calls = kStep;
+  calls.replace(calls.find("step::phase(\"optimizer\""), std::string::npos, R"(step::hook_enter(7)
+%g: f32[1000] = step::gradient(%w)
+_ = aten::add_.Tensor(%w, %g, alpha=-0.1)
+%h: f32[3000] = aten::zeros([3000], device=device(model))
+step::set_gradient(%w, None) drop %g, %h
+step::hook_leave(7, None)
+step::backward_leave()
+)");
+  calls.replace(calls.find("tensors[], True)"), 16, "tensors[], True, True)");
+  calls.insert(calls.find("step::phase(\"forward\""), "step::hook(7, \"accumulated\", %w)\n");
+  const Phases found = phases(calls);
+  ASSERT_EQ(found.rows.size(), 3u);
+  const auto backward = found.rows[2].numbers.requested_bytes;
+  EXPECT_EQ(backward.current, 4000);  // w: its gradient has gone
+  // w, its gradient, and h beside them. The loss and its gradient, 4 bytes each, live until the backward returns.
+  EXPECT_EQ(backward.peak, 4000 + 4000 + 12000 + 4 + 4);
+}
+
+// What a hook gives goes on in place of the gradient.
+TEST(Captured, AHookOnATensorReplacesItsGradient) {
+  std::string calls = kStep;
+  calls.replace(calls.find("tensors[], True)"), 16, "tensors[], True, True)");
+  calls.insert(calls.find("step::phase(\"optimizer\""), R"(%before: f32[1000] = step::hook_enter(0)
+%after: f32[1000] = aten::mul.Tensor(%before, 2.0)
+step::hook_leave(0, [%after]) drop %before, %after
+step::backward_leave()
+)");
+  calls.insert(calls.find("%loss: f32[] = aten::sum"), "step::hook(0, \"gradient\", %y)\n");
+  const auto multiplications = [](const Trace& trace) {
+    return std::ranges::count_if(trace.calls, [&](const CallRecord& call) {
+      return call.phase == Phase::backward && trace.text(call.op) == "aten::mul.Tensor";
+    });
+  };
+  EXPECT_EQ(multiplications(run(calls)), multiplications(run(kStep)) + 1);
+}
+
+// w times x keeps both for backward: on the host, where they take nothing of the device.
+TEST(Captured, WhatIsSavedOnTheHostTakesNothingOfTheDevice) {
+  std::string calls = kStep;
+  calls.insert(calls.find("%y: f32[1000] = aten::mul"), "step::saved_on_host_enter(True)\n");
+  calls.insert(calls.find("step::phase(\"backward\""), "step::saved_on_host_leave()\n");
+  EXPECT_EQ(phases(kStep).rows[1].numbers.requested_bytes.current, 4000 + 4000 + 4);  // w, x, the loss
+  EXPECT_EQ(phases(calls).rows[1].numbers.requested_bytes.current, 4000 + 4);         // w, the loss
+}
+
+TEST(Captured, AStoragesMemoryComesAndGoes) {
+  const Phases found = phases(
+      "%x: f32[1000] = step::tensor()\n%v: f32[500] = step::alias(%x)\nstep::resize_storage(%x, 0)\n"
+      "step::phase(\"forward\", 0, -1)\nstep::resize_storage(%v, 4000)\n");
+  ASSERT_EQ(found.rows.size(), 2u);
+  EXPECT_EQ(found.rows[0].numbers.requested_bytes.current, 0);
+  EXPECT_EQ(found.rows[1].numbers.requested_bytes.current, 4000);  // for both that look into it
+}
+
+// Ranks' libraries take their memory outside the allocator.
+TEST(Captured, CollectivesTakeWhatTheyMake) {
+  const std::string calls =
+      "%x: f32[1000] = step::tensor()\n_, _ = c10d::_allgather_base_(%x, %x, unknown(\"ScriptObject\"), "
+      "False)\n"
+      "%y: f32[2000] = _c10d_functional::all_gather_into_tensor(%x, 2, \"0\")\n"
+      "%z: f32[2000] = _c10d_functional::wait_tensor(%y)\n";
+  StepOptions strict;
+  strict.strict = true;
+  EXPECT_EQ(message(calls, strict), "no error");
+  EXPECT_EQ(phases(calls).rows[0].numbers.requested_bytes.current, 4000 + 8000);
+}
+
+// What the run had and this one has not is a tensor as the program describes it, and is named.
+TEST(Captured, WhatIsNotUnderstoodIsAsTheProgramHasIt) {
+  const std::string w = "%w: f32[4] grad = step::tensor()\n";
+  StepOptions strict;
+  strict.strict = true;
+  const std::string rest =
+      ", unlike in the run that was captured: leave out --strict to go on with a tensor of its own";
+  for (const auto& [call, why] :
+       {std::pair(w + "%g: f32[4] = step::gradient(%w)\n", "step.mp: step::gradient: it has no gradient"),
+        std::pair(w + "%a: f32[5] = step::alias(%w)\n",
+                  "step.mp: step::alias: its memory has other bytes")}) {
+    EXPECT_EQ(message(call), "no error");
+    EXPECT_EQ(message(call, strict), why + rest);
+  }
 }
 
 // What the recorder could not write down stands in the program as a warning.

@@ -1,0 +1,26 @@
+"""What of an operator's schema the text of its calls needs."""
+from metaprof_recorder.capture_text import word
+
+ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
+EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
+
+
+class Signature:
+    """What of an operator's schema its calls need."""
+
+    def __init__(self, overload):
+        schema = overload._schema
+        self.name = word(overload.name())
+        self.asks = self.name in ASK_ONLY
+        self.says_nothing = self.name.startswith(("c10d::", "fsdp::"))
+        self.results = len(schema.returns)
+        self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
+        self.empty = {}
+        self.reals = set()
+        for i, argument in enumerate(schema.arguments):
+            kind = str(argument.type)
+            for which in (i, argument.name):
+                if kind in EMPTY_LISTS:
+                    self.empty[which] = EMPTY_LISTS[kind]
+                if kind == "List[float]":
+                    self.reals.add(which)
