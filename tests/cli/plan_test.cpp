@@ -265,7 +265,7 @@ TEST(Plan, FilesHaveTheirForm) {
   const std::string json = temporary("plan.json"), costs = temporary("costs.json"),
                     python = temporary("plan.py");
   EXPECT_EQ(
-      run_program("plan " + kGpt2 + kQuick + " --budget 80% --strategy operators,offload --pareto --json " +
+      run_program("plan " + kGpt2 + kQuick + " --budget 80% --strategy modules,offload --pareto --json " +
                   json + " --costs " + costs + " --python " + python)
           .exit_code,
       0);
