@@ -30,6 +30,8 @@ constexpr const char* kProgramDescription =
     "  metaprof advise model.pt2 --device rtx4090     what helps it to fit\n"
     "  metaprof plan model.pt2 --budget 24GiB         what to compute again so that it fits\n"
     "  metaprof devices                               the devices that are known\n"
+    "  metaprof models                                the models that are built in\n"
+    "  metaprof inspect model.safetensors             what files of weights hold\n"
     "  metaprof ops softmax                           what is known of the operators with this word\n"
     "  metaprof check model.pt2 --against measured.json\n"
     "  metaprof allocator --replay gpt2.log.gz        the caching allocator against a recording\n"
@@ -74,6 +76,8 @@ constexpr CommandEntry kCommands[] = {
     {"plan", add_plan_command},
     {"devices", add_devices_command},
     {"frameworks", add_frameworks_command},
+    {"inspect", add_inspect_command},
+    {"models", add_models_command},
 };
 
 // All commands, or the one whose name is the first word: a millisecond less at every start.

@@ -30,5 +30,7 @@ void add_advise_command(CommandLine& line);
 void add_plan_command(CommandLine& line);
 void add_devices_command(CommandLine& line);
 void add_frameworks_command(CommandLine& line);
+void add_inspect_command(CommandLine& line);
+void add_models_command(CommandLine& line);
 
 }  // namespace metaprof

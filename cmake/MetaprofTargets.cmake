@@ -54,6 +54,7 @@ function(metaprof_library name)
   target_include_directories(metaprof_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
   metaprof_link(metaprof_${name} ${arg_LINKS})
   metaprof_precompile(metaprof_${name} ${arg_LINKS})
+  set_property(GLOBAL APPEND PROPERTY METAPROF_LIBRARIES metaprof_${name})
 endfunction()
 
 # metaprof_program(metaprof main.cpp LINKS cli)

@@ -37,6 +37,12 @@ if(METAPROF_SANITIZE_THREADS)
   add_link_options(-fsanitize=thread)
 endif()
 
+# Fuzz targets (tests/fuzz) and what they link, with clang, whose library feeds them.
+option(METAPROF_FUZZ "Build the fuzz targets in place of the tests" OFF)
+if(METAPROF_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_program(METAPROF_CCACHE ccache)
 if(METAPROF_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER

@@ -36,14 +36,17 @@ std::string models_meant(const std::string& model, const std::string& folders) {
       if (entry.path().extension() == ".pt2") names.push_back(entry.path().stem().string());
     begin = end + 1;
   }
+  for (const BuiltinName& known : builtin_models()) names.emplace_back(known.name);
   std::ranges::sort(names);
   return did_you_mean(model, names);
 }
 
-// NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself.
+// NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself. Empty: the
+// model of that name is built in.
 std::string path_of_model(const std::string& named) {
   const std::string model = named.ends_with(".pt2") ? named.substr(0, named.size() - 4) : named;
-  if (std::filesystem::exists(named) || model.find_first_of("./") != std::string::npos) return named;
+  if (std::filesystem::exists(named)) return named;
+  if (builtin_model(named) == nullptr && model.find_first_of("./") != std::string::npos) return named;
   std::string folders = ".:";
   if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
   for (size_t begin = 0; begin < folders.size();) {
@@ -54,6 +57,7 @@ std::string path_of_model(const std::string& named) {
     std::string path = fmt::format("{}{}.pt2", folder == "." ? "" : folder + "/", model);
     if (std::filesystem::exists(path)) return path;
   }
+  if (builtin_model(named)) return "";
   fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({}){}", named, model,
        folders.size() > 2 ? folders.substr(2) : "not set", models_meant(model, folders));
 }
@@ -62,7 +66,11 @@ Program read_program(const std::string& path, const std::string& program) {
   if (path.ends_with(".py"))
     fail("{}: is Python's text; run it, export its model with torch.export.save, and give the .pt2", path);
   if (path.ends_with(".safetensors") || path.ends_with(".bin") || path.ends_with(".pth"))
-    fail("{}: has weights and no program; export the model with torch.export.save and give the .pt2", path);
+    fail(
+        "{}: has weights and no program: metaprof inspect shows them; export the model with "
+        "torch.export.save and give the "
+        ".pt2, or give its config.json",
+        path);
   return is_program_file(path) ? read_program_file(path) : read_pt2(path, {.program = program});
 }
 
@@ -124,12 +132,17 @@ Program program_in(const std::string& text) {
   }
 }
 
-Program built(const ConfigFile& config, const RunOptions& options) {
-  return config.program({options.batch, options.sequence, sizes_of_settings(options.settings)});
+Program built(const Model& model, const RunOptions& options) {
+  return model.build({options.batch, options.sequence, sizes_of_settings(options.settings)});
 }
 
-void build_configuration(Model& model, const RunOptions& options) {
-  model.program = built(*model.config, options);
+// A configuration may be read by several threads, later.
+BuiltinModel builder_of(std::shared_ptr<const ConfigFile> config) {
+  return [config = std::move(config)](const InputSizes& sizes) { return config->program(sizes); };
+}
+
+void build(Model& model, const RunOptions& options) {
+  model.program = built(model, options);
   model.inputs = inputs_asked_by(options);
 }
 
@@ -142,8 +155,8 @@ Model read_piped_model(const RunOptions& options) {
     model.program = program_in(text);
   } else if (const size_t first = text.find_first_not_of(" \t\r\n");
              first != std::string::npos && text[first] == '{') {
-    model.config = std::make_shared<ConfigFile>(text, "stdin");
-    build_configuration(model, options);
+    model.build = builder_of(std::make_shared<ConfigFile>(text, "stdin"));
+    build(model, options);
   } else {
     model.trace = parse_trace(text, "-");
     if (model.trace->events.empty()) fail("-: the trace has no events");
@@ -166,21 +179,34 @@ Model read_model(const std::string& named, const RunOptions& options) {
     return model;
   }
   if (is_config_path(named)) {
-    model.config = std::make_shared<ConfigFile>(named);
-    build_configuration(model, options);
+    model.build = builder_of(std::make_shared<ConfigFile>(named));
+    build(model, options);
   } else {
     const auto [path, program] = path_and_program(named);
-    model.program = read_program(path_of_model(path), program);
+    if (const std::string file = path_of_model(path); !file.empty()) {
+      model.program = read_program(file, program);
+    } else {
+      model.build = builtin_model(named);
+      build(model, options);
+    }
   }
   model.name = model.program.name;
+  return model;
+}
+
+Model model_of(Program program) {
+  Model model;
+  model.name = program.name;
+  model.program = std::move(program);
+  model.inputs = inputs_asked_by({});
   return model;
 }
 
 std::optional<Program> changed_inputs(const Model& model, const RunOptions& options) {
   std::optional<Program> changed;
   if (inputs_asked_by(options) != model.inputs) {
-    if (model.config) {
-      changed = built(*model.config, options);
+    if (model.build) {
+      changed = built(model, options);
     } else {
       changed = model.program;
       set_inputs(*changed, options.batch, options.sequence, options.settings);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/builtin/builtin.h"
 #include "meta/platform/platform.h"
 #include "meta/program/program.h"
 #include "meta/step/options.h"
@@ -13,24 +14,26 @@
 
 namespace metaprof {
 
-class ConfigFile;  // frontend/config/config_file.h
-
 /// A model that was read once, for any number of runs.
 struct Model {
   Program program;
-  std::optional<Trace> trace;                ///< a run that was kept (*.trace): it has no program
-  std::shared_ptr<const ConfigFile> config;  ///< it is built from a configuration, anew for other inputs
-  std::string inputs;  ///< that `program` was read with: as inputs_asked_by (run_groups.h)
+  std::optional<Trace> trace;  ///< a run that was kept (*.trace): it has no program
+  BuiltinModel build;          ///< from a configuration, or built in: made anew for other inputs; else empty
+  std::string inputs;          ///< that `program` was read with: as inputs_asked_by (run_groups.h)
   std::string name;
 
   bool is_trace() const { return trace.has_value(); }
 };
 
-/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), a
+/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), the
+/// name of a model that is built in, a
 /// Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
 /// read_pt2, ConfigFile, read_program_file and parse_trace. "-" is the standard input, in any of these forms.
 /// `options`: those of the run, where there is one alone. A configuration is then built once, for its inputs.
 Model read_model(const std::string& model, const RunOptions& options = {});
+
+/// A program that was written in C++ (docs/nn.md), for estimate and its like.
+Model model_of(Program program);
 
 /// The model with the inputs that --batch, --sequence and --set ask for; nothing: the model has them. Errors: as
 /// set_inputs; more positions than the model has.

@@ -12,7 +12,7 @@ BertPlan bert_plan(const ConfigModel& model, FamilyName name) {
   BertPlan plan{.name = std::move(name),
                 .vocabulary = config.size({"vocab_size"}, 30522),
                 .positions = config.size({"max_position_embeddings"}, 512),
-                .types = config.size({"type_vocab_size"}, 2),
+                .types = config.count({"type_vocab_size"}, 2),
                 .embedded = 0,
                 .hidden = config.size({"hidden_size"}, 768),
                 .inner = config.size({"intermediate_size"}, 3072),

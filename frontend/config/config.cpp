@@ -80,8 +80,9 @@ std::string Config::text(Keys keys, std::string_view otherwise) const {
 
 std::vector<std::string> Config::texts(std::string_view key) const {
   std::vector<std::string> texts;
-  if (const Json list = object_.find(key))
-    list.for_each([&](Json element) { texts.push_back(element.string()); });
+  const Json value = object_.find(key);
+  if (value && value.is_string()) return {value.string()};  // a text alone is a list of one
+  if (value) value.for_each([&](Json element) { texts.push_back(element.string()); });
   return texts;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "formats/file.h"
+#include "frontend/config/deberta.h"
 #include "frontend/config/families.h"
 
 namespace metaprof {
@@ -25,6 +26,7 @@ constexpr Family kFamilies[] = {
     {"bert", bert_program},
     {"bloom", bloom_program},
     {"clip", clip_program},
+    {"deberta-v2", deberta_v2_program},
     {"deepseek_v2", deepseek_v2_program},
     {"deepseek_v3", deepseek_v3_program},
     {"dinov2", dinov2_program},

@@ -29,7 +29,8 @@ struct ConfigModel {
 /// The recorder of a model, whose inputs have the sizes that were asked for.
 class ModelRecorder {
  public:
-  explicit ModelRecorder(const ConfigModel& model) : recorder_(model.name), sizes_(model.sizes) {}
+  explicit ModelRecorder(const ConfigModel& model) : ModelRecorder(model.name, model.sizes) {}
+  ModelRecorder(std::string name, InputSizes sizes) : recorder_(std::move(name)), sizes_(std::move(sizes)) {}
 
   Place root() const { return recorder_.root(); }
   /// Whether sizes were given for an input: those that are not always there are there then.

@@ -166,18 +166,21 @@ TEST(Profile, ModelsHaveNames) {
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_EQ(missing.err,
             "metaprof: resnet19: no such file, and no resnet19.pt2 here or in the folders of METAPROF_MODELS "
-            "(a:b)\n");
+            "(a:b); did you mean 'resnet18'?\n");
   EXPECT_EQ(run_program("profile resnet81", "METAPROF_MODELS=tests/data/models ").err,
             "metaprof: resnet81: no such file, and no resnet81.pt2 here or in the folders of METAPROF_MODELS "
             "(tests/data/models); did you mean 'resnet18'?\n");
+  // Without folders the built-in model of that name is meant.
+  EXPECT_EQ(run_program("profile resnet18 --steps 1").exit_code, 0);
   EXPECT_EQ(run_program("profile resnet18.pt2 --steps 1", "METAPROF_MODELS=tests/data/models ").exit_code, 0);
 }
 
 TEST(Profile, ModelsThatCannotBeReadAreRefused) {
   expect_refusal("profile nowhere/model.pt2", "nowhere/model.pt2: no such file");
-  expect_refusal("profile resnet18",
-                 "resnet18: no such file, and no resnet18.pt2 here or in the folders of METAPROF_MODELS (not "
-                 "set)");
+  expect_refusal(
+      "profile networking",
+      "networking: no such file, and no networking.pt2 here or in the folders of METAPROF_MODELS (not "
+      "set)");
   expect_refusal("profile tests/data", "tests/data: the folder has no config.json");
   expect_refusal_with("profile tests/data/configs/broken/hf_syntax.config.json",
                       {"hf_syntax.config.json", "JSON"});

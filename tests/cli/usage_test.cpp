@@ -26,20 +26,21 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal("",
-                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man; "
-                 "metaprof --help "
-                 "shows examples");
   expect_refusal(
-      "frobnicate",
-      "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-      "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man");
-  expect_refusal(
-      "profil",
-      "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-      "plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man; did you "
-      "mean 'profile'?");
+      "",
+      "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
+      "run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, completion, man; "
+      "metaprof --help "
+      "shows examples");
+  expect_refusal("frobnicate",
+                 "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
+                 "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
+                 "models, completion, man");
+  expect_refusal("profil",
+                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+                 "plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, "
+                 "completion, man; did you "
+                 "mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -143,8 +144,7 @@ TEST(Usage, AHyphenIsTheStandardInput) {
     EXPECT_EQ(piped(file, "profile - --json - | jq -c .peak"), figures) << file;
   std::remove(text.c_str());
   EXPECT_TRUE(piped("tests/data/traces/two_layers.trace", "profile -").starts_with("0 FITS h200"));
-  EXPECT_TRUE(
-      piped("tests/data/configs/families/gpt2.json", "profile - --steps 1").starts_with("0 FITS h200"));
+  EXPECT_TRUE(piped("frontend/builtin/configs/gpt2.json", "profile - --steps 1").starts_with("0 FITS h200"));
   EXPECT_TRUE(piped("tests/data/fixtures/truncated_half.pt2", "profile -").starts_with("2 metaprof: -: "));
   EXPECT_EQ(piped("/dev/null", "profile -"),
             "2 metaprof: -: the standard input is empty, expected a model\n");
@@ -168,6 +168,7 @@ TEST(Usage, JsonFollowsTheSchemas) {
   write("graph " + model, "graph");
   write("devices", "devices");
   write("frameworks", "frameworks");
+  write("inspect tests/data/weights/mixed.safetensors", "inspect");
   write("diff " + base + "a " + base + "b", "diff");
   write("check tests/data/fixtures/base.pt2 --baseline " + base + "b", "check");
   write("plan " + model + " --budget 1GiB", "plan");
@@ -178,10 +179,26 @@ TEST(Usage, JsonFollowsTheSchemas) {
   write("allocator --replay tests/data/recordings/gpt2.log.gz", "allocator_replay");
   for (const std::string format : {"rotor", "checkmate", "sac", "knapsack", "json"})
     write("plan-input " + model + " --format " + format, "plan_input_" + format);
-  for (const char* name :
-       {"fit", "sweep", "advise", "graph", "devices", "diff", "check", "plan", "cudagraphs", "frameworks",
-        "ops", "ops_coverage", "ops_replay", "allocator_replay", "plan_input_rotor", "plan_input_checkmate",
-        "plan_input_sac", "plan_input_knapsack", "plan_input_json"}) {
+  for (const char* name : {"fit",
+                           "sweep",
+                           "advise",
+                           "graph",
+                           "devices",
+                           "diff",
+                           "check",
+                           "plan",
+                           "cudagraphs",
+                           "frameworks",
+                           "inspect",
+                           "ops",
+                           "ops_coverage",
+                           "ops_replay",
+                           "allocator_replay",
+                           "plan_input_rotor",
+                           "plan_input_checkmate",
+                           "plan_input_sac",
+                           "plan_input_knapsack",
+                           "plan_input_json"}) {
     const int status = std::system((std::string(METAPROF_PYTHON " tests/validate_json.py reports/schema/") +
                                     name + ".schema.json " + base + name)
                                        .c_str());
@@ -246,8 +263,8 @@ TEST(Usage, FilesThatAreNoExportsSayWhatToDo) {
       "model.py: is Python's text; run it, export its model with torch.export.save, and give the .pt2");
   expect_refusal(
       "profile model.safetensors",
-      "model.safetensors: has weights and no program; export the model with torch.export.save and give "
-      "the .pt2");
+      "model.safetensors: has weights and no program: metaprof inspect shows them; export the model with "
+      "torch.export.save and give the .pt2, or give its config.json");
 }
 
 TEST(Usage, UnknownOptionsAreNamed) {
@@ -256,10 +273,10 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "there is no option '--devcie'; did you mean '--device'? ('metaprof fit --help' shows the options)");
   expect_refusal("profile x.pt2 --colour",
                  "there is no option '--colour' ('metaprof profile --help' shows the options)");
-  expect_refusal(
-      "--colour profile",
-      "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
-      "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, completion, man");
+  expect_refusal("--colour profile",
+                 "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
+                 "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
+                 "models, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

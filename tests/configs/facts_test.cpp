@@ -16,6 +16,11 @@ namespace {
 
 const std::string kFolder = "tests/data/configs/";
 
+// Configurations with the keys of transformers 5 lie with the tests, the others are those of the built-in models.
+std::string config_of(const std::string& name) {
+  return (name.ends_with("-v5keys") ? kFolder + "families/" : "frontend/builtin/configs/") + name + ".json";
+}
+
 const nlohmann::json& facts() {
   static const auto facts = nlohmann::json::parse(read_file(kFolder + "facts.json"));
   return facts;
@@ -42,7 +47,7 @@ ProfileReport report_of(const std::string& name, const nlohmann::json& sizes) {
     const auto image = sizes.at("image").get<std::vector<int64_t>>();
     options.settings = {fmt::format("pixel_values={}x{}", *options.batch, fmt::join(image, "x"))};
   }
-  return estimate(read_model(kFolder + "families/" + name + ".json"), options).report;
+  return estimate(read_model(config_of(name)), options).report;
 }
 
 // Elements by the paths that the facts list, each parameter under the longest of them. A parameter of several names
@@ -83,7 +88,7 @@ class ConfigFacts : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConfigFacts, ParametersAreTheFrameworks) {
   const nlohmann::json& expected = facts().at(GetParam());
-  const Program program = read_model(kFolder + "families/" + GetParam() + ".json").program;
+  const Program program = read_model(config_of(GetParam())).program;
   auto found = elements_by_path(program, expected.at("by_top_module"));
   for (const auto& [path, count] : expected.at("by_top_module").items())
     EXPECT_TRUE(found[path].can_be(count.get<int64_t>()))

@@ -42,8 +42,9 @@ std::optional<int64_t> integer(std::string_view text) {
 std::string cudnn_helper_folder() {
   std::error_code code;
   const fs::path here = fs::read_symlink("/proc/self/exe", code).parent_path();
-  // Where this program is, or beside that (in a build).
-  for (const fs::path& folder : {here, here / "../meta/platform/cudnn", here / "../../meta/platform/cudnn"})
+  // Where this program is, or beside that (in a build, installed).
+  for (const fs::path& folder : {here, here / "../meta/platform/cudnn", here / "../../meta/platform/cudnn",
+                                 here / "../lib/metaprof/cudnn"})
     if (fs::exists(folder / kHelper, code)) return folder;
   return {};
 }

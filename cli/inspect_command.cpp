@@ -1,0 +1,60 @@
+// metaprof inspect: what files of weights hold.
+
+#include <iostream>
+#include <memory>
+
+#include "cli/console.h"
+#include "cli/metaprof.h"
+#include "cli/run_options.h"
+#include "estimate/weights.h"
+
+namespace metaprof {
+namespace {
+
+constexpr const char* kInspectDescription =
+    "What files of weights hold (safetensors): parameters, dtypes, bytes, and whether a model has the same.\n"
+    "\n"
+    "  metaprof inspect model.safetensors\n"
+    "  metaprof inspect path/to/folder                an index of several files, or the only file\n"
+    "  metaprof inspect path/to/folder --tensors      a line for each tensor\n"
+    "  metaprof inspect model.safetensors --against config.json\n"
+    "\n"
+    "Headers alone are read. Without --against they are compared with the config.json and the exports that "
+    "lie "
+    "in\n"
+    "the same folder. A parameter of several names is stored if one of them is.\n"
+    "\n"
+    "Exit status: 0 fine, 1 a model has other parameters, 2 bad usage or input.\n";
+
+struct InspectWords {
+  std::string path, against, json;
+  bool tensors = false;
+  int64_t width = 0;
+};
+
+int inspect(const InspectWords& words) {
+  const WeightsReport report = inspect_weights(words.path, words.against);
+  for (const std::string& warning : report.warnings) print_note("warning: " + warning);
+  if (!words.json.empty()) write_result(words.json, weights_json(report));
+  if (words.json != "-") std::cout << weights_text(report, words.tensors, static_cast<size_t>(words.width));
+  for (const WeightsComparison& comparison : report.comparisons)
+    if (!comparison.agrees()) return kFinding;
+  return kFine;
+}
+
+}  // namespace
+
+void add_inspect_command(CommandLine& line) {
+  Command command = line.add("inspect", kInspectDescription);
+  auto words = std::make_shared<InspectWords>();
+  command.option("WEIGHTS", words->path, "a .safetensors, an index of several, or a folder")
+      .value(" ")
+      .required();
+  command.option("--against", words->against, "the model to compare with").value("MODEL");
+  command.flag("--tensors", words->tensors, "a line for each tensor, too");
+  add_json(command, words->json);
+  add_width(command, words->width);
+  command.on_run([words] { return inspect(*words); });
+}
+
+}  // namespace metaprof

@@ -1,0 +1,10 @@
+#include "formats/file_in_memory.h"
+#include "frontend/safetensors/inventory.h"
+#include "tests/fuzz/fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
+  return metaprof::fuzz(bytes, count, [](const std::string& text) {
+    const metaprof::FileInMemory file(text);
+    (void)metaprof::read_weights(file.path());
+  });
+}
