@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "estimate/captured_run.h"
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
 #include "estimate/parallel.h"
@@ -170,7 +171,7 @@ AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<Adv
 
 AdviceReport advise(const Model& model, const RunOptions& given) {
   if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
-  const RunOptions options = with_environment_of_run(given, model.program);
+  const RunOptions options = as_captured(given, model.program);
   Advisor advisor(model, options);
   const Platform platform = platform_of(options, model.program);
   AdviceReport report;

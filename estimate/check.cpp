@@ -6,6 +6,7 @@
 
 #include "allocator/alloc_conf.h"
 #include "core/error.h"
+#include "estimate/captured_run.h"
 #include "estimate/compare.h"
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
@@ -54,8 +55,8 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
 CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
                            WorkspacePlanners& planners) {
   Snapshot snapshot = read_snapshot(path);
-  const RunOptions& run = options.run;
   const Model model = read_model(options.model);
+  const RunOptions run = as_captured(options.run, model.program);
   const Platform platform = platform_of(run, model.program);
   if (!parse_alloc_conf(allocator_settings(run, platform.framework)).cuts_blocks_by_default_rules())
     snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
@@ -64,22 +65,12 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
   return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 
-// Device, environment and allocator are those of the run.
-RunOptions as_captured(const RunOptions& options, const Program& program, bool workspaces_given) {
-  const Capture& capture = *program.captured;
-  RunOptions run = with_environment_of_run(options, program);
-  if (!capture.device.empty()) run.device = capture.device;
-  if (capture.memory > 0) run.memory = fmt::format("{}B", capture.memory);
-  run.alloc_conf = capture.alloc_conf;
-  if (!workspaces_given) run.workspaces = capture.workspaces;
-  return run;
-}
-
 CheckResult check_captured(const std::string& path, const CheckOptions& options,
                            WorkspacePlanners& planners) {
   const Model model = read_model(path);
   const Measurement measurement = measurement_of(model.program);
-  const RunOptions run = as_captured(options.run, model.program, options.workspaces_given);
+  RunOptions run = as_captured({}, model.program);
+  if (options.workspaces_given) run.workspaces = options.run.workspaces;
   const Platform platform = with_framework(device_of(run), *measurement.head.framework);
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);

@@ -1,6 +1,7 @@
 #include "estimate/cudagraphs.h"
 
 #include "core/error.h"
+#include "estimate/captured_run.h"
 #include "estimate/framework.h"
 #include "graph/aot/assigned_numbers.h"
 #include "meta/ops/all.h"
@@ -49,8 +50,10 @@ void note_refusals(CudagraphsReport& report) {
 // The steps of a captured program are its own: only what they did can be judged.
 void judge_captured(const Model& model, const CudagraphsOptions& options, const Platform& platform,
                     CudagraphsReport& report) {
-  RunOptions run = options.run;
+  RunOptions run = as_captured(options.run, model.program);
+  const auto environment = run.step.environment;
   run.step = {};
+  run.step.environment = environment;
   WorkspacePlanners planners;
   WorkspaceSources workspaces;
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);
@@ -66,7 +69,7 @@ void judge_captured(const Model& model, const CudagraphsOptions& options, const 
 
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
   if (model.is_trace()) fail("{}: a trace has no program that could be captured: give the model", model.name);
-  const Platform platform = platform_of(options.run, model.program);
+  const Platform platform = platform_of(as_captured(options.run, model.program), model.program);
   if (platform.hardware.is_cpu()) fail("--device {}: CUDA graphs are of CUDA devices", options.run.device);
   CudagraphsReport report;
   report.model = model.name;

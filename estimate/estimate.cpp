@@ -8,6 +8,7 @@
 #include "allocator/caching_allocator.h"
 #include "allocator/exact_allocator.h"
 #include "core/error.h"
+#include "estimate/captured_run.h"
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
 #include "estimate/sizes.h"
@@ -279,11 +280,9 @@ bool ran_out_in_repeated_step(const Phases& phases, int run) {
 
 Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners& planners,
                   CompiledModel* compiled, StepsToRun steps) {
-  Estimate result{.platform = platform_of(given, model.program),
-                  .options = with_environment_of_run(given, model.program),
-                  .trace = {},
-                  .report = {}};
-  const RunOptions& options = result.options;
+  const RunOptions options = as_captured(given, model.program);
+  Estimate result{
+      .platform = platform_of(options, model.program), .options = options, .trace = {}, .report = {}};
   const Platform& platform = result.platform;
   ProfileReport& report = result.report;
   report.model = model.name;
@@ -293,6 +292,7 @@ Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners
   const FrameworkChoice framework = framework_for(options, model.program);
   report.framework = to_string(framework.version);
   report.framework_reason = framework.reason;
+  report.of_run = options_of_run(given, model.program);
   ModelRun run = model.is_trace() ? ModelRun{*model.trace}
                                   : run_reported(model, options, platform, planners, compiled, steps, report);
   result.trace = std::move(run.trace);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "estimate/captured_run.h"
 #include "estimate/estimate.h"
 #include "estimate/fitting_plan.h"
 #include "estimate/framework.h"
@@ -188,7 +189,7 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
   if (options.plan &&
       std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode != Mode::train; }))
     fail("--plan: only a training step keeps what could be computed again; leave --mode out");
-  for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);
+  for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
   FitReport report{.model = model.name,
                    .dimension = options.dimension,
                    .margin = margin_of(options.grid.common),

@@ -60,15 +60,6 @@ FrameworkChoice framework_for(const RunOptions& options, const Program& program)
   return {kNewestFramework, "the newest that is known", {}};
 }
 
-RunOptions with_environment_of_run(RunOptions options, const Program& program) {
-  if (!program.captured) return options;
-  std::map<std::string, std::string> of_run = program.captured->environment;
-  if (const std::string& settings = program.captured->alloc_conf; !settings.empty())
-    of_run["PYTORCH_ALLOC_CONF"] = of_run["PYTORCH_CUDA_ALLOC_CONF"] = settings;
-  options.step.environment.merge(of_run);  // what is there stays
-  return options;
-}
-
 std::string allocator_settings(const RunOptions& options, const Framework& framework) {
   if (!options.alloc_conf.empty()) return options.alloc_conf;
   const auto& environment = options.step.environment;

@@ -23,10 +23,6 @@ FrameworkVersion framework_given(const RunOptions& options);
 /// known. Errors: --framework is no version.
 FrameworkChoice framework_for(const RunOptions& options, const Program& program);
 
-/// The options with what the environment said of the run that the program was captured from; --env and --alloc-conf
-/// outrank it. Other programs: as they are.
-RunOptions with_environment_of_run(RunOptions options, const Program& program);
-
 /// The allocator's settings: --alloc-conf, or what --env says as far as this version reads it.
 std::string allocator_settings(const RunOptions& options, const Framework& framework);
 

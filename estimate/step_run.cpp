@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "estimate/bus.h"
+#include "estimate/captured_run.h"
 
 namespace metaprof {
 
 StepRunner::StepRunner(const Model& model, const RunOptions& options)
     : program_(with_inputs(model, options)),
-      options_(options),
-      platform_(platform_of(options, model.program)) {}
+      options_(as_captured(options, model.program)),
+      platform_(platform_of(options_, model.program)) {}
 
 Trace StepRunner::trace_of(const std::vector<std::string>& checkpoint, Extent extent) {
   RunOptions options = options_;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "estimate/captured_run.h"
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
 #include "estimate/input_programs.h"
@@ -115,7 +116,7 @@ class Sweeping {
 
 SweepReport sweep(const Model& model, const Grid& grid, const OnProgress& progress) {
   std::vector<RunOptions> runs = combinations(grid);
-  for (RunOptions& run : runs) run = with_environment_of_run(std::move(run), model.program);
+  for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding
   Sweeping sweeping(model, runs);
   sweeping.run(progress);

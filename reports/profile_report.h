@@ -43,6 +43,7 @@ struct ProfileReport {
   std::string framework;     ///< version of PyTorch: "2.11.0"
   std::string
       framework_reason;  ///< "as asked", "which wrote the model", "which ran the program", "the newest that is known"
+  std::vector<std::string> of_run;  ///< names of options that the program's own run decided; empty: none
   Bytes device_memory;
   std::optional<Bytes> needed_memory;  ///< when memory runs out: what would be reserved without a limit
   Bytes outside;        ///< of the device's memory: CUDA context, loaded kernels, handles; the most reported

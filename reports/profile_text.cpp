@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -20,17 +21,25 @@ std::string opening_line(std::string_view title, const std::string& text) {
   return text.empty() ? text : fmt::format("{}{}\n", title, text);
 }
 
+// What the program's own run decided, so that the reader knows that nobody asked for it.
+std::string of_run_line(const ProfileReport& report) {
+  if (report.of_run.empty()) return "";
+  return fmt::format("as in the run that was captured, unless asked for: {}\n",
+                     fmt::join(report.of_run, ", "));
+}
+
 std::string opening(const ProfileReport& report, bool colour) {
   const std::string verdict = verdict_line(report);
   const char* paint = verdict_of(report).fits ? "\x1b[1;32m" : "\x1b[1;31m";
   const std::string framework =
       report.framework.empty() ? ""
                                : fmt::format(", PyTorch {}, {}", report.framework, report.framework_reason);
-  return fmt::format(
-      "{}{}{}\n{} on {} ({}){}\n{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
-      shown(report.model, kMostCharactersOfName), shown(report.device_title, kMostCharactersOfName),
-      shown(report.device, kMostCharactersOfName), framework,
-      opening_line("inputs ", inputs_text(report.inputs)), opening_line("", options_text(report)));
+  return fmt::format("{}{}{}\n{} on {} ({}){}\n{}{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
+                     shown(report.model, kMostCharactersOfName),
+                     shown(report.device_title, kMostCharactersOfName),
+                     shown(report.device, kMostCharactersOfName), framework,
+                     opening_line("inputs ", inputs_text(report.inputs)),
+                     opening_line("", options_text(report)), of_run_line(report));
 }
 
 std::string totals(const ProfileReport& report) {

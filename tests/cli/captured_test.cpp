@@ -62,6 +62,56 @@ TEST(CapturedProgram, StepsAreItsOwn) {
                  "--steps 4: " + kProgram + " was captured from a run of 3 steps");
 }
 
+// checkpoints.mp ran on an h200; the text of a program says where else it might have run.
+std::string captured_on(const std::string& device, const std::string& rest) {
+  const std::string file = temporary("_on_" + device + ".mp");
+  std::ofstream(file) << "metaprof program 1\ncaptured torch 2.11.0 device " << device << rest
+                      << "\nstep::phase(\"setup\", 0, -1)\n%0: f32[1024] = aten::zeros([1024], "
+                         "device=device(model))\n";
+  return file;
+}
+
+TEST(CapturedProgram, IsRunWhereItWasCaptured) {
+  const std::string file = captured_on("a100", " memory 25769803776 workspaces none");
+  const Outcome outcome = run_program("profile " + file + " --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json report = Json::parse(outcome.out);
+  EXPECT_EQ(report["device"], "a100");
+  EXPECT_EQ(report["device_memory"], 25769803776);  // 24 GiB
+  EXPECT_EQ(report["options"]["workspaces"], "none");
+  EXPECT_EQ(report["of_run"], Json::array({"device", "memory", "workspaces"}));
+  EXPECT_NE(run_program("profile " + file)
+                .out.find("as in the run that was captured, unless asked for: device, memory, workspaces\n"),
+            std::string::npos);
+}
+
+TEST(CapturedProgram, WhatIsAskedForOutranksItsRun) {
+  const std::string file = captured_on("a100", " memory 25769803776 workspaces none");
+  const Outcome outcome = run_program("profile " + file + " --device h200 --workspaces auto --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json report = Json::parse(outcome.out);
+  EXPECT_EQ(report["device"], "h200");               // which is the usual one, but was asked for
+  EXPECT_EQ(report["device_memory"], 150121480192);  // 139.8 GiB
+  EXPECT_EQ(report["options"]["workspaces"], "auto");
+  EXPECT_EQ(report["of_run"], Json::array());
+}
+
+TEST(CapturedProgram, OtherCommandsRunItThereToo) {
+  const std::string file = captured_on("a100", " memory 85899345920");
+  for (const char* command : {"sweep ", "advise ", "cudagraphs "}) {
+    const Outcome outcome = run_program(command + file + " --json -");
+    EXPECT_NE(outcome.out.find("\"a100\""), std::string::npos) << command << outcome.out << outcome.err;
+  }
+}
+
+TEST(CapturedProgram, ADeviceThatIsNotKnownIsNamed) {
+  const std::string file = captured_on("mine", " memory 1024");
+  expect_refusal("profile " + file,
+                 file +
+                     ": was captured on the device 'mine', which is not known; name it, or another one, "
+                     "with --device");
+}
+
 TEST(CapturedProgram, WithoutAMeasurementThereIsNothingToCompare) {
   const std::string file = temporary("_bare.mp");
   std::ofstream(file) << "metaprof program 1\ncaptured torch 2.11.0\nstep::phase(\"setup\", 0, -1)\n";

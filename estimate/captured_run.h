@@ -1,0 +1,18 @@
+#pragma once
+// Where a captured program is run, if nobody asks for anything else: there where it was captured.
+
+#include "meta/program/program.h"
+#include "meta/step/options.h"
+
+namespace metaprof {
+
+/// The options, with those of the run that the program was captured from where nothing was asked for: the device with
+/// the memory that it had, the allocator's settings, variables of the environment (--env and --alloc-conf outrank
+/// them), workspaces. Other programs: as they are. Errors: the run's device is not known here.
+RunOptions as_captured(RunOptions options, const Program& program);
+
+/// Options of the device that are the run's own and not asked for, in the order in which reports show them; none for
+/// other programs.
+std::vector<std::string> options_of_run(const RunOptions& asked, const Program& program);
+
+}  // namespace metaprof
