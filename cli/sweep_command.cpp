@@ -17,6 +17,7 @@ constexpr const char* kSweepDescription =
     "  metaprof sweep model.pt2 --batch 1,2,4,8 --precision fp32,amp-bf16\n"
     "  metaprof sweep model.pt2 --device a100,h100 --optimizer sgd,adamw --csv grid.csv\n"
     "  metaprof sweep model.pt2 --checkpoint none,'model.layers.*' --json - | jq '.rows[].fits'\n"
+    "  metaprof sweep model.pt2 --batch 1:512 --csv 3.csv --shard 3/16   a part of it, for an array of jobs\n"
     "\n"
     "A combination that cannot be run has an error in its row. A star stands at those that none beats in "
     "both memory\n"
@@ -27,6 +28,7 @@ constexpr const char* kSweepDescription =
 struct SweepWords {
   std::string model, csv, json;
   Grid grid;
+  Shard shard;
   int64_t width = 0;
 };
 
@@ -35,7 +37,8 @@ int sweep(const SweepWords& words) {
   print_notes(warnings_of(model, words.grid.common));
   const SweepReport report = [&] {
     ProgressLine line("sweep:");
-    return metaprof::sweep(model, words.grid, [&](size_t done, size_t all) { line.tell(done, all); });
+    return metaprof::sweep(model, words.grid, words.shard,
+                           [&](size_t done, size_t all) { line.tell(done, all); });
   }();
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, sweep_json(report));
@@ -54,6 +57,12 @@ void add_sweep_command(CommandLine& line) {
   add_grid_options(command, words->grid);
   take_environment(command);
   command.option("--csv", words->csv, "write CSV to FILE; -: to stdout, in place of the table").value("FILE");
+  command
+      .option(
+          "--shard", [words](const std::string& text) { words->shard = Shard::from_text(text); },
+          "run the I-th of N parts of the combinations alone; tables of all parts, one below the other, are "
+          "that of all")
+      .value("I/N");
   add_json(command, words->json);
   add_width(command, words->width);
   command.on_run([words] { return sweep(*words); });

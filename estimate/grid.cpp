@@ -1,6 +1,7 @@
 #include "estimate/grid.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 
@@ -69,6 +70,22 @@ std::vector<RunOptions> combinations(const Grid& grid) {
     runs = std::move(more);
   }
   return runs;
+}
+
+Shard Shard::from_text(std::string_view text) {
+  static const OptionRule kPositive{OptionRule::Kind::whole, 1, std::numeric_limits<int32_t>::max()};
+  const size_t slash = std::min(text.find('/'), text.size());
+  const auto index = kPositive.read(text.substr(0, slash));
+  const auto count = kPositive.read(text.substr(std::min(slash + 1, text.size())));
+  if (!index || !count || *index > *count) fail("--shard {}: expected I/N with I from 1 to N, as 3/16", text);
+  return {std::get<int64_t>(*index), std::get<int64_t>(*count)};
+}
+
+std::pair<size_t, size_t> Shard::range(size_t combinations) const {
+  const auto end_of = [&](int64_t shards) {
+    return combinations * static_cast<size_t>(shards) / static_cast<size_t>(count);
+  };
+  return {end_of(index - 1), end_of(index)};
 }
 
 std::vector<std::string> telling_options(const std::vector<RunOptions>& runs, const RunOptions& usual,

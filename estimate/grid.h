@@ -1,7 +1,10 @@
 #pragma once
 // Options of which each may have several values: every combination is one run of steps.
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meta/step/options.h"
@@ -26,6 +29,17 @@ struct Grid {
 /// All combinations, the last option changing fastest: the device, the step, then the inputs, the batch last.
 /// Errors: more than 100,000.
 std::vector<RunOptions> combinations(const Grid& grid);
+
+/// A part of the combinations, for sweeps that several machines share: the index-th of count stretches of them.
+struct Shard {
+  int64_t index = 1, count = 1;  ///< 1 ≤ index ≤ count
+
+  /// "3/16". Errors: anything else.
+  static Shard from_text(std::string_view text);
+  /// Of so many combinations those from `first` up to `last`, which is not one of them. Lengths differ by one at most, and
+  /// the shards in order are all of them, so tables of shards are joined by appending their rows.
+  std::pair<size_t, size_t> range(size_t combinations) const;
+};
 
 /// Names of the options that a table of these runs should show: `always`, and those that are not as in
 /// `usual` in some run.

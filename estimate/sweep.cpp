@@ -114,11 +114,13 @@ class Sweeping {
 
 }  // namespace
 
-SweepReport sweep(const Model& model, const Grid& grid, const OnProgress& progress) {
+SweepReport sweep(const Model& model, const Grid& grid, const Shard& shard, const OnProgress& progress) {
   std::vector<RunOptions> runs = combinations(grid);
   for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding
-  Sweeping sweeping(model, runs);
+  const auto [begin, end] = shard.range(runs.size());
+  const std::vector<RunOptions> own(runs.data() + begin, runs.data() + end);
+  Sweeping sweeping(model, own);
   sweeping.run(progress);
   SweepReport report{.model = model.name,
                      .columns = telling_options(runs, runs[0],

@@ -8,8 +8,9 @@
 
 namespace metaprof {
 
-/// A row for each combination of the grid; one that cannot be run has an error in its row. Errors: the grid is
-/// too large.
-SweepReport sweep(const Model& model, const Grid& grid, const OnProgress& progress = {});
+/// A row for each combination of the grid that is in the shard; one that cannot be run has an error in its row. Columns are
+/// those of the whole grid. Errors: the grid is too large.
+SweepReport sweep(const Model& model, const Grid& grid, const Shard& shard = {},
+                  const OnProgress& progress = {});
 
 }  // namespace metaprof

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -223,6 +225,35 @@ TEST(Sweep, FiguresAreThoseOfProfile) {
             reserved(kResnet + " --batch 7 --steps 2"));
   EXPECT_TRUE(json["rows"][0]["fits"].get<bool>());
   EXPECT_TRUE(json["rows"][0]["error"].is_null());
+}
+
+// As jobs of a cluster's array would run it: appended, the shards' rows are those of one sweep, column by column.
+TEST(Sweep, ShardsAreOneTable) {
+  const std::string words = "sweep " + kBase + " --steps 1 --batch 1:5 --precision fp32,bf16 ";  // 10 rows
+  const Json whole = json_of(words);
+  const std::string whole_csv = run_program(words + "--csv -").out;
+  for (const int count : {1, 3, 16}) {
+    Json joined = whole;
+    joined["rows"] = Json::array();
+    std::string csv;
+    for (int i = 1; i <= count; ++i) {
+      const std::string shard = fmt::format("{} --shard {}/{}", words, i, count);
+      const Json part = json_of(shard);
+      for (const Json& row : part["rows"]) joined["rows"].push_back(row);
+      const std::string lines = run_program(shard + " --csv -").out;
+      csv += i == 1 ? lines : lines.substr(lines.find('\n') + 1);
+    }
+    EXPECT_EQ(joined, whole) << count << " shards";
+    EXPECT_EQ(csv, whole_csv) << count << " shards";
+  }
+  EXPECT_EQ(json_of(words + "--shard 2/3")["rows"].size(), 3u) << "from 10·1/3 up to 10·2/3";
+}
+
+TEST(Sweep, AShardIsANumberOfACount) {
+  for (const char* bad : {"0/3", "4/3", "3", "/3", "3/", "a/b", "1/2/3", "-1/3"})
+    expect_refusal(fmt::format("sweep {} --shard {}", kBase, bad),
+                   fmt::format("--shard {}: expected I/N with I from 1 to N, as 3/16", bad));
+  expect_refusal_with("sweep " + kBase + " --shard 1/99999999999999999999", {"expected I/N"});
 }
 
 TEST(Sweep, WhatCannotBeRunHasAnErrorInItsRow) {
