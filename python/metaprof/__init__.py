@@ -5,7 +5,8 @@
     r.fits, r.peak.allocated, r.modules, r.largest(10)
 
 A model is an nn.Module (exported without its weights; PyTorch is needed for this alone), or the path of a `.pt2`, a
-captured program (`.mp`), or a Hugging Face `config.json` or its folder. Options are those of the command line with `_`
+captured program (`.mp`), a Hugging Face `config.json` or its folder, or what a training function under
+`@metaprof.capture` did. Options are those of the command line with `_`
 for `-`. Bytes are bytes, FLOPs 2 per multiply-add, times seconds. What the program refuses is a `metaprof.Error` with
 its message.
 """
@@ -13,7 +14,8 @@ its message.
 # What is used is imported then: importing the package itself takes no time.
 _WHERE = {
     "_program": ("Error", "program_path"),
-    "_results": ("Check", "Diff", "Fit", "Module", "Peak", "Profile", "Run", "Sweep", "Tensor"),
+    "_results": ("Captured", "Check", "Diff", "Fit", "Module", "Peak", "Profile", "Run", "Sweep", "Tensor"),
+    "_capture": ("capture",),
     "_api": ("assert_fits", "check", "diff", "export", "fit", "profile", "run", "sweep"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

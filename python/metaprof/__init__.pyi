@@ -6,8 +6,10 @@ from ._api import fit as fit
 from ._api import profile as profile
 from ._api import run as run
 from ._api import sweep as sweep
+from ._capture import capture as capture
 from ._program import Error as Error
 from ._program import program_path as program_path
+from ._results import Captured as Captured
 from ._results import Check as Check
 from ._results import Diff as Diff
 from ._results import Fit as Fit

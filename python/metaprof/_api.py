@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _program
 from ._results import Check, Diff, Fit, Profile, Run, Sweep
 
-Model = Union[str, "os.PathLike[str]", Any]
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Unpack
+
+    from ._options import CheckOptions, DiffOptions, FitOptions, RunOptions, StepOptions, SweepOptions
+
+Path = Union[str, "os.PathLike[str]"]
+Model = Union[Path, "torch.nn.Module"]  #: a Captured is a path, too
+Args = Union[tuple[Any, ...], Mapping[str, Any], Any]
 
 
 @contextmanager
-def _file_of(model: Model, args: Any, kwargs: Optional[dict], loss: Optional[Callable]) -> Iterator[str]:
+def _file_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]],
+             loss: Optional[Callable[..., Any]]) -> Iterator[str]:
     """The file of a model: its path, or that of an export that is removed afterwards."""
     if isinstance(model, (str, os.PathLike)):
         if args is not None or kwargs or loss:
@@ -23,92 +33,111 @@ def _file_of(model: Model, args: Any, kwargs: Optional[dict], loss: Optional[Cal
         return
     if args is None and not kwargs:
         raise _program.Error("a module needs example arguments: metaprof.profile(model, (x, labels))")
-    from ._export import write_export
-
     with tempfile.TemporaryDirectory() as folder:
-        yield write_export(model, () if args is None else args, os.path.join(folder, type(model).__name__ + ".pt2"),
-                           kwargs, loss)
+        yield export(model, args, os.path.join(folder, type(model).__name__ + ".pt2"), kwargs, loss)
 
 
-def export(model: Any, args: Any, path: str, kwargs: Optional[dict] = None, loss: Optional[Callable] = None) -> str:
-    """Writes a module's step as a `.pt2` without weights, for the command line. Returns the path."""
+def export(model: "torch.nn.Module", args: Args, path: Path, kwargs: Optional[dict[str, Any]] = None,
+           loss: Optional[Callable[..., Any]] = None) -> str:
+    """Writes a module's step as a `.pt2` without weights, for the command line. Arguments as of profile.
+
+    Returns the path. Error: PyTorch cannot export the model, or it has no loss.
+    """
     from ._export import write_export
 
-    return write_export(model, args, path, kwargs, loss)
+    return write_export(model, args, os.fspath(path), kwargs, loss)
 
 
-def profile(model: Model, args: Any = None, *, kwargs: Optional[dict] = None, loss: Optional[Callable] = None,
-            **options: Any) -> Profile:
-    """What a training step of the model costs.
+def profile(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
+            loss: Optional[Callable[..., Any]] = None, **options: "Unpack[StepOptions]") -> Profile:
+    """What a training step of the model costs: bytes, and FLOPs with 2 for a multiply-add.
 
-    model: an nn.Module, or the path of a .pt2, .mp, config.json or folder.
-    args: example arguments of a module (a tuple); the last one is the target if the module gives no loss.
-    loss: loss(output, target); else cross-entropy for integer targets, squared error for floating ones.
-    options: as on the command line: device="rtx4090", precision="amp-bf16", optimizer="adamw", batch=8,
-        memory="24GiB", checkpoint="model.layers.*", set={"input_ids": (2, 512)} …
+    model: an nn.Module, whose weights are neither read nor changed and may lie on any device ("meta", too); or the path of
+        a .pt2, .mp, config.json or a folder with one; or what a captured function did.
+    args: example arguments of a module: a tuple of tensors of any device, or a mapping by name, as tokenizers give it.
+        Their shapes are those of the step; their values are not read. Unless the module gives a scalar, or has a `loss`
+        in its output, the last one is the target: of whole numbers, shape [N] or [N, …], for an output [N, …, classes] and
+        cross-entropy; of floating ones, of the output's shape, for the squared error.
+    kwargs: more arguments by name.
+    loss: loss(output, target) in place of these; a scalar.
+    options: as on the command line (StepOptions): device="rtx4090", precision="amp-bf16", optimizer="adamw", batch=8,
+        memory="24GiB", checkpoint="layers.*", set={"input_ids": (2, 512)} …
+
+    Error: the program's message. A step that does not fit is none: `fits` says it.
     """
-    with _file_of(model, args, kwargs, loss) as path:
-        json, code = _program.call(["profile", path, *_program.option_words(options)])
-    return Profile(json, fits=code == _program.FINE)
+    with _file_of(model, args, kwargs, loss) as path, tempfile.TemporaryDirectory() as folder:
+        picture = os.path.join(folder, "timeline.svg")
+        json, code = _program.call(["profile", path, *_program.option_words(options), "--timeline", picture])
+        with open(picture, encoding="utf-8") as file:
+            return Profile(json, fits=code == _program.FINE, timeline=file.read())
 
 
-def fit(model: Model, args: Any = None, *, kwargs: Optional[dict] = None, loss: Optional[Callable] = None,
-        **options: Any) -> Fit:
-    """The largest batch of which a step fits, or the longest sequence: find="sequence"."""
+def fit(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
+        loss: Optional[Callable[..., Any]] = None, **options: "Unpack[FitOptions]") -> Fit:
+    """The largest batch of which a step fits, or the longest sequence: find="sequence".
+
+    Model and arguments as of profile; an option that is a list gives a row for each value.
+    """
     with _file_of(model, args, kwargs, loss) as path:
         json, _ = _program.call(["fit", path, *_program.option_words(options)])
     return Fit(json)
 
 
-def sweep(model: Model, args: Any = None, *, kwargs: Optional[dict] = None, loss: Optional[Callable] = None,
-          **options: Any) -> Sweep:
-    """What steps cost for every combination of options that are lists: batch=[1, 2, 4], precision=["fp32", "bf16"]."""
+def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
+          loss: Optional[Callable[..., Any]] = None, **options: "Unpack[SweepOptions]") -> Sweep:
+    """What steps cost for every combination of options that are lists: batch=[1, 2, 4], precision=["fp32", "bf16"].
+
+    Model and arguments as of profile. shard="3/16" runs that part alone; Sweep.joined puts parts together.
+    """
     with _file_of(model, args, kwargs, loss) as path:
         json, _ = _program.call(["sweep", path, *_program.option_words(options)])
     return Sweep(json)
 
 
-def check(model: Model, *, against: Union[str, list[str]], **options: Any) -> Check:
-    """Estimates beside measurements: files of recordings, snapshots or earlier reports."""
-    files = [against] if isinstance(against, str) else list(against)
+def check(model: Path, *, against: Union[Path, Sequence[Path], None] = None,
+          baseline: Union[Path, Sequence[Path], None] = None, **options: "Unpack[CheckOptions]") -> Check:
+    """Estimates beside measurements (files of recordings, snapshots), or beside earlier reports of `metaprof profile --json`.
+
+    Not passed: a peak is off, or has grown, by more than tolerance="1%".
+    """
     words = ["check", os.fspath(model), *_program.option_words(options)]
-    for file in files:
-        words += ["--against", file]
+    for flag, files in (("--against", against), ("--baseline", baseline)):
+        for file in [files] if isinstance(files, (str, os.PathLike)) else files or []:
+            words += [flag, os.fspath(file)]
     json, code = _program.call(words)
     return Check(json, passed=code == _program.FINE)
 
 
-def diff(before: Union[Profile, str], after: Union[Profile, str], **options: Any) -> Diff:
+def diff(before: Union[Profile, Path], after: Union[Profile, Path], **options: "Unpack[DiffOptions]") -> Diff:
     """Two profiles, or the files of their JSON, compared."""
-    import json as json_module
-
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for name, report in (("before", before), ("after", after)):
-            if isinstance(report, Profile):
-                path = os.path.join(folder, name + ".json")
-                with open(path, "w", encoding="utf-8") as out:
-                    json_module.dump(report.json, out)
-                files.append(path)
-            else:
-                files.append(os.fspath(report))
+            files.append(report.write(os.path.join(folder, name + ".json")) if isinstance(report, Profile)
+                         else os.fspath(report))
         json, code = _program.call(["diff", *files, *_program.option_words(options)])
     return Diff(json, different=code == _program.FINDING)
 
 
-def run(program: list[str], **options: Any) -> Run:
-    """Runs an unmodified program on an emulated device: metaprof.run(["train.py"], device="h200", steps=2)."""
+def run(program: Sequence[str], **options: "Unpack[RunOptions]") -> Run:
+    """Runs an unmodified program on an emulated device: metaprof.run(["train.py", "--epochs", "1"], device="h200", steps=2).
+
+    program: its words; a first one that ends in .py is run by this Python. What it prints passes through.
+    Error: it could not be run, or nothing was recorded; the program's own failure is in `exit_status`.
+    """
+    words = [os.fspath(word) for word in program]
+    if words and words[0].endswith(".py"):
+        words = [sys.executable, *words]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "run.json")
-        words = ["run", *_program.option_words(options), "--json", path, "--", *program]
-        return Run(_program.run_to_file(words, path))
+        return Run(_program.run_to_file(["run", *_program.option_words(options), "--json", path, "--", *words], path))
 
 
-def assert_fits(model: Model, args: Any = None, **options: Any) -> Profile:
-    """For tests: an AssertionError that says what the step needs, where it does not fit."""
+def assert_fits(model: Model, args: Args = None, **options: Any) -> Profile:
+    """For tests: an AssertionError that says what the step needs, where it does not fit. Arguments as of profile."""
     result = profile(model, args, **options)
-    needed = result.peak.reserved
-    assert result.fits, (
-        f"{result.json['model']} does not fit {result.json['device']}: {needed:,} bytes are reserved at the peak"
-        f" ({result.peak.phase}, {result.peak.op} in {result.peak.module or 'the model'})")
+    if not result.fits:
+        raise AssertionError(
+            f"{result.json['model']} does not fit {result.json['device']}: {result.peak.reserved:,} bytes are reserved"
+            f" at the peak ({result.peak.phase}, {result.peak.op} in {result.peak.module or 'the model'})")
     return result

@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Optional
+import inspect
+from typing import Any, Callable, Mapping, Optional
 
 from ._program import Error
 
 
-def _on_meta(module: Any) -> Any:
-    """A copy whose parameters and buffers have no data; what was one parameter stays one."""
+def _bare(tensor: Any) -> Any:
     import torch
 
+    bare = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(bare, requires_grad=tensor.requires_grad)
+    return bare
+
+
+def _on_meta(module: Any) -> Any:
+    """A copy whose parameters and buffers have no data; what was one parameter stays one."""
     memo: dict[int, Any] = {}
     for tensor in [*module.parameters(), *module.buffers()]:
-        if id(tensor) in memo:
-            continue
-        bare = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-        if isinstance(tensor, torch.nn.Parameter):
-            bare = torch.nn.Parameter(bare, requires_grad=tensor.requires_grad)
-        memo[id(tensor)] = bare
+        if id(tensor) not in memo:
+            memo[id(tensor)] = _bare(tensor)
     return copy.deepcopy(module, memo)
 
 
-def _bare(value: Any) -> Any:
+def _bare_values(value: Any) -> Any:
     import torch
 
-    if isinstance(value, torch.Tensor):
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-    if isinstance(value, (list, tuple)):
-        return type(value)(_bare(each) for each in value)
-    if isinstance(value, dict):
-        return {name: _bare(each) for name, each in value.items()}
-    return value
+    return torch.utils._pytree.tree_map_only(torch.Tensor, _bare, value)
 
 
 def _output(result: Any) -> Any:
+    """What a loss is taken of: of Hugging Face's outputs their own loss, or else the logits."""
     for name in ("loss", "logits", "last_hidden_state"):
         found = getattr(result, name, None)
         if found is not None:
@@ -51,46 +50,80 @@ def _usual_loss(output: Any, target: Any) -> Any:
     return torch.nn.functional.cross_entropy(output.flatten(0, -2), target.flatten())
 
 
-def _with_loss(module: Any, args: tuple, kwargs: dict, loss: Optional[Callable]) -> Any:
-    """The module whose forward gives a scalar: its own loss, `loss(output, last argument)`, or the usual one."""
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _gives_scalar(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     import torch
 
-    class WithLoss(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = module
-
-        def forward(self, *given: Any, **named: Any) -> Any:
-            if own:
-                return _output(self.model(*given, **named))
-            return (loss or _usual_loss)(_output(self.model(*given[:-1], **named)), given[-1])
-
-    own = False
-    if loss is None:
-        try:
-            result = _output(module(*args, **kwargs))
-            own = isinstance(result, torch.Tensor) and result.dim() == 0
-        except TypeError as error:
-            if len(args) < 2:
-                raise Error(f"the model cannot be called with these arguments: {error}") from None
-        if not own and len(args) < 2:
-            raise Error("the model gives no scalar loss: pass the targets as the last argument, or loss=…")
-    return WithLoss()
-
-
-def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict] = None, loss: Optional[Callable] = None) -> str:
-    """Exports one forward up to the loss to `path`; no weight is copied. Returns the path."""
-    import torch
-
-    given = args if isinstance(args, tuple) else (args,)
-    bare, named = tuple(_bare(each) for each in given), _bare(kwargs or {})
-    training = module.training
-    whole = _with_loss(_on_meta(module), bare, named, loss)
-    whole.train(training)
     try:
-        exported = torch.export.export(whole, bare, named)
+        result = _output(module(*args, **kwargs))
+    except Exception as error:  # whatever a model says of a target that it does not take
+        if len(args) < 2:
+            raise Error(f"the model cannot be called with these arguments: {_first_line(error)}") from error
+        return False
+    return isinstance(result, torch.Tensor) and result.dim() == 0
+
+
+def _signature(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], target: bool) -> Optional[inspect.Signature]:
+    """The names under which the export keeps its inputs: those of forward, and "target". None: forward does not name them."""
+    kinds = inspect.Parameter
+    try:
+        given = inspect.signature(forward).bind_partial(*args)
+    except TypeError:
+        return None
+    names = list(given.arguments)
+    if len(names) != len(args) or set(names) & {*kwargs, "target"}:  # *args
+        return None
+    words = ["self", *names, *(["target"] if target else [])]
+    return inspect.Signature([kinds(word, kinds.POSITIONAL_OR_KEYWORD) for word in words]
+                             + [kinds(word, kinds.KEYWORD_ONLY) for word in kwargs])
+
+
+def _give_loss(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], loss: Optional[Callable[..., Any]]) -> None:
+    """Makes forward give a scalar: the module's own loss, `loss(output, last argument)`, or the usual one.
+
+    The module gets a class derived from its own, so that its modules keep the names that the user knows.
+    """
+    own = loss is None and _gives_scalar(module, args, kwargs)
+    if not own and len(args) < 2 and (loss is None or not args):
+        raise Error("the model gives no scalar loss: pass the targets as the last argument, or loss=…")
+    inner = module.__dict__.pop("forward", None)  # of this one object
+    kind = type(module)
+
+    def forward(self: Any, *given: Any, **named: Any) -> Any:
+        call = inner or (lambda *a, **k: kind.forward(self, *a, **k))
+        if own:
+            return _output(call(*given, **named))
+        return (loss or _usual_loss)(_output(call(*given[:-1], **named)), given[-1])
+
+    signature = _signature(inner or module.forward, args if own else args[:-1], kwargs, not own)
+    if signature:
+        forward.__signature__ = signature  # type: ignore[attr-defined]
+    module.__class__ = type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
+
+
+def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict[str, Any]] = None,
+                 loss: Optional[Callable[..., Any]] = None) -> str:
+    """Exports one forward up to the loss to `path`; no weight is copied. Returns the path."""
+    try:
+        import torch
+    except ImportError:
+        raise Error("a module needs PyTorch to be exported; a config.json, a .pt2 or a .mp does not") from None
+
+    if not isinstance(module, torch.nn.Module):
+        raise Error(f"a model is an nn.Module or a path, not {type(module).__name__}")
+    named = dict(kwargs or {})
+    if isinstance(args, Mapping):
+        named, args = {**args, **named}, ()
+    given = args if isinstance(args, tuple) else () if args is None else (args,)
+    given, named = _bare_values(given), _bare_values(named)
+    whole = _on_meta(module)
+    _give_loss(whole, given, named, loss)
+    try:
+        exported = torch.export.export(whole, given, named, strict=False)
     except Exception as error:  # the exporter's own errors have many types
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise Error(f"the model cannot be exported: {first}") from error
+        raise Error(f"the model cannot be exported: {_first_line(error)}") from error
     torch.export.save(exported, path)
     return path

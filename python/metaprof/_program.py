@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-from typing import Any, Iterable
+import sys
+from typing import Any, Iterable, Mapping, NoReturn
 
 # Exit codes of the program: it fits, it does not, bad usage or input.
 FINE, FINDING, BAD = 0, 1, 2
@@ -25,30 +26,42 @@ def program_path() -> str:
     if os.path.exists(own):
         return own
     found = shutil.which("metaprof")
-    if found is None:
+    # The command of this package is in PATH, too; it would look for itself.
+    if found is None or os.path.realpath(found) == os.path.realpath(sys.argv[0]):
         raise Error("the program metaprof is neither in the package nor in PATH; METAPROF_PROGRAM can name it")
     return found
 
 
-def option_words(options: dict[str, Any]) -> list[str]:
+def main() -> NoReturn:
+    """The command `metaprof` that is installed with the package: becomes the program."""
+    try:
+        program = program_path()
+        os.execv(program, ["metaprof", *sys.argv[1:]])
+    except (Error, OSError) as error:
+        sys.exit(f"metaprof: {error}")
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
     """Options as words: clip_norm=1.0 is --clip-norm 1.0, True a flag, a list one word with commas."""
     words: list[str] = []
     for name, value in options.items():
-        if value is None or value is False:
-            continue
         flag = "--" + name.replace("_", "-")
-        if name == "set":
-            for input_name, shape in value.items():
-                words += [flag, f"{input_name}={_shape(shape)}"]
+        if name == "zero_grad_to_none" and value is not None:  # the one that takes true and false
+            words += [flag, str(value).lower() if isinstance(value, bool) else _listed(value).lower()]
+        elif value is None or value is False:
+            continue
+        elif isinstance(value, Mapping):
+            for key, each in value.items():
+                words += [flag, f"{key}={_shape(each)}"]
         elif value is True:
-            words += [flag, "true"] if name == "zero_grad_to_none" else [flag]
-        elif isinstance(value, (list, tuple)):
-            words += [flag, ",".join(str(each) for each in value)]
+            words += [flag]
         else:
-            words += [flag, str(value)]
-    if options.get("zero_grad_to_none") is False:
-        words += ["--zero-grad-to-none", "false"]
+            words += [flag, _listed(value)]
     return words
+
+
+def _listed(value: Any) -> str:
+    return ",".join(str(each) for each in value) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _shape(shape: Any) -> str:
@@ -62,8 +75,12 @@ def run_to_file(words: list[str], path: str) -> dict[str, Any]:
     done = subprocess.run([program_path(), *words], text=True, stderr=subprocess.PIPE)
     if not os.path.exists(path):
         raise _refusal(done)
-    with open(path, encoding="utf-8") as report:
-        return json.load(report)
+    with open(path, encoding="utf-8") as file:
+        report = json.load(file)
+    sys.stderr.write(done.stderr)  # of the program that was run
+    if report["problem"]:
+        raise _refusal(done)
+    return report
 
 
 def _refusal(done: subprocess.CompletedProcess[str]) -> Error:

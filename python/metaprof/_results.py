@@ -1,10 +1,15 @@
-"""Results as plain objects. Each keeps the report that it was made of in `.json`."""
+"""Results as plain objects. Each keeps the report that it was made of in `.json`: bytes, FLOPs, seconds, shapes as lists."""
 
 from __future__ import annotations
 
 import html
+import json
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def _mib(count: Optional[int]) -> str:
@@ -17,6 +22,24 @@ def _table(columns: list[str], rows: list[list[Any]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def _frame(rows: list[dict[str, Any]]) -> "pandas.DataFrame":
+    import pandas
+
+    return pandas.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor that is alive at the peak."""
+
+    bytes: int  #: of its block, with the allocator's rounding
+    category: str  #: parameter, gradient, activation, optimizer_state, workspace …
+    shape: Optional[tuple[int, ...]]  #: None: bare memory, as a workspace
+    dtype: Optional[str]
+    op: str  #: that made it
+    module: str  #: in which it was made
+
+
 @dataclass(frozen=True)
 class Peak:
     """The moment at which most memory is taken. Bytes."""
@@ -24,58 +47,97 @@ class Peak:
     allocated: int  #: in blocks of the allocator
     requested: int  #: without its rounding
     reserved: int  #: of the device, with what is cached
-    phase: str
-    step: int
+    phase: str  #: setup, forward, backward, optimizer, zero_grad
+    step: int  #: from 0
     op: str
     module: str
     by_category: dict[str, int]
+    tensors: tuple[Tensor, ...] = field(default=(), repr=False)  #: the largest ones alive, the largest first
 
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor that is alive at the peak."""
-
-    bytes: int
-    category: str
-    shape: Optional[tuple[int, ...]]  #: None: bare memory, as a workspace
-    dtype: Optional[str]
-    op: str
-    module: str
+    @staticmethod
+    def of(report: dict[str, Any]) -> "Peak":
+        tensors = tuple(Tensor(row["bytes"], row["category"], row["shape"] and tuple(row["shape"]), row["dtype"],
+                               row["op"], row["module"]) for row in report["largest"])
+        return Peak(report["allocated_bytes"], report["requested_bytes"], report["reserved_bytes"], report["phase"],
+                    report["step"], report["op"], report["module"], report["by_category"], tensors)
 
 
 @dataclass(frozen=True)
 class Module:
-    """A row of the table of modules, with what is inside the module. Bytes and FLOPs."""
+    """A row of the table of modules, with what is inside the module. Bytes without the allocator's rounding, and FLOPs."""
 
-    path: str
+    path: str  #: "" is the model
     type: str
     depth: int
-    parameters: int
-    saved_bytes: int
-    forward_tmp: int
-    forward_out: int
+    parameters: int  #: elements
+    saved_bytes: int  #: kept for backward by the first forward
+    forward_tmp: int  #: highest above the start in forward
+    forward_out: int  #: left by forward
     backward_tmp: int
     backward_out: int
-    flops_forward: int
-    flops_backward: int
+    flops_forward: Optional[int] = None  #: None: a run of a program does not count them
+    flops_backward: Optional[int] = None
+
+    @staticmethod
+    def of(row: dict[str, Any]) -> "Module":
+        return Module(**{name: row[name] for name in Module.__dataclass_fields__ if name in row})
 
 
 @dataclass(frozen=True)
 class _Result:
-    json: dict[str, Any] = field(repr=False)
+    json: dict[str, Any] = field(repr=False)  #: the report as the program wrote it
+
+    def write(self, path: str) -> str:
+        """Writes the report's JSON, for `metaprof diff` and `check --baseline`. Returns the path."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self.json, file, indent=1)
+        return path
 
 
 @dataclass(frozen=True)
-class Profile(_Result):
-    """What a training step costs."""
+class _Step(_Result):
+    """What a step did: a peak and modules."""
 
-    fits: bool
+    def _part(self) -> dict[str, Any]:
+        return self.json
 
     @property
     def peak(self) -> Peak:
-        p = self.json["peak"]
-        return Peak(p["allocated_bytes"], p["requested_bytes"], p["reserved_bytes"], p["phase"], p["step"], p["op"],
-                    p["module"], p["by_category"])
+        return Peak.of(self._part()["peak"])
+
+    @property
+    def modules(self) -> list[Module]:
+        """All modules, each before those inside it."""
+        return [Module.of(row) for row in self._part()["modules"]]
+
+    @property
+    def phases(self) -> list[dict[str, Any]]:
+        """The allocator's statistics at the end of each phase, current and peak, in bytes."""
+        return self._part()["phases"]
+
+    def largest(self, count: int = 10) -> list[Tensor]:
+        """The largest tensors alive at the peak, the largest first."""
+        return list(self.peak.tensors[:count])
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The table of modules."""
+        return _frame([vars(row) for row in self.modules])
+
+    def _page(self, title: str, fits: bool, device: str) -> str:
+        rows = [[m.path or "(root)", m.type.split(".")[-1], f"{m.parameters:,}", _mib(m.saved_bytes), _mib(m.forward_tmp),
+                 "" if m.flops_forward is None else f"{m.flops_forward / 1e9:,.2f}"]
+                for m in self.modules if m.depth <= 3]
+        return (f"<p><b>{html.escape(title)}</b> {'fits' if fits else 'does not fit'} {html.escape(device)}: "
+                f"{_mib(self.peak.allocated)} allocated, {_mib(self.peak.reserved)} reserved at the peak</p>"
+                + _table(["module", "type", "parameters", "saved", "forward, at most", "forward, GFLOP"], rows))
+
+
+@dataclass(frozen=True)
+class Profile(_Step):
+    """What a training step costs."""
+
+    fits: bool
+    timeline: str = field(default="", repr=False)  #: memory over the step, with its peak, as SVG
 
     @property
     def parameters(self) -> int:
@@ -93,51 +155,35 @@ class Profile(_Result):
         return self.json["saved"]["bytes"]
 
     @property
-    def modules(self) -> list[Module]:
-        names = Module.__dataclass_fields__
-        return [Module(**{name: row[name] for name in names}) for row in self.json["modules"]]
-
-    @property
     def unmodelled(self) -> list[dict[str, Any]]:
         """Operators that are not known, with their share."""
         return self.json["unmodelled"]
 
-    def largest(self, count: int = 10) -> list[Tensor]:
-        """The largest tensors alive at the peak."""
-        rows = self.json["peak"]["largest"][:count]
-        return [Tensor(r["bytes"], r["category"], r["shape"] and tuple(r["shape"]), r["dtype"], r["op"], r["module"]) for r in rows]
-
-    def to_pandas(self) -> Any:
-        """The table of modules as a DataFrame."""
-        import pandas
-
-        return pandas.DataFrame([vars(row) for row in self.modules])
-
     def _repr_html_(self) -> str:
-        verdict = "fits" if self.fits else "does not fit"
-        rows = [[m.path or "(root)", m.type, f"{m.parameters:,}", _mib(m.saved_bytes), f"{m.flops_forward / 1e9:,.2f}"]
-                for m in self.modules if m.depth <= 3]
-        return (f"<p><b>{html.escape(self.json['model'])}</b> {verdict} {html.escape(self.json['device'])}: "
-                f"{_mib(self.peak.allocated)} allocated, {_mib(self.peak.reserved)} reserved at the peak</p>"
-                + _table(["module", "type", "parameters", "saved", "forward, GFLOP"], rows))
+        return self._page(self.json["model"], self.fits, self.json["device"]) + self.timeline
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row.get("options", {}), **{name: value for name, value in row.items() if name not in ("options", "inputs")}}
 
 
 @dataclass(frozen=True)
 class _Rows(_Result):
     @property
     def rows(self) -> list[dict[str, Any]]:
+        """A row for each run; its options are in ["options"]."""
         return self.json["rows"]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> "pandas.DataFrame":
         """A row for each run, its options as columns."""
-        import pandas
-
-        flat = [{**row.get("options", {}), **{k: v for k, v in row.items() if k != "options"}} for row in self.rows]
-        return pandas.DataFrame(flat)
+        return _frame([_flat(row) for row in self.rows])
 
     def _repr_html_(self) -> str:
-        shown = [k for k in (self.rows[0] if self.rows else {}) if k != "options"]
-        return _table(shown, [[row.get(k) for k in shown] for row in self.rows])
+        flat = [_flat(row) for row in self.rows]
+        options = [name for name in (self.rows[0].get("options", {}) if flat else {})
+                   if any(row[name] != flat[0][name] for row in flat)]
+        figures = [name for name in (flat[0] if flat else {}) if name not in self.rows[0].get("options", {})]
+        return _table([*options, *figures], [[row.get(name) for name in (*options, *figures)] for row in flat])
 
 
 @dataclass(frozen=True)
@@ -145,13 +191,22 @@ class Fit(_Rows):
     """The largest batch, or the longest sequence, of which a step fits."""
 
     @property
-    def largest(self) -> int:
+    def largest(self) -> Optional[int]:
+        """That of the first row. None: not even 1 fits."""
         return self.rows[0]["largest"]
 
 
 @dataclass(frozen=True)
 class Sweep(_Rows):
     """What steps cost for every combination of options."""
+
+    @staticmethod
+    def joined(shards: Sequence["Sweep"]) -> "Sweep":
+        """All shards of a sweep, in their order: what the sweep without shards would be."""
+        report = dict(shards[0].json)
+        report["rows"] = [row for shard in shards for row in shard.rows]
+        report["notes"] = sorted({note for shard in shards for note in shard.json["notes"]})
+        return Sweep(report)
 
 
 @dataclass(frozen=True)
@@ -160,6 +215,16 @@ class Check(_Rows):
 
     passed: bool = True
 
+    @property
+    def summary(self) -> list[dict[str, Any]]:
+        """For each measurement the errors of its peaks, as shares."""
+        return self.json["summary"]
+
+    def _repr_html_(self) -> str:
+        columns = list(self.summary[0]) if self.summary else []
+        return (f"<p>{'passed' if self.passed else 'not passed'}</p>"
+                + _table(columns, [[row[name] for name in columns] for row in self.summary]))
+
 
 @dataclass(frozen=True)
 class Diff(_Result):
@@ -167,11 +232,51 @@ class Diff(_Result):
 
     different: bool = False
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Figures that differ: figure, before, after."""
+        return self.json["rows"]
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        return _frame(self.rows)
+
+    def _repr_html_(self) -> str:
+        options = "; ".join(self.json["options"])
+        return (f"<p>{html.escape(options)}</p>"
+                + _table(["figure", "before", "after"], [[r["figure"], r["before"], r["after"]] for r in self.rows]))
+
 
 @dataclass(frozen=True)
-class Run(_Result):
-    """What an unmodified program did to memory."""
+class Run(_Step):
+    """What an unmodified program did to memory. Peak and modules are those of the rank with the highest peak."""
 
     @property
     def ranks(self) -> list[dict[str, Any]]:
+        """A report for each process that used a device."""
         return self.json["ranks"]
+
+    def _part(self) -> dict[str, Any]:
+        return max(self.ranks, key=lambda rank: rank["peak"]["reserved_bytes"])
+
+    @property
+    def exit_status(self) -> int:
+        """The program's own."""
+        return self.json["exit_status"]
+
+    @property
+    def fits(self) -> bool:
+        return all(rank["fits"] for rank in self.ranks)
+
+    def _repr_html_(self) -> str:
+        return self._page(" ".join(self.json["program"]), self.fits, self.json["device"])
+
+
+@dataclass(frozen=True)
+class Captured(Run):
+    """What a captured function did; and a model for profile, fit, sweep: the path of a captured program."""
+
+    path: str = ""  #: of the .mp; it goes with the object, unless save= named another place
+    _folder: Optional["TemporaryDirectory[str]"] = field(default=None, repr=False, compare=False)
+
+    def __fspath__(self) -> str:
+        return self.path

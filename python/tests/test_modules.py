@@ -4,7 +4,7 @@ import pytest
 
 import metaprof
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not here")
 
 
 class Tied(torch.nn.Module):
@@ -22,7 +22,7 @@ def test_a_module_with_integer_targets_gets_cross_entropy():
     ids = torch.zeros(2, 5, dtype=torch.long)
     result = metaprof.profile(Tied(), (ids, ids), device="rtx4090")
     assert result.parameters == 50 * 8
-    assert result.json["parameters"]["tied"] == [["model.embed.weight", "model.head.weight"]]
+    assert result.json["parameters"]["tied"] == [["embed.weight", "head.weight"]]
     # 2 · 10 · 8 · 50 forward, twice that backward
     assert result.flops["forward"] == 2 * 10 * 8 * 50
     assert result.flops["backward"] == 2 * 2 * 10 * 8 * 50
@@ -42,11 +42,77 @@ def test_a_loss_of_its_own():
     assert metaprof.profile(WithLoss(4, 3), (torch.zeros(2, 4),)).parameters == 15
 
 
+def test_modules_and_inputs_have_the_names_that_the_user_knows():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Linear(6, 3))
+
+        def forward(self, x, mask=None):
+            return self.body(x)
+
+    result = metaprof.profile(Net(), (torch.zeros(2, 4), torch.zeros(2, 3)), checkpoint="body", set={"x": (5, 4), "target": (5, 3)})
+    assert [(row.path, row.type.split(".")[-1]) for row in result.modules[:3]] == [
+        ("", "Net"), ("body", "Sequential"), ("body.0", "Linear")]
+    assert [(each["name"], each["shape"]) for each in result.json["inputs"]] == [("x", [5, 4]), ("target", [5, 3])]
+    # Recomputation stops when the last saved tensor is there again, the second layer's input.
+    assert result.flops["recompute"] == 2 * 5 * 4 * 6
+
+
+def test_arguments_by_name():
+    class Output(dict):
+        __getattr__ = dict.get
+
+    class Net(Tied):
+        def forward(self, ids, labels=None):
+            logits = super().forward(ids)
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten())
+            return Output(loss=loss, logits=logits)
+
+    ids = torch.zeros(2, 5, dtype=torch.long)
+    named = metaprof.profile(Net(), {"ids": ids, "labels": ids})
+    assert named.flops["forward"] == 2 * 10 * 8 * 50
+    assert named.peak == metaprof.profile(Net(), kwargs={"ids": ids, "labels": ids}).peak
+    assert [each["name"] for each in named.json["inputs"]] == ["ids", "labels"]
+
+
+def test_a_loss_that_is_given():
+    model = torch.nn.Linear(4, 3)
+    result = metaprof.profile(model, (torch.zeros(2, 4), torch.zeros(2, 3)), loss=lambda out, target: (out - target).abs().sum())
+    assert "aten.abs.default" in result.json["flops_all"]["by_op"] or "aten.abs" in result.json["flops_all"]["by_op"]
+
+
+def test_a_model_on_meta_and_one_that_uses_its_second_argument_for_something_else():
+    class Masked(torch.nn.Linear):
+        def forward(self, x, mask=None):
+            return super().forward(x if mask is None else x.masked_fill(mask, 0))  # refuses targets, which are no mask
+
+    with torch.device("meta"):
+        model = Masked(4, 3)
+    assert metaprof.profile(model, (torch.zeros(2, 4), torch.zeros(2, dtype=torch.long))).parameters == 15
+
+
+def test_the_module_that_does_not_fit_is_named():
+    args = (torch.zeros(2, 4), torch.zeros(2, 3))
+    assert metaprof.assert_fits(torch.nn.Linear(4, 3), args, device="t4").fits
+    with pytest.raises(AssertionError, match="Linear does not fit t4: [0-9,]+ bytes are reserved at the peak"):
+        metaprof.assert_fits(torch.nn.Linear(4, 3), args, device="t4", memory="1MiB", context="none")
+
+
 def test_the_model_is_left_as_it_was():
     model = torch.nn.Linear(4, 3)
     before = model.weight
     metaprof.profile(model, (torch.zeros(2, 4), torch.zeros(2, 3)))
-    assert model.weight is before and model.weight.device.type == "cpu"
+    assert model.weight is before and model.weight.device.type == "cpu" and type(model) is torch.nn.Linear
+
+
+def test_a_model_that_cannot_be_exported_says_why():
+    class Data(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x).sum() if x.sum().item() > 0 else x.sum()
+
+    with pytest.raises(metaprof.Error, match="the model cannot be (exported|called)"):
+        metaprof.profile(Data(4, 3), (torch.zeros(2, 4),))
 
 
 def test_no_loss_is_an_error():
@@ -54,3 +120,7 @@ def test_no_loss_is_an_error():
         metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 4),))
     with pytest.raises(metaprof.Error, match="example arguments"):
         metaprof.profile(torch.nn.Linear(4, 3))
+    with pytest.raises(metaprof.Error, match="cannot be called with these arguments: ."):
+        metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 5),))
+    with pytest.raises(metaprof.Error, match="an nn.Module or a path, not int"):
+        metaprof.profile(3, (torch.zeros(2, 5),))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -29,7 +30,9 @@ def test_a_configuration_is_profiled(config):
     assert "transformer.h.0.attn" in [row.path for row in result.modules]
     assert len(result.largest(3)) == 3
     assert result.largest(1)[0].bytes >= result.largest(2)[1].bytes
-    assert "<table>" in result._repr_html_()
+    page = result._repr_html_()
+    assert "<table>" in page and page.endswith("</svg>\n")  # memory over the step
+    assert [phase["phase"] for phase in result.phases][:2] == ["setup", "forward"]
 
 
 def test_what_does_not_fit_is_no_error(config):
@@ -56,11 +59,61 @@ def test_fit_and_sweep(config):
         (1, "fp32"), (1, "bf16"), (2, "fp32"), (2, "bf16")}
 
 
-def test_reports_are_compared(config):
+    assert metaprof.fit(config, sequence=16, memory="1MiB", context="none").largest is None
+
+
+def test_shards_are_one_sweep(config):
+    options = {"batch": [1, 2, 3], "precision": ["fp32", "bf16"], "sequence": 16, "steps": 1}
+    whole = metaprof.sweep(config, **options)
+    shards = [metaprof.sweep(config, shard=f"{i}/4", **options) for i in range(1, 5)]
+    assert [len(shard.rows) for shard in shards] == [1, 2, 1, 2]  # from 6·(i - 1)/4 up to 6·i/4
+    assert metaprof.Sweep.joined(shards).json == whole.json
+    assert "<th>precision</th><th>batch</th>" in whole._repr_html_()
+
+
+def test_reports_are_compared(config, tmp_path):
     one = metaprof.profile(config, batch=1, sequence=16)
     two = metaprof.profile(config, batch=2, sequence=16)
     assert not metaprof.diff(one, one).different
-    assert metaprof.diff(one, two).different
+    changed = metaprof.diff(one, two)
+    assert changed.different and "batch: 1 → 2" in changed._repr_html_()
+    forward = [row for row in changed.rows if row["figure"] == "flops.forward"]
+    assert forward == [{"figure": "flops.forward", "before": one.flops["forward"], "after": two.flops["forward"]}]
+    assert metaprof.diff(one.write(str(tmp_path / "one.json")), two).different
+
+
+def test_an_earlier_report_is_a_baseline(config, tmp_path):
+    report = metaprof.profile(config, batch=1, sequence=16).write(str(tmp_path / "accepted.json"))
+    assert metaprof.check(config, baseline=report).passed
+
+
+def test_a_recording_is_checked():
+    folder = os.path.join(os.path.dirname(__file__), "..", "..", "tests", "data")
+    result = metaprof.check(os.path.join(folder, "models", "resnet18.pt2"),
+                            against=[os.path.join(folder, "recordings", "resnet18.json")])
+    assert result.passed and result.summary[0]["peak_allocated_error"] == 0
+    assert "passed" in result._repr_html_()
+
+
+def test_tables_for_pandas(config):
+    pandas = pytest.importorskip("pandas", reason="pandas is not here")
+    modules = metaprof.profile(config, batch=1, sequence=16).to_pandas()
+    assert isinstance(modules, pandas.DataFrame) and modules.set_index("path").parameters["transformer.wpe"] == 32 * 64
+    rows = metaprof.sweep(config, batch=[1, 2], sequence=16).to_pandas()
+    assert list(rows.batch) == [1, 2] and (rows.peak_reserved_bytes > 0).all()
+
+
+def test_every_option_of_the_command_line_has_a_type():
+    from metaprof import _options
+
+    reports = {"help", "version", "json", "csv", "html", "timeline", "chrome-trace", "snapshot", "folded", "metrics", "dot",
+               "svg", "compare", "markdown", "per-node", "granularity", "write-trace", "write-program", "depth", "sort", "top",
+               "width", "columns", "models", "against", "baseline", "junit", "sarif"}
+    for command, kind in [("profile", _options.StepOptions), ("fit", _options.FitOptions), ("sweep", _options.SweepOptions),
+                          ("check", _options.CheckOptions), ("run", _options.RunOptions)]:
+        text = subprocess.run([metaprof.program_path(), command, "--help"], capture_output=True, text=True).stdout
+        known = set(re.findall(r"^  (?:-h,)?--([a-z-]+)", text, re.MULTILINE)) - reports
+        assert {name.replace("-", "_") for name in known} == set(kind.__annotations__), command
 
 
 def test_options_are_those_of_the_command_line():
@@ -70,8 +123,29 @@ def test_options_are_those_of_the_command_line():
         "--clip-norm", "1.0", "--channels-last"]
     assert option_words({"batch": [1, 2], "set": {"ids": (2, 8)}}) == ["--batch", "1,2", "--set", "ids=2x8"]
     assert option_words({"zero_grad_to_none": False}) == ["--zero-grad-to-none", "false"]
+    assert option_words({"zero_grad_to_none": [True, False]}) == ["--zero-grad-to-none", "true,false"]
+    assert option_words({"env": {"NAME": "value"}}) == ["--env", "NAME=value"]
 
 
-def test_import_needs_no_pytorch():
-    code = "import sys, metaprof; assert 'torch' not in sys.modules and 'pandas' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+# In place of milliseconds, which are the machine's: the modules that an import brings.
+def test_import_needs_nothing():
+    code = "import sys; before = set(sys.modules); import metaprof; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, text=True, env={
+        **os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(metaprof.__file__))}).stdout.split()
+    assert [name for name in loaded if name.split(".")[0] != "metaprof"] == []
+    assert "metaprof" in loaded
+
+
+def test_the_command_of_the_package_is_the_program():
+    code = "import sys; sys.argv = ['metaprof', '--version']; from metaprof._program import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={
+        **os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(metaprof.__file__))})
+    assert re.search(r"[0-9]+\.[0-9]+\.[0-9]+", done.stdout), done.stderr
+
+
+def test_the_package_has_the_version_of_the_program():
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    version = subprocess.run([metaprof.program_path(), "--version"], capture_output=True, text=True).stdout.split()[-1]
+    for file in ("pyproject.toml", os.path.join("python", "pyproject.toml")):
+        with open(os.path.join(root, file), encoding="utf-8") as text:
+            assert f'\nversion = "{version}"' in text.read(), file

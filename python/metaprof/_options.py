@@ -1,0 +1,81 @@
+"""The options of a step: those of the command line with `_` for `-`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Mapping, Sequence, TypeVar, Union
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+else:
+    from typing import TypedDict
+
+Size = Union[int, str]  #: bytes, or as "24GiB"
+_T = TypeVar("_T")
+Values = Union[_T, Sequence[_T]]  #: one, or for `fit` and `sweep` a list: a run for each
+
+
+class StepOptions(TypedDict, total=False):
+    """Options of profile, fit, sweep and check. Those that are not given are as on the command line."""
+
+    precision: Values[str]  #: fp32, bf16, fp16, amp-bf16, amp-fp16 ["fp32"]
+    optimizer: Values[str]  #: none, sgd, adamw …; an unknown word lists them ["adamw"]
+    optimizer_impl: Values[str]  #: default, foreach, for-loop, fused ["default"]
+    steps: Values[int]  #: training steps in a row [3]
+    accumulate: Values[int]  #: micro-batches of a step [1]
+    clip_norm: Values[float]  #: clip the norm of all gradients to it
+    clip_value: Values[float]  #: clip each gradient to it
+    zero_grad_to_none: Values[bool]  #: True: let gradients go; False: fill them with 0 [True]
+    channels_last: bool  #: parameters and inputs in channels_last
+    checkpoint: Values[str]  #: modules that backward computes again: paths with shell wildcards, "layers.*"
+    checkpoint_reentrant: bool  #: … by the reentrant method
+    mode: Values[str]  #: train, eval, no-grad, inference ["train"]
+    anomaly: bool  #: look through every gradient for NaN, as set_detect_anomaly does
+    execution: Values[str]  #: eager, or graph: compiled ["eager"]
+    strict: bool  #: an operator that is not known is an error
+    batch: Values[int]  #: batch size in place of the model's
+    sequence: Values[int]  #: length in place of the model's
+    set: Mapping[str, Union[str, int, Sequence[int]]]  #: shapes or values of inputs: {"input_ids": (2, 512)}
+    device: Values[str]  #: a card, "cpu", or the path of a device's file ["h200"]
+    memory: Values[Size]  #: of the device, in place of its own
+    context: Values[Size]  #: memory outside the allocator; "none" [by reports of such cards]
+    margin: str  #: share of the memory to leave free, "5%" ["0%"]
+    framework: Values[str]  #: version of PyTorch, "2.6" to "2.15"; else the one that wrote the model
+    alloc_conf: str  #: as PYTORCH_ALLOC_CONF
+    env: Mapping[str, str]  #: environment of the process: {"CUBLAS_WORKSPACE_CONFIG": …}
+    workspaces: Values[str]  #: of cuDNN's plans: auto, none, or a file of measured ones ["auto"]
+
+
+class FitOptions(StepOptions, total=False):
+    find: str  #: "batch" or "sequence" ["batch"]
+    plan: bool  #: each size with the best plan of recomputation
+
+
+class SweepOptions(StepOptions, total=False):
+    shard: str  #: "3/16": the third of sixteen parts of the combinations alone
+
+
+class CheckOptions(StepOptions, total=False):
+    tolerance: Union[str, float]  #: largest error of a peak, "1%" or 0.01
+
+
+class DiffOptions(TypedDict, total=False):
+    top: int  #: figures besides what changed by cause: the totals and so many others; -1: all [0]
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of run and capture."""
+
+    device: str  #: a card, or the path of a device's file ["h200"]
+    memory: Size  #: of the device, in place of its own
+    gpus: int  #: devices of the machine [1]
+    world_size: int  #: run one rank of a job of so many
+    rank: int  #: which one
+    steps: int  #: end the program after so many optimizer steps
+    detail: int  #: steps of which every request is kept [3]
+    timeout: float  #: end the program after so many seconds
+    alloc_conf: str  #: PYTORCH_ALLOC_CONF
+    workspaces: str  #: of cuDNN's plans: auto or none ["auto"]
+    assume: str  #: where sizes follow from data: "even", or FILE:LINE=N
+    env: Mapping[str, str]  #: for the program
+    save: str  #: write the program that was run, as a .mp
+    real: bool  #: on this machine's GPU in place of an emulated one

@@ -1,0 +1,73 @@
+"""Programs and functions that run on an emulated device."""
+
+import re
+
+import pytest
+
+import metaprof
+
+torch = pytest.importorskip("torch", reason="PyTorch is not here")
+pytestmark = pytest.mark.skipif(torch.version.cuda is None, reason="this PyTorch is built without CUDA")
+
+# Three steps of a linear layer of 64·10 + 10 parameters, each in a block of a multiple of 512 bytes.
+PROGRAM = """
+import torch
+model = torch.nn.Linear(64, 10).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_program_is_run(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(PROGRAM)
+    result = metaprof.run([str(program)], device="h200", steps=1)
+    assert result.exit_status == 0 and result.fits
+    assert result.peak.by_category["parameter"] == 4 * (640 + 10)
+    assert [row.type for row in result.modules] == ["Linear"]
+    assert "train.py" in result._repr_html_()
+
+
+def test_what_cannot_be_run_is_an_error(tmp_path):
+    with pytest.raises(metaprof.Error, match="no-such-program"):
+        metaprof.run([str(tmp_path / "no-such-program")])
+    nothing = tmp_path / "nothing.py"
+    nothing.write_text("print(1)")
+    with pytest.raises(metaprof.Error, match="PyTorch|torch"):
+        metaprof.run([str(nothing)])
+
+
+def test_a_function_is_captured_and_run_again_with_other_options():
+    pytest.importorskip("cloudpickle", reason="cloudpickle is not here")
+
+    @metaprof.capture(steps=1, device="rtx4090")
+    def train(batch):
+        model = torch.nn.Linear(64, 10).cuda()
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(batch, 64, device="cuda")).sum().backward()
+            optimizer.step()
+
+    step = train(8)
+    assert isinstance(step, metaprof.Captured) and train.__name__ == "train"
+    assert step.peak.by_category["parameter"] == 4 * (640 + 10)
+    assert step.json["device"] == "rtx4090"
+    assert metaprof.profile(step, device="rtx4090").parameters == 650
+    sgd = metaprof.profile(step, device="rtx4090", optimizer="sgd")
+    assert sgd.peak.by_category["optimizer_state"] == 0
+
+
+def test_a_function_that_fails_says_so():
+    pytest.importorskip("cloudpickle", reason="cloudpickle is not here")
+
+    @metaprof.capture
+    def train():
+        raise ValueError("the function's own")
+
+    with pytest.raises(metaprof.Error) as error:
+        train()
+    assert not re.search("Traceback", str(error.value))
