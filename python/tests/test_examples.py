@@ -1,0 +1,61 @@
+"""The examples run, and say what the library says."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import metaprof
+
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+CONFIG = {"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "vocab_size": 100, "n_positions": 32}
+
+
+def environment():
+    folder = os.path.dirname(os.path.dirname(metaprof.__file__))
+    return {**os.environ, "PYTHONPATH": folder, "METAPROF_PROGRAM": metaprof.program_path()}
+
+
+def test_ray_maps_profiles_over_two_workers(tmp_path):
+    pytest.importorskip("ray", reason="Ray is not here")
+    config, table = tmp_path / "config.json", tmp_path / "grid.csv"
+    config.write_text(json.dumps(CONFIG))
+    subprocess.run([sys.executable, os.path.join(ROOT, "examples", "ray_sweep.py"), str(config), "--workers", "2", "--device",
+                    "t4,rtx4090", "--batch", "1:3", "--sequence", "16", "--optimizer", "sgd,best", "--csv", str(table)],
+                   check=True, env=environment(), timeout=300)
+    rows = list(csv.DictReader(table.open()))
+    assert [(row["device"], row["optimizer"], row["batch"]) for row in rows] == [
+        (device, optimizer, batch) for device in ("t4", "rtx4090") for optimizer in ("sgd", "best") for batch in "123"]
+    sweep = metaprof.sweep(config, device=["t4", "rtx4090"], batch=[1, 2, 3], sequence=16, optimizer="sgd").rows
+    assert [int(row["peak_allocated_bytes"]) for row in rows if row["optimizer"] == "sgd"] == [
+        row["peak_allocated_bytes"] for row in sweep]
+    assert all("best" in row["error"] for row in rows if row["optimizer"] == "best")
+
+
+def outputs(notebook):
+    """What the cells show, as text: pictures and tables of notebooks have none that two versions would share."""
+    return [each["data"]["text/plain"] for cell in notebook.cells if cell.cell_type == "code" for each in cell.outputs
+            if "data" in each and "text/html" not in each["data"]]
+
+
+def test_the_notebook_runs_and_shows_what_it_shows():
+    for module in ("torch", "torchvision", "timm", "transformers", "nbconvert", "ipykernel"):
+        pytest.importorskip(module, reason=f"{module} is not here")
+    import nbformat
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    kept = nbformat.read(os.path.join(ROOT, "examples", "notebooks", "three_models.ipynb"), as_version=4)
+    code = [line for cell in kept.cells if cell.cell_type == "code" for line in cell.source.splitlines() if line]
+    assert len(code) <= 12, "lines that a user writes"
+    run = nbformat.from_dict(json.loads(json.dumps(kept)))
+    before = dict(os.environ)
+    os.environ.update(environment())
+    try:
+        ExecutePreprocessor(timeout=600).preprocess(run)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert outputs(run) == outputs(kept)
