@@ -31,7 +31,7 @@ def capture(function: Optional[Callable[..., Any]] = None, **options: "Unpack[Ru
         metaprof.profile(step, precision="bf16", optimizer="sgd")
 
     options: as of `run`; steps, the optimizer steps after which the function is ended, is 1 unless it is given.
-    Returns what the function did (`Captured`) in place of its result; it is a model for profile, fit, sweep and plan.
+    Returns what the function did (`Captured`) in place of its result; it is a model for profile, fit and sweep.
     The function and its arguments go to the process by value (cloudpickle), so it may stand in a notebook's cell. Error:
     its PyTorch is built without CUDA, it uses no device, cloudpickle is not there.
     """
