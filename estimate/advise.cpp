@@ -1,6 +1,7 @@
 #include "estimate/advise.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -9,6 +10,7 @@
 #include "estimate/estimate.h"
 #include "estimate/framework.h"
 #include "estimate/parallel.h"
+#include "estimate/run_groups.h"
 #include "estimate/shared_steps.h"
 #include "meta/step/repeated_modules.h"
 
@@ -97,27 +99,71 @@ class Advisor {
             .fits = !memory.runs_out && need.reserved_bytes.peak <= available.count};
   }
 
-  // All that can be run, the smallest first.
+  // As it is. `changes` are run together with it: they have most in common. Errors: as run_steps.
+  AdviceRow base_beside(std::vector<Change> changes) {
+    changes.insert(changes.begin(), Change());
+    find(changes);
+    const std::optional<AdviceRow>& row = known_.at({});
+    return row ? *row : row_of({});
+  }
+
+  // All that can be run, the smallest first. What was run before is remembered.
   std::vector<AdviceRow> rows_of(const std::vector<Change>& changes) {
-    std::vector<std::optional<AdviceRow>> found(changes.size());
-    in_parallel(changes.size(), [&](size_t i) {
-      try {
-        found[i] = row_of(changes[i]);
-      } catch (const Error&) {  // an optimizer without that code, a batch that the export does not take
-      }
-    });
+    std::vector<Change> unknown;
+    for (const Change& change : changes)
+      if (!known_.contains(change)) unknown.push_back(change);
+    find(unknown);
     std::vector<AdviceRow> rows;
-    for (std::optional<AdviceRow>& row : found)
-      if (row) rows.push_back(std::move(*row));
+    for (const Change& change : changes)
+      if (const std::optional<AdviceRow>& row = known_.at(change)) rows.push_back(*row);
     std::ranges::stable_sort(rows, {}, [](const AdviceRow& row) { return row.reserved.count; });
     return rows;
   }
 
  private:
+  void find(const std::vector<Change>& wanted) {
+    std::vector<Change> changes;
+    std::vector<RunOptions> runs;
+    for (const Change& change : wanted) try {
+        runs.push_back(changed(options_, change));
+        changes.push_back(change);
+      } catch (const Error&) {  // a batch that no option takes
+        known_[change] = std::nullopt;
+      }
+    const std::vector<RunGroup> groups = group_runs(runs);
+    std::vector<std::optional<AdviceRow>> found(changes.size());
+    in_parallel(groups.size(), [&](size_t i) {
+      if (find_together(groups[i], changes, runs, found)) return;
+      for (const size_t run : groups[i].runs) try {
+          found[run] = row_of(changes[run]);
+        } catch (const Error&) {  // an optimizer without that code, a batch that the export does not take
+        }
+    });
+    for (size_t i = 0; i < changes.size(); ++i) known_.emplace(changes[i], std::move(found[i]));
+  }
+
+  // Runs that dispatch the same are one; false: they are not, or one of them fails.
+  bool find_together(const RunGroup& group, const std::vector<Change>& changes,
+                     const std::vector<RunOptions>& runs, std::vector<std::optional<AdviceRow>>& found) try {
+    if (group.runs.size() == 1) return false;
+    const RunOptions& first = runs[group.runs[0]];
+    const std::optional<Program> other = changed_inputs(model_, first);
+    auto steps =
+        SharedSteps::run(other ? *other : model_.program, first, platform_, group.optimizers, planners_);
+    if (!steps) return false;
+    for (const size_t run : group.runs)
+      found[run] = row_of(changes[run], steps->memory(runs[run], platform_), steps->flops(),
+                          available_memory(runs[run], platform_));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+
   const Model& model_;
   const RunOptions& options_;
   const Platform platform_;
   WorkspacePlanners planners_;
+  std::map<Change, std::optional<AdviceRow>> known_;  // nothing: it cannot be run
 };
 
 bool touches(const Change& change, const Change& other) {
@@ -183,8 +229,9 @@ AdviceReport advise(const Model& model, const RunOptions& given) {
   report.outside = outside_of(options, platform).most;
   report.margin = margin_of(options);
   report.memory = platform.hardware.memory;
-  report.base = advisor.row_of({});
-  report.rows = advisor.rows_of(changes_for(program, options));
+  const std::vector<Change> changes = changes_for(program, options);
+  report.base = advisor.base_beside(changes);
+  report.rows = advisor.rows_of(changes);
   report.best = best_of(advisor, report.base, report.rows);
   return report;
 }
