@@ -72,9 +72,6 @@ class Advisor {
     const RunOptions run = changed(options_, change);
     const std::optional<Program> other = changed_inputs(model_, run);
     const Program& program = other ? *other : model_.program;
-    const OptimizerChoice own{run.step.optimizer, run.step.optimizer_impl};
-    if (auto steps = SharedSteps::run(program, run, platform_, {&own, 1}, planners_))
-      return row_of(change, steps->memory(run, platform_), steps->flops(), available_memory(run, platform_));
     WorkspaceSources workspaces;
     const Trace trace = run_model(program, run, platform_, planners_, workspaces);
     const Bytes available = available_memory(run, platform_);
@@ -145,7 +142,6 @@ class Advisor {
   // Runs that dispatch the same are one; false: they are not, or one of them fails.
   bool find_together(const RunGroup& group, const std::vector<Change>& changes,
                      const std::vector<RunOptions>& runs, std::vector<std::optional<AdviceRow>>& found) try {
-    if (group.runs.size() == 1) return false;
     const RunOptions& first = runs[group.runs[0]];
     const std::optional<Program> other = changed_inputs(model_, first);
     auto steps =

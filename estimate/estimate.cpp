@@ -220,14 +220,10 @@ Phases replay_trace(const Trace& trace, const RunOptions& options, const Platfor
 
 Requests requests_of_run(const Program& program, const RunOptions& options, const Platform& platform,
                          WorkspacePlanners& planners, WorkspaceSources& workspaces) {
-  const OptimizerChoice own{options.step.optimizer, options.step.optimizer_impl};
-  if (const auto steps = run_in_turn(program, options, platform, {&own, 1}, planners, workspaces)) {
-    Requests requests = requests_of(steps->trace, steps->events[0], platform.device());
-    repeat_last_step(requests, options.step.steps - steps->steps);
-    return requests;
-  }
-  const Trace trace = run_model(program, options, platform, planners, workspaces);
-  return requests_of(trace, trace.events, platform.device());
+  const ModelRun run = run_until_alike(program, options, platform, planners, workspaces);
+  Requests requests = requests_of(run.trace, run.trace.events, platform.device());
+  repeat_last_step(requests, run.repeated);
+  return requests;
 }
 
 Phases replay_requests(const Requests& requests, const RunOptions& options, const Platform& platform,
