@@ -138,21 +138,6 @@ struct BertAttention : nn::Module<BertAttention> {
   BertOutput output;
 };
 
-struct BertIntermediate : nn::Module<BertIntermediate> {
-  BertIntermediate(const Place& place, const BertPlan& plan)
-      : Module(place, plan.name.type("Intermediate")),
-        dense(child("dense"), plan.hidden, plan.inner),
-        intermediate_act_fn(child("intermediate_act_fn"), plan.activation, plan.where) {}
-
-  Tensor forward(Tensor hidden) {
-    hidden = dense(hidden);
-    return intermediate_act_fn(hidden);
-  }
-
-  nn::Linear dense;
-  Activation intermediate_act_fn;
-};
-
 struct BertLayer : nn::Module<BertLayer> {
   BertLayer(const Place& place, const BertPlan& plan)
       : Module(place, plan.name.type("Layer")),

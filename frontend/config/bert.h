@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "frontend/config/blocks.h"
 #include "frontend/config/families.h"
 
 namespace metaprof::configs {
@@ -33,6 +34,21 @@ struct BertEmbeddings : nn::Module<BertEmbeddings> {
   Tensor position_ids, token_type_ids;
   int64_t padding;
   bool counted;  ///< positions are those of tokens that are no padding (roberta)
+};
+
+struct BertIntermediate : nn::Module<BertIntermediate> {
+  BertIntermediate(const Place& place, const BertPlan& plan)
+      : Module(place, plan.name.type("Intermediate")),
+        dense(child("dense"), plan.hidden, plan.inner),
+        intermediate_act_fn(child("intermediate_act_fn"), plan.activation, plan.where) {}
+
+  Tensor forward(Tensor hidden) {
+    hidden = dense(hidden);
+    return intermediate_act_fn(hidden);
+  }
+
+  nn::Linear dense;
+  Activation intermediate_act_fn;
 };
 
 /// The whole head of one linear layer whose weight may be the embedding's, and whose bias may be another's.

@@ -227,19 +227,6 @@ struct DebertaAttention : nn::Module<DebertaAttention> {
   DebertaOutput output;
 };
 
-struct DebertaIntermediate : nn::Module<DebertaIntermediate> {
-  DebertaIntermediate(const Place& place, const BertPlan& plan)
-      : Module(place, plan.name.type("Intermediate")),
-        dense(child("dense"), plan.hidden, plan.inner),
-        activation(child("intermediate_act_fn"), plan.activation, plan.where) {}
-  Tensor forward(Tensor hidden) {
-    hidden = dense(hidden);
-    return activation(hidden);
-  }
-  nn::Linear dense;
-  Activation activation;
-};
-
 struct DebertaLayer : nn::Module<DebertaLayer> {
   DebertaLayer(const Place& place, const DebertaPlan& plan)
       : Module(place, plan.bert.name.type("Layer")),
@@ -252,7 +239,7 @@ struct DebertaLayer : nn::Module<DebertaLayer> {
     return output(inner, attended);
   }
   DebertaAttention attention;
-  DebertaIntermediate intermediate;
+  BertIntermediate intermediate;
   DebertaOutput output;
 };
 
