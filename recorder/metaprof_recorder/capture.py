@@ -18,6 +18,7 @@ from metaprof_recorder import capture_distributed, capture_hooks, environment
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_distributed import awaited, inner
 from metaprof_recorder.capture_functions import Functions
+from metaprof_recorder.capture_phases import Phases
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.capture_unseen import Unseen
@@ -584,30 +585,3 @@ class Capture:
                 numbers = [number for number in numbers if number >= made_outside]
             drop(numbers)
         return "\n".join(lines) + "\n"
-
-
-class Phases:
-    """The lines that stand where phases begin."""
-
-    def __init__(self, rows):
-        self._of = {}
-        self._shown = None
-        micros = {}
-        for phase, step, first, last in rows:
-            micro = micros.get((phase, step), 0)
-            micros[phase, step] = micro + 1
-            for cut in range(first, last + 1):
-                self._of[cut] = (phase, step, micro)
-        self._accumulates = {step for (phase, step), count in micros.items() if phase == "backward" and count > 1}
-
-    def line(self, cut):
-        """Of the stretch that ends with this cut: none, if the phase goes on."""
-        where = self._of.get(cut, ("after", 0, 0))
-        if where == self._shown:
-            return []
-        self._shown = where
-        phase, step, micro = where
-        if phase == "after":
-            return ["step::pause()"]
-        numbered = phase in ("forward", "backward") and step in self._accumulates
-        return [f'step::phase("{phase}", {step}, {micro if numbered else -1})']
