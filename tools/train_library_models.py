@@ -6,12 +6,12 @@
 A model is an argument, as it stands in a line of library_models.txt, which says what the words mean. Weights and inputs are made on the device.
 """
 import contextlib
-import os
 import sys
-import traceback
 
 import torch
 import torch.nn.functional as F
+
+from forks import each_in_a_fork
 
 LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers", "num_decoder_layers", "num_encoder_layers",
           "num_encoder_blocks", "encoder_layers_num", "depth")
@@ -192,20 +192,7 @@ def main(lines):
         __import__(library)
     if len(lines) == 1:  # some libraries use the device while they are imported, which no child outlives
         return train(lines[0])
-    for number, line in enumerate(lines):
-        os.environ["RANK"] = str(number)  # by which the report tells them apart
-        child = os.fork()
-        if child == 0:
-            try:
-                train(line)
-            except Exception:
-                traceback.print_exc(limit=-3)
-                sys.stderr.flush()
-                os._exit(1)
-            os._exit(0)  # without taking the libraries apart, which takes longer than two steps
-        _, status = os.waitpid(child, 0)
-        if status:
-            print(f"FAILED {line}", file=sys.stderr, flush=True)
+    each_in_a_fork(lines, train)
 
 
 if __name__ == "__main__":

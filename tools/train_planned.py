@@ -9,11 +9,11 @@ file with `apply_plan(model)`.
 import contextlib
 import importlib.util
 import json
-import os
 import sys
-import traceback
 
 import torch
+
+from forks import each_in_a_fork
 
 sys.path.insert(0, sys.argv[1])
 import record_model  # noqa: E402
@@ -53,20 +53,7 @@ def train(line):
 def main(lines):
     for name in {line.split()[0] for line in lines}:
         zoo.build(name)  # imports the libraries once, before the forks
-    for number, line in enumerate(lines):
-        os.environ["RANK"] = str(number)  # by which the report tells them apart
-        child = os.fork()
-        if child == 0:
-            try:
-                train(line)
-            except Exception:
-                traceback.print_exc(limit=-3)
-                sys.stderr.flush()
-                os._exit(1)
-            os._exit(0)  # without taking the libraries apart, which takes longer than two steps
-        _, status = os.waitpid(child, 0)
-        if status:
-            print(f"FAILED {line}", file=sys.stderr, flush=True)
+    each_in_a_fork(lines, train)
 
 
 if __name__ == "__main__":
