@@ -1,6 +1,7 @@
 #include "meta/autograd/autocast.h"
 
 #include "core/error.h"
+#include "meta/autograd/autocast_on_cpu.h"
 
 namespace metaprof {
 namespace {
@@ -74,18 +75,28 @@ void set_dtype(Call& call) {
     call.arguments[size_t(dtype)] = Value(DType::f32);
 }
 
+Autocast rule_on_cpu(Call& call) {
+  auto& rules = state_of(call.session).rules_on_cpu;
+  if (call.op.id >= rules.size()) rules.resize(call.op.id + 1);
+  std::optional<Autocast>& rule = rules[call.op.id];
+  if (!rule) rule = autocast_on_cpu(call.op);
+  return *rule;
+}
+
 }  // namespace
 
 void autocast_layer(Call& call) {
   Session& session = call.session;
+  if (!session.modes.autocast) return call.next();
+  const bool on_cpu = session.device.is_cpu();
   const Facts& facts = call.op.record.facts;
-  if (session.modes.autocast && facts.cast_by) {
+  if (facts.cast_by && !on_cpu) {
     Scoped<bool> inside(session.modes.autocast, false);
     return facts.cast_by(call);
   }
-  const Autocast rule = facts.autocast;
+  const Autocast rule = on_cpu ? rule_on_cpu(call) : facts.autocast;
   // In-place variants are in none of the framework's lists.
-  if (!session.modes.autocast || rule == Autocast::none || call.op.in_place) return call.next();
+  if (rule == Autocast::none || call.op.in_place) return call.next();
   Scoped<bool> inside(session.modes.autocast, false);
   switch (rule) {
     case Autocast::none: break;

@@ -1,8 +1,11 @@
 #pragma once
 // Autocast: arguments are cast to the type that an operator's record asks for; casts of parameters are kept
-// until the outermost region ends (aten/src/ATen/autocast_mode.h, 2.11).
+// until the outermost region ends (aten/src/ATen/autocast_mode.h, 2.11). On the CPU the rules are others
+// (autocast_on_cpu.h).
 
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "meta/session/call.h"
 
@@ -15,6 +18,7 @@ struct AutocastState final : LayerState {
   std::unordered_map<const TensorImpl*, size_t> index;  // into `cached`
   std::vector<Cached> cached;                           // in the order in which they were cast, and go
   int nesting = 0;
+  std::vector<std::optional<Autocast>> rules_on_cpu;  // by Operator::id; nothing: nobody has asked yet
 };
 
 /// Turns autocast on (or off) for a scope.

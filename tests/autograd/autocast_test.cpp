@@ -36,6 +36,45 @@ TEST_F(Autocasts, FollowTheRuleOfEachOperator) {
                   "not safe under autocast");
 }
 
+// The CPU has lists of its own. Types: what PyTorch 2.11 gives its kernels (a TorchDispatchMode within torch.autocast("cpu")).
+TEST_F(Autocasts, OfTheCpuFollowItsOwnRules) {
+  session_ = make_session(platform_named("cpu"));
+  const Tensor a = tensor({8, 8}), b = tensor({8, 8}, DType::bf16), row = tensor({8});
+  const AutocastRegion region(*session_, true, DType::bf16);
+  EXPECT_EQ(describe(mm(a, a)), "bf16[8,8]");
+  EXPECT_EQ(describe(call<"addmv">(*session_, row, a, row)), "f32[8]");  // cast on the GPU, not here
+  EXPECT_EQ(describe(exp(b)), "bf16[8,8]");                              // fp32 on the GPU
+  EXPECT_EQ(describe(call<"softmax.int">(*session_, b, 1, Value())), "bf16[8,8]");
+  EXPECT_EQ(describe(call<"norm.Scalar">(*session_, b)), "bf16[]");
+  EXPECT_EQ(describe(call<"mse_loss">(*session_, b, b)), "f32[]");
+  EXPECT_EQ(describe(call<"prod">(*session_, b)), "f32[]");
+  EXPECT_EQ(describe(call<"trace">(*session_, b)), "f32[]");                    // as it comes on the GPU
+  EXPECT_EQ(describe(call<"binary_cross_entropy">(*session_, b, b)), "f32[]");  // refused on the GPU
+  EXPECT_EQ(describe(call<"cat">(*session_, std::vector<Tensor>{a, b})), "f32[16,8]");
+}
+
+// Kept by linear, layer norm, softmax, linear and mean squared error of 32 rows of 64; PyTorch 2.11's saved-tensor hooks see
+// the same 18,688 bytes.
+TEST_F(Autocasts, OfTheCpuKeepWhatItsOwnRulesMake) {
+  session_ = make_session(platform_named("cpu"));
+  const Tensor x = tensor({32, 64}), target = tensor({32, 16}), gain = leaf({64}), shift = leaf({64});
+  const Tensor first = leaf({64, 64}), second = leaf({16, 64}), bias = leaf({64}), bias2 = leaf({16});
+  const int64_t before = saved();
+  const AutocastRegion region(*session_, true, DType::bf16);
+  const Tensor hidden = call<"linear">(*session_, x, first, bias);
+  const Tensor normal = call<"layer_norm">(*session_, hidden, Sizes{64}, gain, shift);
+  const Tensor share = call<"softmax.int">(*session_, normal, 1, Value());
+  const Tensor loss = call<"mse_loss">(*session_, call<"linear">(*session_, share, second, bias2), target);
+  const int64_t rows = 32 * 64 * 2;  // bf16: the cast input, what the norm reads, what the softmax returns
+  const int64_t statistics = 2 * 32 * 4;  // fp32: mean and 1 / deviation of each row
+  const int64_t weight =
+      16 * 64 * 2;  // the second weight's cast; the first one's is not read: x needs no gradient
+  const int64_t compared = 2 * 32 * 16 * 4;  // mean squared error is computed in fp32
+  const int64_t state = 2 * 64 * 4;          // the norm's gain and shift
+  EXPECT_EQ(saved() - before, 3 * rows + statistics + weight + compared + state);
+  EXPECT_EQ(3 * rows + statistics + weight + compared, 18688);
+}
+
 TEST_F(Autocasts, AWeightIsCastOncePerRegion) {
   const Tensor weight = leaf({8, 8}), x = tensor({8, 8}, DType::bf16);
   mm(x, x);  // the workspace of matrix products stays
