@@ -74,7 +74,7 @@ void add_plan_command(CommandLine& line) {
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   command
       .option("--strategy", words->options.strategies,
-              "modules, chain, operators, offload, or the baselines square-root, knapsack; all "
+              "modules, chain, operators, offload, or the baselines rotor, square-root, knapsack; all "
               "[modules,chain,operators]")
       .value("WORDS")
       .separated_by(',');

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/option_value.h"
+#include "estimate/peak_bound.h"
 #include "estimate/plan_costs.h"
 #include "estimate/plan_files.h"
 #include "estimate/plan_search.h"
@@ -111,7 +112,11 @@ std::vector<std::string> strategies_of(const std::vector<std::string>& given) {
 class Planner {
  public:
   Planner(const Model& model, const PlanOptions& options)
-      : options_(options), runner_(model, options.run), plain_(runner_.run({})), search_(runner_, plain_) {
+      : options_(options),
+        runner_(model, options.run),
+        plain_trace_(runner_.trace_of({}, StepRunner::Extent::all)),
+        plain_(runner_.figures_of(plain_trace_)),
+        search_(runner_, plain_) {
     report_.model = model.name;
     report_.device = runner_.hardware().name;
     report_.has_budget = !options.budget.empty();
@@ -121,10 +126,13 @@ class Planner {
     report_.seconds = plain_.seconds;
     report_.state = plain_.after_setup;
     report_.elsewhere = plain_.elsewhere;
+    const PeakBound bound = peak_bound(plain_trace_);
+    report_.largest_call = {.op = bound.op, .module = bound.module, .needs = bound.bytes};
+    plain_trace_ = {};
   }
 
   CheckpointReport planned(const std::vector<std::string>& strategies) {
-    if (report_.has_budget && report_.budget >= report_.elsewhere) {
+    if (report_.has_budget && report_.budget >= report_.least()) {
       report_.candidates = report_.plain.holds || !options_.files.empty() ||
                            std::ranges::any_of(strategies, [&](const std::string& strategy) {
                              return has_candidates(search_.tree_of(strategy));
@@ -166,7 +174,7 @@ class Planner {
     std::vector<CheckpointRow> found = {report_.plain};
     Bytes least = plain_.allocated;
     for (const std::string& strategy : strategies) {
-      found.push_back(found_row(strategy, report_.elsewhere));
+      found.push_back(found_row(strategy, report_.least()));
       least = std::min(least, found.back().allocated);
     }
     for (int part = 1; part < kBudgetsOfCurve; ++part) {
@@ -215,6 +223,7 @@ class Planner {
 
   const PlanOptions& options_;
   StepRunner runner_;
+  Trace plain_trace_;
   const StepFigures plain_;
   PlanSearch search_;
   CheckpointReport report_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "estimate/plan_refinement.h"
 #include "planner/chain_plans.h"
 #include "planner/integer_program.h"
 #include "planner/module_plans.h"
@@ -26,21 +27,22 @@ std::set<int64_t, std::greater<>> sizes_of_modules(const ModuleTree& tree) {
 // Plans of a series that are run to find one that holds.
 constexpr size_t kProbes = 16;
 
+// For the solver, over all limits on one module: it proves most of its answers in a fiftieth of that.
+constexpr double kSolverSeconds = 20;
+
 // What others do is compared as it is.
-bool is_baseline(std::string_view strategy) { return strategy == "square-root" || strategy == "knapsack"; }
+bool is_baseline(std::string_view strategy) {
+  return strategy == "rotor" || strategy == "square-root" || strategy == "knapsack";
+}
 
 Treatment treatment_of(std::string_view strategy) {
   return strategy == "offload" ? Treatment::on_host : Treatment::computed_again;
 }
 
-bool is_of_class(const ModuleTree& tree, const PlannedRegion& region, int32_t of) {
-  return region.first == region.last && tree.modules[size_t(region.first)].of == of;
-}
-
 }  // namespace
 
 std::vector<std::string> plan_strategies() {
-  return {"modules", "chain", "operators", "offload", "square-root", "knapsack"};
+  return {"modules", "chain", "operators", "offload", "rotor", "square-root", "knapsack"};
 }
 
 std::vector<std::string> usual_plan_strategies() {
@@ -61,12 +63,15 @@ TriedPlan PlanSearch::find(const std::string& strategy, Bytes budget) {
   treatment_ = treatment_of(strategy);
   for (;;) {
     best_.reset();
+    gap_.reset();
     smallest_ = {.plan = {}, .words = {}, .figures = plain_};
     if (holds(plain_)) return smallest_;
     tree_ = &tree_of(strategy);
     for (const auto& series : series_of(strategy)) search(*series);
-    if (best_ && !is_baseline(strategy)) leave_out();
+    if (best_ && !is_baseline(strategy))
+      refined(*tree_, best_->plan, [&](const RecomputePlan& plan) { return holds(run(plan)); });
     TriedPlan& found = best_ ? *best_ : smallest_;
+    found.gap = gap_;
     if (extent_ == Extent::all || found.words.empty()) return found;
     found.figures = runner_.run(found.words, Extent::all);
     if (!best_ || holds(found.figures)) return found;
@@ -83,13 +88,14 @@ const PlanSearch::AllSeries& PlanSearch::series_of(const std::string& strategy) 
   if (strategy == "modules" || strategy == "offload")
     for (const int64_t largest : sizes_of_modules(tree))
       all.push_back(module_plans(tree, {.largest = largest}));
-  if (strategy == "operators")
-    for (const int64_t largest : sizes_of_modules(tree))
-      all.push_back(operator_plans(tree, {.largest = largest}));
-  if (strategy == "chain") {
-    all.push_back(chain_plans(chain_of(tree)));
-    all.push_back(equal_stretch_plans(chain_of(tree)));
+  if (strategy == "operators") {
+    const auto sizes = sizes_of_modules(tree);
+    const double seconds = kSolverSeconds / static_cast<double>(sizes.size());
+    for (const int64_t largest : sizes)
+      all.push_back(operator_plans(tree, {.largest = largest, .seconds = seconds}));
   }
+  if (strategy == "rotor" || strategy == "chain") all.push_back(chain_plans(chain_of(tree)));
+  if (strategy == "chain") all.push_back(equal_stretch_plans(chain_of(tree)));
   // Savings do not quite add up, so that the simpler problem may have the better answer.
   if (strategy == "square-root" || strategy == "chain") all.push_back(square_root_plans(chain_of(tree)));
   if (strategy == "knapsack" || strategy == "operators") all.push_back(knapsack_plans(tree));
@@ -97,9 +103,9 @@ const PlanSearch::AllSeries& PlanSearch::series_of(const std::string& strategy) 
   return all;
 }
 
-const StepFigures& PlanSearch::run(RecomputePlan plan, double gap) {
+const StepFigures& PlanSearch::run(RecomputePlan plan) {
   for (PlannedRegion& region : plan) region.on_host = treatment_ == Treatment::on_host;
-  TriedPlan tried{.plan = std::move(plan), .words = {}, .figures = {}, .gap = gap};
+  TriedPlan tried{.plan = std::move(plan), .words = {}, .figures = {}};
   tried.words = plan_words(*tree_, tried.plan);
   const auto [known, is_new] = known_.try_emplace(tried.words);
   if (is_new) known->second = tried.words.empty() ? plain_ : runner_.run(tried.words, extent_);
@@ -122,7 +128,10 @@ void PlanSearch::search(const PlanSeries& series) {
     }
   }
   if (end <= 1) return;
-  const auto try_plan = [&](size_t plan) { return holds(run(series.plan(plan), series.gap(plan))); };
+  const auto try_plan = [&](size_t plan) {
+    gap_ = std::max(gap_, series.gap(plan));
+    return holds(run(series.plan(plan)));
+  };
   // The last plan keeps least; that it has the smallest peak is only likely.
   size_t holding = end - 1, fails = 0;
   for (size_t part = kProbes; !try_plan(holding);) {
@@ -134,39 +143,6 @@ void PlanSearch::search(const PlanSeries& series) {
     const size_t middle = fails + (holding - fails) / 2;
     (try_plan(middle) ? holding : fails) = middle;
   }
-}
-
-// Costs that add up are not all: of each class the modules with the latest forward are kept again, as many as
-// the budget allows. The dearest first.
-void PlanSearch::leave_out() {
-  std::set<int32_t> chosen;
-  for (const PlannedRegion& region : best_->plan)
-    if (region.first == region.last) chosen.insert(tree_->modules[size_t(region.first)].of);
-  std::vector<int32_t> classes(chosen.begin(), chosen.end());
-  std::ranges::stable_sort(classes, [&](int32_t a, int32_t b) {
-    return tree_->classes[size_t(b)].cost < tree_->classes[size_t(a)].cost;
-  });
-  for (const int32_t of : classes) {
-    const RecomputePlan before = best_->plan;
-    const double gap = best_->gap;
-    size_t least = 0, most = 0;  // how many stay; `most` holds
-    for (const PlannedRegion& region : before) most += is_of_class(*tree_, region, of);
-    while (least < most) {
-      const size_t middle = least + (most - least) / 2;
-      if (holds(run(first_of_class(before, of, middle), gap)))
-        most = middle;
-      else
-        least = middle + 1;
-    }
-  }
-}
-
-// The plan without regions of a class beyond the first `count`.
-RecomputePlan PlanSearch::first_of_class(const RecomputePlan& plan, int32_t of, size_t count) const {
-  RecomputePlan fewer;
-  for (const PlannedRegion& region : plan)
-    if (!is_of_class(*tree_, region, of) || count-- > 0) fewer.push_back(region);
-  return fewer;
 }
 
 }  // namespace metaprof

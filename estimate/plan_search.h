@@ -18,7 +18,7 @@ struct TriedPlan {
   RecomputePlan plan;
   std::vector<std::string> words;  ///< of --checkpoint
   StepFigures figures;
-  double gap = 0;  ///< PlanSeries::gap
+  std::optional<double> gap = {};  ///< the largest PlanSeries::gap of those that were tried to find it
 };
 
 /// Those that are tried where nobody asks for others: no baselines, and what this build can solve.
@@ -46,9 +46,7 @@ class PlanSearch {
   bool holds(const StepFigures& figures) const { return figures.allocated <= budget_; }
   const AllSeries& series_of(const std::string& strategy);
   void search(const PlanSeries& series);
-  void leave_out();
-  RecomputePlan first_of_class(const RecomputePlan& plan, int32_t of, size_t count) const;
-  const StepFigures& run(RecomputePlan plan, double gap);
+  const StepFigures& run(RecomputePlan plan);
 
   StepRunner& runner_;
   const StepFigures& plain_;
@@ -62,6 +60,7 @@ class PlanSearch {
   const ModuleTree* tree_ = nullptr;
   std::optional<TriedPlan> best_;
   TriedPlan smallest_;
+  std::optional<double> gap_;
 };
 
 }  // namespace metaprof

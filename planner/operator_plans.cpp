@@ -1,9 +1,11 @@
 #include "planner/operator_plans.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "planner/integer_program.h"
 #include "planner/module_plans.h"
@@ -38,10 +40,25 @@ RecomputeCost cost_of_all(const ModuleTree& tree) {
   return all;
 }
 
+// Calls of a class whose results take as many bytes and cost as much: only how many of them stay matters. So a
+// module around blocks that repeat has as many groups as one of them.
+using CallGroup = std::vector<int32_t>;
+
+std::vector<CallGroup> groups_of(const std::vector<OperatorCall>& calls) {
+  std::map<std::tuple<int64_t, int64_t, double>, CallGroup> groups;
+  for (size_t call = 0; call < calls.size(); ++call)
+    groups[{calls[call].bytes, calls[call].cost.flops, calls[call].cost.seconds}].push_back(
+        static_cast<int32_t>(call));
+  std::vector<CallGroup> all;
+  all.reserve(groups.size());
+  for (auto& [what, group] : groups) all.push_back(std::move(group));
+  return all;
+}
+
 // What is done with the modules of a class.
 struct Choice {
   int64_t again = 0;          // so many are computed again
-  std::vector<int64_t> kept;  // per call: in so many of them its results stay
+  std::vector<int64_t> kept;  // per group of calls: the results of so many, of all of them, stay
 };
 
 struct Solved {
@@ -53,20 +70,22 @@ struct Solved {
 // Gives a choice for each class to modules.
 class Assignment {
  public:
-  Assignment(const ModuleTree& tree, const std::vector<Choice>& choices) : tree_(tree) {
+  Assignment(const ModuleTree& tree, const std::vector<std::vector<CallGroup>>& groups,
+             const std::vector<Choice>& choices)
+      : tree_(tree) {
     for (const int32_t inner : tree.modules[0].inside)
       reached_[tree.modules[size_t(inner)].of].push_back(inner);
     // Wholes come after their parts.
-    for (size_t of = choices.size(); of-- > 0;) assign(static_cast<int32_t>(of), choices[of]);
+    for (size_t of = choices.size(); of-- > 0;) assign(static_cast<int32_t>(of), choices[of], groups[of]);
     std::ranges::sort(plan_, {}, &PlannedRegion::first);
   }
 
   RecomputePlan plan() { return std::move(plan_); }
 
  private:
-  // Those with the earlier forward are computed again, and of these the later ones keep results: what is kept
-  // then is kept for a shorter time.
-  void assign(int32_t of, const Choice& choice) {
+  // Those with the earlier forward are computed again, and of these the later ones keep all results that stay:
+  // what is kept then is kept for a shorter time, and is there when such a module is computed again.
+  void assign(int32_t of, const Choice& choice, const std::vector<CallGroup>& groups) {
     std::vector<int32_t>& modules = reached_[of];
     std::ranges::sort(modules);
     for (size_t i = 0; i < modules.size(); ++i) {
@@ -76,9 +95,13 @@ class Assignment {
         continue;
       }
       PlannedRegion region{.first = modules[i], .last = modules[i]};
-      for (size_t call = 0; call < choice.kept.size(); ++call)
-        if (choice.again - static_cast<int64_t>(i) <= choice.kept[call])
-          region.kept.push_back(static_cast<int32_t>(call));
+      const int64_t later = choice.again - 1 - static_cast<int64_t>(i);
+      for (size_t group = 0; group < choice.kept.size(); ++group) {
+        const auto size = static_cast<int64_t>(groups[group].size());
+        const int64_t stay = std::clamp<int64_t>(choice.kept[group] - later * size, 0, size);
+        region.kept.insert(region.kept.end(), groups[group].end() - stay, groups[group].end());
+      }
+      std::ranges::sort(region.kept);
       plan_.push_back(std::move(region));
     }
   }
@@ -95,24 +118,25 @@ class OperatorPlans : public PlanSeries {
         limits_(limits),
         numbers_(numbers_of(tree)),
         weights_(cost_of_all(tree)),
-        solved_(limits.plans) {
+        solved_(limits.plans),
+        left_(limits.seconds) {
     set_variables();
     most_ = largest_savings();
   }
 
   size_t size() const override { return most_ > 0 ? solved_.size() : 1; }
   PlanFigures figures(size_t plan) const override { return solved(plan).figures; }
-  double gap(size_t plan) const override { return solved(plan).gap; }
+  std::optional<double> gap(size_t plan) const override { return solved(plan).gap; }
   RecomputePlan plan(size_t plan) const override {
     if (plan == 0) return {};
-    return Assignment(tree_, solved(plan).choices).plan();
+    return Assignment(tree_, groups_, solved(plan).choices).plan();
   }
 
  private:
   // Variables of a class; −1: there is none.
   struct Variables {
     int again = -1, open = -1;
-    std::vector<int> kept;  // per call
+    std::vector<int> kept;  // per group of calls
   };
 
   bool is_candidate(size_t of) const {
@@ -131,14 +155,19 @@ class OperatorPlans : public PlanSeries {
       const ModuleClass& one = tree_.classes[of];
       Variables& own = variables_.emplace_back();
       own.open = add_variable(0, numbers_[of]);
+      groups_.emplace_back();
       if (!is_candidate(of)) continue;
+      groups_.back() = groups_of(one.calls);
       own.again = add_variable(weights_.of(one.cost), numbers_[of]);
       savings.terms.emplace_back(own.again, mebibytes(one.saved));
-      for (const OperatorCall& call : one.calls) {
-        own.kept.push_back(add_variable(-weights_.of(call.cost), numbers_[of]));
+      for (const CallGroup& group : groups_.back()) {
+        const OperatorCall& call = one.calls[size_t(group.front())];
+        const auto size = static_cast<int64_t>(group.size());
+        own.kept.push_back(add_variable(-weights_.of(call.cost), numbers_[of] * size));
         savings.terms.emplace_back(own.kept.back(), -mebibytes(call.bytes));
-        program_.rows.push_back(
-            {.terms = {{own.kept.back(), 1}, {own.again, -1}}, .least = -kUnlimited, .most = 0});
+        program_.rows.push_back({.terms = {{own.kept.back(), 1}, {own.again, -static_cast<double>(size)}},
+                                 .least = -kUnlimited,
+                                 .most = 0});
       }
     }
     add_reach();
@@ -183,7 +212,9 @@ class OperatorPlans : public PlanSeries {
   Solved solve_for(int64_t savings) const {
     IntegerProgram program = program_;
     program.rows[savings_row_].least = mebibytes(savings);
-    const IntegerSolution solution = solve(program, limits_.seconds);
+    const auto begin = std::chrono::steady_clock::now();
+    const IntegerSolution solution = solve(program, std::max(left_ / 2, kLeastSeconds));
+    left_ -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     Solved result;
     result.gap = solution.found ? solution.gap() : 1;
     for (size_t of = 0; of < tree_.classes.size(); ++of) {
@@ -193,10 +224,11 @@ class OperatorPlans : public PlanSeries {
       choice.again = solution.values[size_t(variables_[of].again)];
       result.figures.saved += choice.again * one.saved;
       add(result.figures.cost, one.cost, choice.again);
-      for (size_t call = 0; call < one.calls.size(); ++call) {
-        choice.kept.push_back(solution.values[size_t(variables_[of].kept[call])]);
-        result.figures.saved -= choice.kept.back() * one.calls[call].bytes;
-        add(result.figures.cost, one.calls[call].cost, -choice.kept.back());
+      for (size_t group = 0; group < groups_[of].size(); ++group) {
+        const OperatorCall& call = one.calls[size_t(groups_[of][group].front())];
+        choice.kept.push_back(solution.values[size_t(variables_[of].kept[group])]);
+        result.figures.saved -= choice.kept.back() * call.bytes;
+        add(result.figures.cost, call.cost, -choice.kept.back());
       }
     }
     return result;
@@ -207,16 +239,19 @@ class OperatorPlans : public PlanSeries {
   }
   static double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
   static constexpr double kUnlimited = 1e30;
+  static constexpr double kLeastSeconds = 0.1;
 
   const ModuleTree& tree_;
   const OperatorPlanLimits limits_;
   const std::vector<int64_t> numbers_;  // of modules, per class
   const Weights weights_;
   IntegerProgram program_;
-  std::vector<Variables> variables_;  // per class
+  std::vector<Variables> variables_;            // per class
+  std::vector<std::vector<CallGroup>> groups_;  // per class; of candidates
   size_t savings_row_ = 0;
   int64_t most_ = 0;
   mutable std::vector<std::optional<Solved>> solved_;
+  mutable double left_;  // of the seconds for the solver
 };
 
 // --- the baseline

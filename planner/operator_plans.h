@@ -11,14 +11,16 @@ namespace metaprof {
 struct OperatorPlanLimits {
   /// A module that saves more than this is never computed again as a whole.
   int64_t largest = INT64_MAX;
-  size_t plans = 128;   ///< in the series, by rising savings
-  double seconds = 10;  ///< for the solver, for each plan
+  size_t plans = 512;   ///< in the series, by rising savings
+  double seconds = 10;  ///< for the solver: half of what is left for each plan, but a tenth of one at least
 };
 
 /// As an integer programme over kinds of modules: of each kind how many are computed again, how many are opened,
 /// so that the choice is among the modules inside them, and in how many of those computed again each result is
-/// kept. So its size follows from the kinds, however many modules there are of each. The cheapest that saves
-/// so much, for savings in equal steps; each is solved when it is asked for. Costs and savings add up.
+/// kept. Calls whose results take and cost as much are counted together, so a module around blocks that repeat is
+/// no larger than one of them. So its size follows from the kinds, however many modules there are of each. The
+/// cheapest that saves so much, for savings in equal steps; each is solved when it is asked for. Costs and savings
+/// add up. Of modules and calls that are alike, the later ones keep their results.
 /// Errors of its functions: there is no solver (planner/integer_program.h).
 std::unique_ptr<PlanSeries> operator_plans(const ModuleTree& tree, const OperatorPlanLimits& limits = {});
 

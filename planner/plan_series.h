@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace metaprof {
@@ -22,6 +23,7 @@ struct RecomputeCost {
     return *this;
   }
   friend RecomputeCost operator+(RecomputeCost a, const RecomputeCost& b) { return a += b; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): in what is generated
   friend auto operator<=>(const RecomputeCost&, const RecomputeCost&) = default;
 };
 
@@ -50,9 +52,9 @@ class PlanSeries {
   /// Each plan costs no less than the one before it.
   virtual PlanFigures figures(size_t plan) const = 0;
   virtual RecomputePlan plan(size_t plan) const = 0;
-  /// By how much of its cost a plan may be dearer than the cheapest that saves as much; 0: it is proven to be
-  /// that, or nobody says.
-  virtual double gap(size_t /*plan*/) const { return 0; }
+  /// By how much of its cost a plan may be dearer than the cheapest that saves as much, as a solver has proven it;
+  /// 0: it is the cheapest. Nothing where there was no solver.
+  virtual std::optional<double> gap(size_t /*plan*/) const { return std::nullopt; }
 };
 
 }  // namespace metaprof

@@ -27,6 +27,12 @@ std::string reason_of(const CheckpointReport& report) {
         "the "
         "budget of {}: nothing computed again helps",
         human_bytes(report.elsewhere.count), budget);
+  if (const LargestCall& call = report.largest_call; report.budget < call.needs)
+    return fmt::format(
+        "one call of {}{} takes {} with its operands and what is alive then in every plan, more than the "
+        "budget of {}: nothing computed again helps",
+        call.op, call.module.empty() ? "" : " in " + shown(call.module, kMostCharactersOfName),
+        human_bytes(call.needs.count), budget);
   if (report.best().holds) return "";
   const std::string least = human_bytes(report.best().allocated.count);
   if (!report.candidates)
@@ -52,7 +58,8 @@ std::string figures_table(const CheckpointReport& report) {
   const bool has_bus = uses_bus(report);
   if (has_bus) table.column("over the bus");
   table.column("holds", TextTable::Align::left);
-  const bool has_gap = std::ranges::any_of(report.rows, [](const CheckpointRow& row) { return row.gap > 0; });
+  const bool has_gap =
+      std::ranges::any_of(report.rows, [](const CheckpointRow& row) { return row.gap.has_value(); });
   if (has_gap) table.column("gap");
   const auto add = [&](const CheckpointRow& row) {
     std::vector<std::string> cells = {row.strategy, human_bytes(row.allocated.count),
@@ -61,7 +68,7 @@ std::string figures_table(const CheckpointReport& report) {
                                       percent(row.recompute_seconds, report.seconds)};
     if (has_bus) cells.push_back(human_bytes(row.over_bus.count));
     cells.emplace_back(row.holds ? "yes" : "no");
-    if (has_gap) cells.push_back(percent(row.gap, 1));
+    if (has_gap) cells.push_back(row.gap ? percent(*row.gap, 1) : "–");
     table.row(cells);
   };
   add(report.plain);
@@ -98,7 +105,7 @@ Json row_json(const CheckpointRow& row) {
           {"recompute_seconds", row.recompute_seconds},
           {"bus_bytes", row.over_bus.count},
           {"holds", row.holds},
-          {"gap", row.gap},
+          {"gap", row.gap ? Json(*row.gap) : Json()},
           {"checkpoint", row.patterns},
           {"modules", modules}};
 }
@@ -139,7 +146,7 @@ std::string checkpoint_json(const CheckpointReport& report) {
                {"device", report.device},
                {"budget", report.budget.count},
                {"state_bytes", report.state.count},
-               {"least_bytes", report.elsewhere.count}};
+               {"least_bytes", report.least().count}};
   json.update(row_json(best));
   json["reason"] = reason.empty() ? Json() : Json(reason);
   json["plain"] = {{"peak", report.plain.allocated.count},

@@ -1,6 +1,8 @@
 #pragma once
 // What of a step to compute again so that it fits in a budget: what `metaprof plan` shows.
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +27,9 @@ struct CheckpointRow {
   double recompute_seconds = 0;  ///< on an ideal device, and of `over_bus` on an ideal bus
   Bytes over_bus;                ///< to and from the host in a step, for what is saved there
   bool holds = false;            ///< `allocated` is within the budget
-  double gap =
-      0;  ///< share of its cost by which the strategy's own problem may have a cheaper answer; 0: none
+  /// By what share of its cost an answer of the strategy's integer programmes may be dearer than the cheapest, the
+  /// largest of those solved for this row; nothing: none was solved.
+  std::optional<double> gap;
   std::vector<std::string> patterns;  ///< of --checkpoint; empty: nothing is computed again
   std::vector<RecomputedRow> recomputed;
 };
@@ -51,16 +54,23 @@ struct CandidateRow {
   std::vector<CandidateCall> calls;
 };
 
+/// The call that takes most with its operands and what is alive then in every plan, and every plan makes it.
+struct LargestCall {
+  std::string op, module;  ///< module "": the model itself, or what is called after it
+  Bytes needs;
+};
+
 struct CheckpointReport {
   std::string model, device;
   Bytes budget;
   Bytes state;      ///< parameters, buffers and inputs: no plan needs less
   Bytes elsewhere;  ///< what the step takes where nothing of the forward is kept: in the optimizer, as a rule
+  LargestCall largest_call;
   CheckpointRow plain;              ///< nothing is computed again
   Flops flops;                      ///< of a step without recomputation
   double seconds = 0;               ///< the same, on an ideal device
   bool candidates = false;          ///< something saves memory when it is computed again
-  std::vector<CheckpointRow> rows;  ///< one for each strategy; none where `elsewhere` exceeds the budget
+  std::vector<CheckpointRow> rows;  ///< one for each strategy; none where least() exceeds the budget
   std::vector<CheckpointRow>
       curve;  ///< by falling peak, each dearer than the one before; empty: not asked for
   std::vector<CandidateRow> costs;  ///< empty: not asked for
@@ -68,6 +78,8 @@ struct CheckpointReport {
   int runs = 0;                     ///< steps that were run to find them
   std::vector<std::string> notes;
 
+  /// No plan takes less.
+  Bytes least() const { return std::max(elsewhere, largest_call.needs); }
   /// The plan to take: of those that hold the cheapest, else the one with the smallest peak. FLOPs computed again
   /// decide; where something goes over the bus, which takes no FLOPs, time does.
   const CheckpointRow& best() const;

@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-STRATEGIES = "modules,chain,operators,offload,square-root,knapsack"
+STRATEGIES = "modules,chain,operators,offload,rotor,square-root,knapsack"
 # Sizes at which what the forward keeps is most of a step's memory.
 MODELS = [
     ("resnet50", {"optimizer": "sgd"}),

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The recomputation that our plans cost beside others', on the same inputs: our costs in, their plans out, every plan run by our engine.
 
-    compare_planners.py METAPROF PYTHON OUT.csv [--models tests/data/models] [--only WORD] [--budgets 80%,60%,45%,35%]
+    compare_planners.py METAPROF PYTHON OUT.csv [--models tests/data/models] [--only WORD] [--budgets 100%,80%,60%,45%,35%]
 
 PYTHON has torch, pulp and scipy. The others are the framework's memory-budget solvers (torch._functorch: dp, ilp, greedy), its SAC integer programme
-(torch.distributed._tools.sac_ilp), square-root checkpointing and a knapsack of modules' calls as built in; rotor is our strategy "chain". Of each the
+(torch.distributed._tools.sac_ilp), and as built in rotor's schedules, square-root checkpointing and a knapsack of modules' calls. Of each the
 plans for many values of its own budget are run, and the cheapest that stays within ours counts. A row of OUT.csv: model, options, budget, its bytes,
 planner, peak, FLOPs computed again as a share of the step's ("": no plan holds). "ours" is the best of our usual strategies, "best other" the best of
-the others, "ours at its peak" our best plan with the peak of that as the budget. Rows that OUT.csv has already are left out.
+the others, "ours at its peak" our best plan with the peak of that as the budget. Rows that OUT.csv has already are left out, and others' plans that
+OUT.csv.d has already are not made again.
 The table is printed. Exit status: 0 ours is nowhere worse at the same peak, 1 it is somewhere.
 """
 import argparse
@@ -28,7 +29,8 @@ MODELS = [
     ("unet", ["--optimizer", "sgd", "--batch", "32"]),
 ]
 SHARES = [part / 20 for part in range(21)]
-OURS = ("modules", "chain", "operators", "square-root", "knapsack")
+USUAL = ("modules", "chain", "operators")
+BUILT_IN = ("rotor", "square-root", "knapsack")
 SECONDS = 20  # for their integer programme, in place of its own 180
 
 
@@ -100,53 +102,64 @@ def plan(options, name, words, *more):
 
 def theirs(options, name, words, work):
     """All plans of all others, run: rows of `plan --json`."""
-    costs = work / "costs.json"
+    file, costs = work / f"{name}.json", work / "costs.json"
+    if file.exists():
+        return plan(options, name, words, "--budget", "100%", "--plan", file)
     plan(options, name, words, "--budget", "100%", "--strategy", "modules", "--costs", costs)
     sac = answer([options.metaprof, "plan-input", options.models / f"{name}.pt2", *words, "--workspaces", "none", "--format", "sac"])
     given = json.dumps({"costs": json.loads(costs.read_text()), "sac": sac})
     plans = answer([options.python, __file__, "--solve"], input=given)
     unique = {(one["strategy"], " ".join(one["checkpoint"])): one for one in plans["strategies"]}
-    file = work / f"{name}.json"
     file.write_text(json.dumps({"strategies": list(unique.values())}))
     return plan(options, name, words, "--budget", "100%", "--plan", file)
 
 
 def compare(options, name, words, budget, ran, work):
     """Rows: planner, peak, share of FLOPs."""
-    ours = plan(options, name, words, "--budget", budget, "--strategy", ",".join(OURS))
+    ours = plan(options, name, words, "--budget", budget, "--strategy", ",".join(USUAL + BUILT_IN))
     best, share = {}, lambda row: row["recompute_flops"] / ours["plain"]["flops"]
-    usual = ("modules", "chain", "operators")
     rows = ours["strategies"] + ran["strategies"]
     for row in rows:
         known = best.get(row["strategy"])
         if row["peak"] <= ours["budget"] and (known is None or row["recompute_flops"] < known["recompute_flops"]):
             best[row["strategy"]] = row
-    for who, names in (("ours", usual), ("best other", [name for name in best if name not in usual])):
+    for who, names in (("ours", USUAL), ("best other", [name for name in best if name not in USUAL])):
         among = [best[name] for name in names if name in best]
         if among:
             best[who] = min(among, key=lambda row: (row["recompute_flops"], row["peak"]))
     if "best other" in best:
         at = plan(options, name, words, "--budget", str(best["best other"]["peak"]))
         best["ours at its peak"] = at if at["holds"] else None
-    for planner in ("ours", *usual, "square-root", "knapsack", "dp", "ilp", "greedy", "sac", "best other", "ours at its peak"):
+    for planner in ("ours", *USUAL, *BUILT_IN, "dp", "ilp", "greedy", "sac", "best other", "ours at its peak"):
         row = best.get(planner)
         yield [name, " ".join(words), budget, ours["budget"], planner, row["peak"] if row else "", f"{share(row):.6f}" if row else ""]
 
 
 def show(rows):
     """Markdown; 1 if ours is worse somewhere at the same peak."""
-    planners = ["modules", "chain", "operators", "ours", "square-root", "dp", "ilp", "greedy", "sac", "best other", "ours at its peak"]
-    print("| model | budget | " + " | ".join(planners) + " |\n|" + "---|" * (len(planners) + 2))
-    cases, worse = {}, 0
+    planners = [*USUAL, *BUILT_IN, "dp", "ilp", "greedy", "sac", "best other", "ours at its peak"]
+    print("| model | budget | " + " | ".join(planners) + " |\n|---|---|" + "--:|" * len(planners))
+    cases, count = {}, {"better": 0, "equal": 0, "worse": 0, "of no FLOPs": 0, "where no other holds": 0}
     for name, _, budget, _, planner, _, share in rows:
         cases.setdefault((name, budget), {})[planner] = share
     for (name, budget), of in cases.items():
         cells = [f"{100 * float(of[planner]):.1f}" if of.get(planner) else "–" for planner in planners]
         print(f"| {name} | {budget} | " + " | ".join(cells) + " |")
-        other, own = of.get("best other"), of.get("ours at its peak")
-        worse += bool(other) and (not own or float(own) > float(other) + 1e-9)
-    print(f"worse at the same peak: {worse} of {len(cases)}")
-    return 1 if worse else 0
+        count[verdict(of)] += 1
+    print(f"at the peak of the best other: {', '.join(f'{number} {word}' for word, number in count.items())}")
+    return 1 if count["worse"] else 0
+
+
+def verdict(of):
+    """Ours beside the best other's plan, at the peak of that."""
+    if not of.get("best other"):
+        return "where no other holds"
+    other, own = float(of["best other"]), of.get("ours at its peak")
+    if not own or float(own) > other + 1e-9:
+        return "worse"
+    if other == 0:
+        return "of no FLOPs"  # nothing is better
+    return "better" if float(own) < other - 1e-9 else "equal"
 
 
 def main():
@@ -156,7 +169,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--models", type=pathlib.Path, default=HERE.parent / "tests/data/models")
     parser.add_argument("--only", default="")
-    parser.add_argument("--budgets", default="80%,60%,45%,35%")
+    parser.add_argument("--budgets", default="100%,80%,60%,45%,35%")
     options = parser.parse_args()
     work = pathlib.Path(f"{options.out}.d")
     work.mkdir(parents=True, exist_ok=True)
