@@ -95,7 +95,7 @@ std::string JsonDocument::path_of(uint32_t wanted) const {
         if (is_list) {
           path += '[' + std::to_string(position) + ']';
         } else {
-          const Token& key = tokens_[child];
+          const JsonToken& key = tokens_[child];
           if (!path.empty()) path += '.';
           path += text_.substr(key.begin, std::min<size_t>(key.end - key.begin, 80));
         }
@@ -109,14 +109,7 @@ std::string JsonDocument::path_of(uint32_t wanted) const {
   return path;
 }
 
-Json::Type Json::type() const { return document_->tokens_[token_].type; }
-uint32_t Json::next() const { return document_->tokens_[token_].next; }
 std::string Json::path() const { return document_->path_of(token_); }
-
-std::string_view Json::text() const {
-  const auto& token = document_->tokens_[token_];
-  return document_->text_.substr(token.begin, token.end - token.begin);
-}
 
 std::string_view Json::written() const {
   const auto& token = document_->tokens_[token_];
@@ -131,8 +124,8 @@ std::string Json::where() const {
 
 void Json::reject(std::string_view message) const { fail("{}: {}", where(), message); }
 
-void Json::expect(Type wanted) const {
-  if (type() != wanted) reject(fmt::format("expected {}, got {}", name_of(wanted), name_of(type())));
+void Json::reject_type(Type wanted) const {
+  reject(fmt::format("expected {}, got {}", name_of(wanted), name_of(type())));
 }
 
 Json Json::find(std::string_view key) const {
@@ -195,11 +188,6 @@ double Json::real() const {
   if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc())
     reject(fmt::format("{} is out of the range of 64-bit floating numbers", digits));
   return number;
-}
-
-std::string_view Json::raw_string() const {
-  expect(Type::string);
-  return text();
 }
 
 std::string Json::string() const {

@@ -6,10 +6,10 @@
 // begins and ends.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace metaprof {
 
@@ -24,7 +24,7 @@ class Json {
   enum class Type : uint8_t { null, boolean, number, string, list, object };
 
   Json() = default;  ///< no value: what `find` gives for a missing member
-  Type type() const;
+  inline Type type() const;
   bool is_null() const { return type() == Type::null; }
   bool is_string() const { return type() == Type::string; }
   bool is_list() const { return type() == Type::list; }
@@ -51,9 +51,9 @@ class Json {
   double real() const;
   std::string string() const;
   /// The string as it is written, escapes included.
-  std::string_view raw_string() const;
+  inline std::string_view raw_string() const;
   /// The whole value as it is written.
-  std::string_view text() const;
+  inline std::string_view text() const;
 
   /// … with the quotes of a string.
   std::string_view written() const;
@@ -68,11 +68,22 @@ class Json {
  private:
   friend class JsonDocument;
   Json(const JsonDocument* document, uint32_t token) : document_(document), token_(token) {}
-  void expect(Type wanted) const;
-  uint32_t next() const;
+  void expect(Type wanted) const {
+    if (type() != wanted) reject_type(wanted);
+  }
+  [[noreturn]] void reject_type(Type wanted) const;
+  inline uint32_t next() const;
 
   const JsonDocument* document_ = nullptr;
   uint32_t token_ = 0;
+};
+
+/// What a document remembers of a value, or of a member's key. Those of a text stand in the text's order.
+struct JsonToken {
+  uint32_t begin, end;  ///< in the text; strings without their quotes
+  uint32_t next;        ///< the token after this value
+  Json::Type type;
+  bool escaped;  ///< a string that may hold backslashes
 };
 
 class JsonDocument {
@@ -89,20 +100,25 @@ class JsonDocument {
 
  private:
   friend class Json;
-  friend class JsonScanner;
-  struct Token {
-    uint32_t begin = 0, end = 0;  ///< in the text; strings without their quotes
-    uint32_t next = 0;            ///< the token after this value
-    Json::Type type = Json::Type::null;
-    bool escaped = false;  ///< a string with backslashes
-  };
-
   std::string path_of(uint32_t token) const;
 
   std::string_view text_;
   std::string origin_;
-  std::vector<Token> tokens_;
+  std::unique_ptr<JsonToken[]> tokens_;
 };
+
+inline Json::Type Json::type() const { return document_->tokens_[token_].type; }
+inline uint32_t Json::next() const { return document_->tokens_[token_].next; }
+
+inline std::string_view Json::text() const {
+  const JsonToken& token = document_->tokens_[token_];
+  return {document_->text_.data() + token.begin, token.end - token.begin};
+}
+
+inline std::string_view Json::raw_string() const {
+  expect(Type::string);
+  return text();
+}
 
 template <class Function>
 void Json::for_each(Function function) const {

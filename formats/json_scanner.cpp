@@ -1,5 +1,6 @@
 // How a JsonDocument is made of a text: the whole text is checked, and its values are listed.
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -38,207 +39,236 @@ const char* skip_plain(const char* at, const char* end) {
   return at;
 }
 
-}  // namespace
+// The text, and what is said of it. Passed by value: see JsonScanner.
+struct ScannedText {
+  const std::string* origin;
+  const char *begin, *end;
 
-// Each function takes where something begins and gives where it ends.
-class JsonScanner {
- public:
-  JsonScanner(JsonDocument& document, std::string_view text);
-
-  /// Checks the whole text. Errors: syntax, UTF-8, depth, size.
-  void scan();
-
- private:
-  const char* value(const char* at);
-  const char* open(const char* at, Json::Type type);
-  const char* close(const char* at);
-  const char* after_value(const char* at);
-  const char* key(const char* at);
-  const char* string(const char* at);
-  const char* escape(const char* at) const;
-  const char* utf8_sequence(const char* at) const;
-  const char* number(const char* at);
-  const char* digits(const char* at, const char* expected) const;
-  const char* word(const char* at, std::string_view word, Json::Type type);
+  char peek(const char* at) const { return at == end ? '\0' : *at; }
   const char* skip_blanks(const char* at) const {
-    while (at != end_ && is_blank(*at)) ++at;
+    while (at != end && is_blank(*at)) ++at;
     return at;
   }
-  char peek(const char* at) const { return at == end_ ? '\0' : *at; }
-  uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - begin_); }
-  void add(Json::Type type, const char* begin, const char* end, bool escaped = false) {
-    const auto next = static_cast<uint32_t>(tokens_.size()) + 1;
-    tokens_.push_back({offset(begin), offset(end), next, type, escaped});
-  }
-  [[noreturn]] void syntax_error(const char* at, std::string_view expected) const;
-
-  const std::string& origin_;
-  std::vector<JsonDocument::Token>& tokens_;
-  const char* const begin_;
-  const char* const end_;
-  std::vector<uint32_t> open_;  // tokens of the lists and objects around the place
-  bool is_begun_ =
-      false;  // the value that was last come to is a list or object, and its first element is next
 };
 
-JsonScanner::JsonScanner(JsonDocument& document, std::string_view text)
-    : origin_(document.origin_),
-      tokens_(document.tokens_),
-      begin_(text.data()),
-      end_(text.data() + text.size()) {
-  if (text.size() >= std::numeric_limits<uint32_t>::max())
-    fail("{}: the JSON text is too large: {} bytes", origin_, text.size());
-  tokens_.reserve(text.size() / 10);  // graphs as the framework writes them have 12 bytes a token
+[[noreturn]] void syntax_error(ScannedText text, const char* at, std::string_view expected) {
+  const std::string found = at == text.end ? "the end of the text" : std::string("'") + *at + "'";
+  fail("{}: JSON syntax error at byte {} of {}: expected {}, got {}", *text.origin, at - text.begin,
+       text.end - text.begin, expected, found);
 }
 
-void JsonScanner::scan() {
-  const char* at = skip_blanks(begin_);
-  if (at == end_) fail("{}: the JSON text is empty", origin_);
-  for (;;) {
-    at = value(skip_blanks(at));
-    if (is_begun_) continue;
-    at = after_value(at);
-    if (open_.empty()) break;
-  }
-  at = skip_blanks(at);
-  if (at != end_) syntax_error(at, "the end of the text");
+[[noreturn]] void too_deep(ScannedText text, const char* at) {
+  fail("{}: lists and objects are nested too deep in the JSON text, more than {} at byte {}", *text.origin,
+       JsonDocument::kMaxDepth, at - text.begin);
 }
 
-// As many closing brackets as there are, then a comma, and an object's next key.
-const char* JsonScanner::after_value(const char* at) {
-  while (!open_.empty()) {
-    at = skip_blanks(at);
-    const bool is_list = tokens_[open_.back()].type == Json::Type::list;
-    const char c = peek(at);
-    if (c == ',') return is_list ? at + 1 : key(skip_blanks(at + 1));
-    if (c != (is_list ? ']' : '}')) syntax_error(at, is_list ? "',' or ']'" : "',' or '}'");
-    at = close(at);
+const char* digits(ScannedText text, const char* at, const char* expected) {
+  if (!is_digit(text.peek(at))) syntax_error(text, at, expected);
+  while (is_digit(text.peek(at))) ++at;
+  return at;
+}
+
+// Each of these takes where something begins and gives where it ends.
+const char* number(ScannedText text, const char* begin) {
+  const char* at = begin;
+  if (text.peek(at) == '-') ++at;
+  at = text.peek(at) == '0' ? at + 1 : digits(text, at, at == begin ? "a value" : "a digit");
+  if (text.peek(at) == '.') at = digits(text, at + 1, "a digit");
+  if (text.peek(at) == 'e' || text.peek(at) == 'E') {
+    ++at;
+    if (text.peek(at) == '+' || text.peek(at) == '-') ++at;
+    at = digits(text, at, "a digit");
   }
   return at;
 }
 
-const char* JsonScanner::open(const char* at, Json::Type type) {
-  if (open_.size() >= JsonDocument::kMaxDepth)
-    fail("{}: lists and objects are nested too deep in the JSON text, more than {} at byte {}", origin_,
-         JsonDocument::kMaxDepth, at - begin_);
-  open_.push_back(static_cast<uint32_t>(tokens_.size()));
-  add(type, at, at);
-  return skip_blanks(at + 1);
-}
-
-const char* JsonScanner::close(const char* at) {
-  JsonDocument::Token& token = tokens_[open_.back()];
-  token.end = offset(at + 1);
-  token.next = static_cast<uint32_t>(tokens_.size());
-  open_.pop_back();
-  return at + 1;
-}
-
-const char* JsonScanner::key(const char* at) {
-  if (peek(at) != '"') syntax_error(at, "a string as key");
-  at = skip_blanks(string(at));
-  if (peek(at) != ':') syntax_error(at, "':'");
-  return at + 1;
-}
-
-// A whole value, or its beginning: up to where its first element's value begins.
-const char* JsonScanner::value(const char* at) {
-  is_begun_ = false;
-  switch (peek(at)) {
-    case '{':
-      at = open(at, Json::Type::object);
-      if (peek(at) == '}') return close(at);
-      is_begun_ = true;
-      return key(at);
-    case '[':
-      at = open(at, Json::Type::list);
-      if (peek(at) == ']') return close(at);
-      is_begun_ = true;
-      return at;
-    case '"': return string(at);
-    case 't': return word(at, "true", Json::Type::boolean);
-    case 'f': return word(at, "false", Json::Type::boolean);
-    case 'n': return word(at, "null", Json::Type::null);
-    default: return number(at);
-  }
-}
-
-const char* JsonScanner::word(const char* at, std::string_view word, Json::Type type) {
-  if (static_cast<size_t>(end_ - at) < word.size() || std::string_view(at, word.size()) != word)
-    syntax_error(at, "a value");
-  add(type, at, at + word.size());
+const char* word(ScannedText text, const char* at, std::string_view word) {
+  if (!std::string_view(at, static_cast<size_t>(text.end - at)).starts_with(word))
+    syntax_error(text, at, "a value");
   return at + word.size();
 }
 
-const char* JsonScanner::digits(const char* at, const char* expected) const {
-  if (!is_digit(peek(at))) syntax_error(at, expected);
-  while (is_digit(peek(at))) ++at;
-  return at;
-}
-
-const char* JsonScanner::number(const char* begin) {
-  const char* at = begin;
-  if (peek(at) == '-') ++at;
-  at = peek(at) == '0' ? at + 1 : digits(at, at == begin ? "a value" : "a digit");
-  if (peek(at) == '.') at = digits(at + 1, "a digit");
-  if (peek(at) == 'e' || peek(at) == 'E') {
-    ++at;
-    if (peek(at) == '+' || peek(at) == '-') ++at;
-    at = digits(at, "a digit");
-  }
-  add(Json::Type::number, begin, at);
-  return at;
-}
-
-// `at` is the opening quote; the end is behind the closing one.
-const char* JsonScanner::string(const char* at) {
-  const char* const begin = ++at;
-  bool escaped = false;
-  for (;;) {
-    at = skip_plain(at, end_);
-    if (at == end_) syntax_error(at, "a closing quote");
-    if (*at == '"') break;
-    if (*at == '\\') {
-      escaped = true;
-      at = escape(at + 1);
-    } else if (static_cast<unsigned char>(*at) < 0x20) {
-      syntax_error(at, "no control character in a string");
-    } else {
-      at = utf8_sequence(at);
-    }
-  }
-  add(Json::Type::string, begin, at, escaped);
-  return at + 1;
-}
-
 // `at` is behind the backslash.
-const char* JsonScanner::escape(const char* at) const {
-  if (at == end_) syntax_error(at, "a closing quote");
+const char* escape(ScannedText text, const char* at) {
+  if (at == text.end) syntax_error(text, at, "a closing quote");
   if (*at == 'u') {
     for (int i = 0; i < 4; ++i)
-      if (++at == end_ || !std::strchr("0123456789abcdefABCDEF", *at) || *at == 0)
-        syntax_error(at, "four hexadecimal digits after \\u");
+      if (++at == text.end || !std::strchr("0123456789abcdefABCDEF", *at) || *at == 0)
+        syntax_error(text, at, "four hexadecimal digits after \\u");
     return at + 1;
   }
-  if (*at == 0 || !std::strchr("\"\\/bfnrt", *at)) syntax_error(at, "one of \"\\/bfnrtu after a backslash");
+  if (*at == 0 || !std::strchr("\"\\/bfnrt", *at))
+    syntax_error(text, at, "one of \"\\/bfnrtu after a backslash");
   return at + 1;
 }
 
-const char* JsonScanner::utf8_sequence(const char* at) const {
-  const size_t length = utf8_length({at, static_cast<size_t>(end_ - at)});
-  if (length == 0) fail("{}: the JSON text is not UTF-8 at byte {}", origin_, at - begin_);
+const char* utf8_sequence(ScannedText text, const char* at) {
+  const size_t length = utf8_length({at, static_cast<size_t>(text.end - at)});
+  if (length == 0) fail("{}: the JSON text is not UTF-8 at byte {}", *text.origin, at - text.begin);
   return at + length;
 }
 
-void JsonScanner::syntax_error(const char* at, std::string_view expected) const {
-  const std::string found = at == end_ ? "the end of the text" : std::string("'") + *at + "'";
-  fail("{}: JSON syntax error at byte {} of {}: expected {}, got {}", origin_, at - begin_, end_ - begin_,
-       expected, found);
+// From the first special byte of a string to its closing quote.
+const char* rest_of_string(ScannedText text, const char* at) {
+  for (;; at = skip_plain(at, text.end)) {
+    if (at == text.end) syntax_error(text, at, "a closing quote");
+    if (*at == '"') return at;
+    if (*at == '\\') {
+      at = escape(text, at + 1);
+    } else if (static_cast<unsigned char>(*at) < 0x20) {
+      syntax_error(text, at, "no control character in a string");
+    } else {
+      at = utf8_sequence(text, at);
+    }
+  }
 }
 
-JsonDocument::JsonDocument(std::string_view text, std::string origin)
-    : text_(text), origin_(std::move(origin)) {
-  JsonScanner(*this, text_).scan();
+std::unique_ptr<JsonToken[]> with_more_room(std::unique_ptr<JsonToken[]> tokens, size_t used) {
+  auto larger = std::make_unique_for_overwrite<JsonToken[]>(2 * used);
+  std::copy_n(tokens.get(), used, larger.get());
+  return larger;
 }
+
+// One pass over the text. What changes with every token stays in registers: all functions that change it are inlined,
+// and no other function is given the scanner's address.
+class JsonScanner {
+ public:
+  explicit JsonScanner(ScannedText text);
+
+  std::unique_ptr<JsonToken[]> scan();
+
+ private:
+  [[gnu::always_inline]] inline const char* next_value(const char* at);
+  [[gnu::always_inline]] inline const char* key(const char* at);
+  [[gnu::always_inline]] inline const char* string(const char* at);
+  [[gnu::always_inline]] inline const char* scalar(const char* at);
+  [[gnu::always_inline]] inline void open(const char* at, Json::Type type);
+  [[gnu::always_inline]] inline void close(const char* at);
+  [[gnu::always_inline]] inline void add(Json::Type type, const char* begin, const char* end, bool escaped);
+  uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - text_.begin); }
+  uint32_t count() const { return static_cast<uint32_t>(token_ - tokens_); }
+
+  const ScannedText text_;
+  std::unique_ptr<JsonToken[]> owner_;
+  JsonToken *tokens_, *token_, *last_;  // the first, the next, and behind the last for which there is room
+  size_t depth_ = 0;
+  bool in_list_ = false;                    // the innermost of those that are open is a list
+  uint32_t open_[JsonDocument::kMaxDepth];  // tokens of the lists and objects around the place
+};
+
+JsonScanner::JsonScanner(ScannedText text) : text_(text) {
+  const auto size = static_cast<size_t>(text.end - text.begin);
+  if (size >= std::numeric_limits<uint32_t>::max())
+    fail("{}: the JSON text is too large: {} bytes", *text.origin, size);
+  const size_t room = size / 8 + 1;  // graphs as the framework writes them have 8 to 13 bytes a token
+  owner_ = std::make_unique_for_overwrite<JsonToken[]>(room);
+  tokens_ = token_ = owner_.get();
+  last_ = tokens_ + room;
+}
+
+void JsonScanner::add(Json::Type type, const char* begin, const char* end, bool escaped) {
+  if (token_ == last_) [[unlikely]] {
+    const size_t used = count();
+    owner_ = with_more_room(std::move(owner_), used);
+    tokens_ = owner_.get();
+    token_ = tokens_ + used;
+    last_ = token_ + used;
+  }
+  *token_ = {offset(begin), offset(end), count() + 1, type, escaped};
+  ++token_;
+}
+
+void JsonScanner::open(const char* at, Json::Type type) {
+  if (depth_ == JsonDocument::kMaxDepth) too_deep(text_, at);
+  open_[depth_++] = count();
+  in_list_ = type == Json::Type::list;
+  add(type, at, at, false);
+}
+
+// `at` is behind the bracket.
+void JsonScanner::close(const char* at) {
+  JsonToken& token = tokens_[open_[--depth_]];
+  token.end = offset(at);
+  token.next = count();
+  if (depth_ > 0) in_list_ = tokens_[open_[depth_ - 1]].type == Json::Type::list;
+}
+
+// From the opening quote to behind the closing one.
+const char* JsonScanner::string(const char* at) {
+  const char* const begin = ++at;
+  at = skip_plain(at, text_.end);
+  const bool is_plain = at != text_.end && *at == '"';
+  if (!is_plain) at = rest_of_string(text_, at);
+  add(Json::Type::string, begin, at, !is_plain);
+  return at + 1;
+}
+
+const char* JsonScanner::scalar(const char* at) {
+  const char* end;
+  switch (text_.peek(at)) {
+    case 'n': end = word(text_, at, "null"); return add(Json::Type::null, at, end, false), end;
+    case 't': end = word(text_, at, "true"); return add(Json::Type::boolean, at, end, false), end;
+    case 'f': end = word(text_, at, "false"); return add(Json::Type::boolean, at, end, false), end;
+    default: end = number(text_, at); return add(Json::Type::number, at, end, false), end;
+  }
+}
+
+// Up to where its value begins.
+const char* JsonScanner::key(const char* at) {
+  if (text_.peek(at) != '"') syntax_error(text_, at, "a string as key");
+  at = text_.skip_blanks(string(at));
+  if (text_.peek(at) != ':') syntax_error(text_, at, "':'");
+  return text_.skip_blanks(at + 1);
+}
+
+// From behind a value: as many closing brackets as there are, then a comma, and an object's next key.
+const char* JsonScanner::next_value(const char* at) {
+  while (depth_ > 0) {
+    at = text_.skip_blanks(at);
+    const char c = text_.peek(at);
+    if (c == ',') {
+      at = text_.skip_blanks(at + 1);
+      return in_list_ ? at : key(at);
+    }
+    if (c != (in_list_ ? ']' : '}')) syntax_error(text_, at, in_list_ ? "',' or ']'" : "',' or '}'");
+    close(++at);
+  }
+  return at;
+}
+
+std::unique_ptr<JsonToken[]> JsonScanner::scan() {
+  const char* at = text_.skip_blanks(text_.begin);
+  if (at == text_.end) fail("{}: the JSON text is empty", *text_.origin);
+  do {
+    const char c = text_.peek(at);
+    if (c == '"') {
+      at = string(at);
+    } else if (c == '{') {
+      open(at, Json::Type::object);
+      at = text_.skip_blanks(at + 1);
+      if (text_.peek(at) != '}') {
+        at = key(at);
+        continue;
+      }
+    } else if (c == '[') {
+      open(at, Json::Type::list);
+      at = text_.skip_blanks(at + 1);
+      if (text_.peek(at) != ']') continue;
+    } else {
+      at = scalar(at);
+    }
+    at = next_value(at);
+  } while (depth_ > 0);
+  at = text_.skip_blanks(at);
+  if (at != text_.end) syntax_error(text_, at, "the end of the text");
+  return std::move(owner_);
+}
+
+}  // namespace
+
+JsonDocument::JsonDocument(std::string_view text, std::string origin)
+    : text_(text),
+      origin_(std::move(origin)),
+      tokens_(JsonScanner({&origin_, text.data(), text.data() + text.size()}).scan()) {}
 
 }  // namespace metaprof
