@@ -1,5 +1,6 @@
 #include "frontend/pt2/context.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/error.h"
@@ -52,21 +53,19 @@ std::string without_export_root(std::string path) {
 // first and its last comma; and semicolons, so what has no two commas goes on behind the semicolon.
 std::vector<ModuleCall> parse_module_stack(std::string_view text) {
   std::vector<ModuleCall> calls;
-  size_t begin = 0, first = 0, last = 0, commas = 0;
-  for (size_t at = 0; at <= text.size(); ++at) {
-    if (at < text.size() && text[at] == ',') {
-      if (commas++ == 0) first = at;
-      last = at;
+  size_t begin = 0;
+  for (size_t semicolon = 0; begin < text.size(); ++semicolon) {
+    semicolon = std::min(text.find(';', semicolon), text.size());
+    const std::string_view entry = text.substr(begin, semicolon - begin);
+    const size_t first = entry.find(','), last = entry.rfind(',');
+    if (first != last) {
+      ModuleCall& call = calls.emplace_back();
+      call.key = entry.substr(0, first);
+      call.path = without_export_root(std::string(entry.substr(first + 1, last - first - 1)));
+      call.type = entry.substr(last + 1);
+      begin = semicolon + 1;
     }
-    const bool ends = at == text.size() || text[at] == ';';
-    if (!ends || commas < 2) continue;
-    ModuleCall call;
-    call.key = text.substr(begin, first - begin);
-    call.path = without_export_root(std::string(text.substr(first + 1, last - first - 1)));
-    call.type = text.substr(last + 1, at - last - 1);
-    calls.push_back(std::move(call));
-    begin = at + 1;
-    commas = 0;
+    if (semicolon == text.size()) break;
   }
   return calls;
 }
@@ -107,7 +106,11 @@ int32_t Pt2Context::module_stack(Json stack) {
   if (!is_new) return entry->second;
   auto calls = parse_module_stack(stack.string());
   if (calls.empty()) return -1;
-  for (const ModuleCall& call : calls) program.module_types.try_emplace(call.path, call.type);
+  // Most calls are those of the stack before.
+  const auto* before = program.module_stacks.empty() ? nullptr : &program.module_stacks.back();
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (!before || i >= before->size() || (*before)[i].path != calls[i].path)
+      program.module_types.try_emplace(calls[i].path, calls[i].type);
   program.module_stacks.push_back(std::move(calls));
   return entry->second = static_cast<int32_t>(program.module_stacks.size()) - 1;
 }

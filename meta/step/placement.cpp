@@ -1,7 +1,8 @@
 #include "meta/step/placement.h"
 
 #include <algorithm>
-#include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/error.h"
 
@@ -15,7 +16,7 @@ std::string_view owner_of(std::string_view name) {
 
 // nn.Module._apply: children before the module's own parameters and buffers. Paths in registration order.
 std::vector<std::string> children_first(const std::vector<std::string>& paths) {
-  std::map<std::string_view, std::vector<std::string_view>> children;
+  std::unordered_map<std::string_view, std::vector<std::string_view>> children;
   for (const std::string& path : paths)
     if (!path.empty()) children[owner_of(path)].push_back(path);
   std::vector<std::string> order;
@@ -49,7 +50,7 @@ class Placement {
   }
 
   PlacedTensors run() {
-    std::map<std::string_view, std::vector<size_t>> owned;  // module path → its parameters, then its buffers
+    std::unordered_map<std::string_view, std::vector<size_t>> owned;  // module path → its parameters, then its buffers
     for (auto kind : {ProgramInput::Kind::parameter, ProgramInput::Kind::buffer})
       for (size_t i = 0; i < program_.inputs.size(); ++i)
         if (program_.inputs[i].kind == kind) owned[owner_of(program_.inputs[i].name)].push_back(i);
