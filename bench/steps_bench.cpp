@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "allocator/caching_allocator.h"
-#include "core/heap.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/platform/platform.h"
 #include "meta/step/step.h"
@@ -52,7 +51,6 @@ void add(const std::string& model, int steps) {
 }  // namespace metaprof
 
 int main(int count, char** words) {
-  metaprof::prepare_heap();
   for (const char* model : {"resnet18", "resnet50", "gpt2", "llama_3_2_1b"}) metaprof::add(model, 2);
   metaprof::add("llama_3_1_8b", 3);
   benchmark::Initialize(&count, words);

@@ -1,7 +1,3 @@
 #include "cli/metaprof.h"
-#include "core/heap.h"
 
-int main(int count, char** words) {
-  metaprof::prepare_heap();
-  return metaprof::run_metaprof(count, words);
-}
+int main(int count, char** words) { return metaprof::run_metaprof(count, words); }

@@ -33,6 +33,14 @@ endfunction()
 metaprof_library_without_package(minizip::minizip minizip/unzip.h minizip)
 metaprof_library_without_package(libdeflate::deflate libdeflate.h deflate)
 
+# The heap of programs (core/heap/heap.cpp). Sanitizers bring their own.
+if(NOT METAPROF_SANITIZE AND NOT METAPROF_SANITIZE_THREADS)
+  find_package(mimalloc 2 QUIET)
+  if(NOT mimalloc_FOUND)
+    message(STATUS "mimalloc not found: programs get the C library's heap, with which a run takes a tenth longer (tools/setup run)")
+  endif()
+endif()
+
 # Large libraries that few runs need are loaded by those (core/dynamic_library.h): linked ones cost milliseconds at
 # every start. What the program knows of them is the name that their loader looks for, "libgvc.so.6".
 function(metaprof_loaded_library target include_directories)

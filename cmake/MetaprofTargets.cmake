@@ -70,6 +70,14 @@ function(metaprof_program name source)
   metaprof_precompile(${name} ${arg_LINKS})
 endfunction()
 
+# A program that makes and drops many small objects gets mimalloc's heap, where there is one.
+function(metaprof_with_heap target)
+  if(mimalloc_FOUND)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:metaprof_core_heap>)  # which nothing refers to
+    target_link_libraries(${target} PRIVATE mimalloc)
+  endif()
+endfunction()
+
 # metaprof_test(core [SOURCES error_test.cpp ...] LINKS meta_core [ONE_PROCESS])
 # One test program; without SOURCES, all *.cpp of the current folder. Tests run in the root of the
 # checkout, so they name their data as "tests/data/...". Each GoogleTest case is a test of its own, or with
@@ -101,6 +109,7 @@ function(metaprof_benchmark name)
   target_include_directories(bench_${name} PRIVATE "${CMAKE_SOURCE_DIR}")
   metaprof_link(bench_${name} ${arg_LINKS} benchmark::benchmark_main)
   metaprof_precompile(bench_${name} ${arg_LINKS})
+  metaprof_with_heap(bench_${name})
 endfunction()
 
 # A link to a folder that does not exist would only be noticed by the linker, as `-lmetaprof_...`.
