@@ -147,7 +147,7 @@ int32_t Pt2Context::expression(Json symbolic) {
 }
 
 void Pt2Context::warn(const std::string& message) {
-  program.warnings.push_back(Error(program.origin + ": " + message).what());  // on one line
+  program.warnings.emplace_back(Error(program.origin + ": " + message).what());  // on one line
 }
 
 void Pt2Context::warn_once(const std::string& subject, const std::string& message) {

@@ -50,7 +50,8 @@ class Placement {
   }
 
   PlacedTensors run() {
-    std::unordered_map<std::string_view, std::vector<size_t>> owned;  // module path → its parameters, then its buffers
+    std::unordered_map<std::string_view, std::vector<size_t>>
+        owned;  // module path → its parameters, then its buffers
     for (auto kind : {ProgramInput::Kind::parameter, ProgramInput::Kind::buffer})
       for (size_t i = 0; i < program_.inputs.size(); ++i)
         if (program_.inputs[i].kind == kind) owned[owner_of(program_.inputs[i].name)].push_back(i);
