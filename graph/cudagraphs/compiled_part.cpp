@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/cudagraphs/compiled_function.h"
+#include "meta/autograd/function_node.h"
 #include "meta/autograd/views.h"
 
 namespace metaprof {
@@ -62,10 +62,10 @@ std::vector<Value> CompiledPart::run(const std::vector<Value>& handed) {
 
 void CompiledPart::differentiate(const std::vector<Tensor>& outputs, MemoryHandles kept,
                                  const std::vector<Value>& handed) {
-  auto node = make<CompiledFunction>(process_.training.session(),
-                                     [this, kept = std::move(kept)](const Gradients& gradients) mutable {
-                                       return run_backward(std::move(kept), gradients);
-                                     });
+  auto node = make<FunctionNode>(process_.training.session(), "CompiledFunctionBackward",
+                                 [this, kept = std::move(kept)](const Gradients& gradients) mutable {
+                                   return run_backward(std::move(kept), gradients);
+                                 });
   std::vector<Tensor> learning = process_.training.placed().trainable;
   for (const Value& value : handed)
     if (value.is_tensor() && value.tensor().requires_grad()) learning.push_back(value.tensor());

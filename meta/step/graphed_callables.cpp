@@ -1,7 +1,8 @@
 #include "meta/step/graphed_callables.h"
 
-#include "meta/autograd/accumulate_grad.h"
 #include "meta/autograd/engine.h"
+#include "meta/autograd/function_node.h"
+#include "meta/autograd/views.h"
 #include "meta/ops/rules/capture.h"
 #include "meta/platform/platform.h"
 #include "meta/step/training_step.h"
@@ -76,19 +77,26 @@ class Callables {
     result_.backward = captured([&] { take_gradients(gradient_of_loss_, step); });
   }
 
-  // Outputs and gradients are the captured ones, under new handles.
+  // Outputs and gradients are the captured ones, under new handles (Graphed in torch/cuda/graphs.py).
   void replay(int step) {
     if (training_.has_optimizer()) training_.zero_grad(step);
     session_.begin_phase(Phase::backward, static_cast<uint32_t>(step), -1);
-    const Tensor ones = like_loss();
-    const Scoped<bool> without_history(session_.modes.grad, false);
-    for (size_t i = 0; i < gradients_.size(); ++i) {
-      if (!gradients_[i].defined()) continue;
-      Gradients incoming;
-      incoming.push_back(alias(gradients_[i]));
-      accumulator_of(training_.placed().trainable[i])->apply(incoming);
-    }
+    backward_of(alias(training_.loss()));
     if (training_.has_optimizer()) training_.update(step);
+  }
+
+  void backward_of(const Tensor& loss) {
+    auto node = make<FunctionNode>(session_, "GraphedBackward", [this](const Gradients&) {
+      Gradients captured;
+      for (const Tensor& gradient : gradients_)
+        captured.push_back(gradient.defined() ? alias(gradient) : gradient);
+      return captured;
+    });
+    for (const Tensor& parameter : training_.placed().trainable) node->add_next(gradient_edge(parameter));
+    set_gradient_edge(loss, {Ref<Node>(node), node->add_output(loss)});
+    node->record_edges();
+    const Tensor roots[] = {loss};
+    backward(session_, roots);
   }
 
   const StepOptions& options_;

@@ -175,6 +175,11 @@ void backward_meta(Call& c) {
   c.view_list(std::move(gradients));
 }
 
+// zeros_like with LEGACY_CONTIGUOUS_MEMORY_FORMAT: an output that is batch first is copied by step, zeros too.
+Tensor contiguous_zeros_like(const Tensor& a) {
+  return call<"zeros_like">(session_of(a), a, Value(), Value(), Value(), Value(), MemoryFormat::contiguous);
+}
+
 // First the gradients of input and states, then those of the weights: one zeroed buffer that they look into.
 // Without biases they are copied out of it.
 void backward_cuda(Call& c) {
@@ -183,10 +188,10 @@ void backward_cuda(Call& c) {
   const RecurrentShape shape = shape_of(c, input.size(-1));
   const int64_t workspace = recurrent_workspace(shape, rows_of(c).all, input.dtype());
   const Tensor grad_output =
-      c.given("grad_output") ? c.tensor("grad_output") : zeros_like(c.tensor("output"));
-  const Tensor grad_hy = c.given("grad_hy") ? c.tensor("grad_hy") : zeros_like(c.tensor("hx"));
+      c.given("grad_output") ? c.tensor("grad_output") : contiguous_zeros_like(c.tensor("output"));
+  const Tensor grad_hy = c.given("grad_hy") ? c.tensor("grad_hy") : contiguous_zeros_like(c.tensor("hx"));
   const Tensor grad_cy =
-      c.given("grad_cy") || !c.given("cx") ? c.tensor("grad_cy") : zeros_like(c.tensor("cx"));
+      c.given("grad_cy") || !c.given("cx") ? c.tensor("grad_cy") : contiguous_zeros_like(c.tensor("cx"));
   {
     const Tensor x = by_step(c, input), dy = by_step(c, grad_output);
     c.allocate(0);
