@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/error.h"
 #include "estimate/plan_refinement.h"
 #include "planner/chain_plans.h"
 #include "planner/integer_program.h"
@@ -103,12 +104,23 @@ const PlanSearch::AllSeries& PlanSearch::series_of(const std::string& strategy) 
   return all;
 }
 
+// A stretch may begin with a module that writes to its input, which then cannot be computed again: no plan at all.
+StepFigures PlanSearch::figures_of(const std::vector<std::string>& words) {
+  try {
+    return runner_.run(words, extent_);
+  } catch (const Error&) {
+    StepFigures none = plain_;
+    none.allocated = {INT64_MAX};
+    return none;
+  }
+}
+
 const StepFigures& PlanSearch::run(RecomputePlan plan) {
   for (PlannedRegion& region : plan) region.on_host = treatment_ == Treatment::on_host;
   TriedPlan tried{.plan = std::move(plan), .words = {}, .figures = {}};
   tried.words = plan_words(*tree_, tried.plan);
   const auto [known, is_new] = known_.try_emplace(tried.words);
-  if (is_new) known->second = tried.words.empty() ? plain_ : runner_.run(tried.words, extent_);
+  if (is_new) known->second = tried.words.empty() ? plain_ : figures_of(tried.words);
   tried.figures = known->second;
   if (tried.figures.allocated < smallest_.figures.allocated) smallest_ = tried;
   if (holds(tried.figures) && (!best_ || tried.figures.again < best_->figures.again)) best_ = tried;

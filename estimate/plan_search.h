@@ -46,6 +46,7 @@ class PlanSearch {
   bool holds(const StepFigures& figures) const { return figures.allocated <= budget_; }
   const AllSeries& series_of(const std::string& strategy);
   void search(const PlanSeries& series);
+  StepFigures figures_of(const std::vector<std::string>& words);
   const StepFigures& run(RecomputePlan plan);
 
   StepRunner& runner_;

@@ -162,6 +162,8 @@ void add_stretches(const std::vector<PlannerStage>& stages, Length length_of, Li
     while (end < stages.size() && stages[end].list == stages[first].list) ++end;
     const size_t length = length_of(end - first);
     for (size_t begin = first; begin < end; begin += length) {
+      while (begin < end && stages[begin].kept <= stages[begin].bare) ++begin;  // no stretch can begin there
+      if (begin == end) break;
       const size_t last = std::min(begin + length, end) - 1;
       plan.push_back({.first = stages[begin].module, .last = stages[last].module});
       for (size_t i = begin; i <= last; ++i) {

@@ -58,6 +58,8 @@ def sac_plans(costs, sac, peak):
     from torch.distributed._tools import ilp_utils, sac_ilp
     solver = sac_ilp.PULP_CBC_CMD
     sac_ilp.PULP_CBC_CMD = lambda **options: solver(**{**options, "timeLimit": SECONDS})
+    for module in sac["mod_stats"]:
+        module["is_leaf"] |= module["sac_memory"] == 0 == module["act_fw_per_module"]  # it divides by these
     of_path = {path: one for one in costs["classes"] for path in one["modules"]}
     for share in SHARES[6::2]:
         chosen, _, _ = sac_ilp.sac_milp(ilp_utils.parse_module_info(json.loads(json.dumps(sac))), share * peak / 2**30)

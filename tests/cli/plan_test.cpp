@@ -146,6 +146,12 @@ TEST(Plan, EveryStrategyHasARow) {
   }
 }
 
+// A Sequential with activations that write to their input: a stretch that begins with one cannot be computed again.
+TEST(Plan, StretchesDoNotBeginWithWhatWritesToItsInput) {
+  const Json json = plan("tests/data/models/vgg16.pt2 --optimizer sgd --strategy chain --budget 90%", 0);
+  EXPECT_TRUE(json["holds"].get<bool>());
+}
+
 TEST(Plan, RefusalsSayWhatIsMissing) {
   expect_refusal("plan " + kGpt2 + " --budget 60% --strategy operator",
                  "--strategy: 'operator' is not one of: all, modules, chain, operators, offload, "
