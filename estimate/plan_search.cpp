@@ -28,7 +28,8 @@ std::set<int64_t, std::greater<>> sizes_of_modules(const ModuleTree& tree) {
 // Plans of a series that are run to find one that holds.
 constexpr size_t kProbes = 16;
 
-// For the solver, over all limits on one module: it proves most of its answers in a fiftieth of that.
+// Of the processor, for the solver, over all limits on one module: it proves most of its answers in a fiftieth of
+// that.
 constexpr double kSolverSeconds = 20;
 
 // What others do is compared as it is.
@@ -90,9 +91,8 @@ const PlanSearch::AllSeries& PlanSearch::series_of(const std::string& strategy) 
     for (const int64_t largest : sizes_of_modules(tree))
       all.push_back(module_plans(tree, {.largest = largest}));
   if (strategy == "operators") {
-    const auto sizes = sizes_of_modules(tree);
-    const double seconds = kSolverSeconds / static_cast<double>(sizes.size());
-    for (const int64_t largest : sizes)
+    const auto seconds = std::make_shared<double>(kSolverSeconds);
+    for (const int64_t largest : sizes_of_modules(tree))
       all.push_back(operator_plans(tree, {.largest = largest, .seconds = seconds}));
   }
   if (strategy == "rotor" || strategy == "chain") all.push_back(chain_plans(chain_of(tree)));

@@ -1,8 +1,8 @@
 #include "planner/operator_plans.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -118,8 +118,7 @@ class OperatorPlans : public PlanSeries {
         limits_(limits),
         numbers_(numbers_of(tree)),
         weights_(cost_of_all(tree)),
-        solved_(limits.plans),
-        left_(limits.seconds) {
+        solved_(limits.plans) {
     set_variables();
     most_ = largest_savings();
   }
@@ -212,9 +211,9 @@ class OperatorPlans : public PlanSeries {
   Solved solve_for(int64_t savings) const {
     IntegerProgram program = program_;
     program.rows[savings_row_].least = mebibytes(savings);
-    const auto begin = std::chrono::steady_clock::now();
-    const IntegerSolution solution = solve(program, std::max(left_ / 2, kLeastSeconds));
-    left_ -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const std::clock_t begin = std::clock();
+    const IntegerSolution solution = solve(program, std::max(*limits_.seconds / 2, kLeastSeconds));
+    *limits_.seconds -= static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     Solved result;
     result.gap = solution.found ? solution.gap() : 1;
     for (size_t of = 0; of < tree_.classes.size(); ++of) {
@@ -251,7 +250,6 @@ class OperatorPlans : public PlanSeries {
   size_t savings_row_ = 0;
   int64_t most_ = 0;
   mutable std::vector<std::optional<Solved>> solved_;
-  mutable double left_;  // of the seconds for the solver
 };
 
 // --- the baseline

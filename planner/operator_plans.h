@@ -11,8 +11,10 @@ namespace metaprof {
 struct OperatorPlanLimits {
   /// A module that saves more than this is never computed again as a whole.
   int64_t largest = INT64_MAX;
-  size_t plans = 512;   ///< in the series, by rising savings
-  double seconds = 10;  ///< for the solver: half of what is left for each plan, but a tenth of one at least
+  size_t plans = 512;  ///< in the series, by rising savings
+  /// Of the processor, left for the solver in all series that share it: each plan may take half of it, and a tenth of
+  /// a second at least.
+  std::shared_ptr<double> seconds = std::make_shared<double>(10);
 };
 
 /// As an integer programme over kinds of modules: of each kind how many are computed again, how many are opened,
