@@ -93,6 +93,13 @@ struct ModuleCall {
   friend auto operator<=>(const ModuleCall&, const ModuleCall&) = default;
 };
 
+/// A value that an attribute of the model holds when a run is over (`self.hidden = x`): it goes when the next run has
+/// returned from the call that makes `until`.
+struct KeptValue {
+  ValueId value = kNoValue, until = kNoValue;
+  friend bool operator==(const KeptValue&, const KeptValue&) = default;
+};
+
 /// One call, and what the program's source decides about it.
 struct GraphNode {
   std::string op;  ///< "aten::add.Tensor", "higher_order::cond", "_operator::mul", "mylib::custom"
@@ -104,6 +111,7 @@ struct GraphNode {
   /// Values that nobody but autograd holds once the call has returned, in the order in which they go. A value
   /// that no node drops outlives the graph.
   std::vector<ValueId> drops;
+  std::vector<KeptValue> keeps;  ///< results of this call that outlive the run; of the program's own graph
   /// The source names the dtype that the call is given. Another dtype follows the model's precision.
   bool dtype_named = false;
   /// The tensor whose dtype the call was given; kNoValue: it is not known.

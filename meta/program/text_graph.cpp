@@ -73,10 +73,17 @@ ValueId TextGraph::found(const std::string& name) const {
   return named == ids_.end() ? kNoValue : named->second;
 }
 
-ValueId TextGraph::use(ProgramLine& line) const {
-  const std::string name = line.value_name();
+ValueId TextGraph::made(ProgramLine& line, const std::string& name) const {
   const ValueId value = found(name);
   if (value == kNoValue) line.wrong("there is no value %" + name + " yet");
+  return value;
+}
+
+ValueId TextGraph::made(ProgramLine& line) const { return made(line, line.value_name()); }
+
+ValueId TextGraph::use(ProgramLine& line) const {
+  const std::string name = line.value_name();
+  const ValueId value = made(line, name);
   const auto index = static_cast<size_t>(value);
   if (index < dropped_.size() && dropped_[index]) line.wrong("the value %" + name + " has been dropped");
   return value;

@@ -23,7 +23,9 @@ class TextGraph {
 
   /// "%x: f32[2,3]" or "_". Errors: the graph has a value of this name.
   ValueId define(ProgramLine& line);
-  /// "%x". Errors: there is no value of this name yet, or it has been dropped.
+  /// "%x", which may have been dropped. Errors: there is no value of this name yet.
+  ValueId made(ProgramLine& line) const;
+  /// "%x". Errors: as made, or it has been dropped.
   ValueId use(ProgramLine& line) const;
   /// The same; the value is not there any more.
   ValueId drop(ProgramLine& line);
@@ -33,6 +35,7 @@ class TextGraph {
   GraphNode call(ProgramLine& line);
 
  private:
+  ValueId made(ProgramLine& line, const std::string& name) const;
   /// The value of this name; kNoValue: there is none.
   ValueId found(const std::string& name) const;
   std::optional<size_t> number_of(std::string_view name) const;

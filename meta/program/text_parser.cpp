@@ -401,13 +401,23 @@ class Parser {
         node.dtype_of = text().use(line);
       else if (line.skip("without_autocast"))
         node.without_autocast = true;
+      else if (line.skip("keep"))
+        node.keeps.push_back(kept(line));
       else if (line.skip("drop"))
         do node.drops.push_back(text().drop(line));
         while (line.skip(','));
       else
-        line.expected("in, at, dtype_named, dtype_of, without_autocast, drop, or the end of the line");
+        line.expected("in, at, dtype_named, dtype_of, without_autocast, keep, drop, or the end of the line");
     }
     graph().nodes.push_back(std::move(node));
+  }
+
+  KeptValue kept(ProgramLine& line) {
+    if (!in_program()) line.wrong("only the program's own calls make what outlives a run");
+    KeptValue kept{.value = text().use(line)};
+    if (!line.skip("until")) line.expected("'until' and the value that the next run makes in its place");
+    kept.until = text().made(line);
+    return kept;
   }
 
   void finish() {

@@ -55,6 +55,7 @@ std::vector<Value> Interpreter::run(const Code& code, Values inputs) {
   for (size_t i = 0; i < inputs.size() && i < graph.inputs.size(); ++i)
     if (graph.inputs[i] != kNoValue) values[size_t(graph.inputs[i])] = std::move(inputs[i]);
   run_stretch(code, code.regions, 0, code.instructions.size(), values);
+  if (&graph == &program_.graph) keep(values);
   if (program_.captured && &graph == &program_.graph) return values;
   Values outputs;
   for (const Operand& output : graph.outputs) outputs.push_back(evaluate(output, values));
@@ -67,13 +68,27 @@ void Interpreter::run_instructions(const Code& code, size_t begin, size_t end, V
     if (instruction.node->modules >= 0 || program_.captured) move_to_modules(instruction.node->modules);
     const size_t first_event = session_.trace.events.size();
     run_instruction(code, instruction, values);
-    if (code.graph == &program_.graph) note_node(first_event, i);
+    if (code.graph == &program_.graph) {
+      note_node(first_event, i);
+      if (!kept_.empty()) let_kept_go(*instruction.node);
+    }
     drop(*instruction.node, values);
     if (instruction.step == StepCall::backward && end_of_backward(code, i) != i) {
       i = end_of_backward(code, i);  // what is within it has run
       drop(*code.instructions[i].node, values);
     }
   }
+}
+
+// What attributes of the model hold.
+void Interpreter::keep(const Values& values) {
+  for (const GraphNode& node : program_.graph.nodes)
+    for (const KeptValue& kept : node.keeps) kept_[kept.until].push_back(values[size_t(kept.value)]);
+}
+
+void Interpreter::let_kept_go(const GraphNode& node) {
+  for (const Target& target : node.targets)
+    for (const ValueId value : target.values) kept_.erase(value);
 }
 
 // The first call of these events is the first of this node.

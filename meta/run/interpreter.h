@@ -45,6 +45,8 @@ class Interpreter {
   Values run(const Code& code, Values inputs);
   void run_instructions(const Code& code, size_t begin, size_t end, Values& values);
   void note_node(size_t first_event, size_t node);
+  void keep(const Values& values);
+  void let_kept_go(const GraphNode& node);
   void run_instruction(const Code& code, const Instruction& instruction, Values& values);
   void run_call(const Code& code, const Instruction& instruction, Values& values);
   void run_region(const Instruction& instruction, Values& values);
@@ -97,6 +99,7 @@ class Interpreter {
   const Program& program_;
   const Options options_;
   std::map<const Graph*, std::unique_ptr<const Code>> codes_;
+  std::map<ValueId, std::vector<Value>> kept_;  // of the run before, by what takes their place
   std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
   int32_t modules_ = -1;                                   // the module stack that is entered
   std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered

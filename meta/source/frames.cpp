@@ -78,6 +78,7 @@ class FrameFinder::Unwinder {
     const void* function;
     std::string_view key;  // of the module whose forward this is
     int frame, statement;
+    std::map<std::string, int64_t> calls = {};  // made by the statement itself, by name
   };
 
   void find_site(int node) {
@@ -105,14 +106,16 @@ class FrameFinder::Unwinder {
       if (!same) {
         stack_.resize(level);
         const int parent = level ? here.frames.back() : -1;
-        found_.frames.push_back({parent, node, {}});
+        found_.frames.push_back({parent, node, {}, module_of_[level] ? module_of_[level]->path : ""});
         stack_.push_back(
             {&sources[level], lines[level]->function, key, static_cast<int>(found_.frames.size()) - 1, -1});
       }
       Level& at = stack_[level];
       const ModuleCall* callee = level + 1 < sources.size() ? module_of_[level + 1] : nullptr;
-      const bool goes_on = at.statement >= 0 && continues(found_.statements[size_t(at.statement)],
-                                                          *lines[level], sources[level], callee);
+      const bool goes_on =
+          at.statement >= 0 &&
+          continues(found_.statements[size_t(at.statement)], *lines[level], sources[level], callee) &&
+          !(level + 1 == sources.size() && has_gone_round(at, call));
       const bool same_line = goes_on && at.source->line == sources[level].line;
       if (!goes_on) {
         begin_statement(at, *lines[level], node);
@@ -128,11 +131,13 @@ class FrameFinder::Unwinder {
       if (!same_line && statement.code.find(sources[level].code) == std::string::npos)
         statement.code += sources[level].code;
       statement.last_node = node;
+      if (level + 1 == sources.size()) ++at.calls[name_of_call(call)];
       found_.frames[size_t(at.frame)].last_node = node;
       here.frames.push_back(at.frame);
       here.statements.push_back(at.statement);
     }
     if (stack_.size() > sources.size()) stack_.resize(sources.size());
+    if (graph_.nodes[size_t(node)].source < 0) note_bindings(graph_.nodes[size_t(node)]);
     found_.sites.push_back(std::move(here));
   }
 
@@ -150,6 +155,48 @@ class FrameFinder::Unwinder {
     return call;
   }
 
+  // A region's calls bind variables of the functions in which it stands.
+  void note_bindings(const GraphNode& region) {
+    for (const Operand& operand : region.operands) {
+      if (!operand.graph) continue;
+      for (const GraphNode& call : operand.graph->nodes) {
+        note_bindings(call);
+        if (call.source < 0) continue;
+        const auto& lines = lines_.of_stack(size_t(call.source));
+        for (size_t level = 0; level < std::min(lines.size(), stack_.size()); ++level) {
+          if (stack_[level].function != lines[level]->function) break;
+          Statement& statement = found_.statements[size_t(stack_[level].statement)];
+          for (std::string& name : bound_names(*lines[level]->code))
+            statement.names_in_region.push_back(std::move(name));
+        }
+      }
+    }
+  }
+
+  // A call that the statement's text names (`r.exp()`) is made once more than it stands there: a loop has gone round.
+  bool has_gone_round(Level& at, const GraphNode& call) const {
+    const std::string& code = found_.statements[size_t(at.statement)].code;
+    const std::string name = name_of_call(call);
+    const int64_t named = times_called(code, name);
+    if (named == 0 || is_comprehension(code)) return false;
+    return at.calls[name] >= named;
+  }
+
+  // "exp" of "aten::exp"
+  static std::string name_of_call(const GraphNode& call) {
+    const size_t begin = call.op.rfind(':') + 1;
+    return call.op.substr(begin, call.op.find('.', begin) - begin);
+  }
+
+  // How often "exp(" stands in the text by itself.
+  static int64_t times_called(const std::string& code, const std::string& name) {
+    int64_t times = 0;
+    const std::string text = name + '(';
+    for (size_t at = code.find(text); at != std::string::npos; at = code.find(text, at + 1))
+      times += at == 0 || !is_of_name(code[at - 1]);
+    return times;
+  }
+
   // Another module called from the same statement. It is part of one expression if the text names it, or if
   // the text calls a method of the model: only `forward` leaves a frame, helpers like `self._ff_block(x)`
   // leave none. Else a loop has gone round: `for layer in self.layers: x = layer(x)`.
@@ -162,8 +209,14 @@ class FrameFinder::Unwinder {
     const std::string code = statement.code + source.code;
     const bool called_before =
         std::find(statement.modules.begin(), statement.modules.end(), callee->key) != statement.modules.end();
-    if (contains_word(code, name)) return !called_before;
+    if (names_module(code, name)) return !called_before;
     return calls_helper(code, statement, name);
+  }
+
+  // A module of a list has a number for a name: `self.layers[2]`; a 2 elsewhere is none.
+  static bool names_module(const std::string& code, const std::string& name) {
+    const bool is_number = std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); });
+    return is_number ? code.find('[' + name + ']') != std::string::npos : contains_word(code, name);
   }
 
   static std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
@@ -188,9 +241,17 @@ class FrameFinder::Unwinder {
   }
 
   void begin_statement(Level& at, const Line& line, int node) {
+    at.calls.clear();
     at.statement = static_cast<int>(found_.statements.size());
-    found_.statements.push_back(
-        {at.frame, line.first, node, bound_names(*line.code), appended_to(*line.code), {}, {}, *line.code});
+    found_.statements.push_back({at.frame,
+                                 line.first,
+                                 node,
+                                 bound_names(*line.code),
+                                 {},
+                                 appended_to(*line.code),
+                                 {},
+                                 {},
+                                 *line.code});
     found_.frames[size_t(at.frame)].statements.push_back(at.statement);
   }
 

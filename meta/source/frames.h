@@ -13,14 +13,15 @@
 namespace metaprof {
 
 struct Statement {
-  int frame;                         ///< index into SourceFrames::frames
-  int line;                          ///< its first
-  int last_node;                     ///< the last call that it makes
-  std::vector<std::string> names;    ///< that it binds
-  std::string container;             ///< to which it appends (`xs.append(f(x))`); empty: to none
-  std::vector<std::string> modules;  ///< keys of modules called from it
-  std::vector<std::string> called;   ///< and their names
-  std::string code;                  ///< the lines of it that were seen
+  int frame;                                 ///< index into SourceFrames::frames
+  int line;                                  ///< its first
+  int last_node;                             ///< the last call that it makes
+  std::vector<std::string> names;            ///< that it binds
+  std::vector<std::string> names_in_region;  ///< that a region binds which stands here
+  std::string container;                     ///< to which it appends (`xs.append(f(x))`); empty: to none
+  std::vector<std::string> modules;          ///< keys of modules called from it
+  std::vector<std::string> called;           ///< and their names
+  std::string code;                          ///< the lines of it that were seen
 };
 
 /// One execution of a function.
@@ -28,6 +29,8 @@ struct Frame {
   int parent;     ///< -1: none
   int last_node;  ///< the last call made before it returns
   std::vector<int> statements;
+  std::string
+      module;  ///< path of the module whose forward this is; empty: of the model itself, or no forward
 };
 
 /// Where one call is made: a frame and a statement per level of its stack, outermost first.

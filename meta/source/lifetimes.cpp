@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "meta/program/def_use.h"
 #include "meta/program/visit.h"
@@ -31,8 +33,9 @@ using Users = std::span<const int32_t>;
 
 class Lifetimes {
  public:
-  Lifetimes(const Graph& graph, const SourceFrames& source, const Registry& registry)
-      : graph_(graph), registry_(registry), source_(source), def_use_(graph) {}
+  Lifetimes(const Graph& graph, const SourceFrames& source, const Registry& registry,
+            const Variables& of_regions)
+      : graph_(graph), registry_(registry), source_(source), of_regions_(of_regions), def_use_(graph) {}
 
   // Per value the node after which it is dropped; kNoNode: it outlives the graph.
   std::vector<int32_t> last_nodes() const {
@@ -44,7 +47,7 @@ class Lifetimes {
       const Users users = def_use_.users(value);
       const auto position = static_cast<size_t>(def_use_.position(value));
       const auto returned = users.empty() ? returned_with_others(producer, position) : std::nullopt;
-      last[v] = returned ? *returned : drop_after(producer, users, position);
+      last[v] = returned ? *returned : drop_after(value, producer, users);
     }
     for (const ValueId input : graph_.inputs)
       if (input != kNoValue) last[size_t(input)] = kNoNode;
@@ -53,7 +56,110 @@ class Lifetimes {
     return last;
   }
 
+  // The variable that holds a value when the last call of the graph has returned, in a frame in which all of its calls
+  // stand; nothing: none does.
+  std::optional<Variable> variable_after(ValueId value) const {
+    const int producer = def_use_.maker(value);
+    const size_t of_all = levels_of_all();
+    if (producer == kNoNode || of_all == 0) return std::nullopt;
+    const auto known = of_regions_.find(value);
+    if (known != of_regions_.end())
+      return known->second.level < of_all ? std::optional(known->second) : std::nullopt;
+    const CallSite& site = source_.sites[size_t(producer)];
+    const Users users = def_use_.users(value);
+    const size_t level = std::min(shared_levels(site, users), of_all) - 1;
+    if (level >= of_all) return std::nullopt;
+    const int statement = site.statements[level];
+    const std::string& name =
+        holder_of(source_.statements[size_t(statement)], size_t(def_use_.position(value)));
+    const Frame& frame = source_.frames[size_t(site.frames[level])];
+    if (name.empty() || binding_after(frame, statement, name)) return std::nullopt;
+    if (is_used_within(value, producer, level) && !is_output(value)) return std::nullopt;  // a temporary
+    return Variable{level, name};
+  }
+
+  // What attributes of the model hold goes when they are bound again: in this run, or in the next one (`keeps`).
+  void keep_attributes(std::vector<int32_t>& last, std::vector<GraphNode>& nodes) const {
+    std::map<Attribute, ValueId> first, latest;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      for_each_result(nodes[i], [&](ValueId value) {
+        const auto attribute = attribute_of(value, static_cast<int>(i));
+        if (!attribute || last[size_t(value)] == kNoNode) return;
+        first.emplace(*attribute, value);
+        const auto before = latest.find(*attribute);
+        if (before != latest.end()) {
+          const int bound = statement_of(static_cast<int>(i), attribute->level).last_node;
+          last[size_t(before->second)] = std::max(last[size_t(before->second)], bound);
+        }
+        latest.insert_or_assign(*attribute, value);
+      });
+    }
+    for (const auto& [attribute, value] : latest) {
+      last[size_t(value)] = kNoNode;
+      nodes[size_t(def_use_.maker(value))].keeps.push_back({value, first.at(attribute)});
+    }
+  }
+
  private:
+  struct Attribute {
+    std::string module, name;  // the module's path, "self.hidden"
+    size_t level;              // of the frame that binds it
+    bool operator<(const Attribute& other) const {
+      return std::tie(module, name) < std::tie(other.module, other.name);
+    }
+  };
+
+  template <class Visit>
+  static void for_each_result(const GraphNode& node, Visit visit) {
+    for (const Target& target : node.targets)
+      for (const ValueId value : target.values)
+        if (value != kNoValue) visit(value);
+  }
+
+  const Statement& statement_of(int node, size_t level) const {
+    return source_.statements[size_t(source_.sites[size_t(node)].statements[level])];
+  }
+
+  std::optional<Attribute> attribute_of(ValueId value, int producer) const {
+    const CallSite& site = source_.sites[size_t(producer)];
+    const size_t levels = shared_levels(site, def_use_.users(value));
+    const auto known = of_regions_.find(value);
+    const bool of_region = known != of_regions_.end() && known->second.level < levels;
+    if (levels == 0) return std::nullopt;
+    const size_t level = of_region ? known->second.level : levels - 1;
+    const std::string& name =
+        of_region ? known->second.name
+                  : holder_of(statement_of(producer, level), size_t(def_use_.position(value)));
+    if (!name.starts_with("self.")) return std::nullopt;
+    const bool is_temporary = !of_region && is_used_within(value, producer, level);
+    if (is_temporary) return std::nullopt;
+    return Attribute{source_.frames[size_t(site.frames[level])].module, name, level};
+  }
+
+  // All who take the value stand in the statement that makes it.
+  bool is_used_within(ValueId value, int producer, size_t level) const {
+    const Users users = def_use_.users(value);
+    return !users.empty() && std::ranges::all_of(users, [&](int user) {
+      return source_.sites[size_t(user)].statements[level] ==
+             source_.sites[size_t(producer)].statements[level];
+    });
+  }
+
+  bool is_output(ValueId value) const {
+    bool found = false;
+    for (const Operand& output : graph_.outputs)
+      for_each_value(output, [&](ValueId each) { found |= each == value; });
+    return found;
+  }
+
+  // How many levels of their stacks all calls of the graph share.
+  size_t levels_of_all() const {
+    if (source_.sites.empty()) return 0;
+    std::vector<int32_t> all(source_.sites.size());
+    std::iota(all.begin(), all.end(), 0);
+    return shared_levels(source_.sites.front(), all);
+  }
+
   // The level of the frame that owns a value: the deepest that its producer shares with all its users.
   size_t shared_levels(const CallSite& site, Users users) const {
     size_t levels = site.frames.size();
@@ -66,9 +172,12 @@ class Lifetimes {
     return levels;
   }
 
-  int drop_after(int producer, Users users, size_t position) const {
+  int drop_after(ValueId value, int producer, Users users) const {
     const CallSite& site = source_.sites[size_t(producer)];
-    const size_t levels = shared_levels(site, users);
+    const auto known = of_regions_.find(value);
+    const size_t shared = shared_levels(site, users);
+    const bool is_variable = known != of_regions_.end() && known->second.level < shared;
+    const size_t levels = is_variable ? known->second.level + 1 : shared;
     int last_use = producer;
     if (levels == 0) {
       for (int user : users) last_use = std::max(last_use, user);
@@ -76,7 +185,7 @@ class Lifetimes {
     }
     const size_t level = levels - 1;
     // A callee holds what it was passed until it returns.
-    bool other_statement = users.empty();
+    bool other_statement = users.empty() || is_variable;
     for (int user : users) {
       const CallSite& at = source_.sites[size_t(user)];
       const int released =
@@ -88,8 +197,14 @@ class Lifetimes {
     if (!other_statement && calls_function(statement.code) &&
         (is_factor(users, site) || waits_with_products(producer, site, users)))
       return statement.last_node;
-    const std::string& name = holder_of(statement, position);
+    const std::string& name =
+        is_variable ? known->second.name : holder_of(statement, size_t(def_use_.position(value)));
     if (!other_statement || name.empty()) return last_use;
+    return end_of_variable(site, level, name, users, last_use);
+  }
+
+  int end_of_variable(const CallSite& site, size_t level, const std::string& name, Users users,
+                      int last_use) const {
     const Frame& frame = source_.frames[size_t(site.frames[level])];
     int bound_again = rebound(frame, site.statements[level], name);
     // `x = f(x)` where f writes to x: it is x that comes back.
@@ -194,30 +309,46 @@ class Lifetimes {
     return rebound(source_.frames[size_t(site.frames[levels - 1])], site.statements[levels - 1], name);
   }
 
-  // The last node of the next statement of the frame that binds this name; the frame's last node if there is
-  // none.
-  int rebound(const Frame& frame, int statement, const std::string& name) const {
+  // The last node of the next statement of the frame that binds this name.
+  std::optional<int> binding_after(const Frame& frame, int statement, const std::string& name) const {
     for (int later : frame.statements) {
       if (later <= statement) continue;
       const Statement& other = source_.statements[size_t(later)];
-      if (std::find(other.names.begin(), other.names.end(), name) != other.names.end())
-        return other.last_node;
+      for (const auto* names : {&other.names, &other.names_in_region})
+        if (std::ranges::find(*names, name) != names->end()) return other.last_node;
     }
-    return frame.last_node;
+    return std::nullopt;
+  }
+  int rebound(const Frame& frame, int statement, const std::string& name) const {
+    return binding_after(frame, statement, name).value_or(frame.last_node);
   }
 
   const Graph& graph_;
   const Registry& registry_;
   const SourceFrames& source_;
+  const Variables& of_regions_;
   const DefUse def_use_;
 };
 
 }  // namespace
 
-void find_drops(Graph& graph, const SourceFrames& source, const Registry& registry) {
-  const std::vector<int32_t> last = Lifetimes(graph, source, registry).last_nodes();
+void find_drops(Graph& graph, const SourceFrames& source, const Registry& registry,
+                const Variables& of_regions) {
+  const Lifetimes lifetimes(graph, source, registry, of_regions);
+  std::vector<int32_t> last = lifetimes.last_nodes();
+  lifetimes.keep_attributes(last, graph.nodes);
   for (size_t value = 0; value < last.size(); ++value)
     if (last[value] != kNoNode) graph.nodes[size_t(last[value])].drops.push_back(static_cast<ValueId>(value));
+}
+
+Variables variables_after(const Graph& region, const SourceFrames& source, const Registry& registry,
+                          const Variables& of_regions) {
+  const Lifetimes lifetimes(region, source, registry, of_regions);
+  Variables found;
+  for (size_t v = 0; v < region.values.size(); ++v)
+    if (auto variable = lifetimes.variable_after(static_cast<ValueId>(v)))
+      found.emplace(static_cast<ValueId>(v), *std::move(variable));
+  return found;
 }
 
 }  // namespace metaprof

@@ -159,9 +159,7 @@ void TrainingStep::zero_grad(int step) {
   optimizer_->zero_grad(options_.zero_grad_to_none);
 }
 
-Trace TrainingStep::finish() {
-  interpreter_.reset();
-  return std::move(session_->trace);
-}
+// What Python holds when the last step is over (the loss, attributes of the model) is still there then.
+Trace TrainingStep::finish() { return std::move(session_->trace); }
 
 }  // namespace metaprof

@@ -329,6 +329,8 @@ class Parser {
       call.unmodelled = true;
     } else if (word == "assumed") {
       call.assumed = true;
+    } else if (word == "in_cudnn") {
+      call.in_cudnn = true;
     } else if (const char* value = value_of(word, "module")) {
       call.module = trace_.intern(value);
     } else if (const char* value = value_of(word, "phase")) {
@@ -344,7 +346,8 @@ class Parser {
       call.depth =
           static_cast<uint16_t>(small(line_.integer_in(value, at, "depth= and a number"), 65535, at));
     } else {
-      line_.expected("a tensor, module=, phase=, node=, depth=, composite, unmodelled or assumed", at);
+      line_.expected("a tensor, module=, phase=, node=, depth=, composite, unmodelled, assumed or in_cudnn",
+                     at);
     }
   }
 

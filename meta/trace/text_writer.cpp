@@ -121,6 +121,7 @@ class Writer {
     if (call.composite) more += " composite";
     if (call.unmodelled) more += " unmodelled";
     if (call.assumed) more += " assumed";
+    if (call.in_cudnn) more += " in_cudnn";
     line("> {}{}", text(call.op), more);
     context_.push(TextContext::Kind::call, index, call.module);
   }

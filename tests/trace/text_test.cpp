@@ -173,7 +173,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "t:1: expected a tensor as DTYPE[SIZES]@STORAGE or None, got 'f32[2]'"},
         Malformed{"> aten::mm f32[2]x@0", "t:1: expected 'g' or nothing before '@', got 'f32[2]x@0'"},
         Malformed{"> aten::mm fast",
-                  "t:1: expected a tensor, module=, phase=, node=, depth=, composite, unmodelled or assumed, "
+                  "t:1: expected a tensor, module=, phase=, node=, depth=, composite, unmodelled, assumed or "
+                  "in_cudnn, "
                   "got 'fast'"},
         Malformed{"> aten::mm node=1", "t:1: expected the number of an earlier node, got 'node=1'"},
         Malformed{"> aten::mm phase=now", "t:1: expected phase= and the name of a phase, got 'phase=now'"},
