@@ -61,12 +61,18 @@ const ReportForm* form_on_stdout(const ProfileOptions& options) {
   return first;
 }
 
+template <class Predicate>  // bool(const ReportForm&)
+bool any_form(const ProfileOptions& options, Predicate predicate) {
+  for (size_t i = 0; i < options.files.size(); ++i)
+    if (!options.files[i].empty() && predicate(report_forms()[i])) return true;
+  return false;
+}
+
 // Further steps than those that differ are dispatched where somebody looks at them.
 StepsToRun steps_to_run(const ProfileOptions& options) {
   if (!options.write_trace.empty()) return StepsToRun::all;
-  for (size_t i = 0; i < options.files.size(); ++i)
-    if (!options.files[i].empty() && report_forms()[i].steps == StepsToRun::all) return StepsToRun::all;
-  return StepsToRun::until_alike;
+  const bool all = any_form(options, [](const ReportForm& form) { return form.steps == StepsToRun::all; });
+  return all ? StepsToRun::all : StepsToRun::until_alike;
 }
 
 void write_forms(const ProfileOptions& options, Results& results) {
@@ -76,8 +82,10 @@ void write_forms(const ProfileOptions& options, Results& results) {
   }
 }
 
-// What helps a step that does not fit.
-void add_advice(ProfileReport& report, const AdviceReport& advice) {
+// What helps a step that does not fit; each switch that there is, where a form shows them.
+void add_advice(ProfileReport& report, const Model& model, const ProfileOptions& options) {
+  const bool all = any_form(options, [](const ReportForm& form) { return form.shows_advice; });
+  const AdviceReport advice = all ? advise(model, options.run) : find_cure(model, options.run);
   report.cure = cheapest_cure(advice);
   report.advice = {advice.base};
   report.advice.insert(report.advice.end(), advice.rows.begin(), advice.rows.end());
@@ -109,8 +117,7 @@ int profile(const Command& command, const ProfileOptions& options) {
                                .graph = execution_figures(result.report)};
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
-  if (!verdict_of(result.report).fits && !model.is_trace())
-    add_advice(result.report, advise(model, options.run));
+  if (!verdict_of(result.report).fits && !model.is_trace()) add_advice(result.report, model, options);
   TextOptions text = options.text;
   text.width = static_cast<size_t>(options.width);
   text.colour = colour_on_stdout();

@@ -179,17 +179,34 @@ bool goes_to_host(const Change& change) {
   return std::ranges::any_of(change, [](const auto& setting) { return setting.second.ends_with(kToHost); });
 }
 
+bool recomputes(const Change& change) {
+  return std::ranges::any_of(change, [](const auto& setting) { return setting.first == "checkpoint"; });
+}
+
+bool any_fits(const std::vector<AdviceRow>& rows) {
+  return std::ranges::any_of(rows, [](const AdviceRow& row) { return row.fits; });
+}
+
+// `best` with each of the others, the smallest first. What recomputes computes more than all else: it is run only where
+// nothing else fits.
+std::vector<AdviceRow> one_more(Advisor& advisor, const AdviceRow& best, const std::vector<Change>& singles) {
+  std::vector<Change> plain, all;
+  for (const Change& single : singles) {
+    if (touches(single, best.changes)) continue;
+    Change both = best.changes;
+    both.insert(both.end(), single.begin(), single.end());
+    if (!recomputes(single)) plain.push_back(both);
+    all.push_back(std::move(both));
+  }
+  std::vector<AdviceRow> rows = advisor.rows_of(plain);
+  return any_fits(rows) ? rows : advisor.rows_of(all);
+}
+
 // One switch after the other, each time the one that helps most, until it fits or nothing helps.
-AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<AdviceRow>& singles) {
+AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<Change>& singles) {
   while (!best.fits) {
-    std::vector<Change> next;
-    for (const AdviceRow& single : singles) {
-      if (touches(single.changes, best.changes)) continue;
-      next.push_back(best.changes);
-      next.back().insert(next.back().end(), single.changes.begin(), single.changes.end());
-    }
-    std::vector<AdviceRow> rows = advisor.rows_of(next);
-    if (rows.empty() || rows[0].reserved >= best.reserved) break;
+    std::vector<AdviceRow> rows = one_more(advisor, best, singles);
+    if (rows.empty() || (!any_fits(rows) && rows[0].reserved >= best.reserved)) break;
     // Of those that fit the one that computes least.
     std::ranges::stable_sort(rows, {}, [](const AdviceRow& row) {
       return std::tuple(!row.fits, row.fits && goes_to_host(row.changes),
@@ -200,36 +217,58 @@ AdviceRow combine(Advisor& advisor, AdviceRow best, const std::vector<AdviceRow>
   return best;
 }
 
-// Another precision or optimizer changes the numbers of a step: it is taken only where the other switches do not suffice.
-AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<AdviceRow>& singles) {
-  std::vector<AdviceRow> harmless;
-  std::ranges::copy_if(singles, std::back_inserter(harmless),
-                       [](const AdviceRow& row) { return !changes_numbers(row.changes); });
-  AdviceRow best = combine(advisor, base, harmless);
-  return best.fits || harmless.size() == singles.size() ? best : combine(advisor, base, singles);
+std::vector<Change> harmless_of(const std::vector<Change>& changes) {
+  std::vector<Change> harmless;
+  std::ranges::remove_copy_if(changes, std::back_inserter(harmless), changes_numbers);
+  return harmless;
 }
 
-}  // namespace
+// Another precision or optimizer changes the numbers of a step: it is taken only where the other switches do not suffice.
+AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<Change>& changes) {
+  const std::vector<Change> harmless = harmless_of(changes);
+  AdviceRow best = combine(advisor, base, harmless);
+  return best.fits || harmless.size() == changes.size() ? best : combine(advisor, base, changes);
+}
 
-AdviceReport advise(const Model& model, const RunOptions& given) {
-  if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
-  const RunOptions options = as_captured(given, model.program);
-  Advisor advisor(model, options);
+// What a report says before it looks for anything.
+AdviceReport heading_of(const Model& model, const RunOptions& options, const Program& program) {
   const Platform platform = platform_of(options, model.program);
   AdviceReport report;
   report.model = model.name;
   report.device = platform.hardware.name;
-  const Program program = with_inputs(model, options);
   report.inputs = inputs_text(inputs_of(program));
   report.available = available_memory(options, platform);
   report.outside = outside_of(options, platform).most;
   report.margin = margin_of(options);
   report.memory = platform.hardware.memory;
-  const std::vector<Change> changes = changes_for(program, options);
-  report.base = advisor.base_beside(changes);
-  report.rows = advisor.rows_of(changes);
-  report.best = best_of(advisor, report.base, report.rows);
   return report;
+}
+
+AdviceReport advise(const Model& model, const RunOptions& given, bool all_rows) {
+  if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
+  const RunOptions options = as_captured(given, model.program);
+  Advisor advisor(model, options);
+  const Program program = with_inputs(model, options);
+  AdviceReport report = heading_of(model, options, program);
+  const std::vector<Change> changes = changes_for(program, options);
+  if (all_rows) {
+    report.base = advisor.base_beside(changes);
+    report.rows = advisor.rows_of(changes);
+  } else {
+    std::vector<Change> first = harmless_of(changes);
+    std::erase_if(first, recomputes);
+    report.base = advisor.base_beside(first);
+  }
+  report.best = best_of(advisor, report.base, changes);
+  return report;
+}
+
+}  // namespace
+
+AdviceReport advise(const Model& model, const RunOptions& options) { return advise(model, options, true); }
+
+AdviceReport find_cure(const Model& model, const RunOptions& options) {
+  return advise(model, options, false);
 }
 
 }  // namespace metaprof

@@ -10,4 +10,7 @@ namespace metaprof {
 /// trace has no switches.
 AdviceReport advise(const Model& model, const RunOptions& options);
 
+/// The same without `rows`: only what `base` and `best` need is run, in a part of the time.
+AdviceReport find_cure(const Model& model, const RunOptions& options);
+
 }  // namespace metaprof

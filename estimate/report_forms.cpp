@@ -37,7 +37,8 @@ const std::vector<ReportForm>& report_forms() {
                            .stays = r.stays(),
                            .lines = r.lines,
                            .compared = r.compared()});
-       }},
+       },
+       true},
       {"timeline", "a still picture of the step with the peak (.svg or .png)", StepsToRun::all,
        [](Results& r) {
          return r.as_png() ? timeline_png(r.report(), r.schedule()) : timeline_svg(r.report(), r.schedule());

@@ -51,6 +51,7 @@ struct ReportForm {
   std::string_view what;  ///< of its file, for the help
   StepsToRun steps;       ///< of which it speaks
   std::string (*make)(Results& results);
+  bool shows_advice = false;  ///< what each switch would give, where a step does not fit
 };
 
 const std::vector<ReportForm>& report_forms();

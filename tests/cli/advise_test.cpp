@@ -61,6 +61,28 @@ INSTANTIATE_TEST_SUITE_P(Models, AdviseOnCards,
                          [](const auto& info) { return std::string(info.param); });
 
 // What does not fit as it is fits with what is advised.
+// `profile` looks for the cure alone, `advise` runs every switch before.
+TEST(Advise, ProfileNamesTheSameCure) {
+  const auto cure_in = [](const std::string& text) {
+    const size_t begin = text.find("Cheapest cure: ");
+    return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  const std::pair<const char*, const char*> kTooLarge[] = {
+      {"llama_3_2_1b.pt2 --memory 23GiB", "--optimizer-impl fused →"},  // which costs nothing
+      {"gpt2.pt2 --memory 4GiB", "--accumulate 4 --batch 1 →"},
+      {"gpt2.pt2 --memory 3GiB", "--accumulate 4 --batch 1 --checkpoint 'model.transformer.h.*{>host}' →"},
+      {"gpt2.pt2 --memory 2GiB",
+       "--precision bf16 --accumulate 4 --batch 1 →"},  // other numbers, last of all
+      {"llama_3_2_1b.pt2 --memory 12GiB", "--precision bf16 --optimizer adamw-8bit →"}};
+  for (const auto& [words, part] : kTooLarge) {
+    const std::string rest =
+        "tests/data/models/" + std::string(words) + " --device rtx4090 --workspaces none";
+    const std::string cure = cure_in(run_program("profile " + rest).out);
+    EXPECT_EQ(cure, cure_in(run_program("advise " + rest).out)) << words;
+    EXPECT_NE(cure.find(part), std::string::npos) << words << ": " << cure;
+  }
+}
+
 TEST(Advise, TheBestCombinationFits) {
   const std::string words = kGpt2 + " --memory 4GiB --steps 2";
   EXPECT_EQ(run_program("profile " + words).exit_code, 1);
