@@ -287,6 +287,31 @@ TEST_F(SelectiveCheckpoints, KeptResultsMayNotBeWritten) {
   expect_mentions(message_of([&] { run_backward(y); }), "a kept result was written in place");
 }
 
+// A selective checkpoint is a dispatch mode, in which `linear` of an input that is not contiguous adds its bias out of
+// place (aten/src/ATen/native/Linear.cpp); of one that is, it is one addmm all the same.
+TEST_F(SelectiveCheckpoints, LinearAddsItsBiasOutOfPlace) {
+  const Tensor bias = leaf({256}), x = leaf({4, 64, 256});
+  // How often the operator is called when the region is computed again.
+  const auto calls_of = [&](std::string_view op, bool is_contiguous, const CheckpointOptions& options) {
+    const size_t before = session_->trace.calls.size();
+    const CheckpointBody body = [&](const std::vector<Value>& inputs) {
+      const Tensor input = inputs[0].tensor();
+      return std::vector<Value>{
+          Value(exp(call<"linear">(*session_, is_contiguous ? input : transpose(input, 0, 1), w_, bias)))};
+    };
+    run_backward(region(body, x, options));
+    return std::count_if(session_->trace.calls.begin() + static_cast<std::ptrdiff_t>(before),
+                         session_->trace.calls.end(), [&](const CallRecord& one) {
+                           return one.phase == Phase::recompute && session_->trace.text(one.op) == op;
+                         });
+  };
+  const CheckpointOptions selective{.policy = keep("")};
+  EXPECT_EQ(calls_of("aten::addmm", true, selective), 1);
+  EXPECT_EQ(calls_of("aten::add_.Tensor", false, {}), 1);
+  EXPECT_EQ(calls_of("aten::add_.Tensor", false, selective), 0);
+  EXPECT_EQ(calls_of("aten::add.Tensor", false, selective), 1);
+}
+
 TEST_F(SelectiveCheckpoints, AreNotReentrant) {
   EXPECT_EQ(message_of([&] {
               region(layer(), leaf({64, 256}), {.reentrant = true, .policy = keep("aten::mm")});

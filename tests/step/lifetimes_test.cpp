@@ -218,6 +218,21 @@ TEST(Lifetimes, FactorsInAFunctionWithoutAFrameAreVariables) {
   EXPECT_EQ(plain.dropped("q"), 2) << "no function of the model's: an expression's temporary";
 }
 
+// torch.nn.functional.multi_head_attention_forward is Python, too: what attention takes is held until it returns. Other
+// functions of that module are one operator each.
+TEST(Lifetimes, MultiHeadAttentionHasVariables) {
+  const auto dropped = [](const std::string& function) {
+    const std::vector<SourceLine> call = {at(1, "y = F." + function + "(x)")};
+    Model model({"x"});
+    model.add({{"q"}, "aten::relu", {"x"}, call})
+        .add({{"attn"}, "aten::matmul", {"q", "q"}, call})
+        .add({{"y"}, "aten::exp", {"attn"}, call});
+    return model.dropped("q");
+  };
+  EXPECT_EQ(dropped("multi_head_attention_forward"), 2);
+  EXPECT_EQ(dropped("linear"), 1);
+}
+
 // def bias(x, y): rows = x.matmul(y); columns = y.matmul(x); return (rows + columns).exp(): results of
 // products that wait for each other have names.
 TEST(Lifetimes, ProductsThatWaitInAFunctionWithoutAFrameAreVariables) {

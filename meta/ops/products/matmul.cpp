@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/autograd/state.h"
 #include "meta/op/versions.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/formulas.h"
@@ -164,7 +165,11 @@ void linear_body(Call& c) {
     return c.result(view_for_itself ? call<"_unsafe_view">(s, product, sizes) : view(product, sizes));
   }
   Tensor out = call<"matmul">(s, input, t(weight));
-  if (bias.defined()) out = call<"add_.Tensor">(s, out, bias);
+  // isTensorSubclassLike: in a dispatch mode, as a selective checkpoint has one, nothing is written in place.
+  if (bias.defined() && autograd_state(s).selective)
+    out = call<"add.Tensor">(s, out, bias);
+  else if (bias.defined())
+    out = call<"add_.Tensor">(s, out, bias);
   c.result(out);
 }
 
