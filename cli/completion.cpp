@@ -25,7 +25,7 @@ std::string options_of(const CommandFacts& command) {
 }
 
 // zsh runs this, too, after bashcompinit.
-std::string bash_text(const std::vector<CommandFacts>& commands) {
+std::string bash_text(const std::vector<CommandFacts>& commands, const CompletionNames& names) {
   std::string cases;
   for (const CommandFacts& command : commands)
     cases += fmt::format("    {}) words=\"{}\" ;;\n", command.name, options_of(command));
@@ -37,14 +37,18 @@ std::string bash_text(const std::vector<CommandFacts>& commands) {
   fi
   case "${{COMP_WORDS[1]}}" in
 {}  esac
+  if [ "${{COMP_WORDS[COMP_CWORD-1]}}" = --device ]; then
+    COMPREPLY=($(compgen -f -W "{}" -- "$word"))
+    return
+  fi
   case "$word" in
     -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+    *) COMPREPLY=($(compgen -f -W "{}" -- "$word")) ;;
   esac
 }}
 complete -o filenames -F _metaprof metaprof
 )",
-                     names_of(commands), cases);
+                     names_of(commands), cases, fmt::join(names.devices, " "), fmt::join(names.models, " "));
 }
 
 std::string quoted_for_fish(std::string text) {
@@ -53,8 +57,11 @@ std::string quoted_for_fish(std::string text) {
   return text;
 }
 
-std::string fish_text(const std::vector<CommandFacts>& commands) {
-  std::string text;
+std::string fish_text(const std::vector<CommandFacts>& commands, const CompletionNames& names) {
+  std::string text = fmt::format(
+      "complete -c metaprof -n 'not __fish_use_subcommand' -a '{}'\n"
+      "complete -c metaprof -n 'not __fish_use_subcommand' -l device -r -a '{}'\n",
+      fmt::join(names.models, " "), fmt::join(names.devices, " "));
   for (const CommandFacts& command : commands) {
     text += fmt::format("complete -c metaprof -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                         quoted_for_fish(first_line(command.description)));
@@ -84,10 +91,11 @@ std::string roff(const std::string& text) {
 
 }  // namespace
 
-std::string completion_text(const std::vector<CommandFacts>& commands, const std::string& shell) {
-  if (shell == "bash") return bash_text(commands);
-  if (shell == "zsh") return "autoload -U +X bashcompinit && bashcompinit\n" + bash_text(commands);
-  if (shell == "fish") return fish_text(commands);
+std::string completion_text(const std::vector<CommandFacts>& commands, const CompletionNames& names,
+                            const std::string& shell) {
+  if (shell == "bash") return bash_text(commands, names);
+  if (shell == "zsh") return "autoload -U +X bashcompinit && bashcompinit\n" + bash_text(commands, names);
+  if (shell == "fish") return fish_text(commands, names);
   fail("completion: '{}' is no shell that is known; there are bash, zsh, fish", shell);
 }
 

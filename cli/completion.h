@@ -8,8 +8,14 @@
 
 namespace metaprof {
 
+/// Words that stand for models and for devices.
+struct CompletionNames {
+  std::vector<std::string> models, devices;
+};
+
 /// For `source <(metaprof completion bash)`. `shell`: bash, zsh or fish. Errors: another one.
-std::string completion_text(const std::vector<CommandFacts>& commands, const std::string& shell);
+std::string completion_text(const std::vector<CommandFacts>& commands, const CompletionNames& names,
+                            const std::string& shell);
 /// metaprof(1), as roff.
 std::string manual_page(const std::vector<CommandFacts>& commands, const std::string& version);
 

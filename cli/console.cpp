@@ -23,7 +23,8 @@ void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) print_note(note);
 }
 
-bool colour_on_stdout() {
+bool colour_on_stdout(std::string_view when) {
+  if (when != "auto") return when == "always";
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
 }

@@ -15,8 +15,8 @@ void message(std::string_view text);
 void print_note(const std::string& note);
 void print_notes(const std::vector<std::string>& notes);
 
-/// Whether stdout takes colours: a terminal, and NO_COLOR is not set (no-color.org).
-bool colour_on_stdout();
+/// Whether stdout gets colours. `when`: always, never, or auto: it is a terminal, and NO_COLOR is not set (no-color.org).
+bool colour_on_stdout(std::string_view when);
 
 /// Characters of a line that tables may take: of a terminal its own width, else 0, which means as many as they need.
 size_t width_of_stdout();

@@ -10,6 +10,8 @@
 #include "cli/console.h"
 #include "cli/defaults_file.h"
 #include "core/error.h"
+#include "estimate/model.h"
+#include "meta/platform/hardware.h"
 
 namespace metaprof {
 namespace {
@@ -38,6 +40,13 @@ constexpr const char* kProgramDescription =
     "  metaprof completion bash                       completion for a shell; metaprof man: the manual page\n"
     "  metaprof COMMAND --help                        examples and options of a command\n";
 
+CompletionNames names_for_completion() {
+  CompletionNames names;
+  for (const BuiltinName& model : builtin_models()) names.models.emplace_back(model.name);
+  for (const Hardware& device : known_hardware()) names.devices.emplace_back(device.name);
+  return names;
+}
+
 // Texts about the program itself.
 void add_text_commands(CommandLine& line) {
   Command completion = line.add("completion",
@@ -47,7 +56,7 @@ void add_text_commands(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
   completion.option("SHELL", *shell, "bash, zsh or fish").value(" ").required();
   completion.on_run([&line, shell] {
-    std::cout << completion_text(line.commands(), *shell);
+    std::cout << completion_text(line.commands(), names_for_completion(), *shell);
     return int{kFine};
   });
   line.add("man", "The manual page.\n\n  metaprof man | man -l -\n").on_run([&line] {

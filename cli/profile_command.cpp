@@ -47,6 +47,7 @@ struct ProfileOptions {
   std::string granularity = "module", write_trace, write_program, compare;
   TextOptions text;
   int64_t width = 0;
+  std::string color;
 };
 
 // The form that goes to stdout in place of the text; null: none.
@@ -120,7 +121,7 @@ int profile(const Command& command, const ProfileOptions& options) {
   if (!verdict_of(result.report).fits && !model.is_trace()) add_advice(result.report, model, options);
   TextOptions text = options.text;
   text.width = static_cast<size_t>(options.width);
-  text.colour = colour_on_stdout();
+  text.colour = colour_on_stdout(options.color);
   Results results(result, text);
   if (!model.is_trace()) results.lines = source_lines(model.program);
   results.compare = options.compare;
@@ -176,6 +177,7 @@ void add_profile_command(CommandLine& line) {
   take_environment(command);
   add_report_options(command, *options);
   add_width(command, options->width);
+  add_color(command, options->color);
   command.on_run([command, options] { return profile(command, *options); });
 }
 

@@ -42,6 +42,7 @@ struct RunCommandOptions {
   std::string device = "h200", memory, json;
   std::vector<std::string> files;  // of forms(), in its order; empty: not asked for
   TextOptions text;
+  std::string color;
 };
 
 // The forms of profile's reports, but JSON, of which a run has its own.
@@ -167,7 +168,7 @@ int run(const Command& command, RunCommandOptions& options) {
     return report.end.status != 0 && !report.end.timed_out ? report.end.status : kBadInput;
   }
   write_forms(report, options);
-  options.text.colour = colour_on_stdout();
+  options.text.colour = colour_on_stdout(options.color);
   if (options.json != "-") std::cout << '\n' << run_text(report, options.text, outside_of(report, options));
   return report.end.timed_out ? static_cast<int>(kBadInput) : report.end.status;
 }
@@ -214,6 +215,7 @@ void add_options(Command& command, RunCommandOptions& options) {
   command.option("--depth", options.text.depth, "of the tree of modules; -1: all of it")
       .value("N")
       .with_default();
+  add_color(command, options.color);
   command.option("--sort", options.text.sort, "column by which modules are sorted").value("COLUMN");
   command.option("--top", options.text.top, "only so many modules, the largest of all levels").value("N");
   command.option("program", run.program, "the program and its arguments, after --").value("-- PROGRAM ARGS…");

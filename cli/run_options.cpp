@@ -77,6 +77,17 @@ void add_width(Command& command, int64_t& width) {
   command.take_environment("--width", "METAPROF_WIDTH");
 }
 
+void add_color(Command& command, std::string& when) {
+  when = "auto";
+  command
+      .option("--color", when,
+              "colours in the text: auto (on terminals, unless NO_COLOR is set), always, never")
+      .value("WHEN")
+      .one_of({"auto", "always", "never"})
+      .with_default();
+  command.take_environment("--color", "METAPROF_COLOR");
+}
+
 void refuse_step_options(const Command& command, std::string_view why) {
   for (const RunOption& option : run_options())
     if (option.group != RunOption::Group::device && command.was_given(option.flag()))

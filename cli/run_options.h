@@ -26,6 +26,9 @@ void add_json(Command& command, std::string& file, const std::string& in_place_o
 /// --width: of tables; `width` begins as the terminal's.
 void add_width(Command& command, int64_t& width);
 
+/// --color: of the text; `when` begins as "auto".
+void add_color(Command& command, std::string& when);
+
 /// Errors: an option of the step or of the inputs was given.
 void refuse_step_options(const Command& command, std::string_view why);
 

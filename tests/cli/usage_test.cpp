@@ -50,14 +50,26 @@ TEST(Usage, TheVersionAndHelpAsUsual) {
   EXPECT_EQ(run_program("version").out, run_program("--version").out);
 }
 
+TEST(Usage, ColoursAreForTerminalsUnlessAsked) {
+  const std::string words = "profile resnet18 --device t4 --workspaces none";
+  EXPECT_EQ(run_program(words).out.find('\x1b'), std::string::npos);
+  EXPECT_NE(run_program(words + " --color always").out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(run_program(words + " --color never").out, run_program(words).out);
+  expect_refusal(words + " --color red",
+                 "--color: red not in {auto,always,never} ('metaprof profile --help' shows the options)");
+}
+
 // The shells themselves read what is written for them.
 TEST(Usage, CompletionForShellsAndAManualPage) {
   const std::string file = testing::TempDir() + "metaprof_completion_" + std::to_string(getpid());
-  std::ofstream(file) << run_program("completion bash").out
-                      << "COMP_WORDS=(metaprof pro) COMP_CWORD=1; _metaprof; echo ${COMPREPLY[@]}\n"
-                         "COMP_WORDS=(metaprof fit --chan) COMP_CWORD=2; _metaprof; echo ${COMPREPLY[@]}\n";
+  std::ofstream(file)
+      << run_program("completion bash").out
+      << "COMP_WORDS=(metaprof pro) COMP_CWORD=1; _metaprof; echo ${COMPREPLY[@]}\n"
+         "COMP_WORDS=(metaprof fit --chan) COMP_CWORD=2; _metaprof; echo ${COMPREPLY[@]}\n"
+         "COMP_WORDS=(metaprof fit resnet15) COMP_CWORD=2; _metaprof; echo ${COMPREPLY[@]}\n"
+         "COMP_WORDS=(metaprof fit gpt2 --device rtx409) COMP_CWORD=4; _metaprof; echo ${COMPREPLY[@]}\n";
   ASSERT_EQ(std::system(("bash " + file + " > " + file + ".out 2>&1").c_str()), 0);
-  EXPECT_EQ(read_file(file + ".out"), "profile\n--channels-last\n");
+  EXPECT_EQ(read_file(file + ".out"), "profile\n--channels-last\nresnet152\nrtx4090\n");
   std::remove(file.c_str());
   std::remove((file + ".out").c_str());
   EXPECT_NE(run_program("completion fish").out.find("__fish_seen_subcommand_from fit' -l device -r"),
@@ -271,10 +283,10 @@ TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "fit x.pt2 --devcie t4",
       "there is no option '--devcie'; did you mean '--device'? ('metaprof fit --help' shows the options)");
-  expect_refusal("profile x.pt2 --colour",
-                 "there is no option '--colour' ('metaprof profile --help' shows the options)");
-  expect_refusal("--colour profile",
-                 "the command comes before '--colour'; there are profile, ops, allocator, check, fit, diff, "
+  expect_refusal("profile x.pt2 --hues",
+                 "there is no option '--hues' ('metaprof profile --help' shows the options)");
+  expect_refusal("--hues profile",
+                 "the command comes before '--hues'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
                  "models, completion, man");
 }
