@@ -16,12 +16,12 @@ Gradients native_gradients(Backward& b, const Tensor& mean, const Tensor& varian
   return {gradients[0], gradients[1], gradients[2]};
 }
 
-const Derivatives kLegitDerivatives{{{"input", "weight", "bias"},
-                                     {"input", "running_mean", "running_var", "weight", "result1", "result2"},
-                                     [](Backward& b) -> Gradients {
-                                       return native_gradients(b, b("running_mean"), b("running_var"),
-                                                               b.boolean("training"));
-                                     }}};
+constexpr Derivatives kLegitDerivatives{
+    {{"input", "weight", "bias"},
+     {"input", "running_mean", "running_var", "weight", "result1", "result2"},
+     [](Backward& b) -> Gradients {
+       return native_gradients(b, b("running_mean"), b("running_var"), b.boolean("training"));
+     }}};
 
 void legit_meta(Call& c) { native_batch_norm_results(c, c.boolean("training")); }
 void legit_cuda(Call& c) { native_batch_norm_memory(c, c.boolean("training")); }
