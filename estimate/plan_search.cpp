@@ -144,8 +144,13 @@ void PlanSearch::search(const PlanSeries& series) {
     gap_ = std::max(gap_, series.gap(plan));
     return holds(run(series.plan(plan)));
   };
-  // The last plan keeps least; that it has the smallest peak is only likely.
+  // The last plan keeps least; that it has the smallest peak is only likely. Where it saves less than half of what is
+  // wanted, none before it holds.
   size_t holding = end - 1, fails = 0;
+  if (2 * series.figures(holding).saved < (plain_.allocated - budget_).count) {
+    try_plan(holding);
+    return;
+  }
   for (size_t part = kProbes; !try_plan(holding);) {
     if (--part == 0) return;
     holding = (end - 1) * part / kProbes;
