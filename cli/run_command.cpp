@@ -13,6 +13,7 @@
 #include "allocator/alloc_conf.h"
 #include "cli/console.h"
 #include "cli/metaprof.h"
+#include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/report_forms.h"
 #include "estimate/sizes.h"
