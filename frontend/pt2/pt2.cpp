@@ -114,7 +114,7 @@ void read_program(Json root, Json weights_config, const Pt2Layout& layout, Json 
             context);
   context.program.training = is_in_training_mode(context.program, notes);
   warn_of_traps(context);
-  read_source(context.program, standard_registry());
+  read_source(context.program, standard_registry(), context.model_device == Device{DeviceType::cpu});
 }
 
 }  // namespace

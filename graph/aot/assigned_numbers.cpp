@@ -8,9 +8,6 @@
 namespace metaprof {
 namespace {
 
-// The compiler of the version that goes on behind calls of recurrent networks is the first to trace numbers as numbers.
-bool traces_numbers(const Framework& framework) { return framework.compiles_around_recurrent_networks; }
-
 class Assignments {
  public:
   explicit Assignments(Program program) : program_(std::move(program)) {
@@ -100,7 +97,7 @@ class Assignments {
 }  // namespace
 
 Program with_assigned_numbers(Program program, const Framework& framework) {
-  return Assignments(std::move(program)).run(traces_numbers(framework));
+  return Assignments(std::move(program)).run(framework.traces_assigned_numbers);
 }
 
 }  // namespace metaprof

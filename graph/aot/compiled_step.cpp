@@ -45,7 +45,7 @@ std::string otherwise_compiled(const Program& program, const StepOptions& option
 class Compiler {
  public:
   Compiler(const Program& program, const Platform& platform, const StepOptions& options)
-      : program_(decomposed_for_compiler(program)),
+      : program_(decomposed_for_compiler(program, platform.framework)),
         options_(options),
         training_(program_, platform, options_, [this](const Program& indexed) {
           return [this, &indexed](Session& session, const std::vector<Value>& inputs) {
@@ -144,6 +144,8 @@ class Compiler {
     std::set<MemoryId> made_before_backward;
     for (const MemoryId memory : collector_.used_inputs()) {
       const auto input = std::ranges::find(memories_, memory, &Input::memory);
+      if (program_.inputs[input->number].kind == ProgramInput::Kind::constant_tensor)
+        step_.attributes.push_back(step_.inputs.size());
       step_.inputs.push_back(input->number);
       step_.forward.inputs.push_back(memory);
       made_before_backward.insert(memory);

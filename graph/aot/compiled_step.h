@@ -17,8 +17,10 @@ struct CompiledStep {
   /// Inputs: what is kept, then gradients of outputs that have one. Outputs: gradients of parameters. No calls: nothing
   /// has a gradient.
   CompiledGraph backward;
-  std::vector<size_t> inputs;        ///< of the program, as the forward takes them
-  size_t updates = 0;                ///< outputs of the forward before the program's
+  std::vector<size_t> inputs;  ///< of the program, as the forward takes them
+  std::vector<size_t>
+      attributes;      ///< of `inputs`, by place: constants, which the compiler keeps in the graph
+  size_t updates = 0;  ///< outputs of the forward before the program's
   std::vector<bool> differentiable;  ///< per output of the program
   std::vector<Value> constants;      ///< per output of the program: what it is if it is no tensor
   std::vector<size_t>

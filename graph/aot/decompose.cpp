@@ -63,19 +63,19 @@ void decompose_batch_norm(GraphNode& node) {
   node.targets.insert(node.targets.end(), 2, unused);
 }
 
-void decompose_dropout(GraphNode& node) {
+void decompose_dropout(GraphNode& node, bool gives_input) {
   const auto all = by_position<3>(node, {"input", "p", "train"});
   if (is_true(all[2]) && !is_zero(all[1])) return;
-  node.op = "aten::clone";
+  node.op = gives_input ? "aten::alias" : "aten::clone";
   node.operands = {all[0]};
 }
 
 }  // namespace
 
-Program decomposed_for_compiler(Program program) {
+Program decomposed_for_compiler(Program program, const Framework& framework) {
   for (GraphNode& node : program.graph.nodes) {
     if (node.op == "aten::batch_norm") decompose_batch_norm(node);
-    if (node.op == "aten::dropout") decompose_dropout(node);
+    if (node.op == "aten::dropout") decompose_dropout(node, framework.compiled_dropout_gives_input);
   }
   return program;
 }

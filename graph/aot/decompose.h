@@ -3,12 +3,13 @@
 // above autograd (torch/_decomp/decompositions.py, what is registered there for CompositeImplicitAutograd and
 // Autograd).
 
+#include "meta/platform/framework.h"
 #include "meta/program/program.h"
 
 namespace metaprof {
 
 /// Batch norm is the framework's own, not cuDNN's, and says that it writes its running statistics; dropout
-/// that drops nothing is a copy.
-Program decomposed_for_compiler(Program program);
+/// that drops nothing is a copy, or its input, as the version has it.
+Program decomposed_for_compiler(Program program, const Framework& framework);
 
 }  // namespace metaprof

@@ -14,13 +14,15 @@ CompiledPart::CompiledPart(Process& process, size_t program_inputs, CompiledStep
     functions_ = *functions;
   } else {
     const bool learns = !compiled_.backward.outputs.empty();
-    const auto add = [&](const CompiledGraph& graph, GraphFunction::Part part) {
+    const auto add = [&](const CompiledGraph& graph, GraphFunction::Part part, std::vector<size_t> fixed) {
       process_.runner.add(graph, part == GraphFunction::Part::backward);
-      return process_.tree.add({.part = part, .inputs = graph.inputs.size(), .fixed = {}, .written = {}});
+      return process_.tree.add(
+          {.part = part, .inputs = graph.inputs.size(), .fixed = std::move(fixed), .written = {}});
     };
     functions_.forward =
-        add(compiled_.forward, learns ? GraphFunction::Part::forward : GraphFunction::Part::inference);
-    if (learns) functions_.backward = add(compiled_.backward, GraphFunction::Part::backward);
+        add(compiled_.forward, learns ? GraphFunction::Part::forward : GraphFunction::Part::inference,
+            compiled_.attributes);
+    if (learns) functions_.backward = add(compiled_.backward, GraphFunction::Part::backward, {});
   }
   const std::vector<Value>& placed = process_.training.placed().inputs;
   for (const size_t input : compiled_.inputs)
@@ -63,7 +65,7 @@ std::vector<Value> CompiledPart::run(const std::vector<Value>& handed) {
 void CompiledPart::differentiate(const std::vector<Tensor>& outputs, MemoryHandles kept,
                                  const std::vector<Value>& handed) {
   auto node = make<FunctionNode>(process_.training.session(), "CompiledFunctionBackward",
-                                 [this, kept = std::move(kept)](const Gradients& gradients) mutable {
+                                 [this, kept = std::move(kept)](Gradients& gradients) mutable {
                                    return run_backward(std::move(kept), gradients);
                                  });
   std::vector<Tensor> learning = process_.training.placed().trainable;
@@ -85,12 +87,23 @@ Tensor CompiledPart::as_traced(const Tensor& gradient, const MemoryView& output)
   return copy;
 }
 
-Gradients CompiledPart::run_backward(MemoryHandles kept, const Gradients& gradients) {
+// Of gradients that this graph uses, or that others have used up since.
+void CompiledPart::end_loans(const Gradients& used) {
+  std::erase_if(process_.lent, [&](const Ref<Storage>& storage) {
+    return storage->use_count() == 1 || std::ranges::any_of(used, [&](const Tensor& gradient) {
+             return gradient->storage->id == storage->id;
+           });
+  });
+}
+
+Gradients CompiledPart::run_backward(MemoryHandles kept, Gradients& gradients) {
   size_t next = 0;
   for (size_t i = 0; i < compiled_.differentiable.size(); ++i)
     if (compiled_.differentiable[i])
       kept.push_back(process_.runner.hold(
           as_traced(gradients[next++], compiled_.forward.outputs[compiled_.updates + i])->storage));
+  end_loans(gradients);
+  if (process_.training.session().platform.framework.compiled_backward_takes_gradients) gradients.clear();
   MemoryHandles made = run_function(functions_.backward, process_.captures_backward, std::move(kept));
   Gradients result;
   const size_t leaves = process_.training.placed().trainable.size();

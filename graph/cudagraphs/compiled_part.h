@@ -21,8 +21,8 @@ class CompiledPart {
     PoolRunner& runner;
     GraphTree& tree;
     bool captures_forward, captures_backward;  ///< else eagerly
-    /// Gradients that a backward returned, until the next graph runs: the manager holds their memory, so that autograd
-    /// adds to none of them in place (recorded).
+    /// Gradients that a backward returned, until the next backward that runs finds them used: the manager holds their
+    /// memory, so that autograd adds to none of them in place (recorded).
     std::vector<Ref<Storage>> lent = {};
   };
   /// `functions`: nothing where no part before has the same code; the part registers its own then, and outlives the
@@ -39,7 +39,8 @@ class CompiledPart {
   MemoryHandles inputs(const std::vector<Value>& handed) const;
   void differentiate(const std::vector<Tensor>& outputs, MemoryHandles kept,
                      const std::vector<Value>& handed);
-  Gradients run_backward(MemoryHandles kept, const Gradients& gradients);
+  Gradients run_backward(MemoryHandles kept, Gradients& gradients);
+  void end_loans(const Gradients& used);
   Tensor as_traced(const Tensor& gradient, const MemoryView& output) const;
   MemoryHandles run_function(FunctionId function, bool captured, MemoryHandles inputs);
 

@@ -9,8 +9,9 @@ namespace metaprof {
 
 class FunctionNode final : public Node {
  public:
-  /// Takes gradients of the outputs, all of them defined; returns one gradient per edge of the node.
-  using Backward = std::function<Gradients(const Gradients& gradients)>;
+  /// Takes gradients of the outputs, all of them defined, and may let go of them; returns one gradient per edge of the
+  /// node.
+  using Backward = std::function<Gradients(Gradients& gradients)>;
 
   FunctionNode(Session& session, std::string_view name, Backward backward)
       : Node(session, name, session.call), backward_(std::move(backward)) {}

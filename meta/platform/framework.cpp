@@ -88,6 +88,9 @@ Framework framework_of(FrameworkVersion version) {
     framework.makes_graph_seed_on_first_use = true;
     framework.captures_callables_on_warm_stream = true;
     framework.compiles_around_recurrent_networks = true;
+    framework.traces_assigned_numbers = true;
+    framework.compiled_dropout_gives_input = true;
+    framework.compiled_backward_takes_gradients = true;
     framework.large_cublas_workspace_on_sm90_only = false;
     framework.cublas_lt_workspace = CublasLtWorkspace::per_call;
   }

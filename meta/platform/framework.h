@@ -117,6 +117,14 @@ struct Framework {
   /// is left to Python as a whole (torch/_dynamo/variables/builder.py; recorded with 2.15 and 2.11; what lies between is
   /// taken to be as 2.11).
   bool compiles_around_recurrent_networks = false;
+  /// The compiler takes a number that is assigned to a part of a tensor for a number, else for a tensor on the host
+  /// (recorded with 2.15 and 2.11; what lies between is taken to be as 2.11, here and below).
+  bool traces_assigned_numbers = false;
+  /// Compiled dropout that drops nothing gives its input, else a copy (torch/_decomp/decompositions.py).
+  bool compiled_dropout_gives_input = false;
+  /// A compiled backward lets go of each gradient behind its last use, else who calls it holds them all
+  /// (`boxed_grads_call`, torch/autograd/function.py).
+  bool compiled_backward_takes_gradients = false;
   /// c10/cuda/CUDACachingAllocator.cpp: by address until 2.11, by block record in 2.12, by segment from 2.13 on.
   FreeBlockOrder free_block_order = FreeBlockOrder::address;
 };

@@ -25,14 +25,15 @@ bool takes(const GraphNode& node, ValueId value) {
 
 }  // namespace
 
-void find_host_constants(Program& program, const Registry& registry) {
+void find_host_constants(Program& program, const Registry& registry, bool exported_on_host) {
   for (const ProgramInput& input : program.inputs) {
     if (!is_lifted(input)) continue;
     TensorFacts& tensor = *program.graph.values[size_t(input.value)].tensor;
     const auto only_indexes = [&](const GraphNode& node) {
       return !takes(node, input.value) || is_indexing(registry.find(node.op));
     };
-    if (tensor.sizes.empty() || std::ranges::all_of(program.graph.nodes, only_indexes))
+    const bool is_number = tensor.sizes.empty() && (exported_on_host || tensor.device);
+    if (is_number || std::ranges::all_of(program.graph.nodes, only_indexes))
       tensor.device = Device{DeviceType::cpu};
   }
 }

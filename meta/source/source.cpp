@@ -81,9 +81,9 @@ class SourceReader {
 
 }  // namespace
 
-void read_source(Program& program, const Registry& registry) {
+void read_source(Program& program, const Registry& registry, bool exported_on_host) {
   SourceReader(program, registry).read(program.graph);
-  find_host_constants(program, registry);
+  find_host_constants(program, registry, exported_on_host);
   assume_even_shares(program, registry);
 }
 

@@ -15,6 +15,6 @@ namespace metaprof {
 ///  - dtypes that follow a tensor or the model's precision, and calls where autocast is off (dtypes.h);
 ///  - when values are dropped (lifetimes.h);
 ///  - sizes that follow from data, where a router spreads it (even_shares.h).
-void read_source(Program& program, const Registry& registry);
+void read_source(Program& program, const Registry& registry, bool exported_on_host);
 
 }  // namespace metaprof

@@ -86,7 +86,7 @@ class Callables {
   }
 
   void backward_of(const Tensor& loss) {
-    auto node = make<FunctionNode>(session_, "GraphedBackward", [this](const Gradients&) {
+    auto node = make<FunctionNode>(session_, "GraphedBackward", [this](Gradients&) {
       Gradients captured;
       for (const Tensor& gradient : gradients_)
         captured.push_back(gradient.defined() ? alias(gradient) : gradient);

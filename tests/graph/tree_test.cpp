@@ -166,6 +166,23 @@ TEST(GraphTree, GivesUpAFunctionThatIsRecordedTooOften) {
   EXPECT_EQ(f.tree.counters().skips, 1);
 }
 
+// The framework's own limit (cudagraph_unexpected_rerecord_limit in torch/_inductor/config.py): of 140 calls one warms
+// up, 1 + 128 are recorded, and the 10 that are left run eagerly.
+TEST(GraphTree, RecordsAFunctionAgain128Times) {
+  Fixture f({add_into_first()});
+  const FunctionId id = f.add(0, Part::inference, {0});
+  MemoryHandles weights;
+  for (int call = 0; call < 140; ++call) {
+    f.tree.begin_generation();
+    weights.push_back(f.runner.make({1, 1}));
+    f.tree.run(id, {weights.back(), f.runner.make({2, 2})});
+    EXPECT_EQ(f.runner.numbers(weights.back())[0], 3);
+  }
+  EXPECT_EQ(f.tree.counters().recordings, 129);
+  EXPECT_EQ(f.tree.counters().eager, 10);
+  EXPECT_EQ(f.tree.counters().skips, 1);
+}
+
 // The backward finds the forward's outputs where they were; a new forward waits for it.
 TEST(GraphTree, ABackwardIsAChildOfItsForward) {
   Fixture f({triple(), triple()});

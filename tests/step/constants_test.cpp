@@ -44,9 +44,9 @@ class Model {
     program.graph.nodes.push_back(node);
     return made;
   }
-  bool on_host(size_t i) const {
+  bool on_host(size_t i, bool exported_on_host = true) const {
     Program told = program;
-    find_host_constants(told, standard_registry());
+    find_host_constants(told, standard_registry(), exported_on_host);
     return told.graph.values[size_t(program.inputs[i].value)].tensor->device == Device{DeviceType::cpu};
   }
 
@@ -83,6 +83,17 @@ TEST(Constants, NumbersAndListsOfIndicesAreMadeOnTheHost) {
   EXPECT_FALSE(model.on_host(5)) << "an attribute of the model: nothing that its source makes";
 }
 
+// torch.tensor(0.5, device=x.device), and torch.tensor(0.5), in a model that was exported on meta.
+TEST(Constants, NumbersAreOnTheDeviceWhereTheExporterSaysSo) {
+  Model model;
+  const ValueId there = model.lifted(DType::f32, {}), here = model.lifted(DType::f32, {});
+  model.program.graph.values[size_t(here)].tensor->device = Device{DeviceType::cpu};
+  model.call("aten::mul.Tensor", there, here, false);
+  EXPECT_FALSE(model.on_host(0, false));
+  EXPECT_TRUE(model.on_host(1, false));
+  EXPECT_TRUE(model.on_host(0, true)) << "exported on the host, where the exporter puts every number";
+}
+
 // In a model of 16 bits: `register_buffer("scale", torch.tensor(8.0), persistent=False)` is one, what a
 // constructor computes (rotary frequencies) has the type that it was computed in.
 TEST(Constants, ABufferThatIsANumberHasTheDefaultType) {
@@ -109,7 +120,7 @@ TEST(Constants, AListMovesBeforeItIndexes) {
   output.kind = Operand::Kind::value;
   output.value = rows;
   model.program.graph.outputs.push_back(output);
-  find_host_constants(model.program, standard_registry());
+  find_host_constants(model.program, standard_registry(), true);
   const auto session = make_session(platform_named("h200"));
   PlacedTensors placed = place_tensors(*session, model.program, {});
   placed.inputs[0].tensor()->requires_grad = true;

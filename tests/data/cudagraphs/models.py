@@ -452,3 +452,42 @@ register('albert_small', lambda: MaskedLoss(hf('AlbertConfig', 'AlbertForMaskedL
 
 
 register('qwen2_small', lambda: CausalLoss(hf('Qwen2Config', 'Qwen2ForCausalLM', vocab_size=1000, hidden_size=128, num_hidden_layers=2, intermediate_size=256, num_attention_heads=4, num_key_value_heads=2), 1000), lm(1000), 't', 4, seq=64)
+
+
+# Drawn at random from timm, torchvision and transformers; configurations made small where they name a size.
+SMALL = dict(
+    vocab_size=1000, hidden_size=128, d_model=128, num_hidden_layers=2, num_layers=2, encoder_layers=2, decoder_layers=2,
+    num_encoder_layers=2, num_decoder_layers=2, intermediate_size=256, ffn_dim=256, encoder_ffn_dim=256, decoder_ffn_dim=256,
+    num_attention_heads=4, num_heads=4, encoder_attention_heads=4, decoder_attention_heads=4, num_encoder_attention_heads=4,
+    num_decoder_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128, embedding_size=64,
+    attention_types=[[['global', 'local'], 1]], head_dim=32, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    decoder_start_token_id=0, window_size=32)
+
+
+def drawn(kind, cls):
+    import transformers as T
+    config = T.AutoConfig.for_model(kind)
+    known = set(config.to_dict()) | set(config.attribute_map)
+    sizes = {name: size for name, size in SMALL.items() if name in known}
+    if kind == 'gpt_neo':
+        sizes.pop('num_hidden_layers', None)
+    config = type(config)(**sizes)
+    try:
+        config._attn_implementation = 'sdpa'
+        return getattr(T, cls)(config)
+    except ValueError:
+        config._attn_implementation = 'eager'
+        return getattr(T, cls)(config)
+
+
+for name, source, size in (('densenet121', timm, 96), ('deit_tiny_patch16_224', timm, 224), ('ghostnet_130', timm, 96),
+                           ('mobilevit_xs', timm, 128), ('mobileone_s1', timm, 96), ('starnet_s3', timm, 96),
+                           ('efficientnet_b2', tv, 96), ('shufflenet_v2_x1_5', tv, 96)):
+    register(name + '_drawn', lambda name=name, source=source: ClassifierLoss(source(name, num_classes=20), 20), img(20, size), 'cnn', 4)
+
+for kind, cls in (('granite', 'GraniteForCausalLM'), ('olmo', 'OlmoForCausalLM'), ('bitnet', 'BitNetForCausalLM'),
+                  ('prophetnet', 'ProphetNetForCausalLM'), ('gpt_neo', 'GPTNeoForCausalLM')):
+    register(kind + '_drawn', lambda kind=kind, cls=cls: CausalLoss(drawn(kind, cls), 1000), lm(1000), 't', 4, seq=64)
+
+for kind, cls in (('deberta-v2', 'DebertaV2ForMaskedLM'), ('electra', 'ElectraForMaskedLM'), ('eurobert', 'EuroBertForMaskedLM')):
+    register(kind.replace('-', '_') + '_drawn', lambda kind=kind, cls=cls: MaskedLoss(drawn(kind, cls), 1000), lm(1000), 't', 4, seq=64)
