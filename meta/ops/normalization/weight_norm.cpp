@@ -10,34 +10,39 @@ namespace metaprof {
 namespace {
 
 // Norms over all dimensions but one, over all if that is −1 (WeightNorm.cpp, norm_except_dim).
-Tensor norm_except(Call& c, const Tensor& v, int64_t dim) {
-  if (dim == -1) return call<"norm.Scalar">(c.session, v, 2);
+Tensor norm_except(Call& c, const Tensor& v, int64_t pow, int64_t dim) {
+  if (dim == -1) return call<"norm.Scalar">(c.session, v, pow);
   Sizes sizes(size_t(v.dim()), 1);
   sizes[size_t(dim)] = v.size(dim);
   if (dim == 0) {
     const Tensor rows = view(contiguous(v), Sizes{v.size(0), -1});
-    return view(call<"norm.ScalarOpt_dim">(c.session, rows, 2, Sizes{1}, false), sizes);
+    return view(call<"norm.ScalarOpt_dim">(c.session, rows, pow, Sizes{1}, false), sizes);
   }
   if (dim == v.dim() - 1) {
     const Tensor columns = view(contiguous(v), Sizes{-1, v.size(-1)});
-    return view(call<"norm.ScalarOpt_dim">(c.session, columns, 2, Sizes{0}, false), sizes);
+    return view(call<"norm.ScalarOpt_dim">(c.session, columns, pow, Sizes{0}, false), sizes);
   }
-  return transpose(norm_except(c, transpose(v, 0, dim), 0), 0, dim);
+  return transpose(norm_except(c, transpose(v, 0, dim), pow, 0), 0, dim);
+}
+
+int64_t dim_kept(Call& c, const Tensor& v) {
+  if (v.dim() == 0) c.error("the weight needs a dimension");
+  const int64_t dim = c.integer("dim");
+  if (dim < -1 || dim >= v.dim()) c.error(fmt::format("dim must be one of {}'s, got {}", describe(v), dim));
+  return dim;
 }
 
 // One kernel takes the first or the last dimension, fp16 not (WeightNorm.cpp, _weight_norm).
 void weight_norm_body(Call& c) {
   const Tensor &v = c.tensor("v"), &g = c.tensor("g");
-  if (v.dim() == 0) c.error("the weight needs a dimension");
-  const int64_t dim = c.integer("dim");
-  if (dim < -1 || dim >= v.dim()) c.error(fmt::format("dim must be one of {}'s, got {}", describe(v), dim));
+  const int64_t dim = dim_kept(c, v);
   const Tensor direction = contiguous(v), length = contiguous(g);
   const bool half = v.dtype() == DType::f16 || g.dtype() == DType::f16;
   if (!half && (dim == 0 || dim == v.dim() - 1)) {
     Results out = call_all<"_weight_norm_interface">(c.session, direction, length, dim);
     return c.result(out[0]);
   }
-  c.result(mul(direction, div(length, norm_except(c, direction, dim))));
+  c.result(mul(direction, div(length, norm_except(c, direction, 2, dim))));
 }
 
 void interface_meta(Call& c) {
@@ -81,6 +86,13 @@ Gradients interface_backward(Backward& b) {
 }
 
 constexpr Op kWeightNorm[] = {
+    composite_of("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+                 "norms over all dimensions but one",
+                 [](Call& c) {
+                   const Tensor& v = c.tensor("v");
+                   c.result(norm_except(c, v, c.integer("pow"), dim_kept(c, v)));
+                 },
+                 {"f32[4,3]", "f32[4,3,5] 2 1", "f32[4,3,5] 1 2", "f32[4,3] 2 -1"}),
     {.schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
      .summary = "v · g / norm of v over all dimensions but one",
      .meta = composite(weight_norm_body),

@@ -207,7 +207,7 @@ void joined_chunks(Call& c, int64_t dim, int64_t chunks) {
 }
 
 // ATen/native/cuda/TensorShape.cu, _chunk_cat_cuda: a table of int64 is copied to the device: six numbers for
-// each tensor, two ends, and the tensor of each thread block, which moves 2048 bytes. Tensors that are not
+// each tensor, two ends, and the tensor of each thread block, which writes 2048 bytes. Tensors that are not
 // all contiguous are chunked one by one and joined.
 void chunk_cat_cuda(Call& c) {
   constexpr int64_t kBlockBytes = 128 * 16;
@@ -216,11 +216,34 @@ void chunk_cat_cuda(Call& c) {
   int64_t blocks = 0;
   for (const Tensor& tensor : tensors) {
     if (!tensor.is_contiguous()) return joined_chunks(c, dim, chunks);
-    const int64_t bytes = chunk_length(tensor, dim, chunks) * element_size(tensor.dtype());
+    const int64_t bytes = chunk_length(tensor, dim, chunks) * element_size(c.result_tensor().dtype());
     blocks += (bytes + kBlockBytes - 1) / kBlockBytes;
   }
   c.allocate(0);
   auto table = c.temporary_bytes(8 * (6 * int64_t(tensors.size()) + 2 + blocks));
+}
+
+// torch/csrc/utils/tensor_flatten.h: several tensors as one row of elements, and back. An empty one is not a view, so
+// that none shares memory with nothing in it.
+void flatten_dense_body(Call& c) {
+  const Value::Tensors& tensors = c.tensors("tensors");
+  if (tensors.empty()) c.error("needs at least one tensor");
+  Value::Tensors rows;
+  for (const Tensor& tensor : tensors) rows.push_back(view(contiguous(tensor), Sizes{-1}));
+  c.result(rows.size() == 1 ? rows[0] : cat(rows, 0));
+}
+
+void unflatten_dense_body(Call& c) {
+  const Tensor& flat = c.tensor("flat");
+  Value::Tensors parts;
+  int64_t begin = 0;
+  for (const Tensor& tensor : c.tensors("tensors")) {
+    const int64_t length = tensor.numel();
+    parts.push_back(length == 0 ? call<"new_empty">(c.session, flat, Sizes{0})
+                                : view(narrow(flat, 0, begin, length), tensor.sizes()));
+    begin += length;
+  }
+  c.result(Value(std::move(parts)));
 }
 
 constexpr Op kJoining[] = {
@@ -265,7 +288,12 @@ constexpr Op kJoining[] = {
         [](Call& c) { c.result(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 3), 2)); },
         {"(f32[2] f32[2])"}),
     composite_of("column_stack(Tensor[] tensors) -> Tensor", "joined as columns", column_stack_body,
-                 {"(f32[2] f32[2,3])"})};
+                 {"(f32[2] f32[2,3])"}),
+    composite_of("flatten_dense_tensors(Tensor[] tensors) -> Tensor", "all elements in a row",
+                 flatten_dense_body, {"(f32[2,3] f32[4])", "(f32[2,3])"}),
+    composite_of("unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]",
+                 "a row of elements as tensors of these sizes", unflatten_dense_body,
+                 {"f32[10] (f32[2,3] f32[4])", "f32[4] (f32[4] f32[0])"})};
 
 }  // namespace
 
