@@ -57,7 +57,8 @@ class CachingAllocator final : public DeviceAllocator {
 
   // Gives all cached memory that is not split back to the device (torch.cuda.empty_cache). With a pool: only
   // that private pool, if nobody uses it any more.
-  void empty_cache(PoolId pool = {});
+  void empty_cache() override { empty_cache(PoolId{}); }
+  void empty_cache(PoolId pool);
   // From now on at most this share (0 to 1) of the device's capacity is reserved
   // (torch.cuda.set_per_process_memory_fraction).
   void set_memory_fraction(double fraction);

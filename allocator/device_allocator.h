@@ -29,6 +29,8 @@ class DeviceAllocator {
   virtual void free(BlockNumber block) = 0;
   /// `stream` uses the block, too; it is reusable only after that work.
   virtual void record_stream(BlockNumber block, uint16_t stream) = 0;
+  /// What is cached goes back to the device (torch.cuda.empty_cache).
+  virtual void empty_cache() = 0;
   virtual void reset_peaks() = 0;
   virtual AllocatorNumbers numbers() const = 0;
 };

@@ -13,6 +13,7 @@ class ExactAllocator final : public DeviceAllocator {
   std::optional<BlockNumber> allocate(int64_t bytes, uint16_t stream) override;
   void free(BlockNumber block) override;
   void record_stream(BlockNumber, uint16_t) override {}
+  void empty_cache() override {}
   void reset_peaks() override;
   AllocatorNumbers numbers() const override;
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "meta/trace/calls.h"
 #include "profiler/cursor.h"
 
 namespace metaprof {
@@ -37,6 +38,10 @@ class Recorder {
     if (event.kind == Event::Kind::alloc)
       return trace_.storages[event.id].device != device_ || trace_.bytes(event.id).count == 0 ||
              allocate(event);
+    if (event.kind == Event::Kind::call) {
+      if (trace_.text(trace_.calls[event.id].op) == kEmptyCache) empty_cache();
+      return true;
+    }
     const auto found = blocks_.find(event.id);
     if (found == blocks_.end()) return true;
     if (event.kind == Event::Kind::free) {
@@ -46,6 +51,11 @@ class Recorder {
       allocator_.record_stream(found->second, event.stream);
     }
     return true;
+  }
+
+  void empty_cache() {
+    allocator_.empty_cache();
+    add_segments(site_now());
   }
 
   bool allocate(const Event& event) {

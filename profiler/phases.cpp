@@ -52,6 +52,7 @@ class Replay {
       case Request::Kind::record_stream:
         if (blocks_[request.slot] != kNone) allocator_.record_stream(blocks_[request.slot], request.stream);
         break;
+      case Request::Kind::empty_cache: allocator_.empty_cache(); break;
       case Request::Kind::begin_part:
         end_part();
         part_ = requests_.parts[request.slot];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "meta/trace/calls.h"
 
 namespace metaprof {
 namespace {
@@ -31,6 +32,10 @@ class Reading {
       case Event::Kind::alloc: add(Kind::allocate, event, index, trace_.bytes(event.id).count); break;
       case Event::Kind::free: add(Kind::free, event, index); break;
       case Event::Kind::record_stream: add(Kind::record_stream, event, index); break;
+      case Event::Kind::call:
+        if (trace_.text(trace_.calls[event.id].op) == kEmptyCache)
+          requests_.list.push_back({.kind = Kind::empty_cache, .event = index});
+        break;
       default: break;
     }
   }

@@ -16,6 +16,7 @@ struct Request {
     allocate,       ///< `bytes`, for the storage `slot`
     free,           ///< what is in `slot`
     record_stream,  ///< `stream` uses it, too
+    empty_cache,    ///< what is cached goes back to the device
     begin_part,     ///< of the step plan; `slot`: index into Requests::parts
     end_part        ///< what follows, up to the next part, belongs to none
   };

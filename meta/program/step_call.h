@@ -29,11 +29,17 @@ enum class StepCall : uint8_t {
   requires_grad,   ///< (leaf, on)
   function_enter,  ///< (name): the forward of a custom function begins, in which gradients are off
   function_leave,  ///< (name, arguments, results, saved, kept, graph or None): … and ends; the graph is its backward
+  keep_versions_enter,  ///< (tensors): what is written to them, up to the end, autograd is not told
+  keep_versions_leave,  ///< ()
+  empty_cache,          ///< (): the allocator gives back what it has cached
+  clear_saved,          ///< (): the function whose backward calls this saves nothing any more
   optimizer_enter,      ///< (): what follows is called by an optimizer's constructor or step
   optimizer_leave,      ///< (number, "made" or "step", class, parameters): … up to here
   saved_on_host_enter,  ///< (pinned): what autograd saves waits on the host (save_on_cpu)
   saved_on_host_leave,  ///< ()
   resize_storage,       ///< (tensor, bytes): of the memory that it looks into
+  keep,                 ///< (tensors): the checkpointed region around it was given these and holds them, too
+  record_stream,        ///< (tensor, number): its memory is also used on this stream
   stream,               ///< (number): what follows is called on this stream, 0: the default one
   optimizer,            ///< (number, "made" or "step", word, implementation, parameters): one of meta/optim
 };

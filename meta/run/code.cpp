@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "meta/program/def_use.h"
 #include "meta/program/visit.h"
+#include "meta/run/out_variants.h"
 #include "meta/session/limits.h"
 
 namespace metaprof {
@@ -67,14 +68,17 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
     return made;
   }
   const Operator* op = registry.find(node.op);
+  const bool writes_out = !op && (op = functional_of(registry, node));
   if (!op || has_unknown_operand(node)) return made;
   if (op->schema.arguments.size() > kMostArguments)
     fail("{} takes {} arguments; at most {} are supported", op->name, op->schema.arguments.size(),
          kMostArguments);
-  made.kind = op->record.facts.artefact ? Kind::nothing : Kind::call;
+  made.kind = writes_out ? Kind::out : op->record.facts.artefact ? Kind::nothing : Kind::call;
   made.op = op;
   for (size_t i = 0; i < node.operands.size(); ++i)
-    made.places.push_back(place_of(program, node, i, op->schema));
+    made.places.push_back(writes_out && is_out(*op, node.operands[i])
+                              ? Instruction::Place{.is_written = true}
+                              : place_of(program, node, i, op->schema));
   if (op->record.facts.reads_data ||
       std::ranges::any_of(made.places, [](Instruction::Place place) { return place.is_index_list; }))
     made.first_result = first_result(graph, node);

@@ -21,6 +21,7 @@ struct Instruction {
     step,        ///< `step`: what no operator does
     numbers,     ///< results are numbers, which the program knows
     collective,  ///< between ranks: writes to its arguments, or makes what the program says
+    out,         ///< writes what `op` makes to tensors that it is given
     unmodelled,  ///< an operator without a record
     nothing,     ///< a check that only exporting runs
   };
@@ -30,6 +31,7 @@ struct Instruction {
     Role role = Role::none;
     bool is_dtype = false;
     bool is_index_list = false;  ///< tensors that index the first argument
+    bool is_written = false;     ///< of Kind::out: no argument, but what is written
   };
 
   Kind kind = Kind::unmodelled;

@@ -36,8 +36,11 @@ class FunctionNode final : public Node {
   Gradients apply(Gradients& incoming) override {
     materialise(incoming);
     if (backward_.kind != Operand::Kind::graph) {
-      const std::vector<Tensor> made =
+      // A hook that gives nothing in their place passes the gradients on.
+      std::vector<Tensor> made =
           interpreter_.run_hook(backward_.constant.integer(), {incoming.begin(), incoming.end()});
+      if (made.empty())
+        made.assign(std::make_move_iterator(incoming.begin()), std::make_move_iterator(incoming.end()));
       Gradients outgoing;
       for (size_t i = 0; i < next.size(); ++i) outgoing.push_back(i < made.size() ? made[i] : Tensor());
       return outgoing;
@@ -48,7 +51,7 @@ class FunctionNode final : public Node {
       inputs.push_back(saved.defined() ? Value(saved.unpack(*this)) : Value());
     for (const Tensor& tensor : kept_) inputs.emplace_back(tensor);
     const std::vector<Value> found =
-        interpreter_.run_backward_of_function(*backward_.graph, std::move(inputs));
+        interpreter_.run_backward_of_function(*this, *backward_.graph, std::move(inputs));
     Gradients outgoing;
     for (size_t i = 0; i < next.size(); ++i)
       outgoing.push_back(i < found.size() && found[i].is_tensor() ? found[i].tensor() : Tensor());
@@ -113,8 +116,19 @@ void Interpreter::leave_function(const GraphNode& node, const Values& values) {
   made->keep(saved, kept, results);
 }
 
-std::vector<Value> Interpreter::run_backward_of_function(const Graph& graph, std::vector<Value> inputs) {
+std::vector<Value> Interpreter::run_backward_of_function(Node& node, const Graph& graph,
+                                                         std::vector<Value> inputs) {
+  backwards_of_functions_.push_back(&node);
+  const struct Leave {
+    std::vector<Node*>& running;
+    ~Leave() { running.pop_back(); }
+  } leave{backwards_of_functions_};
   return run(code_of(graph), std::move(inputs));
+}
+
+void Interpreter::clear_saved() {
+  if (backwards_of_functions_.empty()) fail("step::clear_saved: no backward of a function runs");
+  backwards_of_functions_.back()->release_variables();
 }
 
 }  // namespace metaprof

@@ -8,6 +8,7 @@
 #include "meta/autograd/checkpoint.h"
 #include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/optim/optimizer.h"
+#include "meta/run/out_variants.h"
 #include "meta/run/unmodelled.h"
 #include "meta/session/limits.h"
 
@@ -101,6 +102,7 @@ void Interpreter::note_node(size_t first_event, size_t node) {
 void Interpreter::run_instruction(const Code& code, const Instruction& instruction, Values& values) {
   switch (instruction.kind) {
     case Instruction::Kind::call: return run_call(code, instruction, values);
+    case Instruction::Kind::out: return run_out(instruction, values);
     case Instruction::Kind::region: return run_region(instruction, values);
     case Instruction::Kind::step: return run_step_call(code, instruction, values);
     case Instruction::Kind::collective: return run_collective(code, instruction, values);
@@ -155,6 +157,27 @@ void Interpreter::run_call(const Code& code, const Instruction& instruction, Val
   } catch (const Error& error) {
     explain(error);
   }
+}
+
+void Interpreter::run_out(const Instruction& instruction, Values& values) {
+  const GraphNode& node = *instruction.node;
+  const auto& arguments = instruction.op->schema.arguments;
+  std::vector<Value> given(arguments.size());
+  for (size_t i = 0; i < given.size(); ++i)
+    if (arguments[i].has_default) given[i] = arguments[i].default_value;
+  Value::Tensors outs;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Value value = evaluate(node.operands[i], values);
+    if (!instruction.places[i].is_written) {
+      given[instruction.places[i].argument] = value;
+    } else if (value.is_tensors()) {
+      outs.insert(outs.end(), value.tensors().begin(), value.tensors().end());
+    } else {
+      outs.push_back(value.is_tensor() ? value.tensor() : Tensor());
+    }
+  }
+  check_tensors(instruction, given);
+  call_into(session_, node.op, *instruction.op, given, outs);
 }
 
 void Interpreter::refuse_assumed(const GraphNode& node) const {

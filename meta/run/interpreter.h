@@ -11,6 +11,7 @@
 namespace metaprof {
 
 class AutocastRegion;
+class Node;
 class Optimizer;
 class SavedTensorHooksScope;
 class StepArguments;
@@ -32,8 +33,9 @@ class Interpreter {
   /// program, which has none, all that it holds in the end.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
-  /// The graph of a custom function's backward, on its inputs. Errors: as run.
-  std::vector<Value> run_backward_of_function(const Graph& graph, std::vector<Value> inputs);
+  /// The graph of a custom function's backward, on its inputs. `node`: which may be told to give back what it has
+  /// saved. Errors: as run.
+  std::vector<Value> run_backward_of_function(Node& node, const Graph& graph, std::vector<Value> inputs);
 
   /// What a hook of this number gives in place of the gradients, in the backward that runs; empty: nothing.
   std::vector<Tensor> run_hook(int64_t number, std::vector<Tensor> gradients);
@@ -49,6 +51,7 @@ class Interpreter {
   void let_kept_go(const GraphNode& node);
   void run_instruction(const Code& code, const Instruction& instruction, Values& values);
   void run_call(const Code& code, const Instruction& instruction, Values& values);
+  void run_out(const Instruction& instruction, Values& values);
   void run_region(const Instruction& instruction, Values& values);
   void run_unmodelled(const Code& code, const Instruction& instruction, Values& values);
   void run_collective(const Code& code, const Instruction& instruction, Values& values);
@@ -68,10 +71,12 @@ class Interpreter {
   // What no operator does (step_calls.cpp).
   void run_step_call(const Code& code, const Instruction& instruction, Values& values);
   void as_recorded(const Code& code, const GraphNode& node, Values& values, std::string_view why);
+  void run_memory_call(StepCall call, const StepArguments& given);
   void run_mode_call(StepCall call, const StepArguments& given);
   void begin_phase(Phase phase, int64_t step, int64_t micro);
   void note_loss(const std::vector<Tensor>& roots);
   void leave_function(const GraphNode& node, const Values& values);  // functions.cpp
+  void clear_saved();
   void run_optimizer(int64_t number, const std::string& what, const std::string& name,
                      const std::string& implementation, std::vector<Tensor> parameters);
   static const TensorFacts& facts_of_result(const Code& code, const GraphNode& node);
@@ -85,6 +90,9 @@ class Interpreter {
   void add_hook(int64_t number, const std::string& kind, const Tensor& tensor);
 
   void resize_storage(const Tensor& tensor, int64_t bytes);
+  void record_stream(const Tensor& tensor, uint16_t stream);
+  void leave_versions();
+  void empty_cache();
 
   // What operands become (arguments.cpp).
   Value evaluate(const Operand& operand, const Values& values) const;
@@ -104,6 +112,8 @@ class Interpreter {
   int32_t modules_ = -1;                                   // the module stack that is entered
   std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered
   std::vector<bool> functions_;  // custom functions whose forward runs: whether gradients were on before it
+  std::vector<std::vector<std::pair<Tensor, uint32_t>>> versions_;     // that are kept, innermost last
+  std::vector<Node*> backwards_of_functions_;                          // that run, innermost last
   std::vector<WithinBackward*> within_;                                // backwards that run, innermost last
   std::vector<std::unique_ptr<SavedTensorHooksScope>> saved_on_host_;  // that a captured program has entered
   std::map<int64_t, std::unique_ptr<Optimizer>>

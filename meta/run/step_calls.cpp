@@ -9,6 +9,7 @@
 #include "meta/autograd/views.h"
 #include "meta/optim/optimizer.h"
 #include "meta/run/within_backward.h"
+#include "meta/trace/calls.h"
 
 namespace metaprof {
 
@@ -135,6 +136,27 @@ void Interpreter::run_mode_call(StepCall call, const StepArguments& given) {
   }
 }
 
+// What happens to the memory of tensors.
+void Interpreter::run_memory_call(StepCall call, const StepArguments& given) {
+  switch (call) {
+    case StepCall::keep_versions_enter: {
+      auto& kept = versions_.emplace_back();
+      for (const Tensor& tensor : given.known_tensors(0))
+        if (!tensor.is_sparse()) kept.emplace_back(tensor, tensor->version());
+      break;
+    }
+    case StepCall::keep_versions_leave: leave_versions(); break;
+    case StepCall::empty_cache: empty_cache(); break;
+    case StepCall::clear_saved: clear_saved(); break;
+    case StepCall::keep: break;  // what a region takes it holds
+    case StepCall::record_stream:
+      record_stream(given.tensor(0), stream_numbered(given.value(1).integer()));
+      break;
+    case StepCall::resize_storage: resize_storage(given.tensor(0), given.value(1).integer()); break;
+    default: run_mode_call(call, given);
+  }
+}
+
 void Interpreter::run_step_call(const Code& code, const Instruction& instruction, Values& values) {
   const GraphNode& node = *instruction.node;
   std::vector<Value> operands;
@@ -155,7 +177,6 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
     case StepCall::hook_enter:
     case StepCall::hook_leave: fail("{}: no backward has been entered", node.op);
     case StepCall::hook: add_hook(given.value(0).integer(), given.value(1).string(), given.tensor(2)); break;
-    case StepCall::resize_storage: resize_storage(given.tensor(0), given.value(1).integer()); break;
     case StepCall::gradient: {
       const Tensor gradient = given.tensor(0).grad();
       if (!gradient.defined()) return as_recorded(code, node, values, "it has no gradient");
@@ -183,7 +204,7 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
       run_optimizer(given.value(0).integer(), given.value(1).string(), given.value(2).string(),
                     given.value(3).string(), given.known_tensors(4));
       break;
-    default: run_mode_call(*instruction.step, given);
+    default: run_memory_call(*instruction.step, given);
   }
   store(node, std::move(results), values);
 }
@@ -262,6 +283,31 @@ void Interpreter::resize_storage(const Tensor& tensor, int64_t bytes) {
   Ref<Storage> made = session_.allocate(storage.device, bytes);
   std::swap(storage.bytes, made->bytes);
   std::swap(storage.id, made->id);
+}
+
+void Interpreter::record_stream(const Tensor& tensor, uint16_t stream) {
+  if (tensor.is_sparse()) fail("step::record_stream: of sparse tensors nothing is known");
+  session_.trace.add({.kind = Event::Kind::record_stream, .stream = stream, .id = tensor->storage->id});
+}
+
+void Interpreter::leave_versions() {
+  if (versions_.empty()) fail("step::keep_versions_leave: none are kept");
+  for (auto& [tensor, version] : versions_.back()) tensor->version() = version;
+  versions_.pop_back();
+}
+
+// A call without tensors, which who replays the run knows by its name.
+void Interpreter::empty_cache() {
+  Trace& trace = session_.trace;
+  CallRecord record;
+  record.op = trace.intern(kEmptyCache);
+  record.module = session_.module;
+  record.phase = session_.phase;
+  record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
+  const auto index = static_cast<uint32_t>(trace.calls.size());
+  trace.calls.push_back(record);
+  trace.add({.kind = Event::Kind::call, .id = index});
+  trace.add({.kind = Event::Kind::end, .id = index});
 }
 
 void Interpreter::name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor) {

@@ -54,6 +54,7 @@ std::vector<Tensor> Interpreter::WithinBackward::run(Body& body, std::vector<Ten
   const Instruction& leave = code_.instructions[body.leave];
   const GraphNode& enter = *code_.instructions[body.enter].node;
   const Modes modes = interpreter_.session_.modes;
+  const uint16_t stream = interpreter_.session_.stream;
   const int32_t modules = interpreter_.modules_;
   give(enter, std::move(gradients));
   interpreter_.run_instructions(code_, body.enter + 1, body.leave, values_);
@@ -66,6 +67,7 @@ std::vector<Tensor> Interpreter::WithinBackward::run(Body& body, std::vector<Ten
     for (const ValueId value : node->drops) values_[size_t(value)] = Value();
   interpreter_.move_to_modules(modules);
   interpreter_.session_.modes = modes;
+  interpreter_.session_.stream = stream;
   return made;
 }
 

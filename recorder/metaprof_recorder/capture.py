@@ -14,11 +14,10 @@ import sys
 import threading
 import weakref
 
-from metaprof_recorder import capture_distributed, capture_hooks, environment
+from metaprof_recorder import capture_distributed, capture_hooks, capture_lines, environment
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_distributed import awaited, inner
 from metaprof_recorder.capture_functions import Functions
-from metaprof_recorder.capture_phases import Phases
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.capture_unseen import Unseen
@@ -41,7 +40,7 @@ class Name(weakref.ref):
 class Calls:
     """Calls in a row: those of the program, or of a function that runs within a backward."""
 
-    def __init__(self, grad):
+    def __init__(self, grad, stream):
         self.lines = []      # of the text; an integer stands for a cut between phases
         self.calls = []      # per call: index of its line
         self.drops = {}      # call -> numbers of values
@@ -50,6 +49,7 @@ class Calls:
         self.used = []       # names that the call which is being prepared takes
         self.grad = grad     # modes, as the last call had them
         self.inference = False
+        self.stream = stream
         self.modules = [(0, {})]  # number of the scope, and how often each path was called in it
         self.open = True
         self.enclosing = None  # what a function's calls meet of the program's: capture_functions.Body
@@ -72,23 +72,26 @@ class Capture:
         self._facts = Facts()
         self._definitions = []   # lines that say what modules and source lines are
         self._places = Places(self._definitions.append, sources)
-        self._program = self._now = Calls(True)  # the latter: to which calls are added
+        self._program = self._now = Calls(True, 0)  # the latter: to which calls are added
         self._values = 0
         self.functions = Functions(self)
         self.backward = Backward(self)
         self.unseen = Unseen(torch)
         self._region = None      # the checkpointed region that is open: index of its line
+        self._given = ()         # tensors that it holds
         self._values_before = {} # the same -> how many values there were when it was opened
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
         self._optimizers = weakref.WeakKeyDictionary()  # optimizer -> its number
         self._optimizing = 0     # depth of optimizers' own calls
+        self._streams = {0: 0}   # number that PyTorch gives a stream -> ours
         self._warnings = []
         self.refused = None      # why there is no program
         self.watches_compiler = False
         self._counts_tell = False
         self._off = torch._C._DisablePythonDispatcher
+        self._current_stream, self._current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
     # ---- beginning and end
 
@@ -174,6 +177,12 @@ class Capture:
             if self.paused or not self.running or signature.asks or compiling():
                 with off():
                     return overload(*arguments, **options)
+            if signature.passes_on:
+                return self._pass_on(signature, overload, arguments, options)
+            if signature.records_stream:
+                self.step(f"record_stream(%{self.use(arguments[0])}, {self._stream_number(arguments[1].stream_id)})")
+                with off():
+                    return overload(*arguments, **options)
             relevant = self._concern(arguments) or (options and self._concern(options.values()))
             if relevant:
                 self.drop_held()
@@ -184,14 +193,31 @@ class Capture:
                 if not self._on_device(result):
                     return result
                 texts = self._arguments(signature, arguments, options)
-            if type(result) is tensor_class and not signature.writes and not signature.says_nothing:
+            if type(result) is tensor_class and not signature.writes:
                 made = self._made(result) + " = "
             else:
-                made = self._all_made(signature, self._own_results(arguments, result) if signature.says_nothing else result)
+                made = self._all_made(signature, result)
             self._call(f"{made}{signature.name}({texts})", sys._getframe(1))
             return result
 
         return call
+
+    def _pass_on(self, signature, overload, arguments, options):
+        """Runs an operator whose own calls stand in the program, before it. Of its results those are its own that they have not made."""
+        self.drop_held()
+        keys = capture_distributed.keys_below(self.torch, overload, self._tensors_in(arguments))
+        if keys is None:
+            with self._off():
+                result = overload(*arguments, **options)
+        else:
+            result = overload.redispatch(keys, *arguments, **options)
+        if (signature.is_written or keys is None) and (self._concern(arguments) or self._on_device(result)):
+            texts = self._arguments(signature, arguments, options)
+            made = self._all_made(signature, self._own_results(arguments, result))
+            self._call(f"{made}{signature.name}({texts})", sys._getframe(2))
+            for tensor in capture_distributed.sent(self.torch, signature.name, arguments):
+                self.call(f"step::record_stream(%{self.use(tensor)}, {self._stream_number(capture_distributed.OF_RANKS)})")
+        return result
 
     def _concern(self, values):
         """Whether a call that takes these is written down: some are on the device, or part of what autograd follows from there."""
@@ -371,11 +397,13 @@ class Capture:
         return f"%{number}: {facts}" if facts else f"%{number}"
 
     def _own_results(self, arguments, result):
-        """Of an operator whose schema does not say what it writes to: without those that lie in the memory of its arguments."""
+        """Without those that a call has made, and those that lie in the memory of an argument, which the schema does not say."""
         if isinstance(result, (list, tuple)):
             return type(result)(self._own_results(arguments, one) for one in result)
         if not isinstance(result, self._tensor):
             return result
+        if id(awaited(result)) in self._now.names:
+            return None
         address = self._address(awaited(result))
         return result if address is None or all(address != self._address(one) for one in self._tensors_in(arguments)) else None
 
@@ -414,7 +442,7 @@ class Capture:
         self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}{' dtype_named' if named else ''}")
 
     def new_calls(self):
-        return Calls(self.torch.is_grad_enabled())
+        return Calls(self.torch.is_grad_enabled(), self.stream())
 
     def lines_with_drops(self, calls):
         """Of a function that has returned."""
@@ -423,9 +451,24 @@ class Capture:
             lines[calls.calls[min(call, len(calls.calls) - 1)]] += " drop " + ", ".join(f"%{number}" for number in numbers)
         return lines
 
+    def _stream_number(self, stream):
+        return self._streams.setdefault(stream, len(self._streams))
+
+    def stream(self):
+        """The number of the one that is current."""
+        return self._stream_number(self._current_stream(self._current_device())[0])
+
+    def write_stream(self):
+        """On which stream the calls that follow take their memory, if it is another one than before."""
+        number = self.stream()
+        if number != self._now.stream:
+            self._now.stream = number
+            self._add(f"step::stream({number})")
+
     def _write_modes(self):
         """The modes that have changed since the last call; they stand behind the tensors that the call has met, which do not care."""
         torch = self.torch
+        self.write_stream()
         grad = torch.is_grad_enabled()
         if grad is not self._now.grad and not self._switches_itself():
             self._add(f"step::grad_mode({grad})")
@@ -517,19 +560,29 @@ class Capture:
     def in_reentrant_region(self):
         return self._region is not None and self._program.lines[self._region] == "checkpoint reentrant {"
 
-    def open_region(self, reentrant):
-        """False: it is inside another one, with which it is computed again."""
+    def open_region(self, reentrant, given):
+        """`given`: the tensors that the region holds. False: it is inside another one, with which it is computed again."""
         if not self.active() or self._region is not None:
             return False
         self._write_modes()  # whether a region keeps anything for backward depends on them
         self._region = len(self._now.lines)
+        self._given = given
         self._values_before[self._region] = self._values
         self._calls_before = len(self._now.calls)
         self._now.lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
         return True
 
+    def _keep_given(self):
+        """What the region was given and has not used is held with what it has."""
+        names = [self._now.names.get(id(tensor)) for tensor in self._given]
+        unused = [name for name in dict.fromkeys(names) if name is not None and name.gone is None and name.last < self._calls_before]
+        self._given = ()
+        if unused and self._now.grad:
+            self.call(f"step::keep([{', '.join(f'%{self.use(name())}' for name in unused)}])")
+
     def close_region(self):
         self._write_modes()
+        self._keep_given()
         if all(isinstance(self._now.lines[index], int) for index in self._now.calls[self._calls_before:]):
             self._now.lines[self._region] = "# a checkpointed region without calls"
         else:
@@ -540,48 +593,10 @@ class Capture:
 
     def text(self, rows, types):
         """`rows`: (phase, step, first cut, last cut) of the phases; `types`: of modules, by path."""
-        phases = Phases(rows)
-        program = self._program
         lines = ["metaprof program 1", f"captured torch {self.torch.__version__}"]
         # As it is now: libraries read it when they are used first, which may be after the import.
         lines += [f"environment {name} {words(value)}" for name, value in environment.values_of(environment.MEMORY).items()]
         lines += [f"warning {words(text)}" for text in self._warnings + self.unseen.warnings()]
         lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
-        drops = {}
-        for call, numbers in program.drops.items():
-            drops.setdefault(program.calls[min(call, len(program.calls) - 1)], []).extend(numbers)
         lines += self._definitions
-        lines += phases.line(1)
-        calls = set(program.calls)
-        call = len(lines) - 1  # where the last one stands
-        region = None          # where the checkpointed region begins that is open
-
-        def drop(numbers):
-            if numbers:
-                lines[call] += f"{',' if ' drop %' in lines[call] else ' drop'} {', '.join(f'%{number}' for number in numbers)}"
-
-        for index, line in enumerate(program.lines):
-            if isinstance(line, int):
-                # A region is in one phase: that of the module's call in it.
-                at = len(lines) if region is None else region
-                begins = phases.line(line + 1)
-                lines[at:at] = begins
-                if region is not None:
-                    region += len(begins)
-                call = len(lines) - 1 if begins and region is None else call + len(begins) if call >= at else call
-            else:
-                lines += self.functions.lines(index, line) if index in self.functions.leaves else [line]
-                if line.startswith("checkpoint"):
-                    region = len(lines) - 1
-                    made_outside, held = self._values_before[index], []
-                elif line == "}":
-                    region = None
-                    drop(held)
-                elif index in calls:
-                    call = len(lines) - 1
-            numbers = drops.get(index, ())
-            if region is not None:  # what a region was given is held by its caller
-                held += [number for number in numbers if number < made_outside]
-                numbers = [number for number in numbers if number >= made_outside]
-            drop(numbers)
-        return "\n".join(lines) + "\n"
+        return capture_lines.text(self._program, rows, lines, self._values_before, self.functions)

@@ -5,6 +5,7 @@ between `step::hook_enter` and `step::hook_leave`, up to `step::backward_leave`.
 the end of a backward) have numbers without a `step::hook`: the engine runs what they call when the backward ends.
 """
 import functools
+import sys
 import threading
 
 
@@ -101,6 +102,7 @@ class Backward:
             if calls is capture._program and self._bodies:
                 text += ", True"
                 calls.lines[line] = f"step::backward({text})"
+                capture.drop_held()
                 capture.call("step::backward_leave()")
             self._line, self._bodies = before
         if not accumulate:
@@ -117,16 +119,18 @@ class Backward:
         calls = capture._now
         if self._line is None or self._busy or not capture.running or calls is not capture._program:
             return function()
-        before = capture.paused, capture.thread, calls.grad, calls.inference
+        before = capture.paused, capture.thread, calls.grad, calls.inference, calls.stream
         self._busy, capture.paused, capture.thread = True, 0, threading.get_ident()
         calls.grad = capture.torch.is_grad_enabled()
         guard = capture.torch._C._EnablePythonDispatcher()
         try:
             gradients = [one for one in gradients if isinstance(one, capture._tensor)]
+            capture.drop_held()
             known = [id(one) in calls.names for one in gradients]
             made = ", ".join(capture.made(one) for one in gradients)
             capture.call(f"{made}{' = ' if made else ''}step::hook_enter({number})")
             entered = len(calls.lines)
+            references = [sys.getrefcount(one) for one in gradients]
             result = function()
             capture.drop_held()
             results = [one for one in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(one, capture._tensor)]
@@ -137,11 +141,22 @@ class Backward:
                 self._bodies += 1
                 given = "[" + ", ".join(f"%{capture.use(one)}" for one in results) + "]" if replaced else "None"
                 capture.call(f"step::hook_leave({number}, {given})")
+                now = [sys.getrefcount(one) - 2 * sum(one is other for other in results) for one in gradients]
+                for i, was_known in enumerate(known):
+                    if not was_known and now[i] <= references[i]:
+                        self._let_go(gradients[i])
             return result
         finally:
             del guard
             self._busy = False
-            capture.paused, capture.thread, calls.grad, calls.inference = before
+            capture.paused, capture.thread, calls.grad, calls.inference, calls.stream = before
+
+    def _let_go(self, gradient):
+        """The hook has kept no handle of what it was given. A later hook may be given the same object, anew."""
+        calls = self.capture._now
+        name = calls.names.pop(id(gradient))
+        name.gone = len(calls.calls) - 1
+        calls.drops.setdefault(name.gone, []).extend(name.numbers)
 
     def _forget(self, gradients, known):
         """The hook called nothing: nothing of it stands in the program."""

@@ -1,5 +1,8 @@
 """What jobs of several processes do: tensors that wrap others, and memory of storages that comes and goes."""
 import functools
+import os
+
+OF_RANKS = "ranks"  # in place of the number of the streams on which ranks send each other tensors
 
 
 def install(capture):
@@ -31,3 +34,31 @@ def _watch_storages(capture):
         return original(storage, size)
 
     owner.resize_ = resize
+
+
+def alone():
+    """One rank of a large job, whose collectives succeed at once (distributed.py)."""
+    return bool(os.environ.get("METAPROF_RECORD_WORLD"))
+
+
+def keys_below(torch, overload, tensors):
+    """Where a call of this operator goes below autograd, which does nothing for it; what it calls there is seen again. None: it may do something."""
+    functions, key, name = torch._C, torch._C.DispatchKey, overload.name()
+    if alone() and not name.startswith("fsdp::"):  # in place of other ranks its process group copies, which no other one does
+        return None
+    keys = functions._dispatch_tls_local_include_set()
+    for tensor in tensors:
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.requires_grad:
+            return None
+        keys = keys | functions._dispatch_keys(tensor)
+    for backend in (key.CUDA, key.CPU):
+        if keys.has(backend) and functions._dispatch_has_kernel_for_dispatch_key(name, str(backend).rpartition(".")[2]):
+            return functions.DispatchKeySet(backend)
+    return None
+
+
+def sent(torch, name, arguments):
+    """Tensors that a call between two ranks uses on a stream of its own (ProcessGroupNCCL::pointToPoint): what frees them waits for that."""
+    if name not in ("c10d::send", "c10d::recv_") or alone():
+        return []
+    return [tensor for tensor in arguments[0] if tensor.is_cuda]

@@ -77,6 +77,9 @@ class Functions:
 
         autograd.BackwardCFunction.apply = lambda context, *gradients: self._backward(backward, context, gradients)
         autograd.FunctionCtx.save_for_backward = saving
+        clear = getattr(autograd.BackwardCFunction, "maybe_clear_saved_tensors", None)
+        if clear:
+            autograd.BackwardCFunction.maybe_clear_saved_tensors = lambda context: self._cleared(context, clear)
         autograd.BackwardCFunction.saved_tensors = property(lambda context: self._unpacked(context, saved.__get__))
 
     # ---- forward
@@ -120,7 +123,7 @@ class Functions:
             made = [one if isinstance(one, capture._tensor) and one.is_floating_point() else None for one in results]
             context, saved = next(iter(self._saving.values()), (None, ()))
         if context is not None:
-            kept = [tensor for tensor in _tensors(capture._tensor, vars(context)) if tensor.is_cuda]
+            kept = [tensor for tensor in tensors_in(capture._tensor, vars(context)) if tensor.is_cuda]
         function.made, function.saved = len(made), len(saved)
         text = f"step::function_leave({words(function.name)}, {values(given)}, {values(made)}, {values(saved)}, "
         function.kept = [capture.use(tensor) for tensor in kept]
@@ -165,10 +168,9 @@ class Functions:
 
     def _unpacked(self, context, unpack):
         capture = self.capture
-        body = capture._now.enclosing
-        number = context.__dict__.get(NUMBER)
-        if body is None or number is None or body.function is not self.all[number]:
+        if not self._runs(context):
             return unpack(context)
+        body = capture._now.enclosing
         capture.paused += 1
         try:
             with capture._off():  # a checkpointed region is computed again here
@@ -179,6 +181,17 @@ class Functions:
             if tensor is not None:
                 body.add(("saved", i), tensor)
         return tensors
+
+    def _cleared(self, context, clear):
+        """A compiled backward gives back what it has saved while it runs."""
+        if self._runs(context):
+            self.capture.step("clear_saved()")
+        return clear(context)
+
+    def _runs(self, context):
+        """Whether it is of the function whose backward is being written down."""
+        body, number = self.capture._now.enclosing, context.__dict__.get(NUMBER)
+        return body is not None and number is not None and body.function is self.all[number]
 
     # ---- the text
 
@@ -207,12 +220,12 @@ class Functions:
             other.saved == function.saved and all(kind != "kept" or number in other.kept for kind, number in body.inputs)
 
 
-def _tensors(tensor_class, tree, depth=0):
+def tensors_in(tensor_class, tree, depth=0):
     if isinstance(tree, tensor_class):
         yield tree
     elif depth < 3 and isinstance(tree, (list, tuple)):
         for value in tree:
-            yield from _tensors(tensor_class, value, depth + 1)
+            yield from tensors_in(tensor_class, value, depth + 1)
     elif depth < 3 and isinstance(tree, dict):
         for value in tree.values():
-            yield from _tensors(tensor_class, value, depth + 1)
+            yield from tensors_in(tensor_class, value, depth + 1)

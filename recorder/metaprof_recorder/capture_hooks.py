@@ -4,7 +4,7 @@ import functools
 import sys
 
 from metaprof_recorder.bootstrap import AfterImport
-
+from metaprof_recorder.capture_functions import tensors_in
 
 
 def install(capture):
@@ -15,7 +15,8 @@ def install(capture):
     _watch_autocast(capture)
     _watch_checkpoint(capture)
     _watch_saved_tensors(capture)
-    _watch_streams(capture)
+    _watch_versions(capture)
+    _watch_cache(capture)
     _watch_compiler(capture)
     _watch_optimizers(capture)
 
@@ -140,7 +141,7 @@ def _watch_checkpoint(capture):
 
     @functools.wraps(original)
     def run(function, *arguments, use_reentrant=None, **options):
-        opened = capture.open_region(use_reentrant is None or bool(use_reentrant))
+        opened = capture.open_region(use_reentrant is None or bool(use_reentrant), given_to(capture._tensor, function, arguments, options))
         try:
             return original(function, *arguments, use_reentrant=use_reentrant, **options)
         finally:
@@ -148,6 +149,17 @@ def _watch_checkpoint(capture):
                 capture.close_region()
 
     checkpoint.checkpoint = run
+
+
+def given_to(tensor_class, function, *more):
+    """The tensors that a call of a function holds: its arguments, those that are bound to it, and variables around it."""
+    found = list(tensors_in(tensor_class, more))
+    if isinstance(function, functools.partial):
+        found += given_to(tensor_class, function.func, function.args, function.keywords)
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # it has no value
+            found += tensors_in(tensor_class, cell.cell_contents)
+    return found
 
 
 def _watch_saved_tensors(capture):
@@ -180,16 +192,44 @@ def _watch_saved_tensors(capture):
     graph.saved_tensors_hooks.__enter__, graph.saved_tensors_hooks.__exit__ = entered, left
 
 
-def _watch_streams(capture):
-    original = capture.torch.cuda.StreamContext.__enter__
+def _watch_versions(capture):
+    """Writes that autograd is not told of: FSDP fills parameters again that a backward needs."""
+    kept = getattr(capture.torch.autograd.grad_mode, "_unsafe_preserve_version_counter", None)
+    if kept is None:
+        return
+    enter, leave = kept.__enter__, kept.__exit__
 
+    @functools.wraps(enter)
+    def entered(region):
+        if capture.active() and capture._concern(region.tensors):
+            tensors = ", ".join(f"%{capture.use(tensor)}" for tensor in region.tensors)
+            capture.step(f"keep_versions_enter([{tensors}])")
+            region._metaprof_entered = True
+        return enter(region)
+
+    @functools.wraps(leave)
+    def left(region, *arguments):
+        if getattr(region, "_metaprof_entered", False):
+            capture.step("keep_versions_leave()")
+        return leave(region, *arguments)
+
+    kept.__enter__, kept.__exit__ = entered, left
+
+
+def _watch_cache(capture):
+    for name in ("_cuda_emptyCache", "_accelerator_emptyCache"):
+        original = getattr(capture.torch._C, name, None)
+        if original is not None:
+            setattr(capture.torch._C, name, _emptying(capture, original))
+
+
+def _emptying(capture, original):
     @functools.wraps(original)
-    def enter(context):
-        if capture.active() and context.stream is not None and context.stream != capture.torch.cuda.current_stream():
-            capture.warn("calls on a stream of the program's own stand in the program as calls on the stream before")
-        return original(context)
+    def call(*arguments):
+        capture.step("empty_cache()")
+        return original(*arguments)
 
-    capture.torch.cuda.StreamContext.__enter__ = enter
+    return call
 
 
 def _watch_compiler(capture):
@@ -198,6 +238,7 @@ def _watch_compiler(capture):
     for name, device in (("_empty_strided_cuda", "cuda"), ("_empty_strided_cuda_pinned", None), ("_empty_strided_cpu", None)):
         if hasattr(guards, name) and device:
             _watch_buffers(capture, guards, name, device)
+    _watch_views(capture, guards, "_reinterpret_tensor")
     for owner in (capture.torch, capture.torch.nn.Module):
         _watch_compile(capture, owner, owner.compile)
 
@@ -209,6 +250,22 @@ def _watch_buffers(capture, owner, name, device):
     @functools.wraps(original)
     def call(sizes, strides, dtype):
         return empty(sizes, strides, dtype=dtype, device=device) if capture.active() else original(sizes, strides, dtype)
+
+    setattr(owner, name, call)
+
+
+def _watch_views(capture, owner, name):
+    """Another look at a buffer, which may be gone when the look is used."""
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def call(tensor, *arguments):
+        made = original(tensor, *arguments)
+        if _concerns(capture, tensor) and made.is_cuda:
+            capture.alias(made, tensor)
+        return made
 
     setattr(owner, name, call)
 

@@ -2,6 +2,7 @@
 from metaprof_recorder.capture_text import word
 
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
+PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::")  # what they call is called by the program, and is all that takes memory
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
 
@@ -12,7 +13,9 @@ class Signature:
         schema = overload._schema
         self.name = word(overload.name())
         self.asks = self.name in ASK_ONLY
-        self.says_nothing = self.name.startswith(("c10d::", "fsdp::"))
+        self.records_stream = self.name == "aten::record_stream"
+        self.passes_on = self.name.startswith(PASS_ON)
+        self.is_written = not self.name.startswith("fsdp::")
         self.results = len(schema.returns)
         self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
         self.empty = {}

@@ -4,6 +4,7 @@ The program's process groups become those of torch's own "fake" backend, whateve
 answered for the other ranks, and a collective succeeds at once and leaves its result as it was. Buffers that the program and
 torch allocate for collectives are there; what a communication library takes for itself is not.
 """
+import contextlib
 import functools
 import os
 import sys
@@ -33,3 +34,14 @@ def represent(torch):
         for function in (init_process_group, new_group):
             if module is not None and hasattr(module, function.__name__):
                 setattr(module, function.__name__, function)
+
+
+def wait_for_ranks():
+    """Until a communication library has let go of the tensors that it has finished with. Its own thread looks for them ten times a second,
+    which no step of a real device is too short for; a step of an emulated one is."""
+    torch = sys.modules["torch"]
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return
+    for group in list(torch.distributed.distributed_c10d._world.pg_map):
+        with contextlib.suppress(AttributeError, RuntimeError):  # the library, or the version, does not say
+            group._wait_for_pending_works()

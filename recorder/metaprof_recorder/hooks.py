@@ -271,6 +271,8 @@ class Recorder:
         if self.in_backward:
             self.phases.stepped = True
             return
+        if devices.emulator() is not None:
+            distributed.wait_for_ranks()
         self._observe("optimizer_ends")
         if self.history.running:
             self.tags.optimizer(optimizer, self.cut)

@@ -256,6 +256,7 @@ class SmallAllocator final : public DeviceAllocator {
   }
   void free(BlockNumber block) override { exact_.free(block); }
   void record_stream(BlockNumber block, uint16_t stream) override { uses.push_back({block, stream}); }
+  void empty_cache() override {}
   void reset_peaks() override { exact_.reset_peaks(); }
   AllocatorNumbers numbers() const override { return exact_.numbers(); }
 

@@ -149,6 +149,28 @@ TEST(Captured, ACustomFunctionWithoutABackwardIsNamed) {
             "step::function_leave: takes 6 arguments");
 }
 
+// Compiled backwards give back what they have saved while they run: y, once it is multiplied, before more is made.
+TEST(Captured, ACustomFunctionMayGiveBackWhatItSavesWhileItsBackwardRuns) {
+  const auto peak_of_backward = [](const std::string& first) {
+    std::string calls = with_function("graph(g0)");
+    calls.insert(calls.find("  %r: f32[1000]"), first);
+    calls.insert(calls.find("  return %r"),
+                 "  %more: f32[2000] = aten::zeros([2000], device=device(model))\n");
+    return phases(calls).rows[2].numbers.requested_bytes.peak;
+  };
+  EXPECT_EQ(peak_of_backward(""), peak_of_backward("  step::clear_saved()\n") + 4000);
+}
+
+// The backward of FSDP's functions is a hook, whose calls change nothing of the gradients unless it gives others.
+TEST(Captured, AFunctionWhoseBackwardIsAHookPassesGradientsOn) {
+  std::string calls = with_function("3");
+  calls.replace(calls.find("graph {"), calls.find("step::function_leave") - calls.find("graph {"), "");
+  calls += "%g: f32[1000] = step::gradient(%w)\n";
+  StepOptions strict;
+  strict.strict = true;
+  EXPECT_EQ(message(calls, strict), "no error");
+}
+
 TEST(Captured, StepsAreThePrograms) {
   StepOptions options;
   options.clip_norm = 1.0;
@@ -187,6 +209,9 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
       {w + "step::set_data(%w, None)", "step::set_data: no tensor is known for argument 1"},
       {w + "step::backward([%w], [None], False, False, tensors[], True)",
        "backward: a gradient can be made up only for outputs of one element; got f32[4]"},
+      {"step::clear_saved()", "step::clear_saved: no backward of a function runs"},
+      {"step::keep_versions_leave()", "step::keep_versions_leave: none are kept"},
+      {w + "step::record_stream(%w, -1)", "step::stream: -1 is no stream"},
       {w + "step::backward([None], [None], False, False, tensors[], True)",
        "step::backward: a tensor of argument 0 is not known"}};
   for (const auto& [calls, expected] : kCases) EXPECT_EQ(message(calls + "\n"), expected) << calls;
@@ -238,6 +263,77 @@ TEST(Captured, WhatIsSavedOnTheHostTakesNothingOfTheDevice) {
   calls.insert(calls.find("step::phase(\"backward\""), "step::saved_on_host_leave()\n");
   EXPECT_EQ(phases(kStep).rows[1].numbers.requested_bytes.current, 4000 + 4000 + 4);  // w, x, the loss
   EXPECT_EQ(phases(calls).rows[1].numbers.requested_bytes.current, 4000 + 4);         // w, the loss
+}
+
+// The mask is an argument that the region does not use: it waits with the others until the region is computed again.
+TEST(Captured, ARegionHoldsWhatItWasGiven) {
+  const auto held_after_forward = [](const std::string& keep) {
+    const std::string calls =
+        "%mask: f32[500] = step::tensor()\ncheckpoint {\n%h: f32[1000] = aten::sin(%w)\n" + keep +
+        "}\n%z: f32[1000] = aten::sin(%h) drop %h, %mask\n%s: f32[] = aten::sum(%z) drop %z\n";
+    const Phases found = phases(
+        "%w: f32[1000] grad = step::tensor()\nstep::phase(\"forward\", 0, -1)\n" + calls +
+        "step::phase(\"backward\", 0, -1)\nstep::backward([%s], [None], False, False, tensors[], True)\n");
+    EXPECT_EQ(found.rows[2].numbers.requested_bytes.current, 4000 + 4000 + 4);  // w, its gradient, the loss
+    return found.rows[1].numbers.requested_bytes.current;
+  };
+  EXPECT_EQ(held_after_forward("step::keep([%mask])\n"), held_after_forward("") + 2000);
+}
+
+// What backward needs is written again, and autograd is not told.
+TEST(Captured, VersionsAreKept) {
+  std::string calls = kStep;
+  calls.insert(calls.find("step::phase(\"backward\""), "_ = aten::zero_(%x)\n");
+  calls.replace(calls.find(" drop %x"), 8, "");
+  EXPECT_NE(message(calls).find("modified in place"), std::string::npos);
+  calls.insert(calls.find("_ = aten::zero_"), "step::keep_versions_enter([%x])\n");
+  calls.insert(calls.find("step::phase(\"backward\""), "step::keep_versions_leave()\n");
+  EXPECT_EQ(message(calls), "no error");
+}
+
+// Freed, the block waits for the other stream until the next request.
+TEST(Captured, ABlockThatAnotherStreamUsesWaitsForIt) {
+  const std::string x = "%x: f32[1000] = step::tensor()\n", end = "step::phase(\"forward\", 0, -1)\n";
+  const auto bytes = [&](const std::string& calls) { return phases(x + calls + end).rows[0].numbers; };
+  EXPECT_EQ(bytes("%y: f32[] = step::tensor()\nstep::record_stream(%x, 1) drop %x\n").active_bytes.current,
+            4096 + 512);
+  EXPECT_EQ(bytes("%y: f32[] = step::tensor()\nstep::record_stream(%x, 1) drop %x\n").allocated_bytes.current,
+            512);
+  EXPECT_EQ(bytes("%y: f32[] = step::tensor()\nstep::record_stream(%x, 0) drop %x\n").active_bytes.current,
+            512);
+}
+
+// Each stream has segments of its own.
+TEST(Captured, CallsStandOnTheirStreams) {
+  const Phases found =
+      phases("%x: f32[1000] = step::tensor()\nstep::stream(1)\n%y: f32[1000] = step::tensor()\n");
+  EXPECT_EQ(found.rows[0].numbers.segment.current, 2);
+}
+
+TEST(Captured, TheProgramEmptiesTheCache) {
+  const std::string x = "%x: f32[1000] = step::tensor()\n%y: f32[1000] = step::tensor() drop %x, %y\n";
+  EXPECT_EQ(phases(x).rows[0].numbers.reserved_bytes.current, 2 << 20);
+  EXPECT_EQ(phases(x + "step::empty_cache()\n").rows[0].numbers.reserved_bytes.current, 0);
+}
+
+// mm.out takes what mm takes, but for its result.
+TEST(Captured, CallsWriteToTensorsThatTheyAreGiven) {
+  const std::string given =
+      "%a: f32[64,64] = step::tensor()\n%c: f32[64,64] = step::tensor()\nstep::phase(\"forward\", 0, -1)\n";
+  StepOptions strict;
+  strict.strict = true;
+  const std::string call = given + "_ = aten::mm.out(%a, %a, out=%c)\n";
+  EXPECT_EQ(message(call, strict), "no error");
+  const auto taken = [](const std::string& calls) {
+    return phases(calls).rows[1].numbers.requested_bytes.current;
+  };
+  EXPECT_EQ(taken(call) + 64 * 64 * 4, taken(given + "%d: f32[64,64] = aten::mm(%a, %a)\n"));
+  EXPECT_EQ(message(given + "_ = aten::mm.out(%a, %a, out=None)\n", strict),
+            "step.mp: operator aten::mm.out is not known (module ''): leave out --strict to go on with its "
+            "recorded results");
+  EXPECT_EQ(message(given + "_, _ = aten::topk.values_out(%a, 2, values=%c)\n", strict),
+            "step.mp: operator aten::topk.values_out is not known (module ''): leave out --strict to go on "
+            "with its recorded results");
 }
 
 TEST(Captured, AStoragesMemoryComesAndGoes) {

@@ -39,7 +39,15 @@ step::set_gradient(%w, None) drop %g
 step::grad_mode(True)
 checkpoint {
   %h: f32[1000] = aten::sin(%w)
+  step::keep([%x2])
 }
+step::stream(1)
+step::record_stream(%x2, 2)
+step::keep_versions_enter([%x2, %w])
+_ = aten::sin.out(%w, out=%x2)
+step::keep_versions_leave()
+step::stream(0)
+step::empty_cache()
 %d: f32[1000] = step::alias(%h)
 step::set_data(%w, %d)
 step::autocast_enter(True, bf16, True)
