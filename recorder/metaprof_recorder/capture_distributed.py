@@ -30,6 +30,7 @@ def _watch_storages(capture):
         if capture.active() and storage.is_cuda and size != storage.size():
             tensor = capture.looking_into(storage._cdata)
             if tensor is not None:
+                capture.write_stream()
                 capture.step(f"resize_storage(%{capture.use(tensor)}, {int(size)})")
         return original(storage, size)
 

@@ -307,6 +307,19 @@ constexpr Op kLikes[] = {
      .flops = free_of_flops,
      .examples = {"f32[2] (2 3)"}}};
 
+// ATen/native/cuda/Copy.cu, copy_requires_temporaries: what comes from the host goes through a contiguous tensor where the
+// target has gaps or another order, and where the device converts (which it does when nobody waits).
+void copy_cuda(Call& c) {
+  const Tensor &self = c.tensor("self"), &src = c.tensor("src");
+  if (!self.is_cuda() || src.is_cuda() || self.is_sparse() || src.is_sparse()) return;
+  const bool same_dtype = self.dtype() == src.dtype();
+  const bool in_order = self.sizes() == src.sizes() && self->dense && self.strides() == src.strides();
+  if (same_dtype && in_order) return;
+  const bool device_converts = c.boolean("non_blocking") && !same_dtype;
+  if (self.is_contiguous() && !device_converts) return;
+  auto through = c.temporary(self.sizes(), c.boolean("non_blocking") ? src.dtype() : self.dtype());
+}
+
 constexpr Op kCopies[] = {
     {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "a copy",
@@ -318,7 +331,7 @@ constexpr Op kCopies[] = {
     {.schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
      .summary = "self := src",
      .meta = copy_meta,
-     .host_code = {},
+     .host_code = {{DeviceType::cuda, copy_cuda}},
      .derivatives = {{{"self", "src"}, {}, copy_backward}},
      .flops = free_of_flops,
      .examples = {"f32[2,3] f32[3]"},

@@ -210,7 +210,7 @@ void joined_chunks(Call& c, int64_t dim, int64_t chunks) {
 // each tensor, two ends, and the tensor of each thread block, which writes 2048 bytes. Tensors that are not
 // all contiguous are chunked one by one and joined.
 void chunk_cat_cuda(Call& c) {
-  constexpr int64_t kBlockBytes = 128 * 16;
+  constexpr int64_t kBlockBytes = int64_t{128} * 16;
   const Value::Tensors& tensors = c.tensors("tensors");
   const int64_t dim = wrap_dim(c.integer("dim"), tensors[0].dim()), chunks = c.integer("num_chunks");
   int64_t blocks = 0;
