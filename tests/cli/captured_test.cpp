@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,32 @@ TEST(CapturedProgram, IsComparedWithItsOwnRun) {
   EXPECT_EQ(summary["exact_phases"], 13);
   EXPECT_EQ(summary["peak_reserved_error"], 0.0);
   EXPECT_TRUE(summary["first_difference"].is_null()) << summary;
+}
+
+// The programs of examples/run as `metaprof run --save` captured them with torch 2.11.0 (docs/run.md): adam8bit to zero3.
+TEST(CapturedProgram, WhatExamplesRanIsEqualToTheirRuns) {
+  size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator("tests/data/captured/run")) {
+    const Outcome outcome = run_program("check " + file.path().string() + " --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << file.path() << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_EQ(summary["exact_phases"], summary["phases"]) << summary;
+    EXPECT_EQ(summary["peak_allocated_error"], 0.0) << summary;
+    EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+    ++count;
+  }
+  EXPECT_EQ(count, 16u);
+}
+
+// Compiling is the only part of them that is not understood.
+TEST(CapturedProgram, StrictRefusesWhatACompilerCalled) {
+  const std::string compiled = "tests/data/captured/run/compiled.mp";
+  const Outcome outcome = run_program("profile " + compiled + " --strict");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("torch.compile, while it compiles: what they call is not in the program; 4 of "),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(run_program("profile tests/data/captured/run/fsdp2.mp --strict").exit_code, 0);
 }
 
 TEST(CapturedProgram, TheFirstRequestThatDiffersIsNamed) {
