@@ -1,7 +1,7 @@
 """What of an operator's schema the text of its calls needs."""
 from metaprof_recorder.capture_text import word
 
-ASK_ONLY = {"aten::_has_compatible_shallow_copy_type"}  # take no memory, and make nothing that a program uses
+ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size"}  # take no memory, and make nothing that a program uses
 PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::")  # what they call is called by the program, and is all that takes memory
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
