@@ -1,4 +1,5 @@
 """The text of captured programs, without PyTorch: constants, facts of tensors, modules and lines, phases."""
+import functools
 import pathlib
 import sys
 import types
@@ -7,7 +8,7 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder import capture, capture_text, held  # noqa: E402
+from metaprof_recorder import capture, capture_hooks, capture_lines, capture_phases, capture_text, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 
 
@@ -68,6 +69,7 @@ class EnvironmentTest(unittest.TestCase):
         captured.torch, captured._warnings, captured._definitions = fake, [], []
         captured.unseen = types.SimpleNamespace(warnings=lambda: [])
         captured._program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
+        captured._values_before, captured.functions = {}, types.SimpleNamespace(leaves={})
         with mock.patch.dict("os.environ", {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "ANOTHER": "1"}, clear=True):
             lines = captured.text([], {}).splitlines()
         self.assertIn('environment CUBLAS_WORKSPACE_CONFIG ":16:8"', lines)
@@ -113,16 +115,31 @@ class ShortNameTest(unittest.TestCase):
 
 class PhasesTest(unittest.TestCase):
     def test_cuts_become_phases(self):
-        phases = capture.Phases([("setup", 0, 1, 2), ("forward", 0, 3, 3), ("backward", 0, 4, 4)])
+        phases = capture_phases.Phases([("setup", 0, 1, 2), ("forward", 0, 3, 3), ("backward", 0, 4, 4)])
         lines = [phases.line(cut) for cut in range(1, 7)]
         self.assertEqual(lines, [['step::phase("setup", 0, -1)'], [], ['step::phase("forward", 0, -1)'], ['step::phase("backward", 0, -1)'],
                                  ["step::pause()"], []])
 
     def test_micro_batches_are_numbered(self):
-        phases = capture.Phases([("forward", 1, 1, 1), ("backward", 1, 2, 2), ("forward", 1, 3, 3), ("backward", 1, 4, 4), ("optimizer", 1, 5, 5)])
+        phases = capture_phases.Phases([("forward", 1, 1, 1), ("backward", 1, 2, 2), ("forward", 1, 3, 3), ("backward", 1, 4, 4), ("optimizer", 1, 5, 5)])
         lines = [phases.line(cut)[0] for cut in range(1, 6)]
         self.assertEqual(lines, ['step::phase("forward", 1, 0)', 'step::phase("backward", 1, 0)', 'step::phase("forward", 1, 1)',
                                  'step::phase("backward", 1, 1)', 'step::phase("optimizer", 1, -1)'])
+
+
+class LinesTest(unittest.TestCase):
+    def test_drops_stand_behind_their_calls_and_those_of_what_a_region_was_given_behind_its_last(self):
+        lines = ["a", "checkpoint {", "b", "}", "c"]
+        program = types.SimpleNamespace(lines=lines, calls=[0, 2, 4], drops={0: [5], 1: [0, 7], 2: [6]})
+        text = capture_lines.text(program, [("forward", 0, 1, 1)], [], {1: 3}, types.SimpleNamespace(leaves={}))
+        self.assertEqual(text.splitlines(), ['step::phase("forward", 0, -1)', "a drop %5", "checkpoint {", "b drop %7, %0", "}", "c drop %6"])
+
+
+class GivenTest(unittest.TestCase):
+    def test_a_function_holds_its_arguments_those_bound_to_it_and_variables_around_it(self):
+        around, bound, given, named = (Tensor(None, ()) for _ in range(4))
+        function = functools.partial(lambda x, **_: around, mask=bound)
+        self.assertEqual(set(map(id, capture_hooks.given_to(Tensor, function, (given, [3]), {"y": named}))), {id(one) for one in (around, bound, given, named)})
 
 
 class Counted:
