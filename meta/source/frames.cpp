@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace metaprof {
@@ -78,7 +79,7 @@ class FrameFinder::Unwinder {
     const void* function;
     std::string_view key;  // of the module whose forward this is
     int frame, statement;
-    std::map<std::string, int64_t> calls = {};  // made by the statement itself, by name
+    std::map<std::string, int64_t> calls = {};  // made by the line itself, by name
   };
 
   void find_site(int node) {
@@ -115,13 +116,14 @@ class FrameFinder::Unwinder {
       const bool goes_on =
           at.statement >= 0 &&
           continues(found_.statements[size_t(at.statement)], *lines[level], sources[level], callee) &&
-          !(level + 1 == sources.size() && has_gone_round(at, call));
+          !(level + 1 == sources.size() && has_gone_round(at, sources[level], call));
       const bool same_line = goes_on && at.source->line == sources[level].line;
       if (!goes_on) {
         begin_statement(at, *lines[level], node);
         stack_.resize(level + 1);
         same = false;
       }
+      if (!same_line) at.calls.clear();
       at.source = &sources[level];
       Statement& statement = found_.statements[size_t(at.statement)];
       if (callee && (statement.modules.empty() || statement.modules.back() != callee->key)) {
@@ -173,13 +175,21 @@ class FrameFinder::Unwinder {
     }
   }
 
-  // A call that the statement's text names (`r.exp()`) is made once more than it stands there: a loop has gone round.
-  bool has_gone_round(Level& at, const GraphNode& call) const {
-    const std::string& code = found_.statements[size_t(at.statement)].code;
+  // A call that the line names (`r.exp()`) is made once more than it stands there: a loop has gone round. Not those that
+  // a line can ask for without their names: `a * b`, `x[None]`, `x.int()`, `x.mT`.
+  bool has_gone_round(const Level& at, const SourceLine& line, const GraphNode& call) const {
+    static const std::set<std::string, std::less<>> kOtherwiseWritten = {
+        "add",        "sub",         "rsub",        "mul",       "div",    "floor_divide",
+        "remainder",  "pow",         "matmul",      "neg",       "abs",    "eq",
+        "ne",         "lt",          "le",          "gt",        "ge",     "bitwise_and",
+        "bitwise_or", "bitwise_xor", "bitwise_not", "to",        "select", "slice",
+        "index",      "unsqueeze",   "t",           "transpose", "permute"};
     const std::string name = name_of_call(call);
-    const int64_t named = times_called(code, name);
-    if (named == 0 || is_comprehension(code)) return false;
-    return at.calls[name] >= named;
+    if (at.source->line != line.line || kOtherwiseWritten.contains(name)) return false;
+    const int64_t named = times_called(line.code, name);
+    if (named == 0 || is_comprehension(found_.statements[size_t(at.statement)].code)) return false;
+    const auto made = at.calls.find(name);
+    return made != at.calls.end() && made->second >= named;
   }
 
   // "exp" of "aten::exp"
