@@ -116,7 +116,7 @@ union GivenArguments {
   template <class... Arguments>
   explicit GivenArguments(Arguments&&... arguments) noexcept
       : values{Value(std::forward<Arguments>(arguments))...} {}
-  ~GivenArguments() {}
+  ~GivenArguments() {}  // NOLINT(modernize-use-equals-default): by default a union of such values has none
   Value values[count];
 };
 
