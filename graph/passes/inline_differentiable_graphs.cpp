@@ -39,8 +39,10 @@ void inline_small(Block& block, int64_t threshold) {
     for (const auto& inner : node->blocks) inline_small(*inner, threshold);
     if (!node->is(Kind::differentiable_graph) || size_of(*node->graph("graph")) >= threshold) continue;
     for (Node* copy : inline_group(node)) {
-      if (copy->is(Kind::fusion_group)) inline_group(copy);
-      if (copy->is(Kind::recorded)) forget_recording(copy);
+      if (copy->is(Kind::fusion_group))
+        inline_group(copy);  // which destroys it
+      else if (copy->is(Kind::recorded))
+        forget_recording(copy);
     }
   }
 }
