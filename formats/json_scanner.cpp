@@ -1,7 +1,6 @@
 // How a JsonDocument is made of a text: the whole text is checked, and its values are listed.
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "core/error.h"
@@ -88,17 +87,33 @@ const char* word(ScannedText text, const char* at, std::string_view word) {
   return at + word.size();
 }
 
+bool is_hexadecimal(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+// May stand behind a backslash, alone.
+bool is_escaped(char c) {
+  switch (c) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't': return true;
+    default: return false;
+  }
+}
+
 // `at` is behind the backslash.
 const char* escape(ScannedText text, const char* at) {
   if (at == text.end) syntax_error(text, at, "a closing quote");
   if (*at == 'u') {
     for (int i = 0; i < 4; ++i)
-      if (++at == text.end || !std::strchr("0123456789abcdefABCDEF", *at) || *at == 0)
+      if (++at == text.end || !is_hexadecimal(*at))
         syntax_error(text, at, "four hexadecimal digits after \\u");
     return at + 1;
   }
-  if (*at == 0 || !std::strchr("\"\\/bfnrt", *at))
-    syntax_error(text, at, "one of \"\\/bfnrtu after a backslash");
+  if (!is_escaped(*at)) syntax_error(text, at, "one of \"\\/bfnrtu after a backslash");
   return at + 1;
 }
 

@@ -133,8 +133,8 @@ void Archive::check_readable(const Entry& entry) const {
 }
 
 // As it is in the file. The entry is the current one.
-std::string Archive::read_raw(const Entry& entry) const {
-  std::string bytes(entry.compressed_size, '\0');
+EntryText Archive::read_raw(const Entry& entry) const {
+  EntryText bytes(entry.compressed_size);
   uint64_t filled = 0;
   int method = 0, level = 0;
   if (unzOpenCurrentFile2(zip_->file, &method, &level, 1) == UNZ_OK) {
@@ -160,10 +160,10 @@ void Archive::wrong_size(const Entry& entry, bool more) const {
       path_, entry.name, more ? "more" : "fewer", entry.size);
 }
 
-std::string Archive::inflated(const Entry& entry, const std::string& raw) const {
+EntryText Archive::inflated(const Entry& entry, std::string_view raw) const {
   const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> decompressor(
       libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
-  std::string text(entry.size, '\0');
+  EntryText text(entry.size);
   size_t made = 0;
   const libdeflate_result result = libdeflate_deflate_decompress(decompressor.get(), raw.data(), raw.size(),
                                                                  text.data(), text.size(), &made);
@@ -173,13 +173,13 @@ std::string Archive::inflated(const Entry& entry, const std::string& raw) const 
   return text;
 }
 
-std::string Archive::read(const Entry& entry) const {
+EntryText Archive::read(const Entry& entry) const {
   check_readable(entry);
   const unz_file_info64 facts = facts_of(zip_->file);
-  std::string text = read_raw(entry);
-  if (facts.compression_method == kDeflated) text = inflated(entry, text);
+  EntryText text = read_raw(entry);
+  if (facts.compression_method == kDeflated) text = inflated(entry, text.view());
   if (text.size() != entry.size) wrong_size(entry, text.size() > entry.size);
-  if (libdeflate_crc32(0, text.data(), text.size()) != facts.crc)
+  if (libdeflate_crc32(0, text.view().data(), text.size()) != facts.crc)
     fail("{}: {} does not match its checksum: copy the archive or export it again", path_, entry.name);
   return text;
 }

@@ -101,9 +101,17 @@ const std::string& Pt2Context::op_name(Json target) {
   return entry->second;
 }
 
+std::pair<int32_t&, bool> Pt2Context::Numbered::find(std::string_view text) {
+  if (last && text == last_text) return {*last, false};
+  const auto [entry, is_new] = numbers.try_emplace(text, -1);
+  last_text = text;
+  last = &entry->second;
+  return {entry->second, is_new};
+}
+
 int32_t Pt2Context::module_stack(Json stack) {
-  const auto [entry, is_new] = module_stacks_.try_emplace(stack.raw_string(), -1);
-  if (!is_new) return entry->second;
+  const auto [number, is_new] = module_stacks_.find(stack.raw_string());
+  if (!is_new) return number;
   auto calls = parse_module_stack(stack.string());
   if (calls.empty()) return -1;
   // Most calls are those of the stack before.
@@ -112,21 +120,21 @@ int32_t Pt2Context::module_stack(Json stack) {
     if (!before || i >= before->size() || (*before)[i].path != calls[i].path)
       program.module_types.try_emplace(calls[i].path, calls[i].type);
   program.module_stacks.push_back(std::move(calls));
-  return entry->second = static_cast<int32_t>(program.module_stacks.size()) - 1;
+  return number = static_cast<int32_t>(program.module_stacks.size()) - 1;
 }
 
 int32_t Pt2Context::source_stack(Json trace) {
-  const auto [entry, is_new] = source_stacks_.try_emplace(trace.raw_string(), -1);
-  if (!is_new) return entry->second;
+  const auto [number, is_new] = source_stacks_.find(trace.raw_string());
+  if (!is_new) return number;
   auto lines = parse_stack_trace(trace.string());
   if (lines.empty()) return -1;
   program.source_stacks.push_back(std::move(lines));
-  return entry->second = static_cast<int32_t>(program.source_stacks.size()) - 1;
+  return number = static_cast<int32_t>(program.source_stacks.size()) - 1;
 }
 
 int32_t Pt2Context::expression(Json symbolic) {
   const Json text = symbolic.at("expr_str");
-  const auto [entry, is_new] = expressions_.try_emplace(text.raw_string(), -1);
+  const auto [number, is_new] = expressions_.find(text.raw_string());
   if (is_new) {
     SymbolicInteger integer;
     try {
@@ -135,15 +143,15 @@ int32_t Pt2Context::expression(Json symbolic) {
       text.reject(error.what());
     }
     program.expressions.push_back(std::move(integer));
-    entry->second = static_cast<int32_t>(program.expressions.size()) - 1;
+    number = static_cast<int32_t>(program.expressions.size()) - 1;
   }
-  auto& hint = program.expressions[static_cast<size_t>(entry->second)].hint;
+  auto& hint = program.expressions[static_cast<size_t>(number)].hint;
   if (const Json value = symbolic.find("hint"); value && !hint) {
     const auto [kind, number] = value.only_member();
     if (kind == "as_bool") hint = number.boolean();
     if (kind == "as_int") hint = number.integer();
   }
-  return entry->second;
+  return number;
 }
 
 void Pt2Context::warn(const std::string& message) {

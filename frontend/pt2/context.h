@@ -1,6 +1,6 @@
 #pragma once
 // What the parts of the .pt2 reader share while one program is read. Texts of the file that repeat (operator
-// names, module and source stacks, symbolic sizes) are taken apart once.
+// names, module and source stacks, facts of tensors, symbolic sizes) are taken apart once.
 //
 // Keys are views into the JSON text, escapes included, so the text must outlive the context.
 
@@ -19,7 +19,8 @@ class Pt2Context {
   explicit Pt2Context(Program& program) : program(program) {}
 
   Program& program;
-  std::optional<Device> model_device;  ///< of the export; nothing: meta
+  std::optional<Device> model_device;                         ///< of the export; nothing: meta
+  std::unordered_map<std::string_view, TensorFacts> tensors;  ///< that were read, by their entries' texts
 
   /// "torch.ops.aten.add.Tensor" → "aten::add.Tensor"
   const std::string& op_name(Json target);
@@ -35,9 +36,19 @@ class Pt2Context {
   void warn_once(const std::string& subject, const std::string& message);
 
  private:
+  // Numbers of texts. A text is mostly the one before: then it is compared, and not hashed.
+  struct Numbered {
+    std::unordered_map<std::string_view, int32_t> numbers;
+    std::string_view last_text;
+    int32_t* last = nullptr;
+
+    /// The number of a text, -1 for one that is new; and whether it is.
+    std::pair<int32_t&, bool> find(std::string_view text);
+  };
+
   std::unordered_map<std::string_view, std::string> ops_;
   std::set<std::string> warned_;
-  std::unordered_map<std::string_view, int32_t> module_stacks_, source_stacks_, expressions_;
+  Numbered module_stacks_, source_stacks_, expressions_;
 };
 
 /// "torch.ops.aten.mm.default" → "aten::mm", "_operator.mul" → "_operator::mul"

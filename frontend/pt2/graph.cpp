@@ -91,16 +91,9 @@ class GraphReader {
       }
       ValueFacts& facts = graph_.values[static_cast<size_t>(id)];
       if (facts.tensor) entry.reject("the value occurs twice in tensor_values");
-      facts.tensor = read_tensor(entry, context_);
-      const bool has_symbols = !facts.tensor->size_expressions.empty() ||
-                               !facts.tensor->stride_expressions.empty() ||
-                               facts.tensor->offset_expression >= 0;
-      if (has_symbols) return;
-      try {
-        check_sizes(facts);
-      } catch (const Error& error) {
-        entry.reject(error.what());
-      }
+      const auto [tensor, is_new] = tensor_of(entry, context_);
+      facts.tensor = tensor;
+      if (is_new) check_numbers(entry, facts);
     });
     for (size_t i = 0; i < graph_.values.size(); ++i)
       if (scope_.is_tensor(static_cast<ValueId>(i)) && !graph_.values[i].tensor)
@@ -108,6 +101,19 @@ class GraphReader {
     if (unused)
       context_.warn(fmt::format("{} holds {} unused entries, which nothing in the graph defines: {}{}",
                                 entries.path(), unused, first_unused, unused > 1 ? ", …" : ""));
+  }
+
+  // Sizes that are symbols are checked when they are known.
+  static void check_numbers(Json entry, const ValueFacts& facts) {
+    const TensorFacts& tensor = *facts.tensor;
+    if (!tensor.size_expressions.empty() || !tensor.stride_expressions.empty() ||
+        tensor.offset_expression >= 0)
+      return;
+    try {
+      check_sizes(facts);
+    } catch (const Error& error) {
+      entry.reject(error.what());
+    }
   }
 
   void read_numbers(Json entries) {

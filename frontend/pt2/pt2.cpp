@@ -89,12 +89,12 @@ class SideFile {
   SideFile(const Archive& archive, const Archive::Entry* entry) {
     if (!entry) return;
     text_ = archive.read(*entry);
-    document_ = std::make_unique<JsonDocument>(text_, archive.path() + ": " + entry->name);
+    document_ = std::make_unique<JsonDocument>(text_.view(), archive.path() + ": " + entry->name);
   }
   Json root() const { return document_ ? document_->root() : Json(); }
 
  private:
-  std::string text_;
+  EntryText text_;
   std::unique_ptr<JsonDocument> document_;
 };
 
@@ -122,8 +122,8 @@ void read_program(Json root, Json weights_config, const Pt2Layout& layout, Json 
 Program read_pt2(const std::string& path, const Pt2Options& options) {
   const Archive archive(path);
   const Pt2Layout layout = find_layout(archive, options.program);
-  const std::string text = archive.read(*layout.program);
-  const JsonDocument document(text, path + ": " + layout.program->name);
+  const EntryText text = archive.read(*layout.program);
+  const JsonDocument document(text.view(), path + ": " + layout.program->name);
   const SideFile weights(archive, layout.weights_config), notes(archive, layout.notes);
 
   Program program;

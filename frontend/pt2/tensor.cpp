@@ -31,8 +31,6 @@ void read_sizes(Json list, Sizes& sizes, std::vector<int32_t>& expressions, Pt2C
   if (!expressions.empty()) expressions.resize(sizes.size(), -1);
 }
 
-}  // namespace
-
 TensorFacts read_tensor(Json entry, Pt2Context& context) {
   TensorFacts tensor;
   tensor.dtype = read_dtype(entry.at("dtype"));
@@ -49,6 +47,14 @@ TensorFacts read_tensor(Json entry, Pt2Context& context) {
   if (const Json device = entry.find("device")) tensor.device = read_device(device);
   if (tensor.device == context.model_device) tensor.device.reset();
   return tensor;
+}
+
+}  // namespace
+
+std::pair<const TensorFacts&, bool> tensor_of(Json entry, Pt2Context& context) {
+  const auto [known, is_new] = context.tensors.try_emplace(entry.text());
+  if (is_new) known->second = read_tensor(entry, context);
+  return {known->second, is_new};
 }
 
 void read_symbolic_value(Json entry, ValueFacts& facts, Pt2Context& context) {

@@ -64,7 +64,7 @@ class TemporaryFile {
 inline std::string program_text(const std::string& path) {
   const Archive archive(path);
   for (const Archive::Entry& entry : archive.entries())
-    if (entry.name.ends_with("models/model.json")) return archive.read(entry);
+    if (entry.name.ends_with("models/model.json")) return std::string(archive.read(entry).view());
   ADD_FAILURE() << "no program in " << path;
   return {};
 }

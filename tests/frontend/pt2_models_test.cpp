@@ -84,7 +84,8 @@ TEST(Pt2Models, TiesAreFoundWithoutTheExportersNote) {
   const Archive archive(path);
   std::vector<std::pair<std::string, std::string>> entries;
   for (const Archive::Entry& entry : archive.entries())
-    if (!entry.name.ends_with("extra/training.json")) entries.emplace_back(entry.name, archive.read(entry));
+    if (!entry.name.ends_with("extra/training.json"))
+      entries.emplace_back(entry.name, archive.read(entry).view());
   ASSERT_EQ(entries.size() + 1, archive.entries().size());
   const TemporaryFile file("without_note.pt2");
   file.write_archive(entries);
