@@ -47,7 +47,7 @@ WorkspaceSources sources_of(const PlannedWorkspaces* planned, WorkspacePlanners&
   const CudnnState cudnn = rule.count + library.count > 0 ? planners.cudnn(platform) : CudnnState();
   return {.table = table.bytes,
           .planned = library.bytes,
-          .unplanned_calls = planned->unanswered(),
+          .unplanned_calls = planned->counts().unanswered,
           .table_calls = table.count,
           .planned_calls = library.count,
           .rule_calls = rule.count,

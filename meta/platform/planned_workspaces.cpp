@@ -26,13 +26,21 @@ std::optional<int64_t> PlannedWorkspaces::first_answer(const Ask& ask) {
   for (const auto& [source, planner] : planners_) {
     const std::optional<int64_t> bytes = ask(*planner);
     if (!bytes) continue;
-    Answers& answers = answers_[static_cast<size_t>(source)];
+    Answers& answers = counts_.answers[static_cast<size_t>(source)];
     ++answers.count;
     answers.bytes += *bytes;
     return bytes;
   }
-  ++unanswered_;
+  ++counts_.unanswered;
   return std::nullopt;
+}
+
+void PlannedWorkspaces::count_again(const Counts& begin, const Counts& end) {
+  for (size_t i = 0; i < kWorkspaceSources; ++i) {
+    counts_.answers[i].count += end.answers[i].count - begin.answers[i].count;
+    counts_.answers[i].bytes += end.answers[i].bytes - begin.answers[i].bytes;
+  }
+  counts_.unanswered += end.unanswered - begin.unanswered;
 }
 
 int64_t PlannedWorkspaces::convolution(const ConvolutionPlan& plan, const Platform& platform) {

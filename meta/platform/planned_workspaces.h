@@ -60,24 +60,30 @@ class PlannedWorkspaces {
   struct Answers {
     int64_t count = 0, bytes = 0;
   };
+  struct Counts {
+    std::array<Answers, kWorkspaceSources> answers = {};  ///< by source
+    int64_t unanswered = 0;  ///< calls for which no source knew anything: they count as 0 bytes
+  };
 
   void add(WorkspaceSource source, std::unique_ptr<WorkspacePlanner> planner) {
     planners_.emplace_back(source, std::move(planner));
   }
   int64_t convolution(const ConvolutionPlan& plan, const Platform& platform);
   int64_t attention(const AttentionPlan& plan, const Platform& platform);
-  /// Of a source so far.
-  const Answers& answers(WorkspaceSource source) const { return answers_[static_cast<size_t>(source)]; }
-  /// Calls for which no source knew anything: they count as 0 bytes.
-  int64_t unanswered() const { return unanswered_; }
+  /// So far.
+  const Counts& counts() const { return counts_; }
+  const Answers& answers(WorkspaceSource source) const {
+    return counts_.answers[static_cast<size_t>(source)];
+  }
+  /// What was asked between two moments counts once more: the same is known to be asked again.
+  void count_again(const Counts& begin, const Counts& end);
 
  private:
   template <class Ask>
   std::optional<int64_t> first_answer(const Ask& ask);
 
   std::vector<std::pair<WorkspaceSource, std::unique_ptr<WorkspacePlanner>>> planners_;
-  std::array<Answers, kWorkspaceSources> answers_ = {};
-  int64_t unanswered_ = 0;
+  Counts counts_;
 };
 
 /// What is stated where neither a table nor the library answers; knows every operation.

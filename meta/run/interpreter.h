@@ -33,6 +33,9 @@ class Interpreter {
   /// program, which has none, all that it holds in the end.
   std::vector<Value> run(const std::vector<Value>& inputs);
 
+  /// The module stack (of the program) of the last call that was run, whose modules are still entered; -1: none.
+  int32_t open_modules() const { return modules_; }
+
   /// The graph of a custom function's backward, on its inputs. `node`: which may be told to give back what it has
   /// saved. Errors: as run.
   std::vector<Value> run_backward_of_function(Node& node, const Graph& graph, std::vector<Value> inputs);

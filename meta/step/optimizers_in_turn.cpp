@@ -36,6 +36,7 @@ class TakingTurns {
   TakingTurns(const Program& program, const Platform& platform, const StepOptions& options,
               std::span<const OptimizerChoice> choices)
       : options_(without_optimizer(options)), training_(program, platform, options_) {
+    training_.repeat_passes();
     result_.events.resize(choices.size());
     to_all();
     for (const OptimizerChoice& choice : choices) {

@@ -92,6 +92,7 @@ Trace run_steps(const Program& program, const Platform& platform, const StepOpti
                 const MakeModelRunner& make_runner) {
   if (program.captured) return run_captured(program, platform, options);
   TrainingStep training(program, platform, options, make_runner);
+  if (!make_runner && options.mode == Mode::train) training.repeat_passes();
   for (int step = 0; step < options.steps; ++step) {
     for (int micro = 0; micro < options.accumulate; ++micro) {
       const int number = options.accumulate > 1 ? micro : -1;

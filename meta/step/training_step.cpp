@@ -102,6 +102,20 @@ void mark_results(Session& session, const std::vector<Value>& outputs) {
 }  // namespace
 
 void TrainingStep::forward(int step, int micro) {
+  repeats_ = pass_ && micro < 0 && pass_->repeats(interpreter_->open_modules());
+  if (repeats_) return pass_->write_forward(uint32_t(step), loss_);
+  if (pass_) pass_->forward_begins(interpreter_->open_modules());
+  run_forward(step, micro);
+  if (pass_) pass_->forward_ends();
+}
+
+void TrainingStep::backward(int step, int micro) {
+  if (repeats_) return pass_->write_backward(uint32_t(step));
+  run_backward(step, micro);
+  if (pass_) pass_->backward_ends(loss_);
+}
+
+void TrainingStep::run_forward(int step, int micro) {
   Session& session = *session_;
   session.begin_phase(Phase::forward, uint32_t(step), micro);
   Scoped<Category> born_as(session.category, Category::activation);
@@ -118,10 +132,11 @@ void TrainingStep::forward(int step, int micro) {
   if (!gradients) mark_results(session, outputs);
   // The loss of the step before is let go when the name is bound again.
   loss_ = loss_output_ < outputs.size() ? outputs[loss_output_].tensor() : Tensor();
+  if (pass_) pass_->loss_is_bound();
   session.trace.losses.push_back(loss_.defined() && loss_->grad_fn ? grad_fn(loss_)->record + 1 : 0);
 }
 
-void TrainingStep::backward(int step, int micro) {
+void TrainingStep::run_backward(int step, int micro) {
   Session& session = *session_;
   session.begin_phase(Phase::backward, uint32_t(step), micro);
   if (!loss_.defined())

@@ -10,6 +10,7 @@
 #include "meta/step/model_runner.h"
 #include "meta/step/options.h"
 #include "meta/step/placement.h"
+#include "meta/step/repeated_pass.h"
 
 namespace metaprof {
 
@@ -34,6 +35,10 @@ class TrainingStep {
   /// Of the program, those on the host included.
   const PlacedTensors& placed() const { return placed_; }
 
+  /// From here on a pass of one micro-batch that finds what the one before found is not run: what it would do is
+  /// written into the trace (repeated_pass.h). For who looks at nothing else than the trace.
+  void repeat_passes() { pass_ = std::make_unique<RepeatedPass>(*session_, placed_); }
+
   /// Runs the model. The loss of the forward before goes when this one's exists. `micro`: -1 where a step has one
   /// micro-batch. Errors: as Interpreter::run.
   void forward(int step, int micro);
@@ -51,6 +56,8 @@ class TrainingStep {
 
  private:
   std::vector<RecomputeRegion> regions() const;
+  void run_forward(int step, int micro);
+  void run_backward(int step, int micro);
 
   const std::optional<Program> indexed_;  // where the program had to be changed for the framework
   const Program& program_;
@@ -63,6 +70,8 @@ class TrainingStep {
   std::unique_ptr<GradScaler> scaler_;
   std::unique_ptr<Interpreter> interpreter_;
   ModelRunner runner_;
+  std::unique_ptr<RepeatedPass> pass_;
+  bool repeats_ = false;  // this pass is written, not run
 };
 
 }  // namespace metaprof

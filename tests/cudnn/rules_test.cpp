@@ -51,7 +51,7 @@ TEST(PlannedWorkspaces, WithoutAnswersTheFrontendsPartRemains) {
   const Platform h200 = platform_named("h200");
   EXPECT_EQ(nobody.attention(attention(true, 4, 12, 12, 512, 64), h200), 6389760);  // 4·4·12·512·(64 + 1)
   EXPECT_EQ(nobody.attention(attention(false, 4, 12, 12, 512, 64), h200), 0);
-  EXPECT_EQ(nobody.unanswered(), 2);
+  EXPECT_EQ(nobody.counts().unanswered, 2);
 }
 
 ConvolutionPlan convolution(std::span<const int64_t> x_strides, std::span<const int64_t> w, DType dtype) {

@@ -108,11 +108,23 @@ void take_library_workspaces(Session& session) {
   make_dropout_state(session, session.device);
 }
 
+namespace {
+
+bool is_of_cublas(uint32_t key) {
+  return library_of(key) == Library::cublas || library_of(key) == Library::cublas_lt;
+}
+
+}  // namespace
+
 void clear_cublas_workspaces(Session& session) {
-  std::erase_if(session.library_workspaces, [](const auto& kept) {
-    const Library library = library_of(kept.first);
-    return library == Library::cublas || library == Library::cublas_lt;
-  });
+  std::erase_if(session.library_workspaces, [](const auto& kept) { return is_of_cublas(kept.first); });
+}
+
+std::vector<uint32_t> cublas_workspaces(const Session& session) {
+  std::vector<uint32_t> storages;
+  for (const auto& [key, workspace] : session.library_workspaces)
+    if (workspace && is_of_cublas(key)) storages.push_back(workspace->id);
+  return storages;
 }
 
 Ref<Storage>& graph_seed(Session& session) {

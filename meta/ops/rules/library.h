@@ -22,6 +22,9 @@ void take_library_workspaces(Session& session);
 /// What cuBLAS and cuBLASLt keep goes, for all streams (torch._C._cuda_clearCublasWorkspaces).
 void clear_cublas_workspaces(Session& session);
 
+/// The storages of what they keep. A first call takes these besides what every call takes, and nothing else.
+std::vector<uint32_t> cublas_workspaces(const Session& session);
+
 /// Seed and offset of the random numbers of the graph that is captured (capture.h); null: it has none yet.
 Ref<Storage>& graph_seed(Session& session);
 Ref<Storage>& graph_offset(Session& session);
