@@ -30,8 +30,9 @@ inline std::string stored_archive(const std::vector<std::pair<std::string, std::
     const std::string facts = number(20, 2) + number(0x800, 2) + number(0, 6) + number(crc, 4) +
                               number(text.size(), 4) + number(text.size(), 4) + number(name.size(), 2) +
                               number(0, 2);
-    directory += "PK\1\2" + number(20, 2) + facts + number(0, 10) + number(files.size(), 4) + name;
-    files += "PK\3\4" + facts + name + text;
+    directory.append("PK\1\2").append(number(20, 2)).append(facts).append(number(0, 10));
+    directory.append(number(files.size(), 4)).append(name);
+    files.append("PK\3\4").append(facts).append(name).append(text);
   }
   return files + directory + "PK\5\6" + number(0, 4) + number(entries.size(), 2) + number(entries.size(), 2) +
          number(directory.size(), 4) + number(files.size(), 4) + number(0, 2);
