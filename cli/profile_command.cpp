@@ -86,7 +86,7 @@ void write_forms(const ProfileOptions& options, Results& results) {
 // What helps a step that does not fit; each switch that there is, where a form shows them.
 void add_advice(ProfileReport& report, const Model& model, const ProfileOptions& options) {
   const bool all = any_form(options, [](const ReportForm& form) { return form.shows_advice; });
-  const AdviceReport advice = all ? advise(model, options.run) : find_cure(model, options.run);
+  const AdviceReport advice = all ? advise(model, options.run) : find_cure(model, options.run, report);
   report.cure = cheapest_cure(advice);
   report.advice = {advice.base};
   report.advice.insert(report.advice.end(), advice.rows.begin(), advice.rows.end());

@@ -104,6 +104,11 @@ class Advisor {
     return row ? *row : row_of({});
   }
 
+  void remember(AdviceRow row) {
+    const Change changes = row.changes;
+    known_.emplace(changes, std::move(row));
+  }
+
   // All that can be run, the smallest first. What was run before is remembered.
   std::vector<AdviceRow> rows_of(const std::vector<Change>& changes) {
     std::vector<Change> unknown;
@@ -187,8 +192,12 @@ bool any_fits(const std::vector<AdviceRow>& rows) {
   return std::ranges::any_of(rows, [](const AdviceRow& row) { return row.fits; });
 }
 
-// `best` with each of the others, the smallest first. What recomputes computes more than all else: it is run only where
-// nothing else fits.
+bool suffices(const AdviceRow& row, const AdviceRow& before) {
+  return row.fits && row.flops <= before.flops && !goes_to_host(row.changes);
+}
+
+// `best` with each of the others, the smallest first. The first of them is taken by itself if it fits and computes no more
+// than `best`: none can be better. What recomputes computes more than all else: it is run only where nothing else fits.
 std::vector<AdviceRow> one_more(Advisor& advisor, const AdviceRow& best, const std::vector<Change>& singles) {
   std::vector<Change> plain, all;
   for (const Change& single : singles) {
@@ -198,6 +207,10 @@ std::vector<AdviceRow> one_more(Advisor& advisor, const AdviceRow& best, const s
     if (!recomputes(single)) plain.push_back(both);
     all.push_back(std::move(both));
   }
+  if (!plain.empty())
+    if (std::vector<AdviceRow> first = advisor.rows_of({plain[0]});
+        !first.empty() && suffices(first[0], best))
+      return first;
   std::vector<AdviceRow> rows = advisor.rows_of(plain);
   return any_fits(rows) ? rows : advisor.rows_of(all);
 }
@@ -244,31 +257,41 @@ AdviceReport heading_of(const Model& model, const RunOptions& options, const Pro
   return report;
 }
 
-AdviceReport advise(const Model& model, const RunOptions& given, bool all_rows) {
+// Nothing where it is not known what it would need without a limit.
+std::optional<AdviceRow> row_of(const ProfileReport& as_it_is) {
+  if (!as_it_is.needed_memory) return std::nullopt;
+  const ByPhase<Flops>& flops = as_it_is.counts.total.counted;
+  return AdviceRow{.changes = {},
+                   .allocated = *as_it_is.needed_allocated,
+                   .reserved = *as_it_is.needed_memory,
+                   .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+                   .fits = false};
+}
+
+AdviceReport advise(const Model& model, const RunOptions& given, const ProfileReport* as_it_is) {
   if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
   const RunOptions options = as_captured(given, model.program);
   Advisor advisor(model, options);
   const Program program = with_inputs(model, options);
   AdviceReport report = heading_of(model, options, program);
   const std::vector<Change> changes = changes_for(program, options);
-  if (all_rows) {
-    report.base = advisor.base_beside(changes);
-    report.rows = advisor.rows_of(changes);
+  if (const std::optional<AdviceRow> known = as_it_is ? row_of(*as_it_is) : std::nullopt) {
+    advisor.remember(*known);
+    report.base = *known;
   } else {
-    std::vector<Change> first = harmless_of(changes);
-    std::erase_if(first, recomputes);
-    report.base = advisor.base_beside(first);
+    report.base = advisor.base_beside(changes);
   }
+  if (!as_it_is) report.rows = advisor.rows_of(changes);
   report.best = best_of(advisor, report.base, changes);
   return report;
 }
 
 }  // namespace
 
-AdviceReport advise(const Model& model, const RunOptions& options) { return advise(model, options, true); }
+AdviceReport advise(const Model& model, const RunOptions& options) { return advise(model, options, nullptr); }
 
-AdviceReport find_cure(const Model& model, const RunOptions& options) {
-  return advise(model, options, false);
+AdviceReport find_cure(const Model& model, const RunOptions& options, const ProfileReport& as_it_is) {
+  return advise(model, options, &as_it_is);
 }
 
 }  // namespace metaprof

@@ -3,6 +3,7 @@
 
 #include "estimate/model.h"
 #include "reports/advice_report.h"
+#include "reports/profile_report.h"
 
 namespace metaprof {
 
@@ -10,7 +11,8 @@ namespace metaprof {
 /// trace has no switches.
 AdviceReport advise(const Model& model, const RunOptions& options);
 
-/// The same without `rows`: only what `base` and `best` need is run, in a part of the time.
-AdviceReport find_cure(const Model& model, const RunOptions& options);
+/// The same without `rows`: only what `best` needs is run, in a part of the time. `as_it_is`: the estimate with these
+/// options, whose memory ran out.
+AdviceReport find_cure(const Model& model, const RunOptions& options, const ProfileReport& as_it_is);
 
 }  // namespace metaprof

@@ -94,7 +94,9 @@ void read_memory(const Program& program, const Trace& trace, int repeated, const
   if (!report.memory.phases.out_of_memory) return;
   const Phases phases =
       replay(trace, platform.device(), *make_allocator(options, platform, unlimited_memory()), {}, repeated);
-  if (!phases.out_of_memory) report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
+  if (phases.out_of_memory) return;
+  report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
+  report.needed_allocated = Bytes{phases.peak.allocated_bytes.peak};
 }
 
 // The types of floating parameters, where they are not all f32.

@@ -45,7 +45,8 @@ struct ProfileReport {
       framework_reason;  ///< "as asked", "which wrote the model", "which ran the program", "the newest that is known"
   std::vector<std::string> of_run;  ///< names of options that the program's own run decided; empty: none
   Bytes device_memory;
-  std::optional<Bytes> needed_memory;  ///< when memory runs out: what would be reserved without a limit
+  /// When memory runs out: what would be reserved, and what allocated, without a limit.
+  std::optional<Bytes> needed_memory, needed_allocated;
   Bytes outside;        ///< of the device's memory: CUDA context, loaded kernels, handles; the most reported
   Bytes outside_least;  ///< the least that was reported
   std::string outside_source;      ///< where these come from; empty: they were given

@@ -73,7 +73,7 @@ TEST(Advise, ProfileNamesTheSameCure) {
       {"gpt2.pt2 --memory 3GiB", "--accumulate 4 --batch 1 --checkpoint 'model.transformer.h.*{>host}' →"},
       {"gpt2.pt2 --memory 2GiB",
        "--precision bf16 --accumulate 4 --batch 1 →"},  // other numbers, last of all
-      {"llama_3_2_1b.pt2 --memory 12GiB", "--precision bf16 --optimizer adamw-8bit →"}};
+      {"llama_3_2_1b.pt2 --memory 12GiB", "--precision bf16 --optimizer-impl fused →"}};
   for (const auto& [words, part] : kTooLarge) {
     const std::string rest =
         "tests/data/models/" + std::string(words) + " --device rtx4090 --workspaces none";
