@@ -65,12 +65,13 @@ TEST_F(Autocasts, OfTheCpuKeepWhatItsOwnRulesMake) {
   const Tensor normal = call<"layer_norm">(*session_, hidden, Sizes{64}, gain, shift);
   const Tensor share = call<"softmax.int">(*session_, normal, 1, Value());
   const Tensor loss = call<"mse_loss">(*session_, call<"linear">(*session_, share, second, bias2), target);
-  const int64_t rows = 32 * 64 * 2;  // bf16: the cast input, what the norm reads, what the softmax returns
-  const int64_t statistics = 2 * 32 * 4;  // fp32: mean and 1 / deviation of each row
+  const int64_t rows =
+      int64_t{32} * 64 * 2;  // bf16: the cast input, what the norm reads, what the softmax returns
+  const int64_t statistics = int64_t{2} * 32 * 4;  // fp32: mean and 1 / deviation of each row
   const int64_t weight =
-      16 * 64 * 2;  // the second weight's cast; the first one's is not read: x needs no gradient
-  const int64_t compared = 2 * 32 * 16 * 4;  // mean squared error is computed in fp32
-  const int64_t state = 2 * 64 * 4;          // the norm's gain and shift
+      int64_t{16} * 64 * 2;  // the second weight's cast; the first one's is not read: x needs no gradient
+  const int64_t compared = int64_t{2} * 32 * 16 * 4;  // mean squared error is computed in fp32
+  const int64_t state = int64_t{2} * 64 * 4;          // the norm's gain and shift
   EXPECT_EQ(saved() - before, 3 * rows + statistics + weight + compared + state);
   EXPECT_EQ(3 * rows + statistics + weight + compared, 18688);
 }

@@ -106,13 +106,13 @@ TEST(Advise, EightBitStatesAreThoseOfBitsandbytes) {
           .out);
   std::istringstream lines(read_file(trace));
   std::remove(trace.c_str());
-  int64_t expected = 2 * 256 * 4, parameters = 0;
+  int64_t expected = int64_t{2} * 256 * 4, parameters = 0;
   for (std::string word, name, tensor; lines >> word >> name >> tensor && word == "parameter"; ++parameters) {
     int64_t elements = 1;
     const size_t open = tensor.find('[');
     std::istringstream sizes(tensor.substr(open + 1, tensor.find(']') - open - 1));
     for (std::string size; std::getline(sizes, size, ',');) elements *= std::stoll(size);
-    expected += elements < 4096 ? 2 * 4 * elements : 2 * elements + 2 * 4 * ((elements + 255) / 256);
+    expected += elements < 4096 ? 8 * elements : 2 * elements + 8 * ((elements + 255) / 256);
     lines.ignore(10000, '\n');
   }
   EXPECT_EQ(parameters, 148) << "of gpt2";
