@@ -38,20 +38,26 @@ class TemporaryFolder {
   fs::path path_;
 };
 
+constexpr AllocatorNumber AllocatorNumbers::*kNumbers[] = {&AllocatorNumbers::allocated_bytes,
+                                                           &AllocatorNumbers::requested_bytes,
+                                                           &AllocatorNumbers::active_bytes,
+                                                           &AllocatorNumbers::reserved_bytes,
+                                                           &AllocatorNumbers::inactive_split_bytes,
+                                                           &AllocatorNumbers::allocation,
+                                                           &AllocatorNumbers::segment};
+
+// What follows is of the same stretch.
+void raise(AllocatorNumber& all, const AllocatorNumber& row) {
+  all.current = row.current;
+  all.peak = std::max(all.peak, row.peak);
+}
+
 // The rows of the recording as the profiler has them. What comes after the last phase is in no row, but in the
 // peak.
 Phases phases_of(const RecordedDevice& device) {
   Phases phases;
-  const auto raise = [](AllocatorNumber& all, const AllocatorNumber& row) {
-    all.current = row.current;
-    all.peak = std::max(all.peak, row.peak);
-  };
   for (const RunPhase& row : device.phases) {
-    for (const auto member :
-         {&AllocatorNumbers::allocated_bytes, &AllocatorNumbers::requested_bytes,
-          &AllocatorNumbers::active_bytes, &AllocatorNumbers::reserved_bytes,
-          &AllocatorNumbers::inactive_split_bytes, &AllocatorNumbers::allocation, &AllocatorNumbers::segment})
-      raise(phases.peak.*member, row.numbers.*member);
+    for (const auto member : kNumbers) raise(phases.peak.*member, row.numbers.*member);
     constexpr std::pair<std::string_view, Phase> kNames[] = {{"setup", Phase::setup},
                                                              {"forward", Phase::forward},
                                                              {"backward", Phase::backward},
@@ -64,15 +70,42 @@ Phases phases_of(const RecordedDevice& device) {
   return phases;
 }
 
-// Whether the allocator's model gives the recorded statistics in every phase that the trace has.
-bool equal_peaks(const Phases& replayed, const Phases& recorded) {
-  for (size_t i = 0; i < std::min(replayed.rows.size(), recorded.rows.size()); ++i) {
-    const AllocatorNumbers &a = replayed.rows[i].numbers, &b = recorded.rows[i].numbers;
-    if (replayed.rows[i].part != recorded.rows[i].part || a.requested_bytes.peak != b.requested_bytes.peak ||
-        a.allocated_bytes.peak != b.allocated_bytes.peak)
-      return false;
+// "8 B requested at most, not 16 B": the first peak that a row of the model has otherwise than the allocator.
+std::string difference_of(const PhaseRow& modelled, const PhaseRow& recorded) {
+  if (modelled.part != recorded.part) return "another phase";
+  constexpr std::pair<std::string_view, AllocatorNumber AllocatorNumbers::*> kCompared[] = {
+      {"requested", &AllocatorNumbers::requested_bytes}, {"allocated", &AllocatorNumbers::allocated_bytes}};
+  for (const auto& [name, number] : kCompared) {
+    const int64_t model = (modelled.numbers.*number).peak, allocator = (recorded.numbers.*number).peak;
+    if (model != allocator) return fmt::format("{} B {} at most, not {} B", model, name, allocator);
   }
-  return true;
+  return {};
+}
+
+// Rows that follow each other and are of one part of the step (forwards without a backward between them) as one: a trace
+// does not tell them apart.
+std::vector<PhaseRow> by_part(const Phases& phases) {
+  std::vector<PhaseRow> rows;
+  for (const PhaseRow& row : phases.rows) {
+    if (rows.empty() || rows.back().part != row.part) {
+      rows.push_back(row);
+      continue;
+    }
+    for (const auto member : kNumbers) raise(rows.back().numbers.*member, row.numbers.*member);
+  }
+  return rows;
+}
+
+// Where the allocator's model first gives other statistics than were recorded, of the phases that the trace has.
+std::string first_difference(const Phases& replayed, const Phases& recorded) {
+  const std::vector<PhaseRow> rows = by_part(recorded);
+  for (size_t i = 0; i < std::min(replayed.rows.size(), rows.size()); ++i) {
+    const std::string difference = difference_of(replayed.rows[i], rows[i]);
+    const StepPart& part = rows[i].part;
+    if (!difference.empty())
+      return fmt::format("{} of step {}: {}", to_string(part.phase), part.step + 1, difference);
+  }
+  return {};
 }
 
 // What the allocator was told: by --alloc-conf, else by the program or its environment in a name that its version reads.
@@ -105,7 +138,7 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
                                 .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)},
                                 .order = framework_of_torch(process.torch).free_block_order});
     run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);
-    run.replay_equal = equal_peaks(run.memory.phases, phases_of(recorded));
+    run.model_difference = first_difference(run.memory.phases, phases_of(recorded));
   }
   run.memory.phases = phases_of(recorded);
   run.recorded = std::move(recorded);
@@ -168,7 +201,7 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
   const ProcessEnd end = run_process(process);
   const std::vector<RecordedProcess> processes = read_processes(record.path());
   RunReport report = report_of(options, end, processes);
-  if (!options.save.empty()) report.saved = save_programs(processes, options);
+  if (!options.save.empty() && report.problem.empty()) report.saved = save_programs(processes, options);
   return report;
 }
 

@@ -19,9 +19,10 @@ struct RankRun {
   int rank = 0;
   RecordedDevice recorded;
   EmulatorLog emulated;
-  std::string alloc_conf;    ///< the allocator's settings
-  MemoryProfile memory;      ///< of the steps of which every request was kept; phases are those of `recorded`
-  bool replay_equal = true;  ///< the allocator's model, fed with the requests, says what the allocator said
+  std::string alloc_conf;  ///< the allocator's settings
+  MemoryProfile memory;    ///< of the steps of which every request was kept; phases are those of `recorded`
+  /// Where the allocator's model, fed with the requests, first says something else than the allocator; empty: nowhere.
+  std::string model_difference;
 };
 
 struct RunReport {

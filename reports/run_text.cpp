@@ -140,9 +140,11 @@ std::string notes(const RunReport& report, const RankRun& rank) {
   if (rank.emulated.unplanned > 0)
     text += fmt::format("cuDNN gave no plan for {} kinds of convolutions: their workspaces count as 0\n",
                         rank.emulated.unplanned);
-  if (!rank.replay_equal)
-    text +=
-        "the allocator's model differs from what the allocator said: what was alive at the peak may, too\n";
+  if (!rank.model_difference.empty())
+    text += fmt::format(
+        "the allocator's model differs from what the allocator said, first in {}: what was alive at the peak "
+        "may, too\n",
+        rank.model_difference);
   for (const std::string& note : report.notes) text += note + '\n';
   return text;
 }

@@ -73,8 +73,7 @@ def main():
     work = pathlib.Path(f"{options.out}.d")
     work.mkdir(exist_ok=True)
     alike = lambda name: machine(recordings[name])  # noqa: E731
-    events = lambda name: len(recordings[name]["phases"]) + (folder / f"{name}.log.gz").stat().st_size  # noqa: E731
-    small_first = sorted(recordings, key=events)
+    small_first = sorted(recordings, key=lambda name: recordings[name]["phases"][-1]["reserved_bytes"]["peak"])
     for needed, names in itertools.groupby(sorted(small_first, key=alike), key=alike):
         names = list(names)
         while names:

@@ -58,6 +58,7 @@ Result exchange(const Communicator* communicator, Stream* stream, const void* se
   if (received.bytes > 0)
     put_arrival(received.at, received.bytes, [other = communicator->exchange, from, number, combine] {
       std::vector<Sent> all;
+      all.reserve(from.size());
       for (const int rank : from) all.push_back(other->receive(rank, Exchange::kAll, number));
       return combine(all);
     });
@@ -82,6 +83,7 @@ Combine joined(size_t bytes_of_each) {
 Combine reduced(int type, int operation) {
   return [type, operation](const std::vector<Sent>& all) -> Sent {
     std::vector<std::string> values;
+    values.reserve(all.size());
     for (const Sent& sent : all) {
       if (!sent) return {};
       values.push_back(*sent);
@@ -94,6 +96,7 @@ Combine reduced(int type, int operation) {
 Combine part(size_t bytes, int rank, Combine of_all) {
   return [bytes, rank, of_all = std::move(of_all)](const std::vector<Sent>& all) {
     std::vector<Sent> parts;
+    parts.reserve(all.size());
     for (const Sent& sent : all)
       parts.push_back(sent ? Sent(sent->substr(bytes * size_t(rank), bytes)) : std::nullopt);
     return of_all(parts);

@@ -28,7 +28,7 @@ struct UniqueId {  // ncclUniqueId
   std::string name() const { return {bytes, strnlen(bytes, kNameLength)}; }
 };
 
-Result make(Communicator** out, int ranks, int rank, std::string name = {}) {
+Result make(Communicator** out, int ranks, int rank, const std::string& name = {}) {
   *out = nullptr;
   if (ranks < 1 || rank < 0 || rank >= ranks) return invalid_argument;
   if (enter() != success) return unhandled_cuda_error;

@@ -64,7 +64,8 @@ class Functions:
     def install(self):
         import torch.utils.checkpoint as checkpoint
         autograd = self.capture.torch.autograd.function
-        self._apply = autograd.Function.__dict__["apply"].__func__
+        apply = autograd.Function.__dict__["apply"]
+        self._apply = getattr(apply, "__func__", apply)  # from 2.14 on it is a method in C, which takes the class as it is
         self._own = checkpoint.__name__
         autograd.Function.apply = classmethod(lambda cls, *arguments, **options: self._forward(cls, arguments, options))
         backward, save = autograd.BackwardCFunction.apply, autograd.FunctionCtx.save_for_backward
@@ -75,7 +76,10 @@ class Functions:
                 self._saving[id(context)] = context, tensors
             return save(context, *tensors)
 
-        autograd.BackwardCFunction.apply = lambda context, *gradients: self._backward(backward, context, gradients)
+        autograd.BackwardCFunction.apply = lambda context, *gradients: self._backward(backward, context, gradients, gradients)
+        boxed = getattr(autograd.BackwardCFunction, "apply_boxed", None)  # 2.14: the list is emptied by who gets it
+        if boxed:
+            autograd.BackwardCFunction.apply_boxed = lambda context, gradients: self._backward(boxed, context, (gradients,), gradients)
         autograd.FunctionCtx.save_for_backward = saving
         clear = getattr(autograd.BackwardCFunction, "maybe_clear_saved_tensors", None)
         if clear:
@@ -139,14 +143,14 @@ class Functions:
 
     # ---- backward
 
-    def _backward(self, original, context, gradients):
+    def _backward(self, original, context, arguments, gradients):
         number = context.__dict__.get(NUMBER)
         capture = self.capture
         if number is None or not capture.running or self.all[number].body is not None or capture._now is not capture._program:
-            return original(context, *gradients)
+            return original(context, *arguments)
         function = self.all[number]
         if function.number is not None:
-            return capture.backward.body(function.number, lambda: original(context, *gradients), gradients)
+            return capture.backward.body(function.number, lambda: original(context, *arguments), gradients)
         before = capture._now, capture.paused, capture.thread, self.depth
         calls = capture.new_calls()
         body = function.body = calls.enclosing = Body(function, calls, capture._now)
@@ -156,7 +160,8 @@ class Functions:
             for i, gradient in enumerate(gradients):
                 if gradient is not None:
                     body.add(("gradient", i), gradient)
-            result = original(context, *gradients)
+            gradient = None
+            result = original(context, *arguments)
             results = result if isinstance(result, tuple) else (result,)
             body.returns = [f"%{capture.use(one)}" if isinstance(one, capture._tensor) else "None"
                             for one, is_tensor in zip(results, function.tensors) if is_tensor]

@@ -6,6 +6,7 @@ addresses that the allocator gave out and took back. Modules and cuts between ph
 Both are begun together at the initialisation of CUDA and end together; the profiler is not begun again, because it does not
 outlive ranges that are open meanwhile.
 """
+import bisect
 import ctypes
 import os
 from collections import defaultdict, deque
@@ -85,7 +86,7 @@ class History:
         self._quiet(False)
         snapshot = self._torch.cuda.memory._snapshot()
         self._torch.cuda.memory._record_memory_history(None)
-        return Found(flat(result.experimental_event_tree()), snapshot["device_traces"])
+        return Found(flat(result.experimental_event_tree()), [_whole_releases(entries, snapshot) for entries in snapshot["device_traces"]])
 
     def give_way_to_program(self, recorder):
         """A thread has one profiler: the program's own comes first, and what was recorded until then is kept."""
@@ -102,6 +103,15 @@ class History:
                 return _original(*arguments, **options)
 
             setattr(profiler, name, call)
+
+
+def _whole_releases(entries, snapshot):
+    """The entries without those of segments that went back to the device, where these may be some of the cached ones only: what the
+    settings make the allocator give back by itself its model gives back, too."""
+    settings = snapshot.get("allocator_settings", {})
+    if settings.get("max_split_size", -1) < 0 and not settings.get("garbage_collection_threshold"):
+        return entries
+    return [entry for entry in entries if entry["action"] not in trace.RELEASES]
 
 
 def _kind(name):
@@ -123,28 +133,71 @@ def _inputs(fields):
     return found
 
 
+class Node:
+    """An event of the profiler, and those inside it by time."""
+    __slots__ = ("event", "begin", "end", "children")
+
+    def __init__(self, event):
+        self.event, self.begin, self.end = event, event.start_time_ns, max(event.start_time_ns, event.end_time_ns)
+        self.children = []
+
+    def __lt__(self, other):
+        return self.begin < other.begin
+
+
+def nested(roots):
+    """The profiler's tree, with every event inside what was open when it began.
+
+    What autograd's thread does the profiler puts into whatever was open when that thread was first seen, even after its end: all
+    backwards of a program whose first one was called within an optimizer's step (LBFGS) would stand in that step."""
+    tree, late = [], []
+    waiting = [(tree, None, roots)]
+    while waiting:
+        place, end, events = waiting.pop()
+        for event in events:
+            node = Node(event)
+            (late if end is not None and node.begin > end else place).append(node)
+            waiting.append((node.children, node.end, event.children))
+        place.sort()
+    places = [(_around(node, tree), node) for node in late]
+    for place, node in places:
+        place.append(node)
+    for place in {id(place): place for place, _ in places}.values():
+        place.sort()
+    return tree
+
+
+def _around(node, tree):
+    """The children of the innermost event that is open when the node begins."""
+    while True:
+        index = bisect.bisect_right(tree, node) - 1
+        if index < 0 or tree[index].end <= node.begin:
+            return tree
+        tree = tree[index].children
+
+
 def flat(roots):
     """A profiler's tree as a list of Begin, End and Memory of CUDA devices, in the order in which they happened."""
     items = []
-    stack = [(None, iter(sorted(roots, key=lambda event: event.start_time_ns)))]
+    stack = [(None, iter(nested(roots)))]
     while stack:
         around, inner = stack[-1]
-        event = next(inner, None)
-        if event is None:
+        node = next(inner, None)
+        if node is None:
             stack.pop()
             if around is not None:
-                items.append(End(around.end_time_ns))
+                items.append(End(around.end))
             continue
+        event = node.event
         fields = event.extra_fields
         if hasattr(fields, "alloc_size"):
             if fields.device.type == "cuda":
-                items.append(Memory(fields.ptr, fields.alloc_size, fields.device.index or 0, event.start_time_ns))
+                items.append(Memory(fields.ptr, fields.alloc_size, fields.device.index or 0, node.begin))
         elif hasattr(fields, "sequence_number"):
             kind = _kind(event.name)
             name = event.name.partition(": ")[2] if kind == "node" else event.name
-            items.append(Begin(name, kind, fields.sequence_number, _inputs(fields) if kind == "operator" else (), event.start_time_ns))
-            stack.append((event, iter(event.children)))
-            continue
+            items.append(Begin(name, kind, fields.sequence_number, _inputs(fields) if kind == "operator" else (), node.begin))
+            stack.append((node, iter(node.children)))
         # of other kinds of events (Python calls, garbage collection) there are none with this configuration
     return items
 
@@ -175,13 +228,13 @@ def matched(items, entries, device):
             waiting[item.address, item.bytes > 0].append(index)
     asked = defaultdict(int)
     for entry in entries:
-        if entry["action"] in ("alloc", "free_requested"):
+        if entry["action"] in trace.REQUESTS:
             asked[entry["addr"], entry["action"] == "alloc"] += 1
     exact = {key for key, count in asked.items() if len(waiting.get(key, ())) == count}
     result = []
     for entry in entries:
         index = None
-        if entry["action"] in ("alloc", "free_requested"):
+        if entry["action"] in trace.REQUESTS:
             key = entry["addr"], entry["action"] == "alloc"
             queue = waiting.get(key)
             while queue:

@@ -14,6 +14,9 @@ READS = {
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::mv", "aten::addmv", "aten::dot", "aten::_addmm_activation", "aten::_scaled_mm"}
 BLAS_WORKSPACES = {33_554_432: "cuBLAS workspace", 8_519_680: "cuBLAS workspace", 1_048_576: "cuBLASLt workspace"}
 
+RELEASES = ("segment_free", "segment_unmap")  # a cached segment goes back to the device
+REQUESTS = ("alloc", "free_requested")
+
 
 class Storage:
     __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address")
@@ -92,7 +95,7 @@ class Writer:
             begin = at
             if index is not None and index >= at:
                 at = index + 1
-            elif index is None and self.entries[number]["action"] in ("alloc", "free_requested"):
+            elif index is None and self.entries[number]["action"] in REQUESTS + RELEASES:
                 end = self.entries[number]["time_us"] * 1000 + 999
                 limit = self._next_match(number)
                 while at < limit and self.items[at].time <= end:
@@ -261,6 +264,8 @@ class Writer:
     def _entry(self, index, stack, lines):
         entry = self.entries[index]
         storage = self.by_entry.get(index)
+        if entry["action"] in RELEASES and (index == 0 or self.entries[index - 1]["action"] not in RELEASES):
+            lines += ["> step::empty_cache", "<"]  # meta/trace/calls.h: the program's call, one of its libraries', or the allocator's own
         if storage is None:
             return
         self._open(stack, lines)

@@ -166,6 +166,25 @@ TEST_F(RecordingTest, RequestsWithTheirLines) {
   EXPECT_EQ(device.unmatched, 2);
 }
 
+TEST_F(RecordingTest, TheAllocatorsModelIsComparedByPartsOfTheStep) {
+  write("events-0-7.trace",
+        "# phase setup\n+ 1 512 parameter\n# phase forward step 0\n+ 2 512 activation\n"
+        "# phase forward step 0\n+ 3 1024 temporary\n- 3\n# pause\n");
+  write("events-0-7.lines", "");
+  const auto difference = [&](int64_t last_peak) {
+    write("process-7.jsonl",
+          kProcess + kTorch +
+              R"({"row": "device", "device": 0, "name": "NVIDIA H200", "memory": 1073741824})" + "\n" +
+              phase("setup", 0, 512, 512) + phase("forward", 0, 1024, 1024) +
+              phase("forward", 0, 1024, last_peak) +
+              R"({"row": "events", "device": 0, "file": "events-0-7.trace", "unmatched": 0})" + "\n");
+    return report().ranks.at(0).model_difference;
+  };
+  EXPECT_EQ(difference(2048),
+            "");  // parameter, activation and temporary; two forwards are one part of the trace
+  EXPECT_EQ(difference(4096), "forward of step 1: 2048 B requested at most, not 4096 B");
+}
+
 TEST_F(RecordingTest, ProgressIsTheNewestRow) {
   write("process-7.jsonl", kProcess + phase("setup", 0, 5, 60) + phase("backward", 4, 7, 9));
   const Progress progress = read_progress(folder_);

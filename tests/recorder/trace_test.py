@@ -4,7 +4,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder.events import matched
+from metaprof_recorder.events import matched, nested
 from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
 from metaprof_recorder.names import quoted  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
@@ -36,6 +36,10 @@ class Events:
         self._both("free_requested", address, count, (), seen)
         if at_once:
             self.entries.append({"action": "free_completed", "addr": address, "size": count, "stream": 0, "frames": [], "time_us": self.time // 1000})
+
+    def release(self):
+        self.time += 5000
+        self.entries.append({"action": "segment_free", "addr": 0, "size": 2 << 20, "stream": 0, "frames": [], "time_us": self.time // 1000})
 
     def _both(self, action, address, count, frames, seen):
         self.time += 5000
@@ -157,9 +161,41 @@ loss AddmmBackward0#1
         events.take(0x200, 8)
         self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\n- 1\n# phase forward step 0\n+ 2 8 activation\n")
 
+    def test_segments_that_go_back_to_the_device_are_an_emptied_cache(self):
+        events = Events()
+        events.take(0x100, 8), events.give(0x100, 8)
+        events.release(), events.release()
+        events.time += 5000
+        events.cut(1)
+        events.take(0x200, 8)
+        self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\n- 1\n> step::empty_cache\n<\n"
+                                                      "# phase forward step 0\n+ 2 8 activation\n")
+
     def test_words_with_blanks_are_quoted(self):
         self.assertEqual(quoted('a "b"\n'), '"a \\"b\\"\\n"')
         self.assertEqual(quoted("fc.weight"), "fc.weight")
+
+
+class Event:
+    """An event of the profiler's tree."""
+
+    def __init__(self, begin, end, *children):
+        self.start_time_ns, self.end_time_ns, self.children = begin, end, children
+
+
+class NestedTest(unittest.TestCase):
+    @staticmethod
+    def times(tree):
+        return [(node.begin, NestedTest.times(node.children)) for node in tree]
+
+    def test_events_stand_in_what_is_open_when_they_begin(self):
+        # two steps; the second one's backward (25, in the thread that was first seen at 15) is handed out within the first
+        backward = Event(25, 27, Event(26, 26))
+        tree = nested([Event(10, 20, Event(15, 17), backward), Event(21, 30, Event(22, 23), Event(28, 29))])
+        self.assertEqual(self.times(tree), [(10, [(15, [])]), (21, [(22, []), (25, [(26, [])]), (28, [])])])
+
+    def test_what_begins_when_nothing_is_open_is_outermost(self):
+        self.assertEqual(self.times(nested([Event(10, 20, Event(25, 26)), Event(30, 40)])), [(10, []), (25, []), (30, [])])
 
 
 class SourcesTest(unittest.TestCase):
