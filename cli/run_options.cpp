@@ -11,6 +11,7 @@ namespace {
 const char* title_of(RunOption::Group group) {
   switch (group) {
     case RunOption::Group::step: return "The step";
+    case RunOption::Group::model: return "The model";
     case RunOption::Group::inputs: return "The inputs";
     case RunOption::Group::device: return "The device";
   }

@@ -115,6 +115,21 @@ std::string parameter_types(const Program& program) {
   return text;
 }
 
+// What a configuration's decoder gives back beside its logits: two tensors of each layer, [batch, heads, tokens, width].
+std::vector<CacheRow> kv_cache_of(const Program& program, Precision precision) {
+  std::vector<CacheRow> rows;
+  for (const ProgramOutput& output : program.outputs) {
+    if (!output.name.starts_with("past_key_values.")) continue;
+    const auto& facts = program.graph.values[static_cast<size_t>(output.operand.value)].tensor;
+    const auto layer = static_cast<int64_t>(rows.size());
+    if (output.name.ends_with(".keys"))
+      rows.push_back({.layer = layer, .tokens = facts->sizes[2], .bytes = {}});
+    const DType dtype = facts->dtype == DType::f32 ? state_dtype(precision) : facts->dtype;
+    rows.back().bytes += Bytes{facts->sizes[0] * facts->strides[0] * element_size(dtype)};
+  }
+  return rows;
+}
+
 // --set changes one input; others that had the same size may have to change with it.
 std::string hint_of_settings(const Program& exported, const Program& program, const RunOptions& options) {
   if (options.settings.empty()) return "";
@@ -260,6 +275,7 @@ ModelRun run_reported(const Model& model, const RunOptions& options, const Platf
   if (program.captured) drop_step_options(report);
   report.as_usual = usual_options(options);
   report.inputs = inputs_of(program);
+  report.kv_cache = kv_cache_of(program, options.step.precision);
   report.parameter_types = parameter_types(program);
   try {
     if (steps == StepsToRun::until_alike)

@@ -18,6 +18,8 @@
 #include "frontend/config/config_file.h"
 #include "frontend/program/program_file.h"
 #include "frontend/pt2/pt2.h"
+#include "meta/adapters/base_weights.h"
+#include "meta/adapters/lora.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/trace/text.h"
 
@@ -132,8 +134,28 @@ Program program_in(const std::string& text) {
   }
 }
 
+// What options make of a model besides the sizes of its inputs.
+void adapt(Program& program, const RunOptions& options) {
+  const std::optional<DType> autocast = autocast_dtype(options.step.precision);
+  if (!options.base_weights.empty())
+    keep_base_weights(program, options.base_weights, autocast, options.lora.empty());
+  if (!options.lora.empty()) add_lora(program, parse_lora(options.lora), autocast.has_value());
+}
+
+void check_cache(const RunOptions& options) {
+  if (!options.kv_cache) return;
+  if (options.step.mode != Mode::inference && options.step.mode != Mode::no_grad)
+    fail("--kv-cache: a cache is for inference: give --mode inference, too");
+  if (autocast_dtype(options.step.precision))
+    fail("--kv-cache: takes --precision fp32, bf16 or fp16, as models are served");
+}
+
 Program built(const Model& model, const RunOptions& options) {
-  return model.build({options.batch, options.sequence, sizes_of_settings(options.settings)});
+  check_cache(options);
+  Program program =
+      model.build({options.batch, options.sequence, options.kv_cache, sizes_of_settings(options.settings)});
+  adapt(program, options);
+  return program;
 }
 
 // A configuration may be read by several threads, later.
@@ -208,8 +230,15 @@ std::optional<Program> changed_inputs(const Model& model, const RunOptions& opti
     if (model.build) {
       changed = built(model, options);
     } else {
+      if (options.kv_cache)
+        fail(
+            "--kv-cache: {}: only models of a configuration (config.json) can be given a cache; export the "
+            "model "
+            "with one",
+            model.name);
       changed = model.program;
       set_inputs(*changed, options.batch, options.sequence, options.settings);
+      adapt(*changed, options);
     }
   }
   check_positions(changed ? *changed : model.program);

@@ -25,7 +25,10 @@ std::vector<const RunOption*> options_of_dispatch() {
 std::string inputs_asked_by(const RunOptions& run) {
   std::string key;
   for (const RunOption& option : run_options())
-    if (option.group == RunOption::Group::inputs) key += to_text(option.value(run)) + '\n';
+    if (option.group == RunOption::Group::inputs || option.group == RunOption::Group::model)
+      key += to_text(option.value(run)) + '\n';
+  // Adapters and weights of few bits convert under autocast and not without it.
+  if (!run.lora.empty() || !run.base_weights.empty()) key += to_string(run.step.precision);
   return key;
 }
 

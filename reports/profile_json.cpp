@@ -162,6 +162,13 @@ Json verdict_json(const ProfileReport& report) {
           {"cure", text_or_null(report.cure)}};
 }
 
+Json kv_cache_json(const std::vector<CacheRow>& rows) {
+  Json layers = Json::array();
+  for (const CacheRow& row : rows)
+    layers.push_back({{"layer", row.layer}, {"tokens", row.tokens}, {"bytes", row.bytes.count}});
+  return layers;
+}
+
 }  // namespace
 
 std::string profile_json(const ProfileReport& report) {
@@ -178,6 +185,7 @@ std::string profile_json(const ProfileReport& report) {
   json["options"] = options_json(report);
   if (report.steps_run > 0) json["steps_run"] = report.steps_run;
   json["inputs"] = inputs_json(report.inputs);
+  if (!report.kv_cache.empty()) json["kv_cache"] = kv_cache_json(report.kv_cache);
   json["parameters"] = parameters_json(memory.parameters);
   json["buffers"] = {{"count", memory.parameters.buffers.count},
                      {"bytes", memory.parameters.buffers.bytes.count},

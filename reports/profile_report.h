@@ -14,6 +14,7 @@
 #include "profiler/nodes.h"
 #include "profiler/profile.h"
 #include "reports/advice_report.h"
+#include "reports/cache_row.h"
 #include "reports/culprits.h"
 #include "reports/execution_figures.h"
 #include "reports/input_row.h"
@@ -52,6 +53,7 @@ struct ProfileReport {
   std::string outside_source;      ///< where these come from; empty: they were given
   double margin = 0;               ///< share of the device's memory that is to stay free
   std::vector<InputRow> inputs;    ///< that were run
+  std::vector<CacheRow> kv_cache;  ///< by layer; empty: the model was given none
   std::string parameter_types;     ///< "bf16", where the export has other floating types than f32; else empty
   std::set<std::string> as_usual;  ///< options whose value is the usual one
   std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown

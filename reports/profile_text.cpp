@@ -181,6 +181,8 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   if (report.execution)
     text += title("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)") +
             comparison_text(*report.execution);
+  if (!report.kv_cache.empty())
+    text += title("Cache of keys and values after the call") + cache_text(report.kv_cache);
   text += title("Peak");
   text += peak_lines(memory);
   if (memory.peak.bytes.count > 0) {

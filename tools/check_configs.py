@@ -24,6 +24,8 @@ ROPE = {"rope_scaling": [None, {"rope_type": "linear", "factor": 4.0}, {"type": 
                          {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}],
         "rope_theta": [None, 500000.0]}
 WINDOW = {"sliding_window": [None, 16, 48]}
+# Classes that read which layers slide; a word for each layer is drawn for a third of their configurations.
+HAVE_LAYER_TYPES = ("gemma2", "gemma3_text", "gpt_oss", "ministral", "qwen2", "qwen3")
 LAYERS = {"use_sliding_window": [None, True, False], "max_window_layers": [None, 0, 1], **WINDOW}
 EXPERTS = {"num_experts_per_tok": [1, 2], "num_local_experts": [4, 6]}
 ENCODER = {"vocab_size": [96], "hidden_size": [64, 128], "num_hidden_layers": [1, 3], "num_attention_heads": [4, 8],
@@ -37,6 +39,7 @@ GEMMA = {"hidden_act": [None], "hidden_activation": [None, "gelu_pytorch_tanh", 
 FAMILIES = {
     "llama": (["LlamaForCausalLM"], {**DECODER, **ROPE, "attention_bias": [None, True], "mlp_bias": [None, True]}),
     "mistral": (["MistralForCausalLM"], {**DECODER, **WINDOW}),
+    "ministral": (["MinistralForCausalLM"], {**DECODER, **WINDOW, "num_key_value_heads": [1, 2, 4]}),
     "qwen2": (["Qwen2ForCausalLM"], {**DECODER, **LAYERS, "num_key_value_heads": [1, 2, 4]}),
     "qwen3": (["Qwen3ForCausalLM"], {**DECODER, **LAYERS, "num_key_value_heads": [1, 2, 4], "attention_bias": [None, True]}),
     "gemma": (["GemmaForCausalLM"], {**DECODER, **GEMMA, "num_key_value_heads": [1, 2, 4]}),
@@ -110,6 +113,11 @@ def drawn(family, draw):
         config.pop("sinusoidal_pos_embds", None)
     if "local" in str(config.get("attention_types")):
         config["attention_types"] = [[["global", "local"], config["num_layers"] // 2]]
+    if family in HAVE_LAYER_TYPES and draw.random() < 1 / 3:
+        config["layer_types"] = [draw.choice(["sliding_attention", "full_attention"]) for _ in range(config["num_hidden_layers"])]
+        config.setdefault("sliding_window", 16)
+        if family.startswith("qwen"):
+            config["use_sliding_window"] = True
     return config
 
 

@@ -19,6 +19,7 @@ namespace metaprof {
 /// Sizes of the inputs that a model is built for.
 struct InputSizes {
   std::optional<int64_t> batch, sequence;    ///< nothing: 1, and the usual length of the family
+  std::optional<int64_t> cached = {};        ///< tokens that a decoder has cached; nothing: it keeps no cache
   std::map<std::string, Sizes> inputs = {};  ///< of single inputs, by name
 };
 

@@ -19,6 +19,7 @@ constexpr uintmax_t kMostBytes = uintmax_t{16} << 20;
 struct Family {
   std::string_view model_type;
   Program (*program)(const ConfigModel&);
+  bool caches = false;  ///< it can be called with a cache of keys
 };
 constexpr Family kFamilies[] = {
     {"albert", albert_program},
@@ -27,32 +28,33 @@ constexpr Family kFamilies[] = {
     {"bloom", bloom_program},
     {"clip", clip_program},
     {"deberta-v2", deberta_v2_program},
-    {"deepseek_v2", deepseek_v2_program},
-    {"deepseek_v3", deepseek_v3_program},
+    {"deepseek_v2", deepseek_v2_program, true},
+    {"deepseek_v3", deepseek_v3_program, true},
     {"dinov2", dinov2_program},
     {"distilbert", distilbert_program},
     {"electra", electra_program},
-    {"gemma", gemma_program},
-    {"gemma2", gemma2_program},
+    {"gemma", gemma_program, true},
+    {"gemma2", gemma2_program, true},
     {"gemma3", gemma3_program},
-    {"gemma3_text", gemma3_text_program},
+    {"gemma3_text", gemma3_text_program, true},
     {"gpt2", gpt2_program},
     {"gpt_neo", gpt_neo_program},
     {"gpt_neox", gpt_neox_program},
-    {"gpt_oss", gpt_oss_program},
-    {"llama", llama_program},
-    {"mistral", mistral_program},
-    {"mixtral", mixtral_program},
-    {"olmo2", olmo2_program},
+    {"gpt_oss", gpt_oss_program, true},
+    {"llama", llama_program, true},
+    {"ministral", ministral_program, true},
+    {"mistral", mistral_program, true},
+    {"mixtral", mixtral_program, true},
+    {"olmo2", olmo2_program, true},
     {"opt", opt_program},
     {"phi", phi_program},
-    {"phi3", phi3_program},
-    {"qwen2", qwen2_program},
-    {"qwen3", qwen3_program},
-    {"qwen3_moe", qwen3_moe_program},
+    {"phi3", phi3_program, true},
+    {"qwen2", qwen2_program, true},
+    {"qwen3", qwen3_program, true},
+    {"qwen3_moe", qwen3_moe_program, true},
     {"roberta", roberta_program},
     {"siglip", siglip_program},
-    {"starcoder2", starcoder2_program},
+    {"starcoder2", starcoder2_program, true},
     {"t5", t5_program},
     {"vit", vit_program},
     {"whisper", whisper_program},
@@ -70,6 +72,14 @@ const Family& family_of(const std::string& model_type, const std::string& where)
       "give "
       "the .pt2",
       where, model_type, fmt::join(known, ", "));
+}
+
+[[noreturn]] void refuse_cache(const Family& asked) {
+  std::vector<std::string_view> caching;
+  for (const Family& family : kFamilies)
+    if (family.caches) caching.push_back(family.model_type);
+  fail("--kv-cache: a cache is not built for the family {}; it is for {}", asked.model_type,
+       fmt::join(caching, ", "));
 }
 
 std::string file_of(const std::string& path) {
@@ -109,6 +119,7 @@ Program ConfigFile::program(const InputSizes& sizes) const {
   if (!root.find("model_type"))
     fail("{}: model_type is missing, which says what model this is the configuration of", root.where());
   const Family& family = family_of(root.at("model_type").string(), root.where());
+  if (sizes.cached && !family.caches) refuse_cache(family);
   Program program = family.program({.config = Config(root), .name = name_, .sizes = sizes});
   program.origin = file_;
   return program;

@@ -32,9 +32,11 @@ Rotation rotated_halves(const Tensor& query, const Tensor& key, const Rotation& 
 constexpr int64_t kMostSharedWidth = 256;
 
 struct DecoderAttention : nn::Module<DecoderAttention> {
-  DecoderAttention(const Place& place, const DecoderPlan& decoder)
+  DecoderAttention(const Place& place, const DecoderPlan& decoder, int64_t index)
       : Module(place, decoder.name.type("Attention")),
         plan(decoder.attention),
+        cache(decoder.cache),
+        layer(static_cast<size_t>(index)),
         converts(decoder.rotary_32bits),
         doubled(decoder.rotary_doubled) {
     const int64_t queries = plan.heads * plan.width, keys = plan.key_heads * plan.width;
@@ -65,6 +67,7 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
     auto [query, key, value] = heads(hidden);
     std::tie(query, key) = doubled ? rotated(query, key, rotation.first, rotation.second, converts)
                                    : rotated_halves(query, key, rotation);
+    if (cache) std::tie(key, value) = cache->update(layer, key, value);
     Tensor output =
         plan.sinks ? attend_with_sinks(query, key, value, mask) : attend_fused(query, key, value, mask);
     output = nn::reshape(std::move(output), outer);
@@ -151,6 +154,8 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
   }
 
   AttentionPlan plan;
+  std::shared_ptr<KeyCache> cache;
+  size_t layer;
   bool converts;  // what the table of positions has turned
   bool doubled;   // each angle stands twice in the table
   Tensor sinks;
@@ -162,6 +167,14 @@ struct DecoderAttention : nn::Module<DecoderAttention> {
 AnyPart DecoderPlan::norm_part(const Place& place) const {
   if (layer_norm) return part<nn::LayerNorm>(place, hidden, epsilon);
   return part<RmsNorm>(place, name.type("RMSNorm"), hidden, epsilon, norm);
+}
+
+void DecoderPlan::fill_cache(const nn::AnyModule& module, const Tensor& like, int64_t batch) const {
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    CachedWidths widths = cached;
+    widths.window = has_window(layer) ? window : 0;
+    cache->add_layer(module, like, batch, widths);
+  }
 }
 
 GatedMlp::GatedMlp(const Place& place, std::string type, int64_t hidden, int64_t inner, bool bias,
@@ -182,7 +195,7 @@ DecoderLayer::DecoderLayer(const Place& place, const DecoderPlan& plan, int64_t 
   if (plan.make_attention) {
     self_attn = plan.make_attention(child("self_attn"), plan, index);
   } else {
-    self_attn = [made = std::make_shared<DecoderAttention>(child("self_attn"), plan)](
+    self_attn = [made = std::make_shared<DecoderAttention>(child("self_attn"), plan, index)](
                     Tensor x, Rotation rotation, Tensor mask) {
       return (*made)(std::move(x), std::move(rotation), std::move(mask));
     };
@@ -257,13 +270,21 @@ Tensor Decoder::run(Tensor embedded, const std::pair<Tensor, Tensor>& masks) {
 
 std::pair<Tensor, Tensor> Decoder::masks(const Tensor& hidden) const {
   std::pair<Tensor, Tensor> masks;
-  const bool eager = plan.attention.sinks;
-  if (eager) masks.first = additive_causal_mask(*this, hidden);
   const bool slides = plan.window > 0 && (plan.slides.empty() || std::ranges::count(plan.slides, true) > 0);
-  if (slides && eager) masks.second = additive_causal_mask(*this, hidden, plan.window);
-  // A window of the whole sequence already makes a mask (masking_utils.py, _ignore_causal_mask_sdpa).
-  if (slides && !eager && hidden.size(1) >= plan.window)
-    masks.second = causal_mask(*this, hidden, plan.window);
+  const int64_t queries = hidden.size(1);
+  const int64_t keys = plan.cache ? plan.cache->keys(queries, 0) : queries;
+  const int64_t near = plan.cache ? plan.cache->keys(queries, plan.window) : queries;
+  if (plan.attention.sinks) {
+    masks.first = additive_causal_mask(*this, hidden, 0, keys);
+    if (slides) masks.second = additive_causal_mask(*this, hidden, plan.window, near);
+    return masks;
+  }
+  // One query sees all keys, and as many queries as keys are what `is_causal` says; but a window of all keys already
+  // makes a mask (masking_utils.py, _ignore_causal_mask_sdpa).
+  const auto needs_mask = [&](int64_t seen) { return queries > 1 && seen != queries; };
+  if (needs_mask(keys)) masks.first = causal_mask(*this, hidden, 0, keys);
+  if (slides && (near >= plan.window || needs_mask(near)))
+    masks.second = causal_mask(*this, hidden, plan.window, near);
   return masks;
 }
 

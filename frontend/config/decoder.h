@@ -9,6 +9,7 @@
 
 #include "frontend/config/blocks.h"
 #include "frontend/config/config.h"
+#include "frontend/config/key_cache.h"
 
 namespace metaprof::configs {
 
@@ -54,6 +55,12 @@ struct DecoderPlan {
   /// Parts of a layer, by its index. Without `make_attention` it is that of the plan.
   std::function<AttentionPart(const Place&, const DecoderPlan&, int64_t)> make_attention;
   std::function<AnyPart(const Place&, const DecoderPlan&, int64_t)> make_feed_forward;
+
+  /// Null: there is none. `cached`: what each layer holds of a token.
+  std::shared_ptr<KeyCache> cache;
+  CachedWidths cached;
+  /// All layers' tensors, as the calls before have left them, in the type of `like`.
+  void fill_cache(const nn::AnyModule& module, const Tensor& like, int64_t batch) const;
 
   bool has_window(int64_t layer) const {
     return window > 0 && (slides.empty() || slides[static_cast<size_t>(layer)]);

@@ -42,11 +42,26 @@ Tensor ModelRecorder::input(const std::string& name, DType dtype, const Sizes& u
   return recorder_.input(name, dtype, given->second);
 }
 
-Program ModelRecorder::finish(Tensor loss) const {
+void ModelRecorder::check_names() const {
   for (const auto& [name, sizes] : sizes_.inputs)
     if (std::ranges::find(names_, name) == names_.end())
       fail("the model has no input '{}'; it has {}", name, fmt::join(names_, ", "));
+}
+
+Program ModelRecorder::finish(Tensor loss) const {
+  check_names();
   return recorder_.finish(std::move(loss));
+}
+
+Program ModelRecorder::finish_cached(const Tensor& logits, const std::vector<Tensor>& kept) const {
+  check_names();
+  std::vector<Tensor> outputs{logits};
+  outputs.insert(outputs.end(), kept.begin(), kept.end());
+  Program program = recorder_.finish_outputs(outputs);
+  for (size_t i = 1; i < outputs.size(); ++i)
+    program.outputs[i].name =
+        fmt::format("past_key_values.{}.{}", (i - 1) / 2, i % 2 == 1 ? "keys" : "values");
+  return program;
 }
 
 }  // namespace metaprof::configs

@@ -40,8 +40,12 @@ class ModelRecorder {
   void warn(std::string warning) const { recorder_.warn(std::move(warning)); }
   /// Errors: sizes were given for an input that the model does not have.
   Program finish(Tensor loss) const;
+  /// A program without a loss, which gives logits and what each layer keeps for the next call: two tensors.
+  Program finish_cached(const Tensor& logits, const std::vector<Tensor>& kept) const;
 
  private:
+  void check_names() const;
+
   nn::Recorder recorder_;
   InputSizes sizes_;
   std::vector<std::string> names_;
@@ -88,6 +92,7 @@ Program feature_program(const ConfigModel& model, int64_t most_positions, const 
 
 Program llama_program(const ConfigModel& model);
 Program mistral_program(const ConfigModel& model);
+Program ministral_program(const ConfigModel& model);
 Program qwen2_program(const ConfigModel& model);
 Program qwen3_program(const ConfigModel& model);
 Program gemma_program(const ConfigModel& model);

@@ -49,8 +49,11 @@ Rotation rotated_complex(const Tensor& query, const Tensor& key, const Tensor& t
 }
 
 struct LatentAttention : nn::Module<LatentAttention> {
-  LatentAttention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan)
-      : Module(place, decoder.name.type("Attention")), plan(plan) {
+  LatentAttention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan, int64_t index)
+      : Module(place, decoder.name.type("Attention")),
+        plan(plan),
+        cache(decoder.cache),
+        layer(static_cast<size_t>(index)) {
     const int64_t queries = plan.heads * (plan.plain + plan.turned);
     const std::string norm = decoder.name.type("RMSNorm");
     if (plan.query_rank) {
@@ -66,7 +69,7 @@ struct LatentAttention : nn::Module<LatentAttention> {
     o_proj.emplace(child("o_proj"), plan.heads * plan.value, plan.hidden, plan.bias);
   }
 
-  Tensor forward(Tensor hidden, Rotation rotation) {
+  Tensor forward(Tensor hidden, Rotation rotation, Tensor mask) {
     const int64_t batch = hidden.size(0), length = hidden.size(1);
     Tensor queries = q_proj ? (*q_proj)(hidden) : (*q_b_proj)((*q_a_layernorm)((*q_a_proj)(hidden)));
     queries = split_heads(queries, plan.plain + plan.turned);
@@ -78,13 +81,20 @@ struct LatentAttention : nn::Module<LatentAttention> {
     latent = nn::view(latent, {batch, 1, length, plan.key_rank});
     Tensor key_turned = nn::view(latents[1], {batch, 1, length, plan.turned});
     std::tie(query_turned, key_turned) = turned(query_turned, key_turned, rotation);
+    if (cache) std::tie(latent, key_turned) = cache->update(layer, latent, key_turned);
     const Tensor query = nn::cat({query_parts[0], query_turned}, -1);
     const auto [key, value] = expanded(latent, key_turned);
-    Tensor output =
-        attend(query, key, value, {.mask = {}, .dropout = plan.dropout, .causal = true, .scale = plan.scale});
+    Tensor output = attend(query, key, value,
+                           {.mask = mask,
+                            .dropout = plan.dropout,
+                            .causal = !mask.defined() && causal(length),
+                            .scale = plan.scale});
     output = nn::contiguous(nn::reshape(std::move(output), {batch, length, -1}));
     return (*o_proj)(output);
   }
+
+  // One query behind a cache sees all keys.
+  bool causal(int64_t queries) const { return !cache || queries > 1; }
 
   Rotation turned(const Tensor& query, const Tensor& key, const Rotation& rotation) const {
     if (plan.complex) return rotated_complex(query, key, rotation.first);
@@ -107,16 +117,20 @@ struct LatentAttention : nn::Module<LatentAttention> {
   }
 
   LatentPlan plan;
+  std::shared_ptr<KeyCache> cache;
+  size_t layer;
   std::optional<nn::Linear> q_proj, q_a_proj, q_b_proj, kv_a_proj, kv_b_proj, o_proj;
   std::optional<RmsNorm> q_a_layernorm, kv_a_layernorm;
 };
 
 }  // namespace
 
-AttentionPart latent_attention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan) {
-  return
-      [made = std::make_shared<LatentAttention>(place, decoder, plan)](
-          Tensor x, Rotation rotation, const Tensor&) { return (*made)(std::move(x), std::move(rotation)); };
+AttentionPart latent_attention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan,
+                               int64_t index) {
+  return [made = std::make_shared<LatentAttention>(place, decoder, plan, index)](Tensor x, Rotation rotation,
+                                                                                 Tensor mask) {
+    return (*made)(std::move(x), std::move(rotation), std::move(mask));
+  };
 }
 
 }  // namespace metaprof::configs

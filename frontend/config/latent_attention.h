@@ -15,6 +15,8 @@ struct LatentPlan {
 };
 
 /// The table of positions as complex numbers, c64[1, positions, width/2] (deepseek_v2), in the first of the pair.
-AttentionPart latent_attention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan);
+/// A cache holds latents.
+AttentionPart latent_attention(const Place& place, const DecoderPlan& decoder, const LatentPlan& plan,
+                               int64_t index);
 
 }  // namespace metaprof::configs

@@ -39,6 +39,7 @@ DecoderPlan decoder_plan(const Config& config, FamilyName name, const DecoderDef
   attention.scale = 1 / std::sqrt(static_cast<double>(attention.width));
   attention.dropout = config.real({"attention_dropout"}, 0);
   plan.rotary_width = attention.width;
+  plan.cached = {.heads = attention.key_heads, .first = attention.width, .second = attention.width};
   return plan;
 }
 
@@ -73,10 +74,23 @@ void read_windows(DecoderPlan& plan, const Config& config, int64_t usual,
     config.reject("sliding_window", "is missing, and layers have sliding attention");
 }
 
+// A call behind a cache: of the next token, unless more were asked for.
+static Program cached_language_model_program(const ConfigModel& model, DecoderPlan plan) {
+  ModelRecorder recorder(model);
+  const Tensor ids =
+      recorder.input("input_ids", DType::i64, {model.batch(), model.sizes.sequence.value_or(1)});
+  plan.cache = std::make_shared<KeyCache>(*model.sizes.cached);
+  CausalDecoder made(recorder.root(), plan);
+  plan.fill_cache(made, made.model.embed_tokens.weight, ids.size(0));
+  const Tensor logits = made(ids);
+  return recorder.finish_cached(logits, plan.cache->tensors());
+}
+
 Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
                            const DecoderDefaults& defaults) {
   if (!model.architecture("ForCausalLM").ends_with("ForCausalLM"))
     model.reject_architecture(plan.name.prefix + "ForCausalLM");
+  if (model.sizes.cached) return cached_language_model_program(model, plan);
   return language_model_program<CausalDecoder>(
       model, model.config.size({"max_position_embeddings"}, defaults.positions), plan);
 }
@@ -129,7 +143,12 @@ struct TwoLayerMlp : nn::Module<TwoLayerMlp> {
 
 // Windows hold from a layer on, and only if they are switched on.
 void read_qwen_windows(DecoderPlan& plan, const Config& config) {
-  if (!config.flag({"use_sliding_window"}, false)) return;
+  if (!config.flag({"use_sliding_window"}, false)) {
+    const std::vector<std::string> types = config.texts("layer_types");
+    if (std::ranges::find(types, "sliding_attention") != types.end())
+      config.reject("layer_types", "layers have sliding attention, and use_sliding_window is false");
+    return;
+  }
   const int64_t first = config.count({"max_window_layers"}, 28);
   read_windows(plan, config, 4096, [first](int64_t layer) { return layer >= first; });
 }
@@ -160,12 +179,23 @@ Program llama_program(const ConfigModel& model) {
   return llama_like_program(model, plan, defaults);
 }
 
+constexpr DecoderDefaults kMistral{.inner = 14336, .key_heads = 8, .positions = 131072};
+
 Program mistral_program(const ConfigModel& model) {
-  const DecoderDefaults defaults{.inner = 14336, .key_heads = 8, .positions = 131072};
-  DecoderPlan plan = decoder_plan(model.config, {"mistral", "Mistral"}, defaults);
+  // With layer_types it is a ministral, whose layers differ (configuration_auto.py).
+  if (!model.config.texts("layer_types").empty()) return ministral_program(model);
+  DecoderPlan plan = decoder_plan(model.config, {"mistral", "Mistral"}, kMistral);
   read_windows(plan, model.config, 4096);
-  add_gated_mlp(plan, model.config, defaults, false);
-  return llama_like_program(model, plan, defaults);
+  add_gated_mlp(plan, model.config, kMistral, false);
+  return llama_like_program(model, plan, kMistral);
+}
+
+Program ministral_program(const ConfigModel& model) {
+  DecoderPlan plan = decoder_plan(model.config, {"ministral", "Ministral"}, kMistral);
+  const bool has_window = !model.config.is_null("sliding_window");
+  read_windows(plan, model.config, 4096, [has_window](int64_t) { return has_window; });
+  add_gated_mlp(plan, model.config, kMistral, false);
+  return llama_like_program(model, plan, kMistral);
 }
 
 Program qwen2_program(const ConfigModel& model) {

@@ -225,8 +225,9 @@ Program deepseek_program(const ConfigModel& model, bool third) {
   latent.scale = latent_scale(config, static_cast<double>(latent.plain + latent.turned));
   plan.rotary_width = latent.turned;
   plan.rotary_complex = !third;
-  plan.make_attention = [latent](const Place& place, const DecoderPlan& decoder, int64_t) {
-    return latent_attention(place, decoder, latent);
+  plan.cached = {.heads = 1, .first = latent.key_rank, .second = latent.turned};
+  plan.make_attention = [latent](const Place& place, const DecoderPlan& decoder, int64_t index) {
+    return latent_attention(place, decoder, latent, index);
   };
   MixturePlan mixture =
       mixture_plan(config, plan, third ? RouterPlan::Kind::deepseek_v3 : RouterPlan::Kind::deepseek_v2);

@@ -146,8 +146,10 @@ struct ProgramInput {
   ValueId value = kNoValue;
   std::string name;        ///< "model.fc.weight", or the argument's name of a user input
   bool persistent = true;  ///< buffers
-  int tied_to = -1;        ///< index into Program::inputs of the first registered name of the same parameter
-  Value constant;          ///< of a constant input
+  bool own_dtype =
+      false;         ///< its dtype is the same in every precision: adapters of 32 bits beside a model of 16
+  int tied_to = -1;  ///< index into Program::inputs of the first registered name of the same parameter
+  Value constant;    ///< of a constant input
 };
 
 struct ProgramOutput {

@@ -326,6 +326,7 @@ class Parser {
         (input.value == kNoValue || !graph().values[size_t(input.value)].tensor))
       line.wrong(fmt::format("'{}' needs a tensor as %x: f32[2,3]", input.name));
     input.persistent = !line.skip("not_persistent");
+    input.own_dtype = line.skip("own_dtype");
     if (line.skip("tied")) {
       const std::string first = line.word("the first name of the same parameter");
       const auto found = std::ranges::find(program_.inputs, first, &ProgramInput::name);

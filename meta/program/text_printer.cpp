@@ -348,6 +348,7 @@ class Printer {
     std::string text = fmt::format("{} {} = {}", to_string(input.kind), word_text(input.name),
                                    definition_of(program_.graph, input.value));
     if (!input.persistent) text += " not_persistent";
+    if (input.own_dtype) text += " own_dtype";
     if (input.tied_to >= 0) text += " tied " + word_text(program_.inputs[size_t(input.tied_to)].name);
     const auto exported = program_.resizing.inputs.find(input.value);
     if (exported != program_.resizing.inputs.end()) text += " exported " + to_string(exported->second);

@@ -17,6 +17,8 @@ using Kind = OptionRule::Kind;
 constexpr std::array<std::string_view, 5> kPrecisions = {"fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"};
 constexpr std::array<std::string_view, 4> kModes = {"train", "eval", "no-grad", "inference"};
 constexpr std::array<std::string_view, 2> kExecutions = {"eager", "graph"};
+// Of bitsandbytes; "-double": the scales in 8 bits, too.
+constexpr std::array<std::string_view, 5> kBaseWeights = {"nf4", "nf4-double", "fp4", "fp4-double", "int8"};
 
 template <class Words>
 std::vector<std::string> list(const Words& words) {
@@ -201,6 +203,23 @@ void add_step_rows(std::vector<RunOption>& rows) {
 void add_other_rows(std::vector<RunOption>& rows) {
   using Run = RunOptions;
   constexpr int64_t kMostSize = int64_t{1} << 30;
+  rows.push_back(added_later(never_a_list(row(
+      {"lora", "TEXT", Group::model,
+       "adapters beside linear modules, nothing else trains: r=16,targets=q_proj,v_proj (all-linear); also "
+       "alpha=, dropout=, dtype=fp32|model",
+       text()},
+      &Run::lora))));
+  rows.push_back(
+      added_later(row({"base_weights", "WORD", Group::model,
+                       fmt::format("linear modules keep their weights as bitsandbytes does, frozen: {}",
+                                   fmt::join(kBaseWeights, ", ")),
+                       word(list(kBaseWeights))},
+                      &Run::base_weights)));
+  rows.push_back(
+      added_later(row({"kv_cache", "N", Group::model,
+                       "tokens in the cache of a decoder before it is called, with --mode inference",
+                       whole(int64_t{1} << 30)},
+                      &Run::kv_cache)));
   rows.push_back(row({"batch", "N", Group::inputs, "batch size in place of the export's", whole(kMostSize)},
                      &Run::batch));
   rows.push_back(
@@ -290,7 +309,9 @@ const RunOption& run_option(std::string_view name) {
 }
 
 void set_from_text(RunOptions& options, const RunOption& option, std::string_view text) {
-  if (option.name == "checkpoint" && text == "none") return option.set(options, {});
+  const bool may_be_none =
+      option.name == "checkpoint" || option.name == "lora" || option.name == "base_weights";
+  if (may_be_none && text == "none") return option.set(options, {});
   const std::string one = option.repeated ? without_blanks(std::string(text)) : std::string(text);
   const auto value = option.rule.read(one);
   if (value) return option.set(options, *value);

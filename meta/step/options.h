@@ -74,7 +74,11 @@ struct RunOptions {
   std::string workspaces = "auto";  ///< of cuDNN's plans: none, auto, or a file of measured ones
   std::string
       context;  ///< what the device's memory loses outside the allocator, as 500MiB; none; empty: as usual
-  std::string margin = "0%";           ///< share of the device's memory to leave free
+  std::string margin = "0%";  ///< share of the device's memory to leave free
+  std::string lora;  ///< adapters, as "r=16,targets=q_proj,v_proj"; empty: none (meta/adapters/lora.h)
+  std::string
+      base_weights;  ///< how linear modules keep weights (meta/adapters/base_weights.h); empty: in the precision
+  std::optional<int> kv_cache;  ///< tokens that are cached before the call of a decoder; nothing: no cache
   std::optional<int> batch, sequence;  ///< in place of the export's
   std::vector<std::string> settings;   ///< of single inputs, as "ids=4x512"
 };
@@ -84,7 +88,7 @@ std::vector<std::string> optimizer_names();
 
 /// A row of the table.
 struct RunOption {
-  enum class Group : uint8_t { step, inputs, device };
+  enum class Group : uint8_t { step, model, inputs, device };
 
   std::string_view name;      ///< in JSON, "clip_norm"; on the command line it is --clip-norm
   std::string_view argument;  ///< what help shows for its value; empty: a flag, which takes none

@@ -86,7 +86,7 @@ class Placement {
     const DType dtype = facts.dtype;
     const bool computed =
         input.kind == ProgramInput::Kind::buffer && !input.persistent && !facts.sizes.empty();
-    if (dtype != DType::f32 || computed) return dtype;
+    if (dtype != DType::f32 || computed || input.own_dtype) return dtype;
     return state_dtype(options_.precision);
   }
 

@@ -32,6 +32,11 @@ class StepOptions(TypedDict, total=False):
     anomaly: bool  #: look through every gradient for NaN, as set_detect_anomaly does
     execution: Values[str]  #: eager, or graph: compiled ["eager"]
     strict: bool  #: an operator that is not known is an error
+    #: adapters beside linear modules, nothing else trains: {"r": 16, "targets": ["q_proj", "v_proj"]}, also "alpha",
+    #: "dropout", "dtype" ("fp32", "model"), "targets": "all-linear"; or as on the command line
+    lora: Union[str, Mapping[str, Union[str, int, float, Sequence[str]]]]
+    base_weights: Values[str]  #: weights of linear modules, frozen: nf4, nf4-double, fp4, fp4-double, int8
+    kv_cache: Values[int]  #: tokens in a decoder's cache before it is called; with mode="inference"
     batch: Values[int]  #: batch size in place of the model's
     sequence: Values[int]  #: length in place of the model's
     set: Mapping[str, Union[str, int, Sequence[int]]]  #: shapes or values of inputs: {"input_ids": (2, 512)}

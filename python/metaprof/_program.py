@@ -50,6 +50,8 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
             words += [flag, str(value).lower() if isinstance(value, bool) else _listed(value).lower()]
         elif value is None or value is False:
             continue
+        elif name == "lora" and isinstance(value, Mapping):
+            words += [flag, ",".join(f"{key}={_listed(each)}" for key, each in value.items())]
         elif isinstance(value, Mapping):
             for key, each in value.items():
                 words += [flag, f"{key}={_shape(each)}"]
