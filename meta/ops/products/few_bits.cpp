@@ -34,10 +34,11 @@ Sizes sizes_of_product(const Tensor& a, int64_t columns) {
   return sizes;
 }
 
+// The counter of 2.11 has no formula; it is one product as any other.
 template <Product (*product_of)(const Call&)>
 FlopCount product_flops(const Call& c) {
   const Product product = product_of(c);
-  return {.own = 2 * product.rows * product.columns * product.inner};
+  return {.counted = 2 * product.rows * product.columns * product.inner};
 }
 
 // Scales that are kept in 8 bits, with a scale of their own for each 256, as numbers of 32 bits.
