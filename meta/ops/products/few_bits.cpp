@@ -1,6 +1,7 @@
 // Products with frozen weights of 4 or 8 bits: the autograd functions of bitsandbytes 0.50 (autograd/_functions.py,
 // backends/cuda/ops.py, backends/default/ops.py), each as one operator under the name of its class.
 
+#include "meta/autograd/backward.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/formulas.h"
 
@@ -132,7 +133,8 @@ constexpr Op kFewBits[] = {
                       four_bit_backward},
                      {{"bias"}, {}, bias_backward}},
      .flops = product_flops<four_bit_product>,
-     .examples = {"f32[2,3,64] u8[128,1] f32[4] f32"},
+     .examples = {"f32[2,3,64] u8[128,1] f32[4] 6",
+                  "f32[2,3,64] u8[128,1] f32[1] 6 f32[4] u8[4] f32[256] f32[]"},
      .facts = {.node = "MatMul4BitBackward", .product = true}},
     {.schema = "bitsandbytes::MatMul8bitLt(Tensor A, Tensor CB, Tensor SCB, Tensor? bias=None, float "
                "threshold=6.0) -> Tensor",
