@@ -20,7 +20,7 @@ void read_program(benchmark::State& state, const std::string& path) {
 std::string text_of(const std::string& path) {
   const Archive archive(path);
   for (const Archive::Entry& entry : archive.entries())
-    if (entry.name.ends_with("models/model.json")) return archive.read(entry);
+    if (entry.name.ends_with("models/model.json")) return std::string(archive.read(entry).view());
   return "{}";
 }
 

@@ -10,6 +10,7 @@
 #include "meta/source/dtypes.h"
 #include "meta/source/even_shares.h"
 #include "meta/source/frames.h"
+#include "meta/source/handed_arguments.h"
 #include "meta/source/host_constants.h"
 #include "meta/source/lifetimes.h"
 
@@ -21,7 +22,11 @@ class SourceReader {
   SourceReader(Program& program, const Registry& registry)
       : program_(program), registry_(registry), frames_(program) {}
 
-  void read(Graph& graph) { find_drops(graph, prepared(graph), registry_, of_regions_[&graph]); }
+  void read(Graph& graph) {
+    const SourceFrames frames = prepared(graph);
+    find_drops(graph, frames, registry_, of_regions_[&graph]);
+    hand_positions(program_, graph, frames);
+  }
 
  private:
   // Reads the graphs inside, then all but the lifetimes.
@@ -73,7 +78,7 @@ class SourceReader {
     }
   }
 
-  const Program& program_;
+  Program& program_;
   const Registry& registry_;
   const FrameFinder frames_;
   std::map<const Graph*, Variables> of_regions_;  // of graphs that are being read

@@ -181,8 +181,6 @@ struct Exception {
 };
 const Exception kDiffer[] = {
     {"t5-small.amp-*", "the model's Python compares dtypes and casts; the program does not show it"},
-    {"tiny-llama.ckpt-*", "a region holds position_ids, which no call in it uses"},
-    {"llama-3-2-1b.ckpt-*", "a region holds position_ids, which no call in it uses"},
     {"swin-t.ckpt-*", "locals of a helper without a frame of its own, in a region that is computed again"},
     {"tiny-llama.asgd.for-loop.*", "the number of ASGD's temporaries"},
 };

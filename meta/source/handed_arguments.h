@@ -1,0 +1,16 @@
+#pragma once
+// What a module is handed besides what its calls read. Nobody sees it but a checkpoint, which holds all that the module
+// was called with. An export does not say it; where the library that the module is from is known, its source does.
+
+#include "meta/program/program.h"
+#include "meta/source/frames.h"
+
+namespace metaprof {
+
+/// Puts `step::keep([%positions])` before the calls of each decoder layer of transformers, as part of the layer's call,
+/// where the caller has a variable `position_ids` and rotary embeddings, and so before those of its `self_attn`: they are
+/// handed it, although only the rotary embedding reads it. (So in the models of transformers 5.17 that have both, but for
+/// seven of some 150; three layers do not hand it on.)
+void hand_positions(Program& program, Graph& graph, const SourceFrames& source);
+
+}  // namespace metaprof
