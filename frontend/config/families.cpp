@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "frontend/config/handed_positions.h"
 
 namespace metaprof::configs {
 namespace {
@@ -50,7 +51,9 @@ void ModelRecorder::check_names() const {
 
 Program ModelRecorder::finish(Tensor loss) const {
   check_names();
-  return recorder_.finish(std::move(loss));
+  Program program = recorder_.finish(std::move(loss));
+  hand_positions(program);
+  return program;
 }
 
 Program ModelRecorder::finish_cached(const Tensor& logits, const std::vector<Tensor>& kept) const {

@@ -52,6 +52,16 @@ TEST(Config, ValuesThatNoModelHasAreRefused) {
 }
 
 TEST(Config, WindowsAreThoseOfTheLayers) {
+  EXPECT_EQ(
+      message_of(R"({"model_type": "qwen2", "num_hidden_layers": 1, "layer_types": ["sliding_attention"]})"),
+      "model.json: layer_types: layers have sliding attention, and use_sliding_window is false");
+  // With layer_types a mistral is a ministral.
+  EXPECT_EQ(
+      message_of(R"({"model_type": "mistral", "num_hidden_layers": 2, "layer_types": ["full_attention"]})"),
+      "model.json: layer_types: has 1 layers, and num_hidden_layers is 2");
+  EXPECT_EQ(
+      message_of(R"({"model_type": "ministral", "num_hidden_layers": 1, "layer_types": ["full_attention"]})"),
+      "accepted");
   const std::string gemma = R"({"model_type": "gemma2", "num_hidden_layers": 2, )";
   EXPECT_EQ(message_of(gemma + R"("layer_types": ["full_attention"]})"),
             "model.json: layer_types: has 1 layers, and num_hidden_layers is 2");
