@@ -46,6 +46,7 @@ Error launch_kernel(Dim3 grid, Dim3 block, Stream* stream) {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-reserved-identifier): what nvcc puts into programs calls them so
 METAPROF_CUDA void** __cudaRegisterFatBinary(void*) {
   static void* binary = nullptr;
   return &binary;
@@ -82,6 +83,7 @@ METAPROF_RUNTIME __cudaGetKernel(const void** kernel, const void* function) {
 METAPROF_RUNTIME __cudaLaunchKernel(const void*, Dim3 grid, Dim3 block, void**, size_t, Stream* stream) {
   return launch_kernel(grid, block, stream);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 METAPROF_RUNTIME cudaLaunchKernel(const void*, Dim3 grid, Dim3 block, void**, size_t, Stream* stream) {
   return launch_kernel(grid, block, stream);
 }
