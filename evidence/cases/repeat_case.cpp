@@ -91,6 +91,16 @@ std::string show_traced(std::span<const MemoryEvent> events, size_t index, const
   return text + at_work(trace, from, event.source).text();
 }
 
+// Sizes that follow from data are what the recording says, as they are what a program says.
+Sizes first_sizes(std::span<const RecordedValue> outputs) {
+  Sizes sizes;
+  if (!outputs.empty())
+    for_each_tensor(outputs[0], [&](const RecordedTensor& tensor) {
+      if (sizes.empty()) sizes = tensor.sizes;
+    });
+  return sizes;
+}
+
 class Repetition {
  public:
   Repetition(const RecordedCase& recorded, FrameworkVersion framework, CaseResult& result, int choice)
@@ -176,6 +186,8 @@ class Repetition {
     const bool casts = op.record.facts.autocast == Autocast::none || step.autocast;
     Scoped<bool> autocast(session_->modes.autocast, under_autocast && casts);
     Scoped<bool> grad(session_->modes.grad, !was_without_grad(op, arguments, inputs, outputs));
+    const Sizes told = op.record.facts.reads_data ? first_sizes(outputs) : Sizes();
+    const Scoped<SizesByData> by_data(session_->sizes_by_data, {told, false});
     Results results = invoke(*session_, op, arguments);
     arguments.clear();
     tensors_.bind(results.list(), outputs);

@@ -38,5 +38,25 @@ TEST(Registry, IsMadeOnceForVersionsOfTheSameRecords) {
   EXPECT_EQ(&registry_for(FrameworkVersion{}), &standard_registry());
 }
 
+// "self: reads …", a row of a derivative table in a line.
+std::vector<std::string> rows_of(std::string_view name) {
+  std::vector<std::string> lines;
+  for (const Derivatives::Row& row : standard_registry().find(name)->record.derivatives.rows()) {
+    std::string line;
+    for (const Name& of : row.of) line += std::string(of.text) + " ";
+    line += "reads";
+    for (const Name& read : row.reads) line += " " + std::string(read.text);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// tools/autograd/derivatives.yaml, mse_loss_backward: each slope is that of `grad * grad_output` at its own argument.
+TEST(Registry, ASecondDerivativeReadsWhatTheFrameworksTableReads) {
+  EXPECT_EQ(rows_of("aten::mse_loss_backward"),
+            (std::vector<std::string>{"grad_output reads self target", "self reads grad_output self",
+                                      "target reads grad_output target"}));
+}
+
 }  // namespace
 }  // namespace metaprof

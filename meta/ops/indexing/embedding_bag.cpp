@@ -15,7 +15,22 @@ namespace {
 enum class Mode : int64_t { sum = 0, mean = 1, max = 2 };
 Mode mode_of(const Call& c) { return static_cast<Mode>(c.integer("mode")); }
 
+// The CPU keeps which bag an index is in and the sizes of bags only where they are read (native/EmbeddingBag.cpp:
+// is_fast_path, make_offset2bag, make_bag_size, make_max_indices).
+void host_bag_outputs(Call& c, int64_t bags, bool for_backward) {
+  const Tensor &weight = c.tensor("weight"), &indices = c.tensor("indices"),
+               &scale = c.tensor("per_sample_weights");
+  const bool unit_strides = weight.strides()[1] == 1 && (!scale.defined() || scale.strides()[0] == 1);
+  const bool sums_by_kernel = mode_of(c) == Mode::sum && c.integer("padding_idx") < 0 && unit_strides;
+  const bool has_sizes = for_backward || mode_of(c) != Mode::sum;
+  c.output(sums_by_kernel ? Sizes{0} : indices.sizes(), indices.dtype());
+  c.output(Sizes{has_sizes ? bags : 0}, indices.dtype());
+  c.output(mode_of(c) == Mode::max ? Sizes{bags, weight.size(1)} : Sizes{has_sizes ? bags : 0},
+           indices.dtype());
+}
+
 // Results: the bags, the bag of each index, the size of each bag, and for `max` which rows won.
+template <bool for_backward>
 void bag_meta(Call& c) {
   const Tensor &weight = c.tensor("weight"), &indices = c.tensor("indices"), &offsets = c.tensor("offsets");
   if (weight.dim() != 2 || indices.dim() != 1 || offsets.dim() != 1)
@@ -23,6 +38,7 @@ void bag_meta(Call& c) {
                         describe(weight), describe(indices), describe(offsets)));
   const int64_t bags = offsets.size(0) - (c.boolean("include_last_offset") ? 1 : 0);
   c.output(Sizes{bags, weight.size(1)}, weight.dtype());
+  if (!c.on_cuda()) return host_bag_outputs(c, bags, for_backward);
   c.output(indices.sizes(), indices.dtype());
   c.output(offsets.sizes(), indices.dtype());
   c.output(mode_of(c) == Mode::max ? Sizes{bags, weight.size(1)} : Sizes{0}, indices.dtype());
@@ -36,10 +52,10 @@ void bag_cuda(Call& c) {
   c.allocate(3);
 }
 
-constexpr Op bag(std::string_view schema, Derivatives derivatives) {
+constexpr Op bag(std::string_view schema, Derivatives derivatives, void (*meta)(Call&) = bag_meta<true>) {
   return {.schema = schema,
           .summary = "rows of weight summed, averaged or compared per bag",
-          .meta = bag_meta,
+          .meta = meta,
           .host_code = {{DeviceType::cuda, bag_cuda}},
           .derivatives = derivatives,
           .flops = [](const Call& c) -> FlopCount {
@@ -69,15 +85,28 @@ void embedding_bag_body(Call& c) {
   }
 }
 
+// Where forward has not kept which bag an index is in, it is found now (native/EmbeddingBag.cpp, make_offset2bag): a count
+// at each offset, summed up, of one element more than there are indices.
+Tensor bag_of_each_index(Call& c) {
+  const Tensor &kept = c.tensor("offset2bag"), &indices = c.tensor("indices"), &offsets = c.tensor("offsets");
+  if (indices.numel() == 0 || kept.numel() > 0) return kept;
+  const Tensor counts =
+      call<"zeros">(c.session, Sizes{indices.size(0) + 1}, offsets.dtype(), Value(), offsets.device());
+  call<"index_add_">(c.session, counts, 0, offsets, call<"ones_like">(c.session, offsets));
+  const Tensor sums = call<"cumsum">(c.session, counts, 0);
+  return alias(sums, indices.sizes(), Sizes{1}, 0);
+}
+
 void bag_backward_body(Call& c) {
   Session& s = c.session;
+  const Tensor bags = bag_of_each_index(c);
   if (c.boolean("sparse")) {
-    c.result(call<"_embedding_bag_sparse_backward">(s, c["grad"], c["indices"], c["offsets"], c["offset2bag"],
+    c.result(call<"_embedding_bag_sparse_backward">(s, c["grad"], c["indices"], c["offsets"], bags,
                                                     c["bag_size"], c["num_weights"], c["scale_grad_by_freq"],
                                                     c["mode"], c["per_sample_weights"], c["padding_idx"]));
   } else {
     c.result(call<"_embedding_bag_dense_backward">(
-        s, c["grad"], c["indices"], c["offset2bag"], c["bag_size"], c["maximum_indices"], c["num_weights"],
+        s, c["grad"], c["indices"], bags, c["bag_size"], c["maximum_indices"], c["num_weights"],
         c["scale_grad_by_freq"], c["mode"], c["per_sample_weights"], c["padding_idx"]));
   }
 }
@@ -191,7 +220,7 @@ constexpr Op kEmbeddingBag[] = {
     bag("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
         "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
         "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-        not_differentiable)};
+        not_differentiable, bag_meta<false>)};
 
 }  // namespace
 
