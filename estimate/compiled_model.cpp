@@ -16,6 +16,12 @@ void check(const RunOptions& options) {
         to_string(options.step.precision));
   if (options.step.anomaly)
     fail("--anomaly: gradients inside a graph are not looked through; leave --anomaly or --execution out");
+  if (options.step.hooks != SavedHooks::none)
+    fail("--hooks {}: what a graph keeps is not packed; leave --hooks or --execution out",
+         to_string(options.step.hooks));
+  if (!options.step.grad.empty())
+    fail("--grad {}: gradients of inputs are not compiled; leave --grad or --execution out",
+         options.step.grad);
   if (!options.step.checkpoint.empty())
     fail(
         "--checkpoint {}: what is computed again in backward is not compiled as a graph; leave --checkpoint "

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "meta/trace/module_path.h"
+#include "opcount/expected_time.h"
 
 namespace metaprof {
 namespace {
@@ -51,24 +52,17 @@ class Pricing {
     }
     if (!outer.bytes) cost.moved = call.moved;
     cost.seconds = seconds(call, cost);
+    cost.expected = expected_seconds(trace_, call, cost, rates_);
     covering_.push_back(
         {.flops = outer.flops || all.count > 0, .bytes = outer.bytes || call.moved.count > 0});
   }
 
   double seconds(const CallRecord& call, const CallCost& cost) const {
-    const double rate = rates_.flops_per_second(element_type(call));
+    const double rate = rates_.flops_of(trace_, call);
     const double computing = rate > 0 ? static_cast<double>(cost.all.count) / rate : 0;
     const double moving =
         rates_.bytes_per_second > 0 ? static_cast<double>(cost.moved.count) / rates_.bytes_per_second : 0;
     return std::max(computing, moving);
-  }
-
-  DType element_type(const CallRecord& call) const {
-    for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
-      const TensorRecord& tensor = trace_.tensors[call.first_tensor + i];
-      if (tensor.storage != 0 && is_floating(tensor.dtype)) return tensor.dtype;
-    }
-    return DType::f32;
   }
 
   const Trace& trace_;
@@ -109,6 +103,7 @@ class Counter {
     counts_.kernels += own.moved.count > 0;
     add_to_op(call, cost);
     *part(counts_.roofline, call.phase) += own.seconds;
+    *part(counts_.expected, call.phase) += own.expected;
   }
 
   void add_to_op(const CallRecord& call, const Cost& cost) {
@@ -160,11 +155,6 @@ Cost& Cost::operator+=(const Cost& other) {
   add_at_least(moved.recompute, other.moved.recompute);
   add_at_least(moved.optimizer, other.moved.optimizer);
   return *this;
-}
-
-double Rates::flops_per_second(DType dtype) const {
-  if (is_reduced_floating(dtype)) return flops_f16;
-  return dtype == DType::f64 || dtype == DType::c128 ? flops_f64 : flops_f32;
 }
 
 std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates) {

@@ -14,18 +14,9 @@
 #include <vector>
 
 #include "meta/trace/trace.h"
+#include "opcount/rates.h"
 
 namespace metaprof {
-
-/// How fast a device is.
-struct Rates {
-  double bytes_per_second = 0;  ///< of device memory
-  double flops_f64 = 0;         ///< FLOPs per second by the element type of a call's first floating tensor
-  double flops_f32 = 0;         ///< … f32 and everything that is not listed
-  double flops_f16 = 0;         ///< … f16 and bf16
-
-  double flops_per_second(DType) const;
-};
 
 /// A figure for each part of a step.
 template <class Quantity>
@@ -78,13 +69,8 @@ struct Counts {
   int64_t kernels = 0;  ///< calls that move bytes, one each; what a call does inside itself is a part of it
   /// Lower bound of the time: per call the longer of moving its bytes and computing its FLOPs.
   PhaseSeconds roofline;
-};
-
-/// What one call costs by itself.
-struct CallCost {
-  Flops counted, all;
-  Bytes moved;
-  double seconds = 0;  ///< on an ideal device: the longer of moving its bytes and computing its FLOPs
+  /// What it is expected to take, no bound (expected_time.h).
+  PhaseSeconds expected;
 };
 
 /// Costs of all calls, by index into Trace::calls. A call whose cost is stated by the call around it has

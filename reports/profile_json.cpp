@@ -197,6 +197,12 @@ std::string profile_json(const ProfileReport& report) {
                               {"backward", roofline.backward},
                               {"recompute", roofline.recompute},
                               {"optimizer", roofline.optimizer}};
+  const PhaseSeconds& expected = report.counts.expected;
+  json["expected_seconds"] = {{"forward", expected.forward},
+                              {"backward", expected.backward},
+                              {"recompute", expected.recompute},
+                              {"optimizer", expected.optimizer}};
+  if (report.not_computed) json["flops_not_computed"] = report.not_computed->count;
   json["saved"] = saved_json(memory.saved);
   json["phases"] = phases_json(memory.phases);
   json["peak"] = peak_json(memory);

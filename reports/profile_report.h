@@ -61,6 +61,8 @@ struct ProfileReport {
   std::map<std::string, std::string> module_types;  ///< by path
   MemoryProfile memory;
   Counts counts;
+  /// Of gradients of inputs: FLOPs of gradients in the same nodes that nobody asked for, which were left out.
+  std::optional<Flops> not_computed;
   WorkspaceSources workspaces;
   std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
   std::optional<NodeProfile> nodes;              ///< if the per-node pass was asked for

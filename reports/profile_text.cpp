@@ -73,8 +73,15 @@ std::string totals(const ProfileReport& report) {
   const auto milliseconds = [](double seconds) { return fmt::format("{:.3f}", seconds * 1e3); };
   table.row({"time at least, ms", milliseconds(roofline.forward), milliseconds(roofline.backward),
              milliseconds(roofline.recompute), milliseconds(roofline.optimizer)});
+  const PhaseSeconds& expected = report.counts.expected;
+  table.row({"time expected, ms", milliseconds(expected.forward), milliseconds(expected.backward),
+             milliseconds(expected.recompute), milliseconds(expected.optimizer)});
 
-  return table.text() +
+  const std::string not_computed =
+      report.not_computed ? fmt::format("gradients that nobody asked for, not computed: {} FLOP\n",
+                                        grouped(report.not_computed->count))
+                          : "";
+  return table.text() + not_computed +
          fmt::format("parameters: {} in {} tensors, {}; trainable: {}\n", grouped(parameters.all.count),
                      parameters.all.tensors, both_units(parameters.all.bytes.count),
                      grouped(parameters.trainable.count)) +

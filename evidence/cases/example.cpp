@@ -8,7 +8,17 @@ namespace {
 
 Tensor make_tensor(Session& session, const RecordedTensor& recorded, bool gradients) {
   const Device device = recorded.on_host ? kHost : session.device;
-  Tensor tensor = session.empty_strided(recorded.sizes, recorded.strides, recorded.dtype, device);
+  Tensor tensor;
+  if (recorded.parts.empty()) {
+    tensor = session.empty_strided(recorded.sizes, recorded.strides, recorded.dtype, device);
+  } else {
+    tensor =
+        Tensor(new TensorImpl(recorded.sizes, contiguous_strides(recorded.sizes), recorded.dtype, device));
+    tensor->layout = Layout::sparse;
+    tensor->storage = session.allocate(device, 0);
+    for (const RecordedTensor& part : recorded.parts)
+      tensor->ensure_extra().parts.push_back(make_tensor(session, part, false));
+  }
   tensor->requires_grad = gradients && is_differentiable(recorded.dtype);
   return tensor;
 }

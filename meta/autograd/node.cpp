@@ -4,8 +4,16 @@
 
 namespace metaprof {
 
+namespace {
+
+uint64_t next_sequence(Session& session) {
+  return session.backward_thread ? autograd_state(session).device_thread_sequence++ : session.sequence++;
+}
+
+}  // namespace
+
 Node::Node(Session& session, uint32_t name, uint32_t maker, std::optional<uint64_t> given)
-    : sequence(given ? *given : session.sequence++),
+    : sequence(given ? *given : next_sequence(session)),
       record(static_cast<uint32_t>(session.trace.nodes.size())),
       maker(maker),
       stream(session.stream),

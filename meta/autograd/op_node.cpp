@@ -156,12 +156,23 @@ std::string_view OpNode::name_of(const SavedTensor& saved) const {
   return {};
 }
 
+namespace {
+
+// Local variables of the framework's function, which go in the reverse order.
+struct UnpackedTensors : SmallVector<Tensor, 4> {
+  ~UnpackedTensors() {
+    while (!empty()) pop_back();
+  }
+};
+
+}  // namespace
+
 Gradients OpNode::apply(Gradients& incoming) {
   Gradients outgoing;
   outgoing.resize(next.size());
   bool any = false;
   for (const Tensor& gradient : incoming) any |= gradient.defined();
-  SmallVector<Tensor, 4> saved;
+  UnpackedTensors saved;
   std::vector<std::vector<Tensor>> lists(saved_lists_.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
     saved.push_back(saved_[i].unpack(*this));

@@ -58,4 +58,28 @@ std::shared_ptr<SavedTensorHooks> save_on_host(Session& session, bool pinned) {
   return hooks;
 }
 
+namespace {
+
+// A tensor as another type, which remembers the first one.
+struct Packed final : Counted {
+  Packed(Tensor tensor, DType from) : tensor(std::move(tensor)), from(from) {}
+  Tensor tensor;
+  DType from;
+};
+
+}  // namespace
+
+std::shared_ptr<SavedTensorHooks> pack_as(Session& session, DType dtype) {
+  auto hooks = std::make_shared<SavedTensorHooks>();
+  hooks->pack = [&session, dtype](const Tensor& tensor) -> Ref<Counted> {
+    const bool changes = is_floating(tensor.dtype()) && tensor.dtype() != dtype;
+    return make<Packed>(changes ? call<"_to_copy">(session, tensor, dtype) : tensor, tensor.dtype());
+  };
+  hooks->unpack = [&session](Counted& packed) -> Tensor {
+    const auto& kept = static_cast<const Packed&>(packed);
+    return kept.tensor.dtype() == kept.from ? kept.tensor : call<"_to_copy">(session, kept.tensor, kept.from);
+  };
+  return hooks;
+}
+
 }  // namespace metaprof

@@ -32,4 +32,7 @@ class SavedTensorHooksDisabled {
 /// Saved tensors wait in host memory (save_on_cpu).
 std::shared_ptr<SavedTensorHooks> save_on_host(Session& session, bool pinned = false);
 
+/// Saved floating tensors are kept as this type and made again from it; others as they are.
+std::shared_ptr<SavedTensorHooks> pack_as(Session& session, DType dtype);
+
 }  // namespace metaprof

@@ -27,6 +27,9 @@ struct AutogradState final : LayerState {
   uint32_t running_number = 0;              ///< its number
   uint32_t task_count = 0;                  ///< how many backwards there were
   uint32_t reentrant_depth = 0;
+  /// Number of the next node that is made in a backward on the device's thread: each thread of the framework counts its own
+  /// (at::sequence_number is thread-local), so nodes of a gradient's graph stand where their number falls among the others.
+  uint64_t device_thread_sequence = 0;
   bool trim_rows = true;    ///< tests turn it off to see what trimming saves
   uint64_t saved_read = 0;  ///< bit i: a formula has looked at saved tensor i of its node
   bool anomaly = false;     ///< an error in backward names the forward call; results are checked for NaN …

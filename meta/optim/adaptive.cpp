@@ -1,5 +1,8 @@
 // torch/optim/rmsprop.py, adagrad.py, adadelta.py and adamax.py, PyTorch 2.11.
 
+#include <algorithm>
+
+#include "meta/ops/sparse/sparse.h"
 #include "meta/optim/algorithm.h"
 
 namespace metaprof {
@@ -110,12 +113,18 @@ class Adagrad final : public Algorithm {
   }
 
  private:
-  SparseGradients sparse_gradients() const override { return SparseGradients::unmodelled; }
+  SparseGradients sparse_gradients() const override {
+    return settings.weight_decay != 0 ? SparseGradients::refused : SparseGradients::taken;
+  }
   void make_state(const Tensor&, ParameterState&) override {}
 
   void foreach_step(std::vector<Group>& groups) override {
     List numerator, deviation, gradients;
     for (Group& g : groups) {
+      if (std::ranges::any_of(g.gradients, [](const Tensor& gradient) { return gradient.is_sparse(); })) {
+        for_loop_step(g);
+        continue;
+      }
       count(g);
       gradients = with_decay(session, settings, g);
       in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], gradients, gradients, 1);
@@ -131,13 +140,40 @@ class Adagrad final : public Algorithm {
     }
   }
 
+  // What _single_tensor_adagrad has names for; all live until the next parameter's take their places.
+  struct SparseRows {
+    Tensor deviations, masked, values, indices;
+  };
+
+  void sparse_update(SparseRows& rows, const Tensor& gradient, const Tensor& sum, const Tensor& parameter) {
+    const auto at_rows = [&](const Tensor& values) {
+      return make_sparse(session, rows.indices, values, gradient.sizes());
+    };
+    rows.indices = alias(Tensor(gradient->extra->parts[0]));
+    rows.values = alias(Tensor(gradient->extra->parts[1]));
+    call<"add_.Tensor">(session, sum, at_rows(call<"pow.Tensor_Scalar">(session, rows.values, 2)));
+    rows.masked = call<"sparse_mask">(session, sum, gradient);
+    rows.deviations = alias(Tensor(rows.masked->extra->parts[1]));
+    call<"sqrt_">(session, rows.deviations);
+    call<"add_.Tensor">(session, rows.deviations, kAdaptiveEpsilon);
+    call<"add_.Tensor">(session, parameter,
+                        at_rows(call<"div.Tensor">(session, rows.values, rows.deviations)),
+                        -settings.learning_rate);
+  }
+
   void for_loop_step(Group& all) override {
+    SparseRows sparse;
     Tensor deviation, gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
       count(state);
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
       gradient = with_decay(session, settings, gradient, all.parameters[i]);
+      if (gradient.is_sparse()) {
+        gradient = call<"coalesce">(session, gradient);
+        sparse_update(sparse, gradient, state.tensors[0], all.parameters[i]);
+        continue;
+      }
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1);
       deviation = call<"sqrt">(session, state.tensors[0]);
       call<"add_.Tensor">(session, deviation, kAdaptiveEpsilon);

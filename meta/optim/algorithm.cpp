@@ -7,17 +7,16 @@ namespace metaprof {
 namespace {
 
 void check_layout(const Tensor& gradient, SparseGradients sparse) {
-  if (!gradient.is_sparse()) return;
-  if (sparse == SparseGradients::refused)
+  if (!gradient.is_sparse() && sparse == SparseGradients::expected)
     fail(
-        "this optimizer does not take sparse gradients, in the framework neither: take --optimizer sgd, or "
-        "make the "
-        "embedding with sparse=False");
-  if (sparse == SparseGradients::unmodelled)
+        "this optimizer does not take dense gradients, in the framework neither: take --optimizer adam, or "
+        "make "
+        "every embedding with sparse=True");
+  if (gradient.is_sparse() && sparse == SparseGradients::refused)
     fail(
-        "this optimizer's step over a sparse gradient is not modelled: how many different rows it has is "
-        "known to the "
-        "data only; take --optimizer sgd, or make the embedding with sparse=False");
+        "this optimizer does not take sparse gradients, in the framework neither: take --optimizer sgd, "
+        "adagrad or "
+        "sparse-adam, or make the embedding with sparse=False");
 }
 
 }  // namespace

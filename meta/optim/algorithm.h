@@ -10,12 +10,8 @@ namespace metaprof {
 
 enum class Implementation : uint8_t { foreach, for_loop, fused };
 
-/// What an optimizer makes of gradients that are sparse, as those of embeddings can be.
-enum class SparseGradients : uint8_t {
-  refused,  ///< the framework refuses them
-  taken,
-  unmodelled  ///< the framework takes them
-};
+/// Whether an optimizer takes gradients that are sparse, as those of embeddings can be.
+enum class SparseGradients : uint8_t { refused, taken, expected };
 
 /// The arguments that recorded configurations give; others have the framework's defaults.
 struct Settings {
@@ -68,6 +64,7 @@ class Algorithm {
   virtual void foreach_step(std::vector<Group>& groups) = 0;
   virtual void for_loop_step(Group& all) = 0;
   virtual void fused_step(std::vector<Group>& groups);
+  /// `expected`: those that are dense are refused.
   virtual SparseGradients sparse_gradients() const { return SparseGradients::refused; }
 
   /// A counter on the host or, if asked for, on the device.
@@ -94,6 +91,7 @@ using Maker = std::unique_ptr<Algorithm> (*)(Session&, const std::vector<Tensor>
 std::unique_ptr<Algorithm> make_sgd(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adam(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adam_8bit(Session&, const std::vector<Tensor>&, Settings, Implementation);
+std::unique_ptr<Algorithm> make_sparse_adam(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_rmsprop(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adagrad(Session&, const std::vector<Tensor>&, Settings, Implementation);
 std::unique_ptr<Algorithm> make_adadelta(Session&, const std::vector<Tensor>&, Settings, Implementation);

@@ -48,6 +48,7 @@ const std::vector<Known>& table() {
        false,
        true,
        true},
+      {"sparse-adam", make_sparse_adam, {}, true, false},
       {"adamw-8bit", make_adam_8bit, {.weight_decay = 0.01, .decoupled = true}, true, false},
       {"rmsprop", make_rmsprop, {}},
       {"rmsprop-momentum", make_rmsprop, {.weight_decay = 0.01, .momentum = 0.9, .centered = true}},

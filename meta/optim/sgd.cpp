@@ -18,9 +18,7 @@ class Sgd final : public Algorithm {
 
  private:
   SparseGradients sparse_gradients() const override {
-    return fused() || settings.weight_decay != 0 ? SparseGradients::refused
-           : settings.maximize                   ? SparseGradients::unmodelled
-                                                 : SparseGradients::taken;
+    return fused() || settings.weight_decay != 0 ? SparseGradients::refused : SparseGradients::taken;
   }
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
@@ -40,7 +38,7 @@ class Sgd final : public Algorithm {
     List gradients;
     for (Group& g : groups) {
       gradients = g.gradients;
-      if (settings.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
+      if (settings.maximize) gradients = negative(gradients);
       if (settings.weight_decay != 0) {
         if (settings.maximize) {
           in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
@@ -64,6 +62,13 @@ class Sgd final : public Algorithm {
   void add(const List& to, const List& added, double factor) {
     if (!any_sparse(added)) return in_place<"_foreach_add_.List">(session, to, added, factor);
     for (size_t i = 0; i < to.size(); ++i) call<"add_.Tensor">(session, to[i], added[i], factor);
+  }
+
+  List negative(const List& gradients) {
+    if (!any_sparse(gradients)) return fresh<"_foreach_neg">(session, gradients);
+    List negatives;
+    for (const Tensor& gradient : gradients) negatives.push_back(call<"neg">(session, gradient));
+    return negatives;
   }
 
   List momentum_buffers(Group& g, const List& gradients) {

@@ -5,6 +5,10 @@ namespace metaprof {
 void add_tensor(Trace& trace, const Tensor& tensor) {
   TensorRecord& record = trace.tensors.emplace_back();
   if (!tensor.defined()) return;
+  if (tensor.is_sparse()) {  // its values are the last of its parts
+    trace.tensors.pop_back();
+    return add_tensor(trace, Tensor(tensor->extra->parts.back()));
+  }
   record.storage = tensor->storage ? tensor->storage->id : 0;
   record.shape = static_cast<uint32_t>(trace.numbers.size());
   record.dims = static_cast<uint8_t>(tensor.dim());

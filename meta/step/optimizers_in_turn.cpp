@@ -121,7 +121,7 @@ class TakingTurns {
 
 bool can_take_turns(const Program& program, const StepOptions& options) {
   return !program.captured && options.mode == Mode::train && options.optimizer != "none" &&
-         options.execution == Execution::eager;
+         options.grad.empty() && options.execution == Execution::eager;
 }
 
 std::optional<StepsInTurn> run_in_turn(const Program& program, const Platform& platform,

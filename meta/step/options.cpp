@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 4> kModes = {"train", "eval", "no-grad", 
 constexpr std::array<std::string_view, 2> kExecutions = {"eager", "graph"};
 // Of bitsandbytes; "-double": the scales in 8 bits, too.
 constexpr std::array<std::string_view, 5> kBaseWeights = {"nf4", "nf4-double", "fp4", "fp4-double", "int8"};
+constexpr std::array<std::string_view, 5> kSavedHooks = {"none", "offload", "offload-pinned", "pack=bf16",
+                                                         "pack=fp16"};
 
 template <class Words>
 std::vector<std::string> list(const Words& words) {
@@ -60,6 +62,7 @@ OptionValue value_of(const std::string& field) { return field.empty() ? OptionVa
 OptionValue value_of(Precision field) { return std::string(to_string(field)); }
 OptionValue value_of(Mode field) { return std::string(to_string(field)); }
 OptionValue value_of(Execution field) { return std::string(to_string(field)); }
+OptionValue value_of(SavedHooks field) { return std::string(to_string(field)); }
 OptionValue value_of(OptimizerImpl field) { return std::string(to_string(field)); }
 OptionValue value_of(const std::vector<std::string>& field) { return value_of(joined(field)); }
 OptionValue value_of(const std::map<std::string, std::string>& field) {
@@ -83,6 +86,7 @@ void store(const std::string& value, std::string& field) { field = value; }
 void store(const std::string& value, Precision& field) { field = precision_named(value); }
 void store(const std::string& value, Mode& field) { field = mode_named(value); }
 void store(const std::string& value, Execution& field) { field = execution_named(value); }
+void store(const std::string& value, SavedHooks& field) { field = saved_hooks_named(value); }
 void store(const std::string& value, OptimizerImpl& field) { field = optimizer_impl_named(value); }
 void store(const std::string& value, std::vector<std::string>& field) {
   for_each_word(value, [&](std::string word) { field.push_back(std::move(word)); });
@@ -156,6 +160,27 @@ RunOption never_a_list(RunOption option) {
   return option;
 }
 
+// What backward does besides the usual.
+void add_gradient_rows(std::vector<RunOption>& rows) {
+  using Step = StepOptions;
+  rows.push_back(
+      added_later(row({"hooks", "WORD", Group::step,
+                       fmt::format("what backward needs is kept in host memory, or packed in 16 bits: {}",
+                                   fmt::join(kSavedHooks, ", ")),
+                       word(list(kSavedHooks))},
+                      &Step::hooks)));
+  rows.push_back(added_later(never_a_list(
+      row({"grad", "NAMES", Group::step, "gradients of these inputs (x,y), and of no parameter", text()},
+          &Step::grad))));
+  rows.push_back(added_later(
+      row({"create_graph", "", Group::step,
+           "… whose squares are added to the loss before backward: a gradient penalty", yes_or_no()},
+          &Step::create_graph)));
+  rows.push_back(added_later(row(
+      {"hvp", "", Group::step, "… differentiated again: a product of the Hessian and a vector", yes_or_no()},
+      &Step::hvp)));
+}
+
 void add_step_rows(std::vector<RunOption>& rows) {
   using Step = StepOptions;
   const auto add = [&](const Row& facts, auto field) -> RunOption& {
@@ -192,6 +217,7 @@ void add_step_rows(std::vector<RunOption>& rows) {
       added_later(row({"anomaly", "", Group::step,
                        "look through every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
                       &Step::anomaly)));
+  add_gradient_rows(rows);
   rows.push_back(
       added_later(row({"execution", "WORD", Group::step,
                        "eager, or compiled as a graph (docs/graph_executor.md)", word(list(kExecutions))},
@@ -260,12 +286,16 @@ void add_other_rows(std::vector<RunOption>& rows) {
 
 std::string_view to_string(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
 std::string_view to_string(Mode mode) { return kModes[static_cast<size_t>(mode)]; }
+std::string_view to_string(SavedHooks hooks) { return kSavedHooks[static_cast<size_t>(hooks)]; }
 std::string_view to_string(Execution execution) { return kExecutions[static_cast<size_t>(execution)]; }
 
 Precision precision_named(std::string_view word) {
   return word_named<Precision>("precision", word, kPrecisions);
 }
 Mode mode_named(std::string_view word) { return word_named<Mode>("mode", word, kModes); }
+SavedHooks saved_hooks_named(std::string_view word) {
+  return word_named<SavedHooks>("hooks", word, kSavedHooks);
+}
 Execution execution_named(std::string_view word) {
   return word_named<Execution>("execution", word, kExecutions);
 }

@@ -24,14 +24,20 @@ enum class Mode : uint8_t { train, eval, no_grad, inference };
 /// How the model's forward and backward are run: operator by operator, or compiled as a graph.
 enum class Execution : uint8_t { eager, graph };
 
+/// What tensors that backward needs are kept as (torch.autograd.graph): `offload`: save_on_cpu(); `pack_…`:
+/// saved_tensors_hooks whose pack function makes them 16-bit numbers.
+enum class SavedHooks : uint8_t { none, offload, offload_pinned, pack_bf16, pack_fp16 };
+
 /// The words of recorded configurations: "amp-bf16", "no-grad".
 std::string_view to_string(Precision precision);
 std::string_view to_string(Mode mode);
 std::string_view to_string(Execution execution);
+std::string_view to_string(SavedHooks hooks);
 /// Errors: there is no such word; the message lists those that are.
 Precision precision_named(std::string_view word);
 Mode mode_named(std::string_view word);
 Execution execution_named(std::string_view word);
+SavedHooks saved_hooks_named(std::string_view word);
 OptimizerImpl optimizer_impl_named(std::string_view word);
 
 /// The lower precision that autocast chooses; nothing: it is off.
@@ -53,6 +59,14 @@ struct StepOptions {
   bool checkpoint_reentrant = false;
   Mode mode = Mode::train;
   bool anomaly = false;  ///< torch.autograd.set_detect_anomaly(True): gradients are looked through for NaN
+  SavedHooks hooks = SavedHooks::none;
+  /// Names of inputs, between commas or blanks: their gradients are taken (torch.autograd.grad) in place of a backward.
+  std::string grad;
+  bool create_graph =
+      false;         ///< … with a graph, and the sum of their squares is a penalty that backward follows
+  bool hvp = false;  ///< … with a graph, and they are differentiated again: the Hessian's product with ones
+  bool trims_gradients =
+      true;  ///< false: rows that nobody asked for are computed, to see what they would cost
   Execution execution = Execution::eager;  ///< read by who makes the runner of run_steps (step.h)
   bool strict = false;                     ///< an unknown operator is an error
   std::map<std::string, std::string>

@@ -17,8 +17,8 @@ void expect_own_steps(const Program& program, const StepOptions& options) {
   const RunOptions usual;
   RunOptions asked;
   asked.step = options;
-  for (const std::string_view name :
-       {"clip_norm", "clip_value", "zero_grad_to_none", "channels_last", "mode", "execution", "optimizer"}) {
+  for (const std::string_view name : {"clip_norm", "clip_value", "zero_grad_to_none", "channels_last", "mode",
+                                      "hooks", "grad", "create_graph", "hvp", "execution", "optimizer"}) {
     const RunOption& option = run_option(name);
     const bool none = name == "optimizer" && options.optimizer == "none";
     if (name == "optimizer" ? none : option.value(asked) != option.value(usual))

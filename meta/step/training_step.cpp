@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
+#include "meta/autograd/saved_tensor_hooks.h"
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"
 #include "meta/optim/clip.h"
@@ -20,6 +21,24 @@ void check_optimizer(const std::string& name) {
   const std::vector<std::string> optimizers = optimizer_names();
   if (std::ranges::find(optimizers, name) == optimizers.end())
     fail("--optimizer: '{}' is not one of: {}", name, fmt::join(optimizers, ", "));
+}
+
+// Hooks under which a forward runs; null: none.
+std::shared_ptr<SavedTensorHooks> hooks_of(Session& session, SavedHooks hooks) {
+  switch (hooks) {
+    case SavedHooks::none: return nullptr;
+    case SavedHooks::offload: return save_on_host(session);
+    case SavedHooks::offload_pinned: return save_on_host(session, true);
+    case SavedHooks::pack_bf16: return pack_as(session, DType::bf16);
+    case SavedHooks::pack_fp16: return pack_as(session, DType::f16);
+  }
+  return nullptr;
+}
+
+void check_gradients(const StepOptions& options) {
+  if (!options.grad.empty()) return;
+  if (options.create_graph) fail("--create-graph: it needs --grad with the names of inputs");
+  if (options.hvp) fail("--hvp: it needs --grad with the names of inputs");
 }
 
 size_t loss_output_of(const Program& program) {
@@ -50,11 +69,16 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
   session_->planned_workspaces = options.workspaces;
   session_->questions = options.questions;
   autograd_state(*session_).anomaly = options.anomaly;
+  autograd_state(*session_).trim_rows = options.trims_gradients;
+  check_gradients(options);
   session_->begin_phase(Phase::setup, 0, -1);
   placed_ = place_tensors(*session_, program_, options_);
+  if (!options.grad.empty())
+    input_gradients_ = std::make_unique<InputGradients>(*session_, program_, options_, placed_);
   session_->trace.add({.kind = Event::Kind::pause});
   if (options.mode == Mode::train) {
-    if (options.optimizer != "none") optimizer_ = make_optimizer(options.optimizer, options.optimizer_impl);
+    if (options.optimizer != "none" && InputGradients::reach_parameters(options))
+      optimizer_ = make_optimizer(options.optimizer, options.optimizer_impl);
     if (options.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
   }
   interpreter_ = std::make_unique<Interpreter>(
@@ -122,6 +146,8 @@ void TrainingStep::run_forward(int step, int micro) {
   const bool gradients = options_.mode == Mode::train || options_.mode == Mode::eval;
   Scoped<bool> grad(session.modes.grad, gradients);
   Scoped<bool> inference(session.modes.inference, options_.mode == Mode::inference);
+  std::optional<SavedTensorHooksScope> hooks;
+  if (auto kept_as = hooks_of(session, options_.hooks)) hooks.emplace(session, std::move(kept_as));
   std::vector<Value> outputs;
   if (const std::optional<DType> dtype = autocast_dtype(options_.precision)) {
     AutocastRegion region(session, true, *dtype);
@@ -144,7 +170,9 @@ void TrainingStep::run_backward(int step, int micro) {
          program_.origin);
   if (!loss_.requires_grad())
     fail("{}: the loss does not depend on any parameter that requires grad", program_.origin);
-  if (scaler_) {
+  if (input_gradients_) {
+    input_gradients_->differentiate(loss_);
+  } else if (scaler_) {
     const Tensor scaled = scaler_->scale(loss_);
     const Tensor roots[] = {scaled};
     metaprof::backward(session, roots);
@@ -174,7 +202,22 @@ void TrainingStep::zero_grad(int step) {
   optimizer_->zero_grad(options_.zero_grad_to_none);
 }
 
+namespace {
+
+// Sizes that follow from data and that the program does not say: those of its own calls are refused before they run.
+void refuse_assumed_sizes(const Program& program, const Trace& trace) {
+  for (const CallRecord& call : trace.calls)
+    if (call.assumed)
+      fail("{}: {} (module '{}'): the size of its result follows from data; leave out --strict to go on",
+           program.origin, trace.text(call.op), trace.text(call.module));
+}
+
+}  // namespace
+
 // What Python holds when the last step is over (the loss, attributes of the model) is still there then.
-Trace TrainingStep::finish() { return std::move(session_->trace); }
+Trace TrainingStep::finish() {
+  if (options_.strict) refuse_assumed_sizes(program_, session_->trace);
+  return std::move(session_->trace);
+}
 
 }  // namespace metaprof

@@ -7,6 +7,7 @@
 #include "meta/optim/grad_scaler.h"
 #include "meta/optim/optimizer.h"
 #include "meta/run/interpreter.h"
+#include "meta/step/input_gradients.h"
 #include "meta/step/model_runner.h"
 #include "meta/step/options.h"
 #include "meta/step/placement.h"
@@ -68,6 +69,7 @@ class TrainingStep {
   PlacedTensors placed_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradScaler> scaler_;
+  std::unique_ptr<InputGradients> input_gradients_;  // of steps that ask for them
   std::unique_ptr<Interpreter> interpreter_;
   ModelRunner runner_;
   std::unique_ptr<RepeatedPass> pass_;

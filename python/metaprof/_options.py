@@ -30,6 +30,10 @@ class StepOptions(TypedDict, total=False):
     checkpoint_reentrant: bool  #: … by the reentrant method
     mode: Values[str]  #: train, eval, no-grad, inference ["train"]
     anomaly: bool  #: look through every gradient for NaN, as set_detect_anomaly does
+    hooks: Values[str]  #: what backward needs is kept as: none, offload, offload-pinned, pack=bf16, pack=fp16 ["none"]
+    grad: str  #: gradients of these inputs, and of no parameter: "x,y"
+    create_graph: bool  #: … whose squares are added to the loss before backward: a gradient penalty
+    hvp: bool  #: … differentiated again: a product of the Hessian and a vector
     execution: Values[str]  #: eager, or graph: compiled ["eager"]
     strict: bool  #: an operator that is not known is an error
     #: adapters beside linear modules, nothing else trains: {"r": 16, "targets": ["q_proj", "v_proj"]}, also "alpha",

@@ -112,6 +112,39 @@ TEST(Counts, TheRooflineTakesTheLongerTimeOfEachCall) {
   EXPECT_DOUBLE_EQ(counts.roofline.total(), 19.5);
 }
 
+// cuDNN computes f32 in TF32 unless told otherwise, cuBLAS does not.
+TEST(Counts, TheRooflineKnowsWhichEngineComputes) {
+  const std::string text =
+      "+ 1 8 input\n# phase forward step 0\n"
+      "> aten::convolution f32[2]@1 in_cudnn\n< counted=80 moved=1\n"
+      "# phase backward step 0\n> aten::mm f32[2]@1\n< counted=80 moved=1\n"
+      "# phase optimizer step 0\n> aten::mm bf16[2]@1\n< counted=80 moved=1\n";
+  Rates rates{.bytes_per_second = 1e9, .flops_f32 = 2, .flops_f16 = 8, .flops_tf32 = 4};
+  const Counts usual = counts_of(text, rates);
+  EXPECT_DOUBLE_EQ(usual.roofline.forward, 80 / 4);
+  EXPECT_DOUBLE_EQ(usual.roofline.backward, 80 / 2);
+  EXPECT_DOUBLE_EQ(usual.roofline.optimizer, 80 / 8);
+  rates.tf32_in_cudnn = false;  // torch.backends.cudnn.allow_tf32
+  rates.tf32_products = true;   // torch.backends.cuda.matmul.allow_tf32
+  const Counts other = counts_of(text, rates);
+  EXPECT_DOUBLE_EQ(other.roofline.forward, 80 / 2);
+  EXPECT_DOUBLE_EQ(other.roofline.backward, 80 / 4);
+}
+
+// Rules of opcount/expected_time.cpp, each for a call that it decides.
+TEST(Counts, WhatACallIsExpectedToTake) {
+  const Rates rates{
+      .bytes_per_second = 1e12, .flops_f32 = 1e12, .flops_f16 = 4e12, .multiprocessors = 4, .sm = 90};
+  const auto expected = [&](const std::string& call) {
+    return counts_of("# phase forward step 0\n> aten::" + call, rates).expected.forward;
+  };
+  // Launching a kernel takes longer than moving 8 bytes.
+  EXPECT_DOUBLE_EQ(expected("relu f32[2]@0\n< moved=8\n"), 5e-6);
+  // 9 GB at 90 % of 1 TB/s.
+  EXPECT_DOUBLE_EQ(expected("relu f32[2]@0\n< moved=9000000000\n"), 1e-2);
+  EXPECT_DOUBLE_EQ(expected("view f32[2]@0\n<\n"), 0) << "nothing is computed or moved";
+}
+
 TEST(Counts, IntensityIsFlopsPerByte) {
   EXPECT_DOUBLE_EQ(arithmetic_intensity({30}, {4}), 7.5);
   EXPECT_DOUBLE_EQ(arithmetic_intensity({30}, {0}), 0);

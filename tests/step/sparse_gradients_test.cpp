@@ -6,6 +6,7 @@
 #include "meta/platform/platform.h"
 #include "meta/program/text.h"
 #include "meta/step/step.h"
+#include "profiler/unmodelled.h"
 
 namespace metaprof {
 namespace {
@@ -65,14 +66,81 @@ TEST(SparseGradients, MomentumGrowsByEveryGradient) {
             (std::vector<Taken>{{kOne, 0}, {2 * kOne, kOne}, {3 * kOne, 2 * kOne}}));
 }
 
+// Of 300 rows, which are taken to be different. Coalescing copies the 300 indices, which then are sorted (copies of keys
+// and places, 2,560 each on their own, a count per tile, 255 of slack) and thinned out; the copy and new values stay.
+constexpr int64_t kRow = 2400, kValues = 76800;
+constexpr Taken kCoalesced = {3 * kRow + 5631 + 1535 + kValues, 2 * kRow + 5631 + 1535};
+// Rows of a dense tensor at a gradient's places: a one, the rows, indices, the product of rows and ones.
+constexpr Taken kMasked = {4 + kValues + kRow + kValues, kValues + 4};
+
+// The sum of squares gets their squares; then the sum's rows, and the change, which goes.
+TEST(SparseGradients, AdagradTakesEveryRowOnce) {
+  const Taken step = {kCoalesced.allocated + kMasked.allocated + 2 * kValues,
+                      kCoalesced.freed + kMasked.freed + 2 * kValues + (kRow + kValues) + (kRow + kValues)};
+  EXPECT_EQ(taken_by("adagrad"), (std::vector<Taken>{step, step, step}));
+}
+
+// Two means at the gradient's rows, their values without indices; what they become, twice, and the change.
+TEST(SparseGradients, SparseAdamWritesToRows) {
+  const int64_t taken = kCoalesced.allocated + 2 * kMasked.allocated + 3 * kValues;
+  const int64_t table = 10000 * 64 * 4;
+  EXPECT_EQ(taken_by("sparse-adam"),
+            (std::vector<Taken>{{taken + 2 * table, taken}, {taken, taken}, {taken, taken}}));
+}
+
+// How many rows differ is data: the report says that a size is an assumption, and --strict refuses it.
+TEST(SparseGradients, HowManyRowsDifferIsAnAssumption) {
+  StepOptions options;
+  options.optimizer = "sparse-adam";
+  const Program program = parse_program(kEmbedding, "embedding");
+  const Trace trace = run_steps(program, platform_named("h200"), options);
+  const std::vector<UnmodelledRow> rows = unmodelled_rows(trace);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].op, "aten::_coalesce");
+  EXPECT_TRUE(rows[0].assumed);
+  EXPECT_GT(rows[0].share_of_output_bytes, 0);
+  options.strict = true;
+  EXPECT_NE(refusal("sparse-adam", options)
+                .find("aten::_coalesce (module ''): the size of its result follows from"),
+            std::string::npos);
+}
+
+// A padding index makes the gradient's rows data; none is taken to be padding: 300 rows, not 0.
+TEST(SparseGradients, NoIndexIsTakenToBePadding) {
+  std::string text = kEmbedding;
+  text.replace(text.find("-1, False, True"), 2, "0");
+  StepOptions options;
+  options.optimizer = "sgd";
+  const Trace trace = run_steps(parse_program(text, "embedding"), platform_named("h200"), options);
+  const std::vector<UnmodelledRow> rows = unmodelled_rows(trace);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].op, "aten::nonzero");
+}
+
 TEST(SparseGradients, AreRefusedByOthers) {
   EXPECT_NE(refusal("adam").find("does not take sparse gradients, in the framework neither"),
             std::string::npos);
   EXPECT_NE(refusal("rmsprop").find("does not take sparse gradients"), std::string::npos);
-  EXPECT_NE(refusal("adagrad").find("is not modelled"), std::string::npos);
+  EXPECT_NE(refusal("sgd-nesterov").find("does not take sparse gradients"), std::string::npos);
   StepOptions clipped;
   clipped.clip_norm = 1.0;
   EXPECT_NE(refusal("sgd", clipped).find("sparse gradients cannot be clipped"), std::string::npos);
+  clipped = {};
+  clipped.clip_value = 1.0;
+  EXPECT_NE(refusal("adagrad", clipped).find("sparse gradients cannot be clipped"), std::string::npos);
+}
+
+TEST(SparseGradients, SparseAdamTakesNothingElse) {
+  std::string text = kEmbedding;
+  text.replace(text.find("False, True"), 11, "False, False");
+  StepOptions options;
+  options.optimizer = "sparse-adam";
+  try {
+    run_steps(parse_program(text, "embedding"), platform_named("h200"), options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("does not take dense gradients"), std::string::npos);
+  }
 }
 
 }  // namespace

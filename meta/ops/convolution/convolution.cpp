@@ -109,13 +109,16 @@ FlopCount convolution_backward_flops(const Call& c) {
   const Sizes& grad = c.tensor("grad_output").sizes();
   const bool transposed = c.boolean("transposed");
   const auto& wants = c["output_mask"].booleans();
-  int64_t flops = 0;
-  if (wants[0]) flops += count(grad, w, x, !transposed);
+  FlopCount flops;
+  if (wants[0]) flops.counted += count(grad, w, x, !transposed);
   if (wants[1]) {
-    flops += transposed ? count(swapped(grad), swapped(x), swapped(w), false)
-                        : count(swapped(x), swapped(grad), swapped(w), false);
+    // The framework's counter knows no groups here: it counts every channel with every other.
+    const int64_t of_weight = transposed ? count(swapped(grad), swapped(x), swapped(w), false)
+                                         : count(swapped(x), swapped(grad), swapped(w), false);
+    flops.counted += of_weight;
+    flops.own = of_weight / c.integer("groups") - of_weight;
   }
-  return {.counted = flops};
+  return flops;
 }
 
 Gradients convolution_gradients(Backward& b) {

@@ -46,6 +46,13 @@ void embedding_dense_backward_cuda(Call& c) {
   sorted_embedding_gradient(c, indices, by_frequency);
 }
 
+// How many indices are padding is data; none is taken to be.
+Tensor positions_without_padding(Call& c, const Tensor& kept) {
+  const Sizes all{kept.numel()};
+  const Scoped<SizesByData> assumed(c.session.sizes_by_data, {all, true});
+  return call<"nonzero">(c.session, kept);
+}
+
 // The table's gradient as indices and rows (aten/src/ATen/native/Embedding.cpp, embedding_sparse_backward).
 void embedding_sparse_backward_body(Call& c) {
   const Tensor &grad = c.tensor("grad"), &given = c.tensor("indices");
@@ -55,8 +62,7 @@ void embedding_sparse_backward_body(Call& c) {
   Tensor indices = given, rows = grad;
   if (c.integer("padding_idx") != -1) {
     const Tensor kept = call<"ne.Scalar">(c.session, given, c["padding_idx"]);
-    const Tensor positions = call<"nonzero">(c.session, kept);
-    const Tensor flat = view(positions, Sizes{-1});
+    const Tensor flat = view(positions_without_padding(c, kept), Sizes{-1});
     indices = call<"index_select">(c.session, reshape(given, Sizes{-1}), 0, flat);
     rows = call<"index_select">(c.session, reshape(grad, Sizes{-1, columns}), 0, flat);
   }

@@ -125,6 +125,25 @@ int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t k
   return kSlack + tile_states(divide_up(count, tile), 8, true);
 }
 
+int64_t thrust_unique_by_key_bytes(const Hardware& device, int64_t count) {
+  // tuning_unique_by_key.cuh, keys and values of 8 bytes; thrust/system/cuda/detail/unique_by_key.h puts the count of
+  // what is left beside it.
+  int64_t tile = 64 * 5;
+  if (device.sm >= 90) {
+    tile = 448 * 11;
+  } else if (device.sm >= 80 && device.sm < 86) {
+    tile = 192 * 7;
+  }
+  return kSlack + aligned(kSlack + tile_states(divide_up(count, tile), 4, true)) + aligned(4);
+}
+
+int64_t thrust_sort_by_key_bytes(int64_t count, int64_t key_bytes, int64_t value_bytes) {
+  // dispatch_merge_sort.cuh: copies of keys and values, and where each tile's part of a merge begins.
+  const int64_t tile = 256 * std::max<int64_t>(1, 17 * 4 / std::max<int64_t>(4, key_bytes));
+  return kSlack + aligned(count * key_bytes) + aligned(count * value_bytes) +
+         aligned(4 * (1 + divide_up(count, tile)));
+}
+
 int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes) {
   // tuning_select_if.cuh, without flags.
   Tile tile = {128, std::clamp<int64_t>(10 * 4 / element_bytes, 1, 10)};

@@ -23,6 +23,10 @@ int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive 
 int64_t cub_scan_by_key_bytes(const Hardware& device, int64_t count, int64_t value_bytes);
 /// DeviceSelect::UniqueByKey with 4-byte values and 64-bit counts.
 int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t key_bytes);
+/// thrust::unique_by_key with keys and values of 8 bytes.
+int64_t thrust_unique_by_key_bytes(const Hardware& device, int64_t count);
+/// thrust::sort_by_key with a comparison of the caller's own: a merge sort.
+int64_t thrust_sort_by_key_bytes(int64_t count, int64_t key_bytes, int64_t value_bytes);
 /// DeviceSelect::Unique with 32-bit counts.
 int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes);
 /// DeviceRunLengthEncode::Encode.

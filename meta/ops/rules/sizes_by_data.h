@@ -5,9 +5,12 @@
 
 namespace metaprof {
 
-/// A size of the call's first result as the program says it; 0: it says nothing.
+/// A size of the call's first result as the program says it; 0: it says nothing, and the trace says of the call that
+/// its size is an assumption.
 inline int64_t size_by_data(const Call& call, size_t dim = 0) {
   const SizesView sizes = call.session.sizes_by_data.first_result;
+  if (sizes.empty() && call.index < call.session.trace.calls.size())
+    call.session.trace.calls[call.index].assumed = true;
   return dim < sizes.size() ? sizes[dim] : 0;
 }
 

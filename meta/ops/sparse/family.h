@@ -5,8 +5,9 @@
 
 namespace metaprof {
 
-Tables sparse_operators();  // sparse.cpp
+Tables sparse_operators();      // sparse.cpp
+Tables coalescing_operators();  // coalescing.cpp
 
-inline constexpr Tables (*kSparseFamily[])() = {sparse_operators};
+inline constexpr Tables (*kSparseFamily[])() = {sparse_operators, coalescing_operators};
 
 }  // namespace metaprof

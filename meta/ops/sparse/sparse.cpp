@@ -10,8 +10,6 @@
 namespace metaprof {
 namespace {
 
-Tensor part(const Tensor& sparse, size_t i) { return Tensor(sparse->extra->parts[i]); }
-
 Tensor joined(Session& session, const Tensor& a, const Tensor& b, int64_t dim) {
   return call<"cat">(session, Value::Tensors{a, b}, dim);
 }
@@ -49,22 +47,22 @@ Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& com
   return sparse;
 }
 
-namespace {
-
-// ATen/SparseTensorUtils.cpp, flatten_indices: one number per element out of several.
+// ATen/SparseTensorUtils.cpp, flatten_indices.
 Tensor flat_indices(Session& session, const Tensor& indices) {
   if (indices.size(0) == 1) return squeeze(indices, 0);
   const Tensor factors = session.empty(Sizes{indices.size(0), 1}, DType::i64, indices.device());
   return sum(indices * factors, Sizes{0}, false);
 }
 
+namespace {
+
 // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_dense_sparse_cuda: rows of values are added to the
 // dense tensor seen as a matrix. Elements of a compressed matrix are added by one kernel without scratch memory.
 void add_to_dense(Session& session, const Tensor& dense, const Tensor& sparse) {
   if (sparse->layout != Layout::sparse) return;
-  const Tensor indices = flat_indices(session, part(sparse, 0)), values = part(sparse, 1);
+  const Tensor indices = flat_indices(session, sparse_part(sparse, 0)), values = sparse_part(sparse, 1);
   int64_t rows = 1;
-  for (int64_t d = 0; d < part(sparse, 0).size(0); ++d) rows *= dense.size(d);
+  for (int64_t d = 0; d < sparse_part(sparse, 0).size(0); ++d) rows *= dense.size(d);
   const int64_t columns = dense.numel() / std::max<int64_t>(rows, 1);
   call<"index_add_">(session, view(dense, Sizes{rows, columns}), 0, indices,
                      view(values, Sizes{values.size(0), columns}));
@@ -87,10 +85,10 @@ void sum_with_dense(Call& c, const Tensor& dense, const Tensor& sparse) {
 
 void sum_of_coordinates(Call& c, const Tensor& self, const Tensor& other) {
   // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_sparse_cuda.
-  Tensor added = part(other, 1);
+  Tensor added = sparse_part(other, 1);
   if (!is_one(c["alpha"])) added = call<"mul.Tensor">(c.session, added, c["alpha"]);
-  const Tensor indices = joined(c.session, part(self, 0), part(other, 0), 1);
-  const Tensor values = joined(c.session, part(self, 1), added, 0);
+  const Tensor indices = joined(c.session, sparse_part(self, 0), sparse_part(other, 0), 1);
+  const Tensor values = joined(c.session, sparse_part(self, 1), added, 0);
   if (!c.op.in_place) return c.result(make_sparse(c.session, indices, values, self.sizes()));
   self->extra->parts = {indices, values};
   c.result(self);
@@ -98,9 +96,9 @@ void sum_of_coordinates(Call& c, const Tensor& self, const Tensor& other) {
 
 // cuSPARSE's own scratch memory is not known.
 void sum_of_compressed_rows(Call& c, const Tensor& self, const Tensor& other) {
-  const int64_t count = part(self, 2).size(0) + part(other, 2).size(0);
-  const Tensor compressed = empty_like(part(self, 0));
-  const Tensor plain = c.session.empty(Sizes{count}, part(self, 1).dtype(), self.device());
+  const int64_t count = sparse_part(self, 2).size(0) + sparse_part(other, 2).size(0);
+  const Tensor compressed = empty_like(sparse_part(self, 0));
+  const Tensor plain = c.session.empty(Sizes{count}, sparse_part(self, 1).dtype(), self.device());
   const Tensor values = c.session.empty(Sizes{count}, self.dtype(), self.device());
   if (!c.op.in_place)
     return c.result(make_sparse_compressed(c.session, self->layout, compressed, plain, values, self.sizes()));

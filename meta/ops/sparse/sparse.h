@@ -6,6 +6,9 @@
 
 namespace metaprof {
 
+/// A part of a sparse tensor: of COO indices (0) and values (1), of a compressed one two lists of indices and values.
+inline Tensor sparse_part(const Tensor& sparse, size_t i) { return Tensor(sparse->extra->parts[i]); }
+
 /// A sparse tensor over these (not copied) indices [dimensions, count] and values [count, …].
 Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values, SizesView sizes);
 
@@ -13,6 +16,12 @@ Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values
 /// [n] and values [n]; of CSC columns and rows change places, of BSR and BSC values are blocks [n, height, width].
 Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& compressed, const Tensor& plain,
                               const Tensor& values, SizesView sizes);
+
+/// The coordinates of each element as one number: a view of `indices` where there is one dimension.
+Tensor flat_indices(Session& session, const Tensor& indices);
+
+/// The result of −self where self has coordinates: copies of values and indices. False if it has none.
+bool neg_of_sparse(Call& c);
 
 /// The result of a sum with a sparse operand. Dense and sparse: dense. COO and COO: indices and values are
 /// joined, nothing is added up. CSR and CSR: room for all elements of both, as if none met; how many do

@@ -1,0 +1,30 @@
+#include "opcount/rates.h"
+
+#include <algorithm>
+
+namespace metaprof {
+namespace {
+
+// Of a call's first floating tensor.
+DType element_type(const Trace& trace, const CallRecord& call) {
+  for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
+    const TensorRecord& tensor = trace.tensors[call.first_tensor + i];
+    if (tensor.storage != 0 && is_floating(tensor.dtype)) return tensor.dtype;
+  }
+  return DType::f32;
+}
+
+}  // namespace
+
+double Rates::flops_per_second(DType dtype) const {
+  if (is_reduced_floating(dtype)) return flops_f16;
+  return dtype == DType::f64 || dtype == DType::c128 ? flops_f64 : flops_f32;
+}
+
+double Rates::flops_of(const Trace& trace, const CallRecord& call) const {
+  const DType dtype = element_type(trace, call);
+  const bool in_tf32 = call.in_cudnn ? tf32_in_cudnn : tf32_products && call.counted.count > 0;
+  return dtype == DType::f32 && in_tf32 ? std::max(flops_tf32, flops_f32) : flops_per_second(dtype);
+}
+
+}  // namespace metaprof
