@@ -128,6 +128,7 @@ TEST(Devices, EachThreadHasItsCurrentOne) {
   check({{"METAPROF_EMULATOR_GPUS", "4"}}, [] {
     const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&runtime, t] {
         EXPECT_EQ(runtime("cudaSetDevice", t), 0);
