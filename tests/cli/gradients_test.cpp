@@ -41,9 +41,9 @@ loss = %loss
 TEST_F(Gradients, OfInputsSayWhatWasNotComputed) {
   const Json plain = profile("--optimizer sgd"), grad = profile("--optimizer sgd --grad x");
   EXPECT_FALSE(plain.contains("flops_not_computed"));
-  constexpr int64_t kWeights = 2 * 128 * 16 * 64 + 2 * 128 * 64 * 32;
+  constexpr int64_t kWeights = int64_t{2} * 128 * 16 * 64 + int64_t{2} * 128 * 64 * 32;
   EXPECT_GE(grad["flops_not_computed"], kWeights);
-  EXPECT_LT(grad["flops_not_computed"], kWeights + 2 * 128 * 64);
+  EXPECT_LT(grad["flops_not_computed"], kWeights + int64_t{2} * 128 * 64);
   EXPECT_EQ(grad["options"]["grad"], "x");
   EXPECT_EQ(grad["flops"]["optimizer"], 0);
   EXPECT_GT(profile("--grad x --create-graph")["flops"]["backward"], plain["flops"]["backward"]);

@@ -112,7 +112,7 @@ TEST(InputGradients, MultipliedByTheHessian) {
 TEST(InputGradients, GradientsOfWeightsAreNotComputed) {
   StepOptions options = with_gradient();
   options.steps = 1;
-  constexpr int64_t kForward = 2 * 128 * 64 * (32 + 16);
+  constexpr int64_t kForward = int64_t{2} * 128 * 64 * (32 + 16);
   EXPECT_EQ(flops(run(options)), 2 * kForward);
   options.trims_gradients = false;
   EXPECT_EQ(flops(run(options)), 3 * kForward);

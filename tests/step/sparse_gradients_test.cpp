@@ -83,7 +83,7 @@ TEST(SparseGradients, AdagradTakesEveryRowOnce) {
 // Two means at the gradient's rows, their values without indices; what they become, twice, and the change.
 TEST(SparseGradients, SparseAdamWritesToRows) {
   const int64_t taken = kCoalesced.allocated + 2 * kMasked.allocated + 3 * kValues;
-  const int64_t table = 10000 * 64 * 4;
+  const int64_t table = int64_t{10000} * 64 * 4;
   EXPECT_EQ(taken_by("sparse-adam"),
             (std::vector<Taken>{{taken + 2 * table, taken}, {taken, taken}, {taken, taken}}));
 }
