@@ -41,6 +41,7 @@ constexpr struct {
               {"clear_saved", StepCall::clear_saved},
               {"optimizer_enter", StepCall::optimizer_enter},
               {"optimizer_leave", StepCall::optimizer_leave},
+              {"placed", StepCall::placed},
               {"optimizer", StepCall::optimizer}};
 
 }  // namespace

@@ -41,7 +41,8 @@ enum class StepCall : uint8_t {
   keep,                 ///< (tensors): the checkpointed region around it was given these and holds them, too
   record_stream,        ///< (tensor, number): its memory is also used on this stream
   stream,               ///< (number): what follows is called on this stream, 0: the default one
-  optimizer,            ///< (number, "made" or "step", word, implementation, parameters): one of meta/optim
+  placed,  ///< (operator, its arguments): what moving a module does with the weights that this operator takes
+  optimizer,  ///< (number, "made" or "step", word, implementation, parameters): one of meta/optim
 };
 
 /// Nothing: the operator is not of `step::`. Errors: it is, but there is none of this name.

@@ -55,10 +55,14 @@ Value Interpreter::adapt(const Instruction& instruction, Instruction::Place plac
     if (place.role == Role::statistics_flag && has_running_statistics(instruction)) return Value(false);
     if (place.role == Role::dropout_probability) return Value(0.0);
   }
+  const GraphNode& node = *instruction.node;
+  if (program_.captured && place.is_dtype && !value.is_none() && node.dtype_of != kNoValue) {
+    const Value& of = values[size_t(node.dtype_of)];
+    return of.is_tensor() ? Value(of.tensor().dtype()) : value;
+  }
   // A dtype that the source does not name follows the tensors it was taken from: in a model of 16 bits they
   // all have that type, under autocast one has to be asked.
   if (!place.is_dtype || value.is_none() || value.integer() != static_cast<int64_t>(DType::f32)) return value;
-  const GraphNode& node = *instruction.node;
   if (options_.dtype != DType::f32) return node.dtype_named ? value : Value(options_.dtype);
   if (session_.modes.autocast && node.dtype_of != kNoValue && values[size_t(node.dtype_of)].is_tensor()) {
     const DType actual = values[size_t(node.dtype_of)].tensor().dtype();

@@ -80,6 +80,7 @@ class Interpreter {
   void note_loss(const std::vector<Tensor>& roots);
   void leave_function(const GraphNode& node, const Values& values);  // functions.cpp
   void clear_saved();
+  void place_weights(const GraphNode& node, const StepArguments& given);
   void run_optimizer(int64_t number, const std::string& what, const std::string& name,
                      const std::string& implementation, std::vector<Tensor> parameters);
   static const TensorFacts& facts_of_result(const Code& code, const GraphNode& node);

@@ -200,6 +200,7 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
       session_.modes.grad = false;
       break;
     case StepCall::function_leave: leave_function(node, values); break;
+    case StepCall::placed: place_weights(node, given); break;
     case StepCall::optimizer:
       run_optimizer(given.value(0).integer(), given.value(1).string(), given.value(2).string(),
                     given.value(3).string(), given.known_tensors(4));
@@ -244,6 +245,22 @@ void Interpreter::run_optimizer(int64_t number, const std::string& what, const s
                                             std::move(parameters));
   }
   if (what == "step") optimizer->step();
+}
+
+// As the operator's record says that moving the module which calls it does.
+void Interpreter::place_weights(const GraphNode& node, const StepArguments& given) {
+  const Operator* op = session_.registry.find(given.value(0).string());
+  if (!op || !op->record.facts.on_placement)
+    fail("{}: there is no operator '{}' that wants its weights placed", node.op, given.value(0).string());
+  std::vector<Value> arguments(op->schema.arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto named = std::ranges::find(node.operands, op->schema.arguments[i].name, &Operand::name);
+    const size_t at = named != node.operands.end() ? size_t(named - node.operands.begin()) : i + 1;
+    if (named != node.operands.end() || (at < node.operands.size() && node.operands[at].name.empty()))
+      arguments[i] = given.value(at);
+  }
+  Scoped<bool> without_gradients(session_.modes.grad, false);
+  op->record.facts.on_placement(session_, *op, arguments);
 }
 
 const TensorFacts& Interpreter::facts_of_result(const Code& code, const GraphNode& node) {

@@ -54,6 +54,7 @@ Program variant_of(Program program, const Registry& registry, const StepOptions&
   if (is_asked(options, "steps")) keep_steps(program, options.steps);
   if (is_asked(options, "precision")) {
     if (scales) fail("--precision amp-fp16: {} would have to scale gradients", program.origin);
+    part_conversions(program);
     change_precision(program, registry, state_dtype(options.precision));
     change_autocast(program, autocast_dtype(options.precision));
   }

@@ -28,11 +28,11 @@ class PrecisionChange {
 
   void run() {
     if (before_ == state_) return;
-    part_conversions(program_);
     find();
     for (GraphNode& node : graph_.nodes) change_operands(node);
     for (size_t value = 0; value < changes_.size(); ++value)
       if (changes_[value]) change_maker(static_cast<ValueId>(value));
+    place_weights_again(program_, registry_);
   }
 
  private:

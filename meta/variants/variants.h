@@ -26,6 +26,10 @@ void keep_steps(Program& program, int64_t steps);
 /// calls are given, unless the source names them. Errors: no parameter is floating.
 void change_precision(Program& program, const Registry& registry, DType state);
 
+/// What modules did with their weights when they were moved is left to the rules of the operators that take them, one
+/// step::placed for each list of weights: for a program whose parameters got another dtype.
+void place_weights_again(Program& program, const Registry& registry);
+
 /// Conversions that changed nothing give back their argument to those who used that: for a program that is to be run in
 /// another dtype, where they do change something.
 void part_conversions(Program& program);

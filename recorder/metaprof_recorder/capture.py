@@ -17,7 +17,9 @@ import weakref
 from metaprof_recorder import capture_distributed, capture_hooks, capture_lines, environment
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_distributed import awaited, inner
-from metaprof_recorder.capture_functions import Functions
+from metaprof_recorder.capture_dtypes import DTypes
+from metaprof_recorder.capture_functions import Functions, tensors_in
+from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.capture_unseen import Unseen
@@ -50,7 +52,7 @@ class Calls:
         self.grad = grad     # modes, as the last call had them
         self.inference = False
         self.stream = stream
-        self.modules = [(0, {})]  # number of the scope, and how often each path was called in it
+        self.modules = [(0, {}, 0)]  # number of the scope, how often each path was called in it, how many calls there were before
         self.open = True
         self.enclosing = None  # what a function's calls meet of the program's: capture_functions.Body
 
@@ -65,21 +67,20 @@ class Capture:
         self.thread = None
         self._tensor = torch.Tensor
         self._dtype = torch.dtype
-        self._given_dtype = False  # whether the call that is being prepared is given a dtype
+        self._given_dtype = None  # the dtype that the call which is being prepared is given
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._kinds = {torch.Tensor, torch.nn.Parameter}  # classes of tensors that have been seen
         self._constants = Constants(torch)
         self._facts = Facts()
         self._definitions = []   # lines that say what modules and source lines are
         self._places = Places(self._definitions.append, sources)
+        self.dtypes = DTypes(torch, sources.kind)
         self._program = self._now = Calls(True, 0)  # the latter: to which calls are added
         self._values = 0
         self.functions = Functions(self)
         self.backward = Backward(self)
+        self.regions = Regions(self)
         self.unseen = Unseen(torch)
-        self._region = None      # the checkpointed region that is open: index of its line
-        self._given = ()         # tensors that it holds
-        self._values_before = {} # the same -> how many values there were when it was opened
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
@@ -254,7 +255,7 @@ class Capture:
             if which in signature.reals:
                 return "[" + ", ".join(real(float(element)) for element in value) + "]"
         if type(value) is self._dtype:
-            self._given_dtype = True
+            self._given_dtype = value
         return self._constants.text(value)
 
     def warn(self, text):
@@ -437,9 +438,21 @@ class Capture:
         self._write_modes()
         scope = self._now.modules[-1][0]
         stack = self._places.stack(frame)
-        named = self._given_dtype and self._places.names_dtype(frame)
-        self._given_dtype = False
-        self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}{' dtype_named' if named else ''}")
+        source = None if self._given_dtype is None else self.dtypes.source(frame, self._given_dtype)
+        self._given_dtype = None
+        dtype = "" if source is None else " dtype_named" if source == "named" else f" dtype_of %{source}"
+        self.call(f"{text}{f' in m{scope}' if scope else ''}{f' at s{stack}' if stack else ''}{dtype}")
+
+    def unchanged(self, tensor, text, goes):
+        """A call that has given back its argument itself: another value of the same object. `goes`: nobody else has held the argument."""
+        self.drop_held()
+        before = self.use(tensor)
+        name = self._now.names[id(tensor)]
+        old = list(name.numbers)
+        self._call(f"{self._made(tensor)} = {text.format(f'%{before}')}", sys._getframe(2))
+        if goes:
+            name.numbers = name.numbers[len(old):]
+            self._now.drops.setdefault(len(self._now.calls) - 1, []).extend(old)
 
     def new_calls(self):
         return Calls(self.torch.is_grad_enabled(), self.stream())
@@ -510,13 +523,15 @@ class Capture:
 
     def enter(self, path):
         if self.active():
-            number, calls = self._now.modules[-1]
+            number, calls, _ = self._now.modules[-1]
             count = calls.get(path, 0)
             calls[path] = count + 1
-            self._now.modules.append((self._places.scope(number, path, count), {}))
+            self._now.modules.append((self._places.scope(number, path, count), {}, len(self._now.calls)))
 
-    def leave(self):
+    def leave(self, *given):
+        """`given`: the arguments of the module's call."""
         if self.active() and len(self._now.modules) > 1:
+            keep_unused(self, tensors_in(self._tensor, given), self._now.modules[-1][2])
             self._now.modules.pop()
             if len(self._now.modules) == 1:
                 self._now.modules[0][1].clear()
@@ -551,43 +566,9 @@ class Capture:
         kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
         self.call(f"step::optimizer_leave({number}, {words(what)}, {words(kind)}, {parameters})")
 
-    # ---- checkpointed regions
-
     def _switches_itself(self):
         """Gradients are off within these by themselves."""
-        return self.functions.depth > 0 or self.in_reentrant_region()
-
-    def in_reentrant_region(self):
-        return self._region is not None and self._program.lines[self._region] == "checkpoint reentrant {"
-
-    def open_region(self, reentrant, given):
-        """`given`: the tensors that the region holds. False: it is inside another one, with which it is computed again."""
-        if not self.active() or self._region is not None:
-            return False
-        self._write_modes()  # whether a region keeps anything for backward depends on them
-        self._region = len(self._now.lines)
-        self._given = given
-        self._values_before[self._region] = self._values
-        self._calls_before = len(self._now.calls)
-        self._now.lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
-        return True
-
-    def _keep_given(self):
-        """What the region was given and has not used is held with what it has."""
-        names = [self._now.names.get(id(tensor)) for tensor in self._given]
-        unused = [name for name in dict.fromkeys(names) if name is not None and name.gone is None and name.last < self._calls_before]
-        self._given = ()
-        if unused and self._now.grad:
-            self.call(f"step::keep([{', '.join(f'%{self.use(name())}' for name in unused)}])")
-
-    def close_region(self):
-        self._write_modes()
-        self._keep_given()
-        if all(isinstance(self._now.lines[index], int) for index in self._now.calls[self._calls_before:]):
-            self._now.lines[self._region] = "# a checkpointed region without calls"
-        else:
-            self._now.lines.append("}")
-        self._region = None
+        return self.functions.depth > 0 or self.regions.is_reentrant()
 
     # ---- the text
 
@@ -599,4 +580,4 @@ class Capture:
         lines += [f"warning {words(text)}" for text in self._warnings + self.unseen.warnings()]
         lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
         lines += self._definitions
-        return capture_lines.text(self._program, rows, lines, self._values_before, self.functions)
+        return capture_lines.text(self._program, rows, lines, self.regions.values_before, self.functions)

@@ -39,7 +39,7 @@ class Backward:
         def register(tensor, hook, *arguments, **options):
             capture = self.capture
             number = self.number()
-            if capture.active() and capture._region is None and tensor.requires_grad and capture._concern([tensor]):
+            if capture.active() and not capture.regions.is_open() and tensor.requires_grad and capture._concern([tensor]):
                 capture.step(f'hook({number}, "{kind}", %{capture.use(tensor)})')
             return original(tensor, self.seen(number, hook, kind == "gradient"), *arguments, **options)
 

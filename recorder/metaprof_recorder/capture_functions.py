@@ -123,7 +123,7 @@ class Functions:
         if context is not None:
             made = [one if isinstance(one, capture._tensor) and one.grad_fn is context else None for one in results]
             _, saved = self._saving.get(id(context), (None, ()))
-        elif capture.in_reentrant_region():  # where it is made again, with gradients
+        elif capture.regions.is_reentrant():  # where it is made again, with gradients
             made = [one if isinstance(one, capture._tensor) and one.is_floating_point() else None for one in results]
             context, saved = next(iter(self._saving.values()), (None, ()))
         if context is not None:

@@ -4,6 +4,7 @@ import functools
 import sys
 
 from metaprof_recorder.bootstrap import AfterImport
+from metaprof_recorder.capture_dtypes import rebinds
 from metaprof_recorder.capture_functions import tensors_in
 
 
@@ -11,6 +12,8 @@ def install(capture):
     torch = capture.torch
     _watch_data(capture, torch.Tensor, torch._C.TensorBase.data)
     _watch_gradient(capture, torch.Tensor, torch._C.TensorBase.grad)
+    _watch_dtype(capture, torch.Tensor, torch._C.TensorBase.dtype)
+    _watch_contiguous(capture, torch.Tensor, torch.Tensor.contiguous)
     _watch_subclass(capture, torch.Tensor)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
@@ -68,6 +71,35 @@ def _watch_gradient(capture, owner, original):
         write(tensor, None)
 
     owner.grad = Watched(original, read, write, delete)
+
+
+def _watch_dtype(capture, owner, original):
+    """Calls are given dtypes of tensors: in another precision they would be given others."""
+    def read(tensor):
+        dtype = original.__get__(tensor)
+        if capture.active():
+            name = capture._now.names.get(id(tensor))
+            if name is not None:
+                capture.dtypes.read(sys._getframe(1), dtype, name.numbers[-1])
+        return dtype
+
+    owner.dtype = Watched(original, read)
+
+
+def _watch_contiguous(capture, owner, original):
+    """What is contiguous is given back without a call of the operator; in another precision it may not be."""
+    @functools.wraps(original)
+    def contiguous(tensor, *arguments, **options):
+        result = original(tensor, *arguments, **options)
+        if result is tensor and _concerns(capture, tensor):
+            # Our own reference and that of the function that counts; a variable of the program's is one more.
+            others = sys.getrefcount(tensor) - 3 - (capture._counts_tell and tensor._use_count() > 1)
+            goes = others == 0 or (others == 1 and rebinds(sys._getframe(1)))
+            formats = "".join(f", memory_format={capture._constants.text(one)}" for one in (*arguments, *options.values()))
+            capture.unchanged(tensor, f"aten::contiguous({{}}{formats})", goes)
+        return result
+
+    owner.contiguous = contiguous
 
 
 def _watch_subclass(capture, owner):
@@ -141,12 +173,12 @@ def _watch_checkpoint(capture):
 
     @functools.wraps(original)
     def run(function, *arguments, use_reentrant=None, **options):
-        opened = capture.open_region(use_reentrant is None or bool(use_reentrant), given_to(capture._tensor, function, arguments, options))
+        opened = capture.regions.open(use_reentrant is None or bool(use_reentrant), given_to(capture._tensor, function, arguments, options))
         try:
             return original(function, *arguments, use_reentrant=use_reentrant, **options)
         finally:
             if opened:
-                capture.close_region()
+                capture.regions.close()
 
     checkpoint.checkpoint = run
 
@@ -176,7 +208,7 @@ def _watch_saved_tensors(capture):
     def entered(hooks):
         if isinstance(hooks, graph.save_on_cpu):
             capture.step(f"saved_on_host_enter({hooks._metaprof_pinned})")
-        elif capture.active() and capture._region is None and not getattr(hooks, "_metaprof_measured", False):
+        elif capture.active() and not capture.regions.is_open() and not getattr(hooks, "_metaprof_measured", False):
             hooks._metaprof_measured = True
             for name in ("pack_hook", "unpack_hook"):
                 setattr(hooks, name, capture.unseen.measured("hooks on saved tensors", getattr(hooks, name)))

@@ -2,7 +2,6 @@
 
 Knows nothing of torch but what it is told: classes, and the numbers that enumerations have in C++.
 """
-import itertools
 import linecache
 import os
 import re
@@ -13,8 +12,6 @@ MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "chan
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 
 PLAIN = re.compile(r"[A-Za-z0-9_./@*+:-]+")
-NAMED_DTYPE = re.compile(r"\btorch\.(float|double|half|bfloat16|b?float\d+|u?int\d*|long|short|bool|complex\d+)\b|"
-                         r"\.(float|double|half|bfloat16)\(\)|dtype=[\"']")
 
 
 class Constants:
@@ -131,7 +128,6 @@ class Places:
         self._scopes = {}  # (parent's number, path, which call of it) -> number
         self._files = {}
         self._lines = {}
-        self._dtypes = {}  # (code, instruction) -> whether its source names a dtype
 
     def scope(self, parent, path, call):
         """The number of a module's call within that of another one (0: none)."""
@@ -161,18 +157,6 @@ class Places:
         key = frame.f_code, frame.f_lineno
         return self._lines.get(key) or self._new_line(key)
 
-    def names_dtype(self, frame):
-        """Whether the source names the dtype that it passes there: x.to(torch.float32), x.float(); not x.to(h.dtype)."""
-        while frame is not None and self._sources.kind(frame.f_code.co_filename) == 2:
-            frame = frame.f_back
-        if frame is None:
-            return False
-        key = frame.f_code, frame.f_lasti
-        found = self._dtypes.get(key)
-        if found is None:
-            found = self._dtypes[key] = bool(NAMED_DTYPE.search(_statement(frame)))
-        return found
-
     def _new_line(self, key):
         code, line = key
         file = self._files.get(code.co_filename)
@@ -184,13 +168,3 @@ class Places:
         self._write(f"line l{number} = f{file} {line} {word(code.co_name)} {words(text)}")
         self._write(f"stack s{number} = l{number}")
         return number
-
-
-def _statement(frame):
-    """The source of the expression that is at work in a frame; before Python 3.11 its first line."""
-    code = frame.f_code
-    first = last = frame.f_lineno
-    if hasattr(code, "co_positions"):
-        begin, end, *_ = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None), (first, last))
-        first, last = begin or first, end or last
-    return "\n".join(linecache.getline(code.co_filename, line) for line in range(first, min(last, first + 50) + 1))

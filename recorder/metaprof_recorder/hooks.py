@@ -58,7 +58,7 @@ class Recorder:
         torch = self.torch
         module = torch.nn.modules.module
         hidden = {module.register_module_forward_pre_hook(self._enter_module).id,
-                  module.register_module_forward_hook(self._leave_module, always_call=True).id}
+                  module.register_module_forward_hook(self._leave_module, with_kwargs=True, always_call=True).id}
         self._hide(module, hidden)
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
         register_optimizer_step_pre_hook(lambda *_: self._observe("optimizer_begins"))
@@ -223,13 +223,14 @@ class Recorder:
             self.paths[id(inner)] = path
             self.types[path] = type(inner).__name__
 
-    def _leave_module(self, module, arguments, result):
+    def _leave_module(self, module, arguments, *rest):
+        """`rest`: named arguments and the result; the latter alone where the module has raised an error."""
         stack = self._stack()
         if self.torch.compiler.is_compiling() or not stack:
             return
         self.history.leave(stack.pop()[1])
         if self.capture:
-            self.capture.leave()
+            self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
             self._observe("forward_ends")
 

@@ -8,7 +8,7 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder import capture, capture_hooks, capture_lines, capture_phases, capture_text, held  # noqa: E402
+from metaprof_recorder import capture, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_text, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 
 
@@ -69,7 +69,7 @@ class EnvironmentTest(unittest.TestCase):
         captured.torch, captured._warnings, captured._definitions = fake, [], []
         captured.unseen = types.SimpleNamespace(warnings=lambda: [])
         captured._program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
-        captured._values_before, captured.functions = {}, types.SimpleNamespace(leaves={})
+        captured.regions, captured.functions = types.SimpleNamespace(values_before={}), types.SimpleNamespace(leaves={})
         with mock.patch.dict("os.environ", {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "ANOTHER": "1"}, clear=True):
             lines = captured.text([], {}).splitlines()
         self.assertIn('environment CUBLAS_WORKSPACE_CONFIG ":16:8"', lines)
@@ -150,6 +150,83 @@ class Counted:
 
     def _use_count(self):
         return self.uses
+
+
+class Asked:
+    """A tensor that says where its dtype is read."""
+
+    def __init__(self, dtypes, dtype, number):
+        self._dtypes, self._dtype, self._number = dtypes, dtype, number
+
+    @property
+    def dtype(self):
+        self._dtypes.read(sys._getframe(1), self._dtype, self._number)
+        return self._dtype
+
+
+@unittest.skipUnless(hasattr((lambda: 0).__code__, "co_positions"), "before Python 3.11 the source of a call is its first line")
+class DTypesTest(unittest.TestCase):
+    """`call` stands for an operator that is given a dtype, and returns where the text says that it is from."""
+
+    def setUp(self):
+        self.float32, self.half = Dtype("torch.float32"), Dtype("torch.half")
+        self.torch = types.SimpleNamespace(dtype=Dtype, float32=self.float32, half=self.half)
+        self.dtypes = capture_dtypes.DTypes(self.torch, lambda file: 0)
+        self.x, self.y = Asked(self.dtypes, self.float32, 0), Asked(self.dtypes, self.float32, 7)
+
+    def call(self, *arguments, dtype=None):
+        return self.dtypes.source(sys._getframe(1), self.float32)
+
+    def test_the_source_names_it(self):
+        torch = self.torch
+        self.assertEqual(self.call(torch.float32), "named")
+        self.assertEqual(self.call(1, dtype=torch.float32 if self.x else None), "named")
+
+    def test_it_is_that_of_a_tensor(self):
+        self.assertEqual(self.call(self.x.dtype), 0)
+        self.assertEqual(self.call(self.call(self.torch.float32),
+                                   self.y.dtype), 7, "what is named within an argument is not what the call is given")
+
+    def test_a_variable_is_what_was_bound_to_it_last(self):
+        one, other = self.x.dtype, 0
+        one = self.y.dtype
+        other = self.x.dtype
+        self.assertEqual([self.call(one), self.call(other)], [7, 0])
+
+    def test_an_argument_is_what_the_caller_gives(self):
+        def outer(dtype):
+            return inner(3, dtype=dtype)
+
+        def inner(_, dtype):
+            return self.call(dtype=dtype)
+
+        self.assertEqual([outer(self.y.dtype), inner(3, self.x.dtype), inner(1, self.torch.float32)], [7, 0, "named"])
+
+    def test_what_cannot_be_told_is_nothing(self):
+        given, other = self.float32, Asked(self.dtypes, self.half, 3)
+        self.assertIsNone(self.call(given))
+        self.assertIsNone(self.call(other.dtype), "another dtype was read there")
+
+
+class Known:
+    gone = None
+
+    def __init__(self, tensor, last, number):
+        self.tensor, self.last, self.number = tensor, last, number
+
+    def __call__(self):
+        return self.tensor
+
+
+class GivenToModulesTest(unittest.TestCase):
+    def test_what_no_call_has_taken_is_kept(self):
+        used, unused, unknown = (Tensor(None, ()) for _ in range(3))
+        names = {id(tensor): Known(tensor, last, number) for tensor, last, number in ((used, 5, 1), (unused, 2, 2))}
+        written = []
+        fake = types.SimpleNamespace(_now=types.SimpleNamespace(names=names, grad=True, modules=[(4, {}, 3)]), call=written.append,
+                                     use=lambda tensor: names[id(tensor)].number)
+        capture_regions.keep_unused(fake, [used, unused, unused, unknown], 3)
+        self.assertEqual(written, ["step::keep([%2]) in m4"])
 
 
 class HeldTest(unittest.TestCase):

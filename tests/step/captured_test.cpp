@@ -209,6 +209,8 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
       {w + "step::set_data(%w, None)", "step::set_data: no tensor is known for argument 1"},
       {w + "step::backward([%w], [None], False, False, tensors[], True)",
        "backward: a gradient can be made up only for outputs of one element; got f32[4]"},
+      {"step::placed(\"aten::mm\")",
+       "step::placed: there is no operator 'aten::mm' that wants its weights placed"},
       {"step::clear_saved()", "step::clear_saved: no backward of a function runs"},
       {"step::keep_versions_leave()", "step::keep_versions_leave: none are kept"},
       {w + "step::record_stream(%w, -1)", "step::stream: -1 is no stream"},

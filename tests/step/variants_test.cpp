@@ -194,6 +194,85 @@ TEST(Variants, AutocastOfEachForward) {
   EXPECT_EQ(current(phases(options, text), 1), before - 1600 + 800);
 }
 
+// A dtype that a call took from a tensor is that tensor's: within autocast, and without it where the program had it.
+TEST(Variants, DtypesFollowTheTensorsTheyWereTakenFrom) {
+  const std::string text = R"(metaprof program 1
+captured torch 2.11.0
+step::phase("setup", 0, -1)
+%w: f32[20,20] grad = step::tensor()
+step::name("parameter", "w", %w)
+step::phase("forward", 0, -1)
+step::grad_mode(False)
+step::autocast_enter(ON, bf16, True)
+%h: DT[20,20] = aten::mm(%w, %w)
+%z: DT[20,20] = aten::zeros([20, 20], dtype=DT, device=device(model)) dtype_of %h drop %h
+step::autocast_leave()
+)";
+  const auto captured = [&](const char* on, const char* dtype) {
+    std::string made = text;
+    made.replace(made.find("ON"), 2, on);
+    for (size_t at = made.find("DT"); at != made.npos; at = made.find("DT")) made.replace(at, 2, dtype);
+    return made;
+  };
+  StepOptions options;
+  options.precision = Precision::amp_bf16;
+  constexpr int64_t kCublas = 32 << 20;  // its workspace on an H200
+  EXPECT_EQ(current(phases(options, captured("False", "f32")), 1), kCublas + 1600 + 800);  // w, z
+  options.precision = Precision::fp32;
+  options.given = {"precision"};
+  EXPECT_EQ(current(phases(options, captured("True", "bf16")), 1), kCublas + 1600 + 1600);
+}
+
+// cuDNN takes weights in one buffer, but none of bf16: a module that is moved keeps those as they are, and each call makes
+// a buffer of them.
+TEST(Variants, RecurrentWeightsLieTogetherWhereTheirDtypeAllowsIt) {
+  const std::string flatten =
+      "%f: DT[144] = aten::_cudnn_rnn_flatten_weight([%a, %b, %c, %d], 4, 3, 2, 4, 0, 1, False, False) drop "
+      "%f\n";
+  const std::string text = R"(metaprof program 1
+captured torch 2.11.0
+step::phase("setup", 0, -1)
+step::grad_mode(False)
+%a: DT[16,3] = step::tensor()
+%b: DT[16,4] = step::tensor()
+%c: DT[16] = step::tensor()
+%d: DT[16] on cpu = step::tensor()
+%e: DT[16] = aten::to.dtype_layout(%d, dtype=DT, layout=0, device=device(model))
+step::set_data(%d, %e) drop %e
+FLATTENstep::name("parameter", "a", %a)
+step::name("parameter", "b", %b)
+step::name("parameter", "c", %c)
+step::name("parameter", "d", %d)
+step::phase("forward", 0, -1)
+%x: DT[5,2,3] = step::tensor()
+step::name("input", "x", %x)
+%h: DT[1,2,4] = aten::zeros([1, 2, 4], dtype=DT, device=device(model))
+%y: DT[5,2,4], _, _ = aten::lstm.input(%x, [%h, %h], [%a, %b, %c, %d], True, 1, 0.0, False, False, False) drop %h
+)";
+  const auto captured = [&](const char* dtype, bool flattened) {
+    std::string made = text;
+    made.replace(made.find("FLATTEN"), 7, flattened ? flatten : "");
+    for (size_t at = made.find("DT"); at != made.npos; at = made.find("DT")) made.replace(at, 2, dtype);
+    return made;
+  };
+  const std::string wide = captured("f32", true), narrow = captured("bf16", false);
+  StepOptions options;
+  const Phases in_f32 = phases(options, wide), in_bf16 = phases(options, narrow);
+  EXPECT_EQ(current(in_f32, 0), 144 * 4);                           // the buffer
+  EXPECT_EQ(current(in_bf16, 0), (16 * 3 + 16 * 4 + 16 + 16) * 2);  // each by itself
+  options.precision = Precision::bf16;
+  for (size_t row : {0u, 1u}) {
+    EXPECT_EQ(current(phases(options, wide), row), current(in_bf16, row));
+    EXPECT_EQ(peak(phases(options, wide), row), peak(in_bf16, row));
+  }
+  options.precision = Precision::fp32;
+  options.given = {"precision"};
+  for (size_t row : {0u, 1u}) {
+    EXPECT_EQ(current(phases(options, narrow), row), current(in_f32, row));
+    EXPECT_EQ(peak(phases(options, narrow), row), peak(in_f32, row));
+  }
+}
+
 TEST(Variants, ModulesThatAreComputedAgain) {
   StepOptions options;
   options.checkpoint = "net";
@@ -201,6 +280,11 @@ TEST(Variants, ModulesThatAreComputedAgain) {
   // w, x for computing again, the result, which sum does not keep, and the loss.
   EXPECT_EQ(current(found, 1), 4000 + 4000 + 4);
   EXPECT_EQ(current(found, 3), 4000 + 4000 + 4);
+  // What the module was given and no call in it takes is held, too.
+  std::string given = kTwoSteps;
+  given.insert(given.find("%x0: "), "%m: f32[500] = step::tensor()\n");
+  given.insert(given.find("%u0: "), "step::keep([%m]) in m1 drop %m\n");
+  EXPECT_EQ(current(phases(options, given), 1), 4000 + 4000 + 4 + 2000);
   options.checkpoint = "other";
   EXPECT_EQ(message(options), "--checkpoint: no module of  matches 'other'");
   options.checkpoint = "net";

@@ -302,9 +302,12 @@ void flatten_when_placed(Session& session, const Operator& op, std::span<const V
   };
   if (!session.device.is_cuda() || !given("params").is_tensors()) return;
   const Value::Tensors& weights = given("params").tensors();
-  if (weights.empty() || weights[0].dtype() == DType::bf16) return;
-  flatten_recurrent_weights(session, mode, weights, given("has_biases").boolean(),
-                            given("num_layers").integer(), given("bidirectional").boolean());
+  if (weights.empty() || !weights[0].defined() || weights[0].dtype() == DType::bf16) return;
+  // Lists that do not fit are refused by the call that takes them.
+  const int64_t layers = given("num_layers").integer();
+  if (layers < 1 || layers > static_cast<int64_t>(weights.size())) return;
+  flatten_recurrent_weights(session, mode, weights, given("has_biases").boolean(), layers,
+                            given("bidirectional").boolean());
 }
 
 constexpr Op kSequences[] = {

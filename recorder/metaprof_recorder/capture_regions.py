@@ -1,0 +1,52 @@
+"""Checkpointed regions, and what they and modules are given.
+
+A checkpoint holds every tensor that it is given, whether a call in it takes it or not. Modules are written down alike, so that
+the program tells what each would hold if it was computed again.
+"""
+
+
+class Regions:
+    def __init__(self, capture):
+        self._capture = capture
+        self._line = None        # of the region that is open, among the program's
+        self._given = ()         # tensors that it holds
+        self._begun = 0          # how many calls there were before it
+        self.values_before = {}  # line of a region -> how many values there were when it was opened
+
+    def is_open(self):
+        return self._line is not None
+
+    def is_reentrant(self):
+        return self._line is not None and self._capture._program.lines[self._line] == "checkpoint reentrant {"
+
+    def open(self, reentrant, given):
+        """`given`: the tensors that the region holds. False: it is inside another one, with which it is computed again."""
+        capture = self._capture
+        if not capture.active() or self._line is not None:
+            return False
+        capture._write_modes()  # whether a region keeps anything for backward depends on them
+        calls = capture._now
+        self._line, self._given, self._begun = len(calls.lines), given, len(calls.calls)
+        self.values_before[self._line] = capture._values
+        calls.lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
+        return True
+
+    def close(self):
+        capture, calls = self._capture, self._capture._now
+        capture._write_modes()
+        keep_unused(capture, self._given, self._begun)
+        if all(isinstance(calls.lines[index], int) for index in calls.calls[self._begun:]):
+            calls.lines[self._line] = "# a checkpointed region without calls"
+        else:
+            calls.lines.append("}")
+        self._line, self._given = None, ()
+
+
+def keep_unused(capture, given, begun):
+    """What was given and no call since the call `begun` has taken would be held with what these calls take."""
+    calls = capture._now
+    names = [calls.names.get(id(tensor)) for tensor in given]
+    unused = [name for name in dict.fromkeys(names) if name is not None and name.gone is None and name.last < begun]
+    if unused and calls.grad:
+        scope = calls.modules[-1][0]
+        capture.call(f"step::keep([{', '.join(f'%{capture.use(name())}' for name in unused)}]){f' in m{scope}' if scope else ''}")
