@@ -184,6 +184,8 @@ class Capture:
                 self.step(f"record_stream(%{self.use(arguments[0])}, {self._stream_number(arguments[1].stream_id)})")
                 with off():
                     return overload(*arguments, **options)
+            if signature.takes_storage and self._concern(arguments):
+                return self._set_storage(overload, arguments, options)
             relevant = self._concern(arguments) or (options and self._concern(options.values()))
             if relevant:
                 self.drop_held()
@@ -202,6 +204,18 @@ class Capture:
             return result
 
         return call
+
+    def _set_storage(self, overload, arguments, options):
+        """A storage is named by a tensor that looks into it; sizes, strides and offset are what the tensor has afterwards."""
+        tensor, storage = arguments[:2]
+        self.drop_held()
+        source = self.looking_into(storage._cdata)
+        given = f"%{self.use(tensor)}, " + (f"%{self.use(source)}" if source is not None else 'unknown("UntypedStorage")')
+        with self._off():
+            result = overload(*arguments, **options)
+        place = f"{tensor.storage_offset()}, {list(tensor.shape)}, {list(tensor.stride())}"
+        self._call(f"_ = aten::set_.source_Tensor_storage_offset({given}, {place})", sys._getframe(2))
+        return result
 
     def _pass_on(self, signature, overload, arguments, options):
         """Runs an operator whose own calls stand in the program, before it. Of its results those are its own that they have not made."""

@@ -14,6 +14,7 @@ class Signature:
         self.name = word(overload.name())
         self.asks = self.name in ASK_ONLY
         self.records_stream = self.name == "aten::record_stream"
+        self.takes_storage = self.name.startswith("aten::set_.source_Storage")
         self.passes_on = self.name.startswith(PASS_ON)
         self.is_written = not self.name.startswith("fsdp::")
         self.results = len(schema.returns)

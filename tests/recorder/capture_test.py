@@ -1,4 +1,5 @@
 """The text of captured programs, without PyTorch: constants, facts of tensors, modules and lines, phases."""
+import contextlib
 import functools
 import pathlib
 import sys
@@ -8,7 +9,7 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder import capture, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_text, held  # noqa: E402
+from metaprof_recorder import capture, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_text, capture_unseen, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 
 
@@ -206,6 +207,50 @@ class DTypesTest(unittest.TestCase):
         given, other = self.float32, Asked(self.dtypes, self.half, 3)
         self.assertIsNone(self.call(given))
         self.assertIsNone(self.call(other.dtype), "another dtype was read there")
+
+
+class UnseenTest(unittest.TestCase):
+    def test_what_is_not_in_the_program_is_named_with_its_share(self):
+        requested = iter((1000, 1400, 1500, 2000))  # at the beginning, around a hook, at the end
+        statistics = lambda device: {"requested_bytes": {"all": {"allocated": next(requested)}}}
+        unseen = capture_unseen.Unseen(types.SimpleNamespace(_C=types.SimpleNamespace(_cuda_memoryStats=statistics, _cuda_getDevice=lambda: 0)))
+        unseen.begin()
+        self.assertEqual(unseen.measured("hooks on saved tensors", lambda tensor: tensor + 1)(3), 4)
+        unseen.end()
+        self.assertEqual(unseen.warnings(), ["hooks on saved tensors: what they call is not in the program; 100 of 1000 bytes that the run requested "
+                                             "(10.00 %)"])
+
+
+class Storages:
+    """Calls of a captured program, of which tensors look into storages."""
+
+    def __init__(self, source):
+        self.source, self.lines = source, []
+
+    def looking_into(self, address):
+        return self.source if address == 40 else None
+
+    def use(self, tensor):
+        return tensor.number
+
+    def drop_held(self):
+        pass
+
+    def _off(self):
+        return contextlib.nullcontext()
+
+    def _call(self, text, _):
+        self.lines.append(text)
+
+
+class SetTest(unittest.TestCase):
+    def test_a_storage_is_named_by_a_tensor_that_looks_into_it(self):
+        tensor, source = (types.SimpleNamespace(number=number, shape=(2, 3), stride=lambda: (3, 1), storage_offset=lambda: 5) for number in (1, 2))
+        for address, named in ((40, "%2"), (41, 'unknown("UntypedStorage")')):
+            calls = Storages(source)
+            given = tensor, types.SimpleNamespace(_cdata=address), 5, (2, 3), (3, 1)
+            self.assertIs(capture.Capture._set_storage(calls, lambda *_: tensor, given, {}), tensor)
+            self.assertEqual(calls.lines, [f"_ = aten::set_.source_Tensor_storage_offset(%1, {named}, 5, [2, 3], [3, 1])"])
 
 
 class Known:

@@ -338,6 +338,24 @@ TEST(Captured, CallsWriteToTensorsThatTheyAreGiven) {
             "with its recorded results");
 }
 
+// What a tensor looked into goes when it is set to look elsewhere; memory that is too small for it grows.
+TEST(Captured, ATensorIsSetToAnothersMemory) {
+  const std::string setup = "%a: f32[1000] = step::tensor()\n%b: f32[500] = step::tensor()\n";
+  const auto current = [](const std::string& text) {
+    return phases(text).rows.at(0).numbers.requested_bytes.current;
+  };
+  EXPECT_EQ(current(setup), 4000 + 2000);
+  EXPECT_EQ(current(setup + "_ = aten::set_.source_Tensor(%a, %b)\n"), 2000);
+  EXPECT_EQ(current(setup + "_ = aten::set_.source_Tensor(%a, %b) drop %b\n"), 2000);
+  EXPECT_EQ(current(setup + "_ = aten::set_(%a)\n"), 2000);
+  const std::string part = "_ = aten::set_.source_Tensor_storage_offset(%a, %b, 100, ";
+  EXPECT_EQ(current(setup + part + "[400], [1])\n"), 2000);
+  EXPECT_EQ(current(setup + part + "[30, 20], [20, 1])\n"), (100 + 600) * 4);  // for both
+  EXPECT_EQ(message("%a: f32[4] = step::tensor()\n%b: bf16[4] = step::tensor()\n_ = "
+                    "aten::set_.source_Tensor(%a, %b)\n"),
+            "aten::set_.source_Tensor: f32[4] cannot look into the memory of bf16[4]");
+}
+
 TEST(Captured, AStoragesMemoryComesAndGoes) {
   const Phases found = phases(
       "%x: f32[1000] = step::tensor()\n%v: f32[500] = step::alias(%x)\nstep::resize_storage(%x, 0)\n"

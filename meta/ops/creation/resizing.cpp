@@ -48,6 +48,45 @@ void resize_as_meta(Call& c) {
   resize(c, c.tensor("self"), like.sizes(), format);
 }
 
+// native/TensorShape.cpp (set_), Resize.h (set_storage): self looks into the source's storage, which grows if it must.
+void look_into(Call& c, const Ref<Storage>& storage, SizesView sizes, SizesView strides, int64_t offset) {
+  const Tensor& self = c.tensor("self");
+  if (self.requires_grad() && c.session.modes.grad)
+    c.error("a leaf that requires grad cannot be set: " + describe(self));
+  if (offset < 0 || sizes.size() != strides.size())
+    c.error("the sizes, strides and offset do not belong together");
+  self->storage = storage;
+  change_geometry(self, sizes, strides, offset);
+  const int64_t needed = multiply(offset + span_of(sizes, strides), element_size(self.dtype()));
+  if (needed > self->storage->bytes) grow(c.session, *self->storage, needed);
+  c.result(self);
+}
+
+const Tensor& source_of(Call& c) {
+  const Tensor& source = c.tensor("source");
+  if (source.is_sparse() || source.dtype() != c.tensor("self").dtype())
+    c.error(describe(c.tensor("self")) + " cannot look into the memory of " + describe(source));
+  return source;
+}
+
+void set_meta(Call& c) {
+  const Tensor& source = source_of(c);
+  const Sizes sizes(source.sizes()), strides(source.strides());
+  look_into(c, source->storage, sizes, strides, source->offset);
+}
+
+void set_part_meta(Call& c) {
+  const Sizes sizes = c.ints("size");
+  const Sizes strides =
+      c.ints("stride").empty() ? strides_in(MemoryFormat::contiguous, sizes) : c.ints("stride");
+  look_into(c, source_of(c)->storage, sizes, strides, c.integer("storage_offset"));
+}
+
+void set_to_nothing_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  look_into(c, c.session.allocate(self.device(), 0), Sizes{0}, Sizes{1}, 0);
+}
+
 void sum_to_size_body(Call& c) {
   const Tensor& self = c.tensor("self");
   if (broadcast(c.ints("size"), self.sizes()) != self.sizes())
@@ -85,6 +124,13 @@ constexpr Op kResizing[] = {
     plain("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
           "Tensor(a!)",
           "self with another tensor's sizes", resize_as_meta, "f32[2] f32[2,3]"),
+    plain("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+          "self as another look into the source's memory, like the source", set_meta, "f32[2] f32[2,3]"),
+    plain("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] "
+          "size, SymInt[] stride=[]) -> Tensor(a!)",
+          "self as another look into the source's memory", set_part_meta, "f32[2] f32[2,3] 1 (2 2) (2 1)"),
+    plain("set_(Tensor(a!) self) -> Tensor(a!)", "self without elements or memory", set_to_nothing_meta,
+          "f32[2]"),
     composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor", "summed to what broadcasts to self",
                  sum_to_size_body, {"f32[2,3] (3)"}),
     number_in("item(Tensor self) -> Scalar"),
