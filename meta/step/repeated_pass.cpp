@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "meta/autograd/state.h"
 #include "meta/ops/rules/library.h"
 
 namespace metaprof {
@@ -9,10 +10,16 @@ namespace metaprof {
 RepeatedPass::Place RepeatedPass::here() const {
   const Trace& trace = session_.trace;
   const PlannedWorkspaces* planned = session_.planned_workspaces;
-  return {
-      trace.events.size(), trace.storages.size(), trace.calls.size(),
-      trace.nodes.size(),  trace.tensors.size(),  trace.edges.size(),
-      trace.losses.size(), session_.sequence,     planned ? planned->counts() : PlannedWorkspaces::Counts()};
+  return {trace.events.size(),
+          trace.storages.size(),
+          trace.calls.size(),
+          trace.nodes.size(),
+          trace.tensors.size(),
+          trace.edges.size(),
+          trace.losses.size(),
+          session_.sequence,
+          autograd_state(session_).device_thread_sequence,
+          planned ? planned->counts() : PlannedWorkspaces::Counts()};
 }
 
 void RepeatedPass::forward_begins(int32_t open_modules) {
@@ -30,6 +37,7 @@ void RepeatedPass::loss_is_bound() { bound_ = session_.trace.events.size() - beg
 
 void RepeatedPass::forward_ends() {
   const std::vector<Event>& events = session_.trace.events;
+  forward_nodes_ = session_.trace.nodes.size();
   forward_.assign(events.begin() + std::ptrdiff_t(begin_.events), events.end());
 }
 
@@ -116,6 +124,14 @@ void RepeatedPass::number_again() {
   number(now_.nodes, begin_.nodes, end_.nodes - begin_.nodes, now.nodes, accumulators_);
 }
 
+// What backward makes on the device's thread has numbers of its own.
+uint64_t RepeatedPass::sequence(size_t node, uint64_t of_the_pass, const Place& now) const {
+  const auto within = [&](uint64_t begin, uint64_t end) { return of_the_pass >= begin && of_the_pass < end; };
+  if (node >= forward_nodes_ && within(begin_.device_thread_sequence, end_.device_thread_sequence))
+    return of_the_pass + now.device_thread_sequence - begin_.device_thread_sequence;
+  return within(begin_.sequence, end_.sequence) ? of_the_pass + now.sequence - begin_.sequence : of_the_pass;
+}
+
 // Both vectors grow while they are read.
 void RepeatedPass::write_records() {
   Trace& trace = session_.trace;
@@ -136,13 +152,13 @@ void RepeatedPass::write_records() {
     TensorRecord& record = trace.tensors.emplace_back(trace.tensors[i]);
     record.storage = storage(record.storage);
   }
-  const uint64_t later = session_.sequence - begin_.sequence;
+  const Place now = here();
   trace.nodes.reserve(trace.nodes.size() + now_.nodes.size());
   for (size_t i = begin_.nodes; i < end_.nodes; ++i) {
     if (node(uint32_t(i)) == i) continue;
     NodeRecord& record = trace.nodes.emplace_back(trace.nodes[i]);
     if (record.call != 0) record.call += now_.calls;
-    if (record.sequence >= begin_.sequence && record.sequence < end_.sequence) record.sequence += later;
+    record.sequence = sequence(i, record.sequence, now);
     record.first_edge += now_.edges;
     if (record.inner != 0) record.inner = node(record.inner - 1) + 1;
   }
@@ -151,6 +167,8 @@ void RepeatedPass::write_records() {
     trace.edges.push_back(edge == 0 ? 0 : node(edge - 1) + 1);
   }
   session_.sequence += end_.sequence - begin_.sequence;
+  autograd_state(session_).device_thread_sequence +=
+      end_.device_thread_sequence - begin_.device_thread_sequence;
 }
 
 void RepeatedPass::write_events(const std::vector<Event>& events, size_t begin, size_t end, uint32_t step) {

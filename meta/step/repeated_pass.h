@@ -33,7 +33,7 @@ class RepeatedPass {
   // How much of the trace there is.
   struct Place {
     size_t events, storages, calls, nodes, tensors, edges, losses;
-    uint64_t sequence;
+    uint64_t sequence, device_thread_sequence;
     PlannedWorkspaces::Counts planned;
   };
   // A tensor as the pass left it.
@@ -57,6 +57,7 @@ class RepeatedPass {
   void number_again();
   void write_records();
   void write_events(const std::vector<Event>& events, size_t begin, size_t end, uint32_t step);
+  uint64_t sequence(size_t node, uint64_t of_the_pass, const Place& now) const;
   uint32_t storage(uint32_t number) const;
   uint32_t node(uint32_t number) const;
   Tensor stand_in(const Left& left, SharedStorages& shared) const;
@@ -65,7 +66,8 @@ class RepeatedPass {
   const PlacedTensors& placed_;
   Place begin_{}, end_{};
   int32_t open_modules_ = 0;
-  size_t bound_ = 0;  // events of the forward before the loss was bound
+  size_t forward_nodes_ = 0;  // in the trace when the forward ended
+  size_t bound_ = 0;          // events of the forward before the loss was bound
   std::vector<Event> forward_, backward_;
   std::vector<uint32_t> parameters_;  // their storages
   std::vector<Left> left_;

@@ -49,11 +49,27 @@ const Choice kChoices[] = {
     {"gradients are kept", {{"zero_grad_to_none", "false"}}},
     {"no optimizer", {{"optimizer", "none"}}},
     {"two micro-batches", {{"accumulate", "2"}}},
+    {"saved on the host", {{"hooks", "offload"}}},
+    {"gradient of an input", {{"grad", "INPUT"}}},
+    {"gradient penalty", {{"grad", "INPUT"}, {"create_graph", "true"}, {"steps", "5"}}},
+    {"Hessian's product", {{"grad", "INPUT"}, {"hvp", "true"}, {"steps", "5"}}},
 };
 
-RunOptions options_of(const Choice& choice) {
+// "INPUT" is the first floating one.
+std::string value_for(const Program& program, std::string_view value) {
+  if (value != "INPUT") return std::string(value);
+  for (const ProgramInput& input : program.inputs) {
+    if (input.kind != ProgramInput::Kind::user || input.value == kNoValue) continue;
+    const auto& tensor = program.graph.values[size_t(input.value)].tensor;
+    if (tensor && is_floating(tensor->dtype)) return input.name;
+  }
+  return "there is none";
+}
+
+RunOptions options_of(const Choice& choice, const Program& program) {
   RunOptions options;
-  for (const auto& [name, value] : choice.options) set_from_text(options, run_option(name), value);
+  for (const auto& [name, value] : choice.options)
+    set_from_text(options, run_option(name), value_for(program, value));
   return options;
 }
 
@@ -88,7 +104,7 @@ TEST(RepeatedPass, IsWrittenAsItWouldRun) {
       continue;
     }
     for (const Choice& choice : kChoices) {
-      const RunOptions options = options_of(choice);
+      const RunOptions options = options_of(choice, program);
       std::string expected;
       try {
         expected = text_of_running(program, platform, options.step);
