@@ -24,7 +24,7 @@ List with_decay(Session& session, const Settings& settings, const Group& g) {
 
 Tensor with_decay(Session& session, const Settings& settings, const Tensor& gradient,
                   const Tensor& parameter) {
-  Tensor out = settings.maximize ? call<"neg">(session, gradient) : gradient;
+  Tensor out = settings.maximize ? negative(session, gradient) : gradient;
   if (settings.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, settings.weight_decay);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "meta/ops/sparse/sparse.h"
 #include "meta/optim/algorithm.h"
 
 namespace metaprof {
@@ -67,7 +68,7 @@ class Sgd final : public Algorithm {
   List negative(const List& gradients) {
     if (!any_sparse(gradients)) return fresh<"_foreach_neg">(session, gradients);
     List negatives;
-    for (const Tensor& gradient : gradients) negatives.push_back(call<"neg">(session, gradient));
+    for (const Tensor& gradient : gradients) negatives.push_back(metaprof::negative(session, gradient));
     return negatives;
   }
 
@@ -100,7 +101,7 @@ class Sgd final : public Algorithm {
   void for_loop_step(Group& all) override {
     Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      gradient = settings.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
+      gradient = settings.maximize ? metaprof::negative(session, all.gradients[i]) : all.gradients[i];
       if (settings.weight_decay != 0)
         gradient = call<"add.Tensor">(session, gradient, all.parameters[i], settings.weight_decay);
       if (settings.momentum != 0) {

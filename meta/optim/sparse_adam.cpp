@@ -59,7 +59,7 @@ class SparseAdam final : public Algorithm {
     Rows rows;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       rows.gradient = all.gradients[i];
-      if (settings.maximize) rows.gradient = call<"neg">(session, rows.gradient);
+      if (settings.maximize) rows.gradient = negative(session, rows.gradient);
       rows.gradient = call<"coalesce">(session, rows.gradient);
       rows.indices = alias(Tensor(rows.gradient->extra->parts[0]));
       rows.values = alias(Tensor(rows.gradient->extra->parts[1]));

@@ -18,9 +18,13 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::_scaled_dot_product_*_attention(*", "a kernel of the GPU"},
     {"aten::_grouped_mm(*", "newer than libtorch 1.13"},
     {"aten::mkldnn_rnn_layer(*", "newer than libtorch 1.13"},
+    {"bitsandbytes::*", "kernels of another library than the framework"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_batch_norm_*legit*", "newer than libtorch 1.13; native_batch_norm is its formula"},
     // Numbers that differences cannot see.
+    {"aten::coalesce(*", "sparse tensors have no numbers"},
+    {"aten::_coalesce(*", "sparse tensors have no numbers"},
+    {"aten::sparse_mask(*", "sparse tensors have no numbers"},
     {"aten::*fft*", "complex numbers: our tensors have no pending conjugation"},
     {"aten::complex(*", "complex numbers: our tensors have no pending conjugation"},
     {"aten::polar(*", "complex numbers: our tensors have no pending conjugation"},

@@ -4,7 +4,6 @@
 
 #include "meta/ops/pointwise/family.h"
 #include "meta/ops/rules/elementwise.h"
-#include "meta/ops/sparse/sparse.h"
 
 namespace metaprof {
 namespace {
@@ -22,10 +21,7 @@ void abs_cuda(Call& c) {
 }
 
 constexpr Op kArithmetic[] = {
-    function_of_one("neg(Tensor self) -> Tensor", "−self",
-                    [](Call& c) {
-                      if (!neg_of_sparse(c)) same_dtype_meta(c);
-                    },
+    function_of_one("neg(Tensor self) -> Tensor", "−self", same_dtype_meta,
                     {{{"self"}, {}, [](Backward& b) { return neg(b.grad()); }}}),
     on_cuda(abs_cuda,
             function_of_one("abs(Tensor self) -> Tensor", "|self|",

@@ -124,16 +124,14 @@ constexpr Op kCoalescing[] = {
 
 }  // namespace
 
-bool neg_of_sparse(Call& c) {
-  const Tensor& self = c.tensor("self");
-  if (self->layout != Layout::sparse) return false;
-  const BelowAutograd below(c.session);
-  const Tensor values = call<"clone">(c.session, sparse_part(self, 1)),
-               indices = call<"clone">(c.session, sparse_part(self, 0));
-  Tensor negative = make_sparse(c.session, indices, values, self.sizes());
-  negative->extra->coalesced = self->extra->coalesced;
-  c.result(negative);
-  return true;
+Tensor negative(Session& session, const Tensor& tensor) {
+  if (tensor->layout != Layout::sparse) return call<"neg">(session, tensor);
+  const BelowAutograd below(session);
+  const Tensor values = call<"clone">(session, sparse_part(tensor, 1)),
+               indices = call<"clone">(session, sparse_part(tensor, 0));
+  Tensor result = make_sparse(session, indices, values, tensor.sizes());
+  result->extra->coalesced = tensor->extra->coalesced;
+  return result;
 }
 
 Tables coalescing_operators() {

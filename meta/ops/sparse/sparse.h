@@ -20,8 +20,8 @@ Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& com
 /// The coordinates of each element as one number: a view of `indices` where there is one dimension.
 Tensor flat_indices(Session& session, const Tensor& indices);
 
-/// The result of −self where self has coordinates: copies of values and indices. False if it has none.
-bool neg_of_sparse(Call& c);
+/// −tensor, which may have coordinates: then copies of values and indices.
+Tensor negative(Session& session, const Tensor& tensor);
 
 /// The result of a sum with a sparse operand. Dense and sparse: dense. COO and COO: indices and values are
 /// joined, nothing is added up. CSR and CSR: room for all elements of both, as if none met; how many do
