@@ -11,6 +11,7 @@
 #include "estimate/captured_run.h"
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
+#include "estimate/guessed_lifetimes.h"
 #include "estimate/sizes.h"
 #include "meta/source/waiting_results.h"
 #include "meta/step/step.h"
@@ -344,6 +345,8 @@ Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners
   // What an error lets go is known of the steps in the trace.
   if (run.repeated > 0 && ran_out_in_repeated_step(report.memory.phases, report.steps_run))
     return estimate(model, given, planners, compiled);
+  if (options.step.execution != Execution::graph)
+    report.guessed = guessed_lifetimes(model.program, result.trace, platform.device());
   report.counts = count(result.trace, rates_of(platform.hardware, options.step.environment));
   if (!model.is_trace() && !options.step.grad.empty())
     report.not_computed = not_computed(model, options, platform, planners, report.counts);

@@ -124,6 +124,13 @@ Json unmodelled_json(const MemoryProfile& memory) {
   return rows;
 }
 
+Json guessed_json(const ProfileReport& report) {
+  Json rows = Json::array();
+  for (const GuessedRow& row : report.guessed)
+    rows.push_back({{"why", row.why}, {"tensors", row.tensors}, {"bytes", row.bytes.count}});
+  return rows;
+}
+
 Json workspaces_json(const WorkspaceSources& workspaces) {
   return {{"table", workspaces.table},
           {"planned", workspaces.planned},
@@ -209,6 +216,7 @@ std::string profile_json(const ProfileReport& report) {
   json["modules"] = modules_json(report);
   if (report.nodes) json["nodes"] = nodes_json(report);
   json["unmodelled"] = unmodelled_json(memory);
+  if (!report.guessed.empty()) json["guessed_lifetimes"] = guessed_json(report);
   json["estimated"] = estimated_json(memory);
   json["attention"] = attention_json(memory);
   json["workspaces"] = workspaces_json(report.workspaces);

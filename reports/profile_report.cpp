@@ -38,6 +38,24 @@ std::string precision_note(const ProfileReport& report) {
   return "";
 }
 
+std::string guessed_note(const ProfileReport& report) {
+  if (report.guessed.empty()) return "";
+  int64_t tensors = 0;
+  Bytes bytes;
+  std::string why;
+  for (const GuessedRow& row : report.guessed) {
+    tensors += row.tensors;
+    bytes += row.bytes;
+    why += fmt::format("{}{} ({}, {})", why.empty() ? "" : ", ", row.why, row.tensors,
+                       human_bytes(row.bytes.count));
+  }
+  return fmt::format(
+      "when tensors of the forward go is guessed where the export does not tell it: {} of them, {} together: "
+      "{}; "
+      "metaprof run takes it from a run (docs/lifetimes.md)",
+      tensors, human_bytes(bytes.count), why);
+}
+
 std::string outside_note(const ProfileReport& report) {
   if (report.outside_source.empty()) return "";
   return fmt::format(

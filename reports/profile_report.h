@@ -37,6 +37,14 @@ std::string workspace_note(const WorkspaceSources& workspaces);
 /// "9.19.0" of 91900.
 std::string version_text(int64_t cudnn);
 
+/// Tensors that Python may have let go at another time than the report has it, because an export does not tell. Of the
+/// first forward; without those that are kept for backward, which live on in any case.
+struct GuessedRow {
+  std::string why;      ///< "made in a call of a function, whose variables an export does not show"
+  int64_t tensors = 0;  ///< storages
+  Bytes bytes;          ///< of all of them: no peak is further off for it
+};
+
 struct ProfileReport {
   std::string model;
   std::string device;        ///< "h200"
@@ -60,6 +68,7 @@ struct ProfileReport {
   int steps_run = 0;  ///< of the steps that were asked for; those left out repeat the last one. 0: not known
   std::map<std::string, std::string> module_types;  ///< by path
   MemoryProfile memory;
+  std::vector<GuessedRow> guessed;  ///< the most bytes first
   Counts counts;
   /// Of gradients of inputs: FLOPs of gradients in the same nodes that nobody asked for, which were left out.
   std::optional<Flops> not_computed;
@@ -76,6 +85,8 @@ Verdict verdict_of(const ProfileReport& report);
 std::string verdict_line(const ProfileReport& report);
 /// That parameters are not fp32, where the option says so; empty: they are.
 std::string precision_note(const ProfileReport& report);
+/// How many tensors' lifetimes were guessed, and what tells them; empty: none.
+std::string guessed_note(const ProfileReport& report);
 /// How well the part outside the allocator is known; empty: it was given, or there is none.
 std::string outside_note(const ProfileReport& report);
 

@@ -129,12 +129,28 @@ struct CheckpointRegion {
   friend bool operator==(const CheckpointRegion&, const CheckpointRegion&) = default;
 };
 
+/// A value that the program may let go earlier or later than the model does: the source lines do not tell it.
+struct GuessedLifetime {
+  enum class Reason : uint8_t {
+    function,    ///< made in a statement that calls a function, which leaves no frame
+    statements,  ///< several statements stand in its line
+    expression,  ///< an expression binds a name (`:=`)
+    element,     ///< it was assigned to an element (`parts[i] = x`)
+    list,        ///< a list or the like holds it, and may have let it go
+    deleted,     ///< a variable holds it to the end of the function; `del` leaves no mark
+  };
+  ValueId value = kNoValue;
+  Reason reason = Reason::function;
+  friend bool operator==(const GuessedLifetime&, const GuessedLifetime&) = default;
+};
+
 struct Graph {
   std::vector<ValueFacts> values;
   std::vector<ValueId> inputs;  ///< kNoValue: a constant input that no call uses
   std::vector<Operand> outputs;
   std::vector<GraphNode> nodes;
   std::vector<CheckpointRegion> checkpoints;  ///< in order, none inside another
+  std::vector<GuessedLifetime> guesses;       ///< in the order of values; of exports alone
 };
 
 /// Its results are numbers, all of which the program knows.

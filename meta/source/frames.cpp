@@ -13,6 +13,15 @@ bool begins_statement(const std::string& code) {
   return code.starts_with("return") || !bound_names(code).empty();
 }
 
+// "torchvision/models/alexnet.py", ".../site-packages/torch/nn/modules/linear.py"
+bool is_of_library(std::string_view file) {
+  constexpr std::string_view kLibraries[] = {"torch/", "torchvision/", "transformers/", "timm/"};
+  return std::any_of(std::begin(kLibraries), std::end(kLibraries), [&](std::string_view folder) {
+    const size_t at = file.rfind(folder);
+    return at != std::string_view::npos && (at == 0 || file[at - 1] == '/');
+  });
+}
+
 int open_brackets(const std::string& code) {
   int depth = 0;
   for (char c : code) {
@@ -119,7 +128,7 @@ class FrameFinder::Unwinder {
           !(level + 1 == sources.size() && has_gone_round(at, sources[level], call));
       const bool same_line = goes_on && at.source->line == sources[level].line;
       if (!goes_on) {
-        begin_statement(at, *lines[level], node);
+        begin_statement(at, *lines[level], sources[level], node);
         stack_.resize(level + 1);
         same = false;
       }
@@ -250,7 +259,7 @@ class FrameFinder::Unwinder {
     return false;
   }
 
-  void begin_statement(Level& at, const Line& line, int node) {
+  void begin_statement(Level& at, const Line& line, const SourceLine& source, int node) {
     at.calls.clear();
     at.statement = static_cast<int>(found_.statements.size());
     found_.statements.push_back({at.frame,
@@ -261,7 +270,8 @@ class FrameFinder::Unwinder {
                                  appended_to(*line.code),
                                  {},
                                  {},
-                                 *line.code});
+                                 *line.code,
+                                 is_of_library(source.file)});
     found_.frames[size_t(at.frame)].statements.push_back(at.statement);
   }
 

@@ -22,6 +22,7 @@ struct Statement {
   std::vector<std::string> modules;          ///< keys of modules called from it
   std::vector<std::string> called;           ///< and their names
   std::string code;                          ///< the lines of it that were seen
+  bool of_library;                           ///< of PyTorch, or a library of models that was measured
 };
 
 /// One execution of a function.

@@ -31,7 +31,54 @@ bool calls_function(const std::string& code) {
   return false;
 }
 
+// "self.half(" where none of the modules that the statement calls has that name: a method.
+bool calls_method(const Statement& statement) {
+  constexpr std::string_view kSelf = "self.";
+  const std::string& code = statement.code;
+  for (size_t at = code.find(kSelf); at != std::string::npos; at = code.find(kSelf, at + 1)) {
+    size_t end = at + kSelf.size();
+    while (end < code.size() && is_of_name(code[end])) ++end;
+    if (end == code.size() || code[end] != '(') continue;
+    const std::string_view name = std::string_view(code).substr(at + kSelf.size(), end - at - kSelf.size());
+    if (std::ranges::find(statement.called, name) == statement.called.end()) return true;
+  }
+  return false;
+}
+
+// `for layer in self.layers: x = layer(x)`: the function that the text names is a module. Those of a list have numbers
+// for names.
+bool calls_module_by_variable(const Statement& statement) {
+  return std::ranges::any_of(statement.called, [&](const std::string& name) {
+    const bool is_number = std::isdigit(static_cast<unsigned char>(name[0]));
+    return is_number ? statement.code.find('[' + name + ']') == std::string::npos
+                     : !contains_word(statement.code, name);
+  });
+}
+
+// "parts[i] = f(x)"
+bool assigns_element(std::string_view code) {
+  const size_t open =
+      code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
+  if (open == std::string_view::npos || open == 0 || code[open] != '[') return false;
+  const size_t close = code.find("] = ", open);
+  return close != std::string_view::npos && code.find('(', open) > close;
+}
+
+// "parts = [f(x)]", "parts += [f(x)]", "parts = {"a": f(x)}"
+bool binds_list(std::string_view code) {
+  const size_t equals = code.find("= ");
+  return equals != std::string_view::npos && equals + 2 < code.size() &&
+         (code[equals + 2] == '[' || code[equals + 2] == '{');
+}
+
 using Users = std::span<const int32_t>;
+using Reason = GuessedLifetime::Reason;
+
+// When a value goes, and why it may be another time.
+struct Drop {
+  int32_t after = kNoNode;
+  std::optional<Reason> guessed = std::nullopt;
+};
 
 class Lifetimes {
  public:
@@ -39,9 +86,9 @@ class Lifetimes {
             const Variables& of_regions)
       : graph_(graph), registry_(registry), source_(source), of_regions_(of_regions), def_use_(graph) {}
 
-  // Per value the node after which it is dropped; kNoNode: it outlives the graph.
-  std::vector<int32_t> last_nodes() const {
-    std::vector<int32_t> last(graph_.values.size(), kNoNode);
+  // Per value when it is dropped; kNoNode: it outlives the graph.
+  std::vector<Drop> drops() const {
+    std::vector<Drop> last(graph_.values.size());
     for (size_t v = 0; v < last.size(); ++v) {
       const auto value = static_cast<ValueId>(v);
       const int producer = def_use_.maker(value);
@@ -49,12 +96,12 @@ class Lifetimes {
       const Users users = def_use_.users(value);
       const auto position = static_cast<size_t>(def_use_.position(value));
       const auto returned = users.empty() ? returned_with_others(producer, position) : std::nullopt;
-      last[v] = returned ? *returned : drop_after(value, producer, users);
+      last[v] = returned ? Drop{*returned} : drop_of(value, producer, users);
     }
     for (const ValueId input : graph_.inputs)
-      if (input != kNoValue) last[size_t(input)] = kNoNode;
+      if (input != kNoValue) last[size_t(input)] = {};
     for (const Operand& output : graph_.outputs)
-      for_each_value(output, [&](ValueId value) { last[size_t(value)] = kNoNode; });
+      for_each_value(output, [&](ValueId value) { last[size_t(value)] = {}; });
     return last;
   }
 
@@ -81,23 +128,24 @@ class Lifetimes {
   }
 
   // What attributes of the model hold goes when they are bound again: in this run, or in the next one (`keeps`).
-  void keep_attributes(std::vector<int32_t>& last, std::vector<GraphNode>& nodes) const {
+  void keep_attributes(std::vector<Drop>& last, std::vector<GraphNode>& nodes) const {
     std::map<Attribute, ValueId> first, latest;
     for (size_t i = 0; i < nodes.size(); ++i) {
       for_each_result(nodes[i], [&](ValueId value) {
         const auto attribute = attribute_of(value, static_cast<int>(i));
-        if (!attribute || last[size_t(value)] == kNoNode) return;
+        if (!attribute || last[size_t(value)].after == kNoNode) return;
         first.emplace(*attribute, value);
         const auto before = latest.find(*attribute);
         if (before != latest.end()) {
           const int bound = statement_of(static_cast<int>(i), attribute->level).last_node;
-          last[size_t(before->second)] = std::max(last[size_t(before->second)], bound);
+          int32_t& after = last[size_t(before->second)].after;
+          after = std::max(after, bound);
         }
         latest.insert_or_assign(*attribute, value);
       });
     }
     for (const auto& [attribute, value] : latest) {
-      last[size_t(value)] = kNoNode;
+      last[size_t(value)] = {};
       nodes[size_t(def_use_.maker(value))].keeps.push_back({value, first.at(attribute)});
     }
   }
@@ -174,7 +222,7 @@ class Lifetimes {
     return levels;
   }
 
-  int drop_after(ValueId value, int producer, Users users) const {
+  Drop drop_of(ValueId value, int producer, Users users) const {
     const CallSite& site = source_.sites[size_t(producer)];
     const auto known = of_regions_.find(value);
     const size_t shared = shared_levels(site, users);
@@ -183,7 +231,7 @@ class Lifetimes {
     int last_use = producer;
     if (levels == 0) {
       for (int user : users) last_use = std::max(last_use, user);
-      return last_use;
+      return {last_use};
     }
     const size_t level = levels - 1;
     // A callee holds what it was passed until it returns.
@@ -198,11 +246,44 @@ class Lifetimes {
     const Statement& statement = source_.statements[size_t(site.statements[level])];
     if (!other_statement && calls_function(statement.code) &&
         (is_factor(users, site) || waits_with_products(producer, site, users)))
-      return statement.last_node;
+      return {statement.last_node};
     const std::string& name =
         is_variable ? known->second.name : holder_of(statement, size_t(def_use_.position(value)));
-    if (!other_statement || name.empty()) return last_use;
-    return end_of_variable(site, level, name, users, last_use);
+    if (!other_statement || name.empty())
+      return {last_use,
+              other_statement ? doubt_of_unnamed(statement) : doubt_of_temporary(statement, last_use)};
+    const int end = end_of_variable(site, level, name, users, last_use);
+    return {end, doubt_of_variable(statement, end, level, users)};
+  }
+
+  // Not of statements of libraries: what they say was compared with runs (docs/evidence.md).
+  static std::optional<Reason> doubt_of_line(const Statement& statement) {
+    if (statement.of_library) return std::nullopt;
+    if (statement.code.find(';') != std::string::npos) return Reason::statements;
+    if (statement.code.find(":=") != std::string::npos) return Reason::expression;
+    return std::nullopt;
+  }
+  static std::optional<Reason> doubt_of_unnamed(const Statement& statement) {
+    if (!statement.of_library && assigns_element(statement.code)) return Reason::element;
+    return doubt_of_line(statement);
+  }
+  static std::optional<Reason> doubt_of_temporary(const Statement& statement, int last_use) {
+    if (const auto doubt = doubt_of_line(statement)) return doubt;
+    if (statement.of_library || last_use >= statement.last_node) return std::nullopt;
+    const bool calls =
+        (calls_function(statement.code) && !calls_module_by_variable(statement)) || calls_method(statement);
+    return calls ? std::optional(Reason::function) : std::nullopt;
+  }
+  // A variable that is held past the last statement that uses it.
+  std::optional<Reason> doubt_of_variable(const Statement& statement, int end, size_t level,
+                                          Users users) const {
+    if (const auto doubt = doubt_of_line(statement)) return doubt;
+    if (statement.of_library) return std::nullopt;
+    int used = statement.last_node;
+    for (int user : users) used = std::max(used, statement_of(user, level).last_node);
+    if (used >= end) return std::nullopt;
+    const bool is_list = !statement.container.empty() || binds_list(statement.code);
+    return is_list ? Reason::list : Reason::deleted;
   }
 
   int end_of_variable(const CallSite& site, size_t level, const std::string& name, Users users,
@@ -337,10 +418,15 @@ class Lifetimes {
 void find_drops(Graph& graph, const SourceFrames& source, const Registry& registry,
                 const Variables& of_regions) {
   const Lifetimes lifetimes(graph, source, registry, of_regions);
-  std::vector<int32_t> last = lifetimes.last_nodes();
+  std::vector<Drop> last = lifetimes.drops();
   lifetimes.keep_attributes(last, graph.nodes);
-  for (size_t value = 0; value < last.size(); ++value)
-    if (last[value] != kNoNode) graph.nodes[size_t(last[value])].drops.push_back(static_cast<ValueId>(value));
+  graph.guesses.clear();
+  for (size_t v = 0; v < last.size(); ++v) {
+    if (last[v].after == kNoNode) continue;
+    const auto value = static_cast<ValueId>(v);
+    graph.nodes[size_t(last[v].after)].drops.push_back(value);
+    if (last[v].guessed) graph.guesses.push_back({value, *last[v].guessed});
+  }
 }
 
 Variables variables_after(const Graph& region, const SourceFrames& source, const Registry& registry,

@@ -23,8 +23,8 @@ struct Variable {
 };
 using Variables = std::map<ValueId, Variable>;
 
-/// Fills in GraphNode::drops of the graph's nodes, and GraphNode::keeps where attributes outlive it. Inputs and outputs
-/// outlive the graph. `of_regions`: variables that hold results of calls of regions, which were bound inside them.
+/// Fills in GraphNode::drops of the graph's nodes, GraphNode::keeps where attributes outlive it, and Graph::guesses.
+/// Inputs and outputs outlive the graph. `of_regions`: variables that hold results of calls of regions, which were bound inside them.
 void find_drops(Graph& graph, const SourceFrames& source, const Registry& registry,
                 const Variables& of_regions = {});
 

@@ -1,23 +1,28 @@
 // Small programs, each with a way in which Python keeps tensors alive: what is known of them from their exports alone
 // (tests/data/lifetimes, by tools/lifetime_programs.py with PyTorch 2.11 on the emulated device), against what they took.
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
 namespace metaprof {
 namespace {
 
-// An export does not show these. A program that is equal is to be taken from the list.
+// An export does not show these; the report says so, with this reason. A program that is equal is to be taken from the
+// list.
 const std::map<std::string, std::string> kDiffer = {
-    {"DeletedEarly", "`del` leaves no mark"},
-    {"Function", "a function that leaves no frame holds its argument until it returns"},
-    {"ListIndexed", "an assigned element goes when it is assigned again"},
-    {"Locals", "variables of a function that leaves no frame"},
-    {"Popped", "what a list holds can be taken from it"},
-    {"TwoInALine", "several statements in a line look like one"},
-    {"WalrusInACondition", "a name that an expression binds on the way"}};
+    {"DeletedEarly", "a variable may have been deleted"},
+    {"Function", "a function or method was called"},  // which holds its argument until it returns
+    {"ListIndexed", "an element was assigned"},
+    {"Locals", "a function or method was called"},
+    {"Popped", "a list may have let it go"},
+    {"TwoInALine", "several statements stand in a line"},
+    {"WalrusInACondition", "an expression binds a name (:=)"}};
+
+constexpr const char* kNote = "Note: when tensors of the forward go is guessed";
 
 TEST(Lifetimes, OfSmallProgramsAreThoseOfTheirRuns) {
   int equal = 0, programs = 0;
@@ -36,6 +41,31 @@ TEST(Lifetimes, OfSmallProgramsAreThoseOfTheirRuns) {
   }
   EXPECT_EQ(programs, 64);
   EXPECT_EQ(equal, 57);
+}
+
+TEST(Lifetimes, ThatAreGuessedAreInTheReport) {
+  for (const auto& [name, why] : kDiffer) {
+    const std::string model = "tests/data/lifetimes/" + name + ".pt2";
+    const std::string text = run_program("profile " + model + " --workspaces none").out;
+    EXPECT_NE(text.find(kNote), std::string::npos) << name << text;
+    const auto rows =
+        nlohmann::json::parse(run_program("profile " + model + " --json -").out)["guessed_lifetimes"];
+    const bool says_why = std::ranges::any_of(rows, [&reason = why](const auto& row) {
+      return row["why"].template get<std::string>().starts_with(reason);
+    });
+    EXPECT_TRUE(says_why) << name << rows;
+  }
+}
+
+// Frames and statements tell all of these.
+TEST(Lifetimes, ThatAreKnownAreNotInTheReport) {
+  for (const std::string name : {"Chain", "Sequential", "OneExpression", "Nested", "Rebound", "Appended"}) {
+    const std::string model = "tests/data/lifetimes/" + name + ".pt2";
+    EXPECT_EQ(run_program("profile " + model + " --workspaces none").out.find(kNote), std::string::npos)
+        << name;
+    EXPECT_FALSE(nlohmann::json::parse(run_program("profile " + model + " --json -").out)
+                     .contains("guessed_lifetimes"));
+  }
 }
 
 }  // namespace

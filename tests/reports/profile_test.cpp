@@ -47,6 +47,20 @@ TEST(ProfileText, IsTheReportOnFile) {
   EXPECT_EQ(text, read_file(file));
 }
 
+TEST(ProfileText, SaysHowManyLifetimesAreGuessed) {
+  ProfileReport report = two_layers();
+  report.guessed = {{"an element was assigned", 2, {2048}}, {"a list may have let it go", 1, {1024}}};
+  const std::string text = profile_text(report, {});
+  EXPECT_NE(
+      text.find("\nNote: when tensors of the forward go is guessed where the export does not tell it: 3 of "
+                "them, 3.0 KiB together: an element was assigned (2, 2.0 KiB), a list may have let it go (1, "
+                "1.0 KiB); metaprof run takes it from a run (docs/lifetimes.md)\n"),
+      std::string::npos)
+      << text;
+  const Json rows = Json::parse(profile_json(report))["guessed_lifetimes"];
+  EXPECT_EQ(rows[0], Json({{"why", "an element was assigned"}, {"tensors", 2}, {"bytes", 2048}}));
+}
+
 TEST(ProfileText, SiblingsAreSortedByAColumn) {
   const std::string text =
       profile_text(two_layers(), {.depth = 3, .sort = "parameters", .columns = {"parameters"}});
