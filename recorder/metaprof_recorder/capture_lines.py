@@ -1,5 +1,9 @@
 """The lines of a captured program in their order: phases stand where they begin, and drops behind the calls after which tensors went."""
+import re
+
 from metaprof_recorder.capture_phases import Phases
+
+SOURCE, DROPS = re.compile(r" dtype_of %(\d+)"), re.compile(r" drop (%\d+(?:, %\d+)*)$")
 
 
 def text(program, rows, lines, values_before, functions):
@@ -42,4 +46,17 @@ def text(program, rows, lines, values_before, functions):
             held += [number for number in numbers if number < made_outside]
             numbers = [number for number in numbers if number >= made_outside]
         drop(numbers)
-    return "\n".join(lines) + "\n"
+    return "\n".join(without_gone_sources(lines)) + "\n"
+
+
+def without_gone_sources(lines):
+    """A variable may hold the dtype of a tensor that has been dropped (`dtype = x.dtype; x = f(x); x.to(dtype)`): no value says it any more."""
+    gone = set()
+    for line in lines:
+        source = SOURCE.search(line)
+        if source and source[1] in gone:
+            line = line[:source.start()] + line[source.end():]
+        yield line
+        drops = DROPS.search(line)
+        if drops:
+            gone.update(number[1:] for number in drops[1].split(", "))
