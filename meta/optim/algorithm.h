@@ -79,11 +79,13 @@ class Algorithm {
   /// Reports say whose state a storage is: it is named after its parameter.
   void name_new_states();
 
+  // NOLINTBEGIN(readability-identifier-naming): each optimizer's formulas read these
   Session& session;
   const std::vector<Tensor>& parameters;
   const Settings settings;
   const Implementation implementation;
   std::vector<ParameterState> states;
+  // NOLINTEND(readability-identifier-naming)
 };
 
 /// The optimizers; each makes what its constructor in the framework makes.

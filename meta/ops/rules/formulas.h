@@ -76,8 +76,8 @@ Tensor view(const Tensor& a, SizesView sizes);
 Tensor reshape(const Tensor& a, SizesView sizes);
 Tensor transpose(const Tensor& a, int64_t dim0, int64_t dim1);
 Tensor t(const Tensor& a);
-Tensor mT(const Tensor& a);
-Tensor mH(const Tensor& a);
+Tensor mT(const Tensor& a);  // NOLINT(readability-identifier-naming): the framework's name
+Tensor mH(const Tensor& a);  // NOLINT(readability-identifier-naming): the framework's name
 Tensor expand(const Tensor& a, SizesView sizes);
 Tensor unsqueeze(const Tensor& a, int64_t dim);
 Tensor squeeze(const Tensor& a, int64_t dim);
