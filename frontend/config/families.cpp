@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "frontend/config/handed_positions.h"
+#include "meta/program/handed_positions.h"
 
 namespace metaprof::configs {
 namespace {

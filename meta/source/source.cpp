@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 
+#include "meta/program/handed_positions.h"
 #include "meta/program/higher_order.h"
 #include "meta/source/conversions.h"
 #include "meta/source/dtypes.h"
 #include "meta/source/even_shares.h"
 #include "meta/source/frames.h"
-#include "meta/source/handed_arguments.h"
 #include "meta/source/host_constants.h"
 #include "meta/source/lifetimes.h"
 
@@ -22,11 +22,7 @@ class SourceReader {
   SourceReader(Program& program, const Registry& registry)
       : program_(program), registry_(registry), frames_(program) {}
 
-  void read(Graph& graph) {
-    const SourceFrames frames = prepared(graph);
-    find_drops(graph, frames, registry_, of_regions_[&graph]);
-    hand_positions(program_, graph, frames);
-  }
+  void read(Graph& graph) { find_drops(graph, prepared(graph), registry_, of_regions_[&graph]); }
 
  private:
   // Reads the graphs inside, then all but the lifetimes.
@@ -78,7 +74,7 @@ class SourceReader {
     }
   }
 
-  Program& program_;
+  const Program& program_;
   const Registry& registry_;
   const FrameFinder frames_;
   std::map<const Graph*, Variables> of_regions_;  // of graphs that are being read
@@ -88,6 +84,7 @@ class SourceReader {
 
 void read_source(Program& program, const Registry& registry, bool exported_on_host) {
   SourceReader(program, registry).read(program.graph);
+  hand_positions(program);
   find_host_constants(program, registry, exported_on_host);
   assume_even_shares(program, registry);
 }

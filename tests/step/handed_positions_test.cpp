@@ -21,7 +21,7 @@ std::vector<std::string> kept_in(const std::string& path) {
 // position_ids = torch.arange(…) + past_seen_tokens; position_ids = position_ids.unsqueeze(0); then four times
 // decoder_layer(hidden_states, …, position_ids=position_ids, position_embeddings=…), which hands them to its attention; that reads
 // the embeddings alone.
-TEST(HandedArguments, PositionsOfDecoderLayersWithRotaryEmbeddings) {
+TEST(HandedPositions, PositionsOfDecoderLayersWithRotaryEmbeddings) {
   std::vector<std::string> expected;
   for (const std::string layer : {"0", "1", "2", "3"}) {
     expected.push_back("%unsqueeze in model.model.layers." + layer);
@@ -31,7 +31,7 @@ TEST(HandedArguments, PositionsOfDecoderLayersWithRotaryEmbeddings) {
 }
 
 // gpt2's blocks are handed them, too; but an embedding of the positions has saved them.
-TEST(HandedArguments, NothingElsewhere) {
+TEST(HandedPositions, NothingElsewhere) {
   EXPECT_TRUE(kept_in("tests/data/models/gpt2.pt2").empty());
   EXPECT_TRUE(kept_in("tests/data/models/resnet18.pt2").empty());
 }
