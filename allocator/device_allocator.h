@@ -16,6 +16,15 @@ struct AllocatorNumbers {
   AllocatorNumber allocated_bytes, requested_bytes, active_bytes, reserved_bytes, inactive_split_bytes;
   AllocatorNumber allocation, segment;  ///< numbers of blocks and of segments
 };
+/// All of them, in the order in which the lines of captured programs have them (docs/program.md).
+inline constexpr AllocatorNumber AllocatorNumbers::*kAllocatorNumbers[] = {
+    &AllocatorNumbers::allocated_bytes,
+    &AllocatorNumbers::requested_bytes,
+    &AllocatorNumbers::active_bytes,
+    &AllocatorNumbers::reserved_bytes,
+    &AllocatorNumbers::inactive_split_bytes,
+    &AllocatorNumbers::allocation,
+    &AllocatorNumbers::segment};
 
 /// Names a live block of a DeviceAllocator.
 using BlockNumber = uint32_t;

@@ -38,14 +38,6 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-constexpr AllocatorNumber AllocatorNumbers::*kNumbers[] = {&AllocatorNumbers::allocated_bytes,
-                                                           &AllocatorNumbers::requested_bytes,
-                                                           &AllocatorNumbers::active_bytes,
-                                                           &AllocatorNumbers::reserved_bytes,
-                                                           &AllocatorNumbers::inactive_split_bytes,
-                                                           &AllocatorNumbers::allocation,
-                                                           &AllocatorNumbers::segment};
-
 // What follows is of the same stretch.
 void raise(AllocatorNumber& all, const AllocatorNumber& row) {
   all.current = row.current;
@@ -57,7 +49,7 @@ void raise(AllocatorNumber& all, const AllocatorNumber& row) {
 Phases phases_of(const RecordedDevice& device) {
   Phases phases;
   for (const RunPhase& row : device.phases) {
-    for (const auto member : kNumbers) raise(phases.peak.*member, row.numbers.*member);
+    for (const auto member : kAllocatorNumbers) raise(phases.peak.*member, row.numbers.*member);
     constexpr std::pair<std::string_view, Phase> kNames[] = {{"setup", Phase::setup},
                                                              {"forward", Phase::forward},
                                                              {"backward", Phase::backward},
@@ -91,7 +83,7 @@ std::vector<PhaseRow> by_part(const Phases& phases) {
       rows.push_back(row);
       continue;
     }
-    for (const auto member : kNumbers) raise(rows.back().numbers.*member, row.numbers.*member);
+    for (const auto member : kAllocatorNumbers) raise(rows.back().numbers.*member, row.numbers.*member);
   }
   return rows;
 }

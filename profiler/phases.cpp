@@ -9,14 +9,6 @@
 namespace metaprof {
 namespace {
 
-AllocatorNumber AllocatorNumbers::*const kNumbers[] = {&AllocatorNumbers::allocated_bytes,
-                                                       &AllocatorNumbers::requested_bytes,
-                                                       &AllocatorNumbers::active_bytes,
-                                                       &AllocatorNumbers::reserved_bytes,
-                                                       &AllocatorNumbers::inactive_split_bytes,
-                                                       &AllocatorNumbers::allocation,
-                                                       &AllocatorNumbers::segment};
-
 class Replay {
  public:
   Replay(const Requests& requests, DeviceAllocator& allocator)
@@ -77,7 +69,7 @@ class Replay {
   void end_part() {
     if (!std::exchange(open_, false)) return;
     const PhaseRow& row = phases_.rows.emplace_back(PhaseRow{part_, allocator_.numbers()});
-    for (const auto number : kNumbers) {
+    for (const auto number : kAllocatorNumbers) {
       AllocatorNumber& overall = phases_.peak.*number;
       overall.current = (row.numbers.*number).current;
       overall.peak = std::max(overall.peak, (row.numbers.*number).peak);

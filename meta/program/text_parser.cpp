@@ -146,7 +146,7 @@ class Parser {
     measured.phase = line.word("the name of a phase");
     measured.step = line.integer("the number of a step");
     measured.micro = line.integer("the number of a micro-batch, or -1");
-    for (const auto member : kMeasuredNumbers)
+    for (const auto member : kAllocatorNumbers)
       for (int64_t AllocatorNumber::*which : {&AllocatorNumber::current, &AllocatorNumber::peak})
         measured.numbers.*member.*which = line.integer("a statistic of the allocator");
   }

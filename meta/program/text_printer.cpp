@@ -76,7 +76,7 @@ class Printer {
       line("environment {} {}", word_text(name), quoted_text(value));
     for (const Capture::Measured& measured : capture.measured) {
       std::string numbers;
-      for (const auto member : kMeasuredNumbers)
+      for (const auto member : kAllocatorNumbers)
         fmt::format_to(std::back_inserter(numbers), " {} {}", (measured.numbers.*member).current,
                        (measured.numbers.*member).peak);
       line("measured {} {} {}{}", word_text(measured.phase), measured.step, measured.micro, numbers);

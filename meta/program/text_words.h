@@ -30,16 +30,6 @@ inline constexpr OutputWord kOutputWords[] = {{"output", ProgramOutput::Kind::us
                                               {"input_mutation", ProgramOutput::Kind::input_mutation},
                                               {"gradient", ProgramOutput::Kind::gradient}};
 
-/// The statistics of a measured phase, in the order in which its line has them: current, then peak.
-inline constexpr AllocatorNumber AllocatorNumbers::*kMeasuredNumbers[] = {
-    &AllocatorNumbers::allocated_bytes,
-    &AllocatorNumbers::requested_bytes,
-    &AllocatorNumbers::active_bytes,
-    &AllocatorNumbers::reserved_bytes,
-    &AllocatorNumbers::inactive_split_bytes,
-    &AllocatorNumbers::allocation,
-    &AllocatorNumbers::segment};
-
 template <class Words, class Kind>
 constexpr std::string_view word_of(const Words& words, Kind kind) {
   for (const auto& row : words)
