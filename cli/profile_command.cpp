@@ -84,9 +84,10 @@ void write_forms(const ProfileOptions& options, Results& results) {
 }
 
 // What helps a step that does not fit; each switch that there is, where a form shows them.
-void add_advice(ProfileReport& report, const Model& model, const ProfileOptions& options) {
+void add_advice(Estimate& result, const Model& model, const ProfileOptions& options) {
+  ProfileReport& report = result.report;
   const bool all = any_form(options, [](const ReportForm& form) { return form.shows_advice; });
-  const AdviceReport advice = all ? advise(model, options.run) : find_cure(model, options.run, report);
+  const AdviceReport advice = all ? advise(model, options.run) : find_cure(model, options.run, result);
   report.cure = cheapest_cure(advice);
   report.advice = {advice.base};
   report.advice.insert(report.advice.end(), advice.rows.begin(), advice.rows.end());
@@ -118,7 +119,7 @@ int profile(const Command& command, const ProfileOptions& options) {
                                .graph = execution_figures(result.report)};
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
-  if (!verdict_of(result.report).fits && !model.is_trace()) add_advice(result.report, model, options);
+  if (!verdict_of(result.report).fits && !model.is_trace()) add_advice(result, model, options);
   TextOptions text = options.text;
   text.width = static_cast<size_t>(options.width);
   text.colour = colour_on_stdout(options.color);

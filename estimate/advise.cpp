@@ -257,26 +257,43 @@ AdviceReport heading_of(const Model& model, const RunOptions& options, const Pro
   return report;
 }
 
+Flops flops_of(const ProfileReport& report) {
+  const ByPhase<Flops>& flops = report.counts.total.counted;
+  return flops.forward + flops.backward + flops.recompute + flops.optimizer;
+}
+
 // Nothing where it is not known what it would need without a limit.
 std::optional<AdviceRow> row_of(const ProfileReport& as_it_is) {
   if (!as_it_is.needed_memory) return std::nullopt;
-  const ByPhase<Flops>& flops = as_it_is.counts.total.counted;
   return AdviceRow{.changes = {},
                    .allocated = *as_it_is.needed_allocated,
                    .reserved = *as_it_is.needed_memory,
-                   .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+                   .flops = flops_of(as_it_is),
                    .fits = false};
 }
 
-AdviceReport advise(const Model& model, const RunOptions& given, const ProfileReport* as_it_is) {
+// What these steps need with the optimizer's fused code; nothing where they were not run with it.
+std::optional<AdviceRow> fused_row_of(const Estimate& as_it_is) {
+  if (as_it_is.fused.empty()) return std::nullopt;
+  const Platform& platform = as_it_is.platform;
+  Requests requests = requests_of(as_it_is.trace, as_it_is.fused, platform.device());
+  repeat_last_step(requests, as_it_is.repeated);
+  const Bytes available = available_memory(as_it_is.options, platform);
+  return Advisor::row_of({{"optimizer_impl", "fused"}},
+                         SharedSteps::memory(requests, as_it_is.options, platform),
+                         as_it_is.report.counts.total.counted, available);
+}
+
+AdviceReport advise(const Model& model, const RunOptions& given, const Estimate* as_it_is) {
   if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
   const RunOptions options = as_captured(given, model.program);
   Advisor advisor(model, options);
   const Program program = with_inputs(model, options);
   AdviceReport report = heading_of(model, options, program);
   const std::vector<Change> changes = changes_for(program, options);
-  if (const std::optional<AdviceRow> known = as_it_is ? row_of(*as_it_is) : std::nullopt) {
+  if (const std::optional<AdviceRow> known = as_it_is ? row_of(as_it_is->report) : std::nullopt) {
     advisor.remember(*known);
+    if (std::optional<AdviceRow> fused = fused_row_of(*as_it_is)) advisor.remember(std::move(*fused));
     report.base = *known;
   } else {
     report.base = advisor.base_beside(changes);
@@ -290,7 +307,7 @@ AdviceReport advise(const Model& model, const RunOptions& given, const ProfileRe
 
 AdviceReport advise(const Model& model, const RunOptions& options) { return advise(model, options, nullptr); }
 
-AdviceReport find_cure(const Model& model, const RunOptions& options, const ProfileReport& as_it_is) {
+AdviceReport find_cure(const Model& model, const RunOptions& options, const Estimate& as_it_is) {
   return advise(model, options, &as_it_is);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // What helps a step to fit: each switch that PyTorch has, run, and the fewest of them that fit together.
 
+#include "estimate/estimate.h"
 #include "estimate/model.h"
 #include "reports/advice_report.h"
-#include "reports/profile_report.h"
 
 namespace metaprof {
 
@@ -13,6 +13,6 @@ AdviceReport advise(const Model& model, const RunOptions& options);
 
 /// The same without `rows`: only what `best` needs is run, in a part of the time. `as_it_is`: the estimate with these
 /// options, whose memory ran out.
-AdviceReport find_cure(const Model& model, const RunOptions& options, const ProfileReport& as_it_is);
+AdviceReport find_cure(const Model& model, const RunOptions& options, const Estimate& as_it_is);
 
 }  // namespace metaprof

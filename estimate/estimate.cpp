@@ -12,6 +12,7 @@
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
 #include "estimate/guessed_lifetimes.h"
+#include "estimate/parallel.h"
 #include "estimate/sizes.h"
 #include "meta/source/waiting_results.h"
 #include "meta/step/step.h"
@@ -68,36 +69,97 @@ void count_all_steps(WorkspaceSources& workspaces, int run, int all) {
 struct ModelRun {
   Trace trace;
   int repeated = 0;
+  std::vector<Event> fused = {};  // as in Estimate
 };
+
+// Parameters and their gradients take more than a quarter of the memory. With an optimizer's state (Adam's is as large
+// again) that is half, and so little is left for the rest that memory may run out.
+bool may_run_out(const Program& program, const RunOptions& options, const Platform& platform) {
+  Bytes parameters;
+  for (const ProgramInput& input : program.inputs) {
+    if (input.kind != ProgramInput::Kind::parameter || input.value == kNoValue) continue;
+    const auto& tensor = program.graph.values[static_cast<size_t>(input.value)].tensor;
+    if (!tensor) continue;
+    const DType dtype = is_floating(tensor->dtype) && options.step.precision != Precision::fp32
+                            ? state_dtype(options.step.precision)
+                            : tensor->dtype;
+    parameters += Bytes{numel(tensor->sizes) * element_size(dtype)};
+  }
+  return parameters.count > available_memory(options, platform).count / 8;
+}
+
+// The steps with the optimizer that is asked for and, in turn, its fused code; nothing where it has none, or is of no use.
+std::optional<StepsInTurn> run_with_fused(const Program& program, const RunOptions& options,
+                                          const Platform& platform, WorkspacePlanners& planners,
+                                          WorkspaceSources& workspaces) try {
+  const OptimizerChoice choices[] = {{options.step.optimizer, options.step.optimizer_impl},
+                                     {options.step.optimizer, OptimizerImpl::fused}};
+  if (choices[0] == choices[1] || !has_fused_code(options.step.optimizer) ||
+      !may_run_out(program, options, platform))
+    return std::nullopt;
+  return run_in_turn(program, options, platform, choices, planners, workspaces);
+} catch (const Error&) {  // parameters that fused code does not take
+  return std::nullopt;
+}
 
 ModelRun run_until_alike(const Program& program, const RunOptions& options, const Platform& platform,
                          WorkspacePlanners& planners, WorkspaceSources& workspaces) {
   const OptimizerChoice own{options.step.optimizer, options.step.optimizer_impl};
-  if (auto steps = run_in_turn(program, options, platform, {&own, 1}, planners, workspaces))
-    return {std::move(steps->trace), options.step.steps - steps->steps};
-  return {run_model(program, options, platform, planners, workspaces)};
+  auto steps = run_with_fused(program, options, platform, planners, workspaces);
+  if (!steps) steps = run_in_turn(program, options, platform, {&own, 1}, planners, workspaces);
+  if (!steps) return {run_model(program, options, platform, planners, workspaces)};
+  ModelRun run{std::move(steps->trace), options.step.steps - steps->steps};
+  if (steps->events.size() > 1) run.fused = std::move(steps->events[1]);
+  return run;
 }
 
 WaitingResults waiting_in(const Program& program) {
   return [&](size_t failed) { return waiting_results(program, failed); };
 }
 
-void read_memory(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
-                 const Platform& platform, ProfileReport& report) {
+// What there is and what the steps get of it; where that is not enough, also what they need.
+struct Replays {
+  Phases phases;
+  std::optional<Phases> without_limit;  // where memory runs out
+};
+
+Replays replays_of(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
+                   const Platform& platform) {
+  const auto with = [&](Bytes memory, const WaitingResults& waiting) {
+    return replay(trace, platform.device(), *make_allocator(options, platform, memory), waiting, repeated);
+  };
+  Replays replays{with(available_memory(options, platform), waiting_in(program)), {}};
+  if (replays.phases.out_of_memory) replays.without_limit = with(unlimited_memory(), {});
+  return replays;
+}
+
+void tell_memory(const RunOptions& options, const Platform& platform, ProfileReport& report) {
   const OutsideAllocator outside = outside_of(options, platform);
   report.outside = outside.most;
   report.outside_least = outside.least;
   report.outside_source = outside.source;
   report.margin = margin_of(options);
-  const Bytes available = available_memory(options, platform);
-  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available),
-                                 waiting_in(program), repeated);
-  if (!report.memory.phases.out_of_memory) return;
-  const Phases phases =
-      replay(trace, platform.device(), *make_allocator(options, platform, unlimited_memory()), {}, repeated);
-  if (phases.out_of_memory) return;
-  report.needed_memory = Bytes{phases.peak.reserved_bytes.peak};
-  report.needed_allocated = Bytes{phases.peak.allocated_bytes.peak};
+}
+
+// Everything that the report says of a trace. The allocator runs beside those who count and attribute.
+void read_trace(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
+                const Platform& platform, ProfileReport& report) {
+  tell_memory(options, platform, report);
+  Replays replays;
+  in_parallel(2, [&](size_t part) {
+    if (part == 0) {
+      replays = replays_of(program, trace, repeated, options, platform);
+      return;
+    }
+    report.memory = profile_storages(trace, platform.device(), repeated);
+    if (options.step.execution != Execution::graph)
+      report.guessed = guessed_lifetimes(program, trace, platform.device());
+    report.counts = count(trace, rates_of(platform.hardware, options.step.environment));
+  });
+  add_phases(report.memory, trace, platform.device(), std::move(replays.phases));
+  if (!replays.without_limit || replays.without_limit->out_of_memory) return;
+  report.needed_memory = Bytes{replays.without_limit->peak.reserved_bytes.peak};
+  report.needed_allocated = Bytes{replays.without_limit->peak.allocated_bytes.peak};
 }
 
 // The types of floating parameters, where they are not all f32.
@@ -341,13 +403,12 @@ Estimate estimate(const Model& model, const RunOptions& given, WorkspacePlanners
                                   : run_reported(model, options, platform, planners, compiled, steps, report);
   result.trace = std::move(run.trace);
   if (!model.is_trace() && !model.program.captured) report.steps_run = options.step.steps - run.repeated;
-  read_memory(model.program, result.trace, run.repeated, options, platform, report);
+  result.repeated = run.repeated;
+  result.fused = std::move(run.fused);
+  read_trace(model.program, result.trace, run.repeated, options, platform, report);
   // What an error lets go is known of the steps in the trace.
   if (run.repeated > 0 && ran_out_in_repeated_step(report.memory.phases, report.steps_run))
     return estimate(model, given, planners, compiled);
-  if (options.step.execution != Execution::graph)
-    report.guessed = guessed_lifetimes(model.program, result.trace, platform.device());
-  report.counts = count(result.trace, rates_of(platform.hardware, options.step.environment));
   if (!model.is_trace() && !options.step.grad.empty())
     report.not_computed = not_computed(model, options, platform, planners, report.counts);
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table - report.workspaces.planned;

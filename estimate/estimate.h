@@ -32,6 +32,10 @@ struct Estimate {
   RunOptions options;
   Trace trace;           ///< everything that the run did
   ProfileReport report;  ///< and what it cost: all steps, whichever were dispatched
+  int repeated = 0;      ///< steps that are not in the trace: as its last one
+  /// The events of the same steps with the optimizer's fused code, where parameters are so large that memory may run out:
+  /// that is what helps first, and all else of these steps is the same. Empty: not made, as for StepsToRun::all.
+  std::vector<Event> fused = {};
 };
 
 /// Runs the steps and reads everything from them. `compiled` runs the model under `--execution graph`; null: one is

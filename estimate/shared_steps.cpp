@@ -52,19 +52,29 @@ bool SharedSteps::hold_on(const Platform& platform) const {
 SharedSteps::Memory SharedSteps::memory(const RunOptions& run, const Platform& platform) {
   const OptimizerChoice choice{run.step.optimizer, run.step.optimizer_impl};
   OfOptimizer& one = *std::ranges::find(optimizers_, choice, &OfOptimizer::choice);
+  return memory(one.requests, one.without_limit, run, platform);
+}
+
+SharedSteps::Memory SharedSteps::memory(const Requests& requests, const RunOptions& run,
+                                        const Platform& platform) {
+  std::optional<Phases> without_limit;
+  return memory(requests, without_limit, run, platform);
+}
+
+SharedSteps::Memory SharedSteps::memory(const Requests& requests, std::optional<Phases>& without_limit,
+                                        const RunOptions& run, const Platform& platform) {
   const Bytes available = available_memory(run, platform);
   const bool usual_settings = allocator_settings(run, platform.framework).empty();
   // Some settings look at the size of the memory. Without them a limit that is never reached is none.
   std::optional<Phases> own;
-  if (!usual_settings || !one.without_limit)
-    own = replay_requests(one.requests, run, platform, unlimited_memory());
-  if (usual_settings && own) one.without_limit = std::move(own);
-  const Phases& unlimited = usual_settings ? *one.without_limit : *own;
+  if (!usual_settings || !without_limit) own = replay_requests(requests, run, platform, unlimited_memory());
+  if (usual_settings && own) without_limit = std::move(own);
+  const Phases& unlimited = usual_settings ? *without_limit : *own;
   if (usual_settings && !unlimited.out_of_memory && unlimited.peak.reserved_bytes.peak <= available.count)
     return {.peak = unlimited.peak,
             .without_limit = unlimited.peak,
             .verdict = verdict_of(run, platform, unlimited, std::nullopt)};
-  const Phases limited = replay_requests(one.requests, run, platform, available);
+  const Phases limited = replay_requests(requests, run, platform, available);
   std::optional<Bytes> needed;
   if (!unlimited.out_of_memory) needed = Bytes{unlimited.peak.reserved_bytes.peak};
   return {.peak = limited.peak,

@@ -30,6 +30,8 @@ class SharedSteps {
   };
   /// With the memory and the allocator of `run`. Errors: as parse_alloc_conf.
   Memory memory(const RunOptions& run, const Platform& platform);
+  /// The same of steps that are known by what they ask for.
+  static Memory memory(const Requests& requests, const RunOptions& run, const Platform& platform);
 
   Bytes parameter_bytes() const { return parameters_; }
   Bytes saved_bytes() const { return saved_; }
@@ -42,6 +44,9 @@ class SharedSteps {
     Requests requests;
     std::optional<Phases> without_limit;  // by the allocator's usual settings
   };
+
+  static Memory memory(const Requests& requests, std::optional<Phases>& without_limit, const RunOptions& run,
+                       const Platform& platform);
 
   Platform platform_;
   std::map<std::string, std::string> environment_;

@@ -93,6 +93,8 @@ Implementation choose(const Known& known, OptimizerImpl wanted, const Session& s
 
 }  // namespace
 
+bool has_fused_code(std::string_view name) { return find(name).fused; }
+
 std::vector<std::string> known_optimizers() {
   std::vector<std::string> names;
   for (const Known& known : table()) names.emplace_back(known.name);

@@ -21,6 +21,9 @@ std::vector<std::string> known_optimizers();
 /// Errors: an unknown word.
 bool step_can_be_captured(std::string_view name);
 
+/// Whether there is one kernel for all of its step. Errors: an unknown word.
+bool has_fused_code(std::string_view name);
+
 /// Which code of an optimizer runs; standard: what the framework chooses for the device.
 enum class OptimizerImpl : uint8_t { standard, foreach, for_loop, fused };
 /// Their words: "default", "foreach", "for-loop", "fused".
