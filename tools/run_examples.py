@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs the programs of examples/run and writes what `metaprof run` says of each into docs/run.md.
 
-    run_examples.py METAPROF PYTHON [--only WORD]...
+    run_examples.py METAPROF PYTHON [--only WORD]... [--timm train.py]
 
 METAPROF is the program, PYTHON one with PyTorch and the libraries that the programs use. The page has a transcript for each entry of RUNS
-between its marks; --only runs those whose names have the word, the others stay as they are. A transcript is the command and its report
+between its marks; --only runs those whose names have the word, the others stay as they are. timm's package has not its train.py, which
+is in its repository: without --timm its transcript stays. A transcript is the command and its report
 without the table of modules and the tensors at the peak. A program that does not end with status 0 is an error, and the page is not written.
 """
 import argparse
@@ -23,6 +24,8 @@ MOST_PHASES = 14
 LEFT_OUT = ("Modules", "Largest tensors")
 DRIVER = "an emulated device has no driver"
 
+TIMM = "timm's train.py"
+
 # name, what is run before it, the words after `metaprof run`
 RUNS = [
     ("Hugging Face Trainer, LoRA, checkpointed layers, bf16", "", "--steps 2 -- python trainer_lora.py"),
@@ -30,6 +33,8 @@ RUNS = [
     ("TRL's console script: supervised fine-tuning", "python small_model.py small",
      "--steps 2 -- trl sft --model_name_or_path small --dataset_name small/texts --output_dir out --per_device_train_batch_size 4 "
      "--max_length 128 --report_to none"),
+    (TIMM, "python small_images.py images",
+     "--steps 3 -- python train.py images --model convnext_atto --num-classes 2 -b 4 --epochs 1 --amp --workers 2 --img-size 64"),
     ("torchvision: Faster R-CNN, sizes that follow from data", "", "--steps 2 -- python detection.py"),
     ("DDP with NCCL, 2 ranks", "", "--gpus 2 --steps 2 -- torchrun --standalone --nproc-per-node 2 ddp.py"),
     ("DDP with NCCL, 8 ranks", "", "--gpus 8 --steps 2 -- torchrun --standalone --nproc-per-node 8 ddp.py"),
@@ -43,6 +48,7 @@ RUNS = [
     ("A DataLoader with workers and pinned memory", "", "--steps 2 -- python data_loader.py"),
     ("Activations and parameters on the host", "", "--steps 2 -- python offload.py"),
     ("An autograd function of its own", "", "--steps 2 -- python autograd_function.py"),
+    ("The same in a notebook", "python as_notebook.py autograd_function.py step.ipynb", "-- jupyter nbconvert --to notebook --execute step.ipynb"),
     ("A GAN with two optimizers", "", "--steps 2 -- python gan.py"),
     ("A mixture of experts, chosen equally often", "", "--assume even --steps 2 -- python moe.py"),
 ]
@@ -98,6 +104,7 @@ def main():
     parser.add_argument("metaprof")
     parser.add_argument("python", type=pathlib.Path)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--timm", type=pathlib.Path)
     options = parser.parse_args()
     metaprof = str(pathlib.Path(options.metaprof).resolve())
     programs = options.python.absolute().parent
@@ -107,8 +114,10 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work) / "run"
         shutil.copytree(ROOT / "examples/run", folder)
+        if options.timm:
+            shutil.copy(options.timm, folder / "train.py")
         for name, before, words in RUNS:
-            if options.only and not any(word in name for word in options.only):
+            if options.only and not any(word in name for word in options.only) or name == TIMM and not options.timm:
                 continue
             sections[name] = transcript(metaprof, programs.parent, folder, before, words)
             print(name, flush=True)

@@ -4,6 +4,7 @@ METAPROF is the program (by default the one of the release build); METAPROF_PROG
 """
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
 HANGS = 600  # seconds after which a run is taken to hang; no result depends on it
 MARK = "METAPROF_TEST_MARK"  # a variable of all processes of a run
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so would the programs
 
 
 def left_running(mark):
