@@ -8,12 +8,13 @@ import ctypes
 import threading
 import time
 
+from metaprof_recorder import generation
 from metaprof_recorder.items import Begin
 
 MOST_KEPT = 1_000_000  # reads of which the operator is looked for
 # torch checks there whether values are allowed, and refuses zeros that a program never had. The answer is yes.
 CHECKS_VALUES = "/torch/distributions/"
-YES = b"\1"
+YES, NO = b"\1", b"\0"
 UNKNOWN = "copy to the host"
 
 
@@ -57,13 +58,21 @@ class Reads:
     def _read(self, host, count):
         device, line = self._device(), self._sources.of_stack(self._thread)[0]
         content = getattr(self._local, "answer", None)
-        if content is None and count == len(YES) and self._sources.is_called_from(CHECKS_VALUES):
-            content = YES
+        if content is None and count == len(YES):
+            content = self._answer_to_question()
         if content is not None:
             self._local.answer = None
             self._assumed.add((device, line))
             ctypes.memmove(host, content, min(count, len(content)))
         self.note(time.time_ns(), device, line)
+
+    def _answer_to_question(self):
+        """What this thread is told where it asks for a truth value that a rule knows; None: there is no rule."""
+        if self._sources.is_called_from(CHECKS_VALUES):
+            return YES
+        reader = self._sources.reader()
+        finished = None if reader is None else generation.answer_to(reader)
+        return None if finished is None else YES if finished else NO
 
     def note(self, moment, device, line):
         self._counts[device, line] = self._counts.get((device, line), 0) + 1

@@ -46,6 +46,13 @@ class Sources:
             found = self.of_frames(_frames(frame))
         return found
 
+    def reader(self):
+        """The innermost frame that is neither torch's nor Python's."""
+        frame = sys._getframe(1)
+        while frame is not None and self.kind(frame.f_code.co_filename) == 2:
+            frame = frame.f_back
+        return frame
+
     @staticmethod
     def is_called_from(folder):
         """Whether a function of a file of this folder is among those that run now."""

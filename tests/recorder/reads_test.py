@@ -3,8 +3,10 @@ import ctypes
 import pathlib
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
+from metaprof_recorder.generation import answer_to  # noqa: E402
 from metaprof_recorder.items import Begin, End  # noqa: E402
 from metaprof_recorder.reads import Reads  # noqa: E402
 
@@ -20,6 +22,61 @@ class Frames:
 
     def is_called_from(self, _):
         return self.in_checks
+
+    def reader(self):
+        return None
+
+
+class Sized:
+    """Stands for the tokens so far and for the criteria of stopping, which allow 8."""
+    max_length = 8
+
+    def __init__(self, length):
+        self.shape = 2, length
+
+
+# Functions as those of the library's file, which read in the loop or in a function that it calls.
+LOOPS = compile("""
+def sample(read, input_ids, stopping_criteria, this_peer_finished=None, cur_len=2):
+    return has_unfinished_sequences(read)
+
+def has_unfinished_sequences(read):
+    return read()
+
+def beam_search(self, read, input_ids, stopping_criteria, cur_len, this_peer_finished=None):
+    return read()
+
+def generate(read, input_ids, stopping_criteria):
+    return read()
+""", "/lib/site-packages/transformers/generation/utils.py", "exec")
+
+
+class Beams:
+    _beam_search_has_unfinished_sequences = None
+
+
+class GenerationTest(unittest.TestCase):
+    def setUp(self):
+        self.loops = {}
+        exec(LOOPS, self.loops)  # noqa: S102
+
+    @staticmethod
+    def read():
+        return answer_to(sys._getframe(1))
+
+    def test_a_text_is_as_long_as_it_may_be(self):
+        answers = [self.loops["sample"](self.read, Sized(length), Sized(0)) for length in (3, 7, 8)]
+        self.assertEqual(answers, [False, False, True])
+
+    def test_a_beam_search_asks_what_is_left(self):
+        answers = [self.loops["beam_search"](Beams(), self.read, Sized(2), Sized(0), length) for length in (3, 7, 8)]
+        self.assertEqual(answers, [True, True, False])
+        self.assertIs(self.loops["beam_search"](None, self.read, Sized(2), Sized(0), 8), True)  # of a version without the function
+
+    def test_other_questions_have_no_answer(self):
+        self.assertIsNone(self.loops["generate"](self.read, Sized(8), Sized(0)))
+        self.assertIsNone(self.loops["sample"](lambda: answer_to(sys._getframe()), Sized(8), Sized(0)))
+        self.assertIsNone(self.loops["sample"](self.read, Sized(8), object()))
 
 
 class ReadsTest(unittest.TestCase):
@@ -47,6 +104,13 @@ class ReadsTest(unittest.TestCase):
             reads._read(ctypes.addressof(host), 1)
             self.assertEqual(host.raw, content)
             self.assertEqual(list(reads.rows()), [(0, "copy to the host", "train.py:3", 1, "assumed" if called else "zero")])
+
+    def test_an_answer_of_no_is_an_assumption(self):
+        host = ctypes.create_string_buffer(1)
+        reads = Reads(Frames(False), lambda: 0)
+        with unittest.mock.patch.object(reads, "_answer_to_question", lambda: b"\0"):
+            reads._read(ctypes.addressof(host), 1)
+        self.assertEqual(list(reads.rows()), [(0, "copy to the host", "train.py:3", 1, "assumed")])
 
     def test_a_number_is_no_answer_to_a_check(self):
         host = ctypes.create_string_buffer(8)
