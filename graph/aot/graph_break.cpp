@@ -207,10 +207,13 @@ class Cutter {
 
 }  // namespace
 
+bool calls_recurrent_network(const Program& program) {
+  return std::ranges::any_of(program.graph.nodes, is_recurrent);
+}
+
 std::vector<ProgramPart> compiled_parts(const Program& program, const Framework& framework) {
   const size_t end = program.graph.nodes.size();
-  if (std::ranges::none_of(program.graph.nodes, is_recurrent))
-    return {{.begin = 0, .end = end, .compiled = true, .code = ""}};
+  if (!calls_recurrent_network(program)) return {{.begin = 0, .end = end, .compiled = true, .code = ""}};
   return Cutter(program, framework).cut();
 }
 

@@ -20,6 +20,9 @@ struct ProgramPart {
   std::string code;
 };
 
+/// Then source lines decide where the program is cut.
+bool calls_recurrent_network(const Program& program);
+
 /// All calls, in order. One compiled part: nothing is left to Python. Functions are told apart by the source lines and
 /// modules of calls; a call whose line does not name the module is one of a loop.
 std::vector<ProgramPart> compiled_parts(const Program& program, const Framework& framework);

@@ -8,6 +8,7 @@
 #include "graph/cudagraphs/mutations.h"
 #include "meta/op/registry.h"
 #include "meta/program/program.h"
+#include "meta/program/step_call.h"
 #include "meta/trace/trace.h"
 
 namespace metaprof {
@@ -144,7 +145,7 @@ class Judge {
     visit_calls(program_.graph, [&](const Graph& graph, const GraphNode& node) {
       const Operator* op = registry_.find(node.op);
       if (op == nullptr) {
-        if (!is_higher_order(node)) verdict_.unknown.insert(node.op);
+        if (!is_higher_order(node) && !step_call(node.op)) verdict_.unknown.insert(node.op);
         return true;
       }
       judge_operator(op->record.facts, has_mask(graph, op->schema, node), place_of(program_, node));

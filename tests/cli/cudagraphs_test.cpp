@@ -74,16 +74,119 @@ TEST(Cudagraphs, ATreeOfARecurrentNetworkTakesAnotherBatch) {
             3);
 }
 
-TEST(Cudagraphs, JudgesACapturedProgramAndSaysThatItsMemoryIsNotModelled) {
-  const Outcome outcome = run_program("cudagraphs tests/data/captured/checkpoints.mp --json -");
+// A step of `mean(x * w)`, as a run of it is written down; what stands between the setup and the end.
+std::string captured_step(const std::string& named, const std::string& forward) {
+  return "metaprof program 1\n"
+         "captured torch 2.11.0+cu130 device h200 memory 150121545728\n"
+         "step::phase(\"setup\", 0, -1)\n"
+         "%0: f32[3] on cpu grad = step::tensor()\n"
+         "%1: f32[3] = aten::to.dtype_layout(%0, dtype=f32, layout=0, device=device(model))\n"
+         "step::set_data(%0, %1) drop %1\n" +
+         named +
+         "%2: f32[3] on cpu = step::tensor()\n"
+         "%3: f32[3] = aten::to.dtype_layout(%2, dtype=f32, layout=0, device=device(model)) drop %2\n"
+         "step::phase(\"forward\", 0, -1)\n" +
+         forward;
+}
+const std::string kNamed = "step::name(\"parameter\", \"w\", %0)\n";
+const std::string kForward =
+    "%4: f32[3] = aten::mul.Tensor(%3, %0)\n"
+    "%5: f32[] = aten::mean(%4) drop %4\n";
+const std::string kBackward =
+    "step::phase(\"backward\", 0, -1)\n"
+    "step::backward([%5], [None], False, False, tensors[], True) drop %5\n";
+
+Outcome run_text(const std::string& text, const std::string& options) {
+  const std::string file = testing::TempDir() + "metaprof_captured.mp";
+  std::ofstream(file) << text;
+  const Outcome outcome = run_program("cudagraphs " + file + " --json - " + options);
+  std::remove(file.c_str());
+  return outcome;
+}
+
+TEST(Cudagraphs, TheModelOfACapturedProgramIsCapturedAsItsExportIs) {
+  const std::string both = "--whole-network --graphed-callables --tree --workspaces none";
+  const Outcome captured = run_text(captured_step(kNamed, kForward + kBackward), both);
+  const Outcome exported = run_text(
+      "metaprof program 1\n"
+      "parameter w = %w: f32[3] grad\n"
+      "input input_1 = %x: f32[3]\n"
+      "%y: f32[3] = aten::mul.Tensor(%x, %w)\n"
+      "%loss: f32[] = aten::mean(%y) drop %y\n"
+      "loss = %loss\n",
+      both + " --framework 2.11");
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_EQ(Json::parse(captured.out)["graphs"], Json::parse(exported.out)["graphs"]);
+  EXPECT_EQ(Json::parse(captured.out)["memory"], Json::parse(exported.out)["memory"]);
+  EXPECT_NE(captured.err.find("its last step's forward is what is captured here, with the lifetimes of the "
+                              "run; what the program holds beside its model, its inputs and its optimizer is "
+                              "not counted"),
+            std::string::npos)
+      << captured.err;
+}
+
+TEST(Cudagraphs, RegionsOfAutocastAroundACapturedForwardAreKept) {
+  const Outcome outcome = run_text(
+      captured_step(kNamed + "step::autocast_enter(True, bf16, True)\n",
+                    kForward + "step::phase(\"backward\", 0, -1)\nstep::autocast_leave()\n" + kBackward),
+      "--whole-network --workspaces none");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
-  ASSERT_EQ(json["graphs"].size(), 2u);
-  EXPECT_EQ(json["graphs"][0]["graph"], "forward");
-  EXPECT_EQ(json["graphs"][1]["graph"], "backward");
-  EXPECT_TRUE(json["memory"].empty());
-  EXPECT_TRUE(outcome.err.find("was captured from a run: inputs that it writes to are not looked for") !=
-              std::string::npos)
+  EXPECT_FALSE(Json::parse(outcome.out)["memory"]["whole_network"].is_null()) << outcome.err;
+}
+
+TEST(Cudagraphs, StepsWhoseModelCannotBeRunAloneAreJudgedByWhatTheyDid) {
+  const auto expect_judged = [](const std::string& text, const std::string& why) {
+    const Outcome outcome = run_text(text, "");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json json = Json::parse(outcome.out);
+    ASSERT_EQ(json["graphs"].size(), 2u);
+    EXPECT_TRUE(json["memory"].empty());
+    EXPECT_NE(
+        outcome.err.find(why + ". So metaprof_captured, which was captured from a run, is judged by what "
+                               "its steps did: inputs that it writes to are not looked for, and what its "
+                               "steps would take as graphs is not modelled; give an export of the model "
+                               "for both"),
+        std::string::npos)
+        << outcome.err;
+  };
+  expect_judged(captured_step("", kForward + kBackward), "it names no parameter");
+  expect_judged(captured_step(kNamed, kForward), "no forward of it is followed by a backward");
+  expect_judged(captured_step(kNamed, kForward + "step::stream(1)\n" + kBackward),
+                "its forward calls step::stream, which belongs to the whole step: its model cannot be looked "
+                "at alone");
+  expect_judged(captured_step(kNamed,
+                              "%4: f32[3] = aten::mul.Tensor(%3, %0)\n"
+                              "step::phase(\"backward\", 0, -1)\n"
+                              "%5: f32[] = aten::mean(%4) drop %4\n"
+                              "step::backward([%5], [None], False, False, tensors[], True) drop %5\n"),
+                "its backward does not begin with one loss that its forward has made");
+}
+
+TEST(Cudagraphs, SourceLinesAreMissedWhereACapturedProgramIsLeftToPython) {
+  const Outcome outcome = run_text(
+      captured_step(
+          kNamed,
+          "%6: f32[2,1,3] = aten::zeros([2, 1, 3], device=device(model))\n"
+          "%7: f32[1,1,3] = aten::zeros([1, 1, 3], device=device(model))\n"
+          "%8: f32[9,3] = aten::zeros([9, 3], device=device(model))\n"
+          "%9: f32[2,1,3] = aten::mul.Tensor(%6, %0) drop %6\n"
+          "%10: f32[2,1,3], %11: f32[1,1,3] = aten::gru.input(%9, %7, [%8, %8], False, 1, 0.0, True, "
+          "False, False) drop %7, %8, %9\n"
+          "%5: f32[] = aten::mean(%10) drop %10, %11\n" +
+              kBackward),
+      "--tree");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["memory"]["tree"]["not_modelled"],
+            "where the compiler leaves a model to Python is told from the source lines of an export")
+      << outcome.err;
+}
+
+TEST(Cudagraphs, WhatACapturedForwardCallsCannotBeOtherwise) {
+  const Outcome outcome = run_text(captured_step(kNamed, kForward + kBackward), "--precision bf16");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("--precision: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("was captured from a run, whose forward is its own"), std::string::npos)
       << outcome.err;
 }
 

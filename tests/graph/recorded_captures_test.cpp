@@ -103,6 +103,29 @@ TEST_P(RecordedVersion, GraphedCallablesEqualTheFrameworksOwn) {
   EXPECT_GE(compared, GetParam().callables);
 }
 
+// Of models whose exports do not tell which variables of functions hold what: with the lifetimes of a run the figures are
+// the framework's.
+TEST(RecordedCaptures, CapturedProgramsHaveTheLifetimesOfTheirRun) {
+  CudagraphsOptions options = recorded_options("");
+  options.graphed_callables = true;
+  options.tree_steps = 3;
+  const std::string file = "callables-captured.json";
+  const std::string text = read_file("tests/data/cudagraphs/" + file);
+  const JsonDocument document(text, file);
+  size_t compared = 0;
+  document.root().at("recordings").for_each_member([&](std::string_view name, Json recorded) {
+    const std::string where(name);
+    const CudagraphsReport report =
+        cudagraphs(read_model("tests/data/cudagraphs/captured/" + where + ".mp"), options);
+    ASSERT_TRUE(report.graphed_callables) << where << ": " << report.notes.back();
+    expect_equal(recorded.at("setup"), report.graphed_callables->setup, where + " setup");
+    expect_equal(recorded.at("captured"), report.graphed_callables->captured, where + " captured");
+    expect_equal(recorded.at("replayed"), report.graphed_callables->replayed, where + " replayed");
+    ++compared;
+  });
+  EXPECT_GE(compared, 4u);
+}
+
 // What the framework counts; it leaves out what is 0.
 int64_t counted(const Json& counters, std::string_view name) {
   const Json counter = counters.find(name);
