@@ -39,6 +39,7 @@ constexpr struct {
               {"keep_versions_leave", StepCall::keep_versions_leave},
               {"empty_cache", StepCall::empty_cache},
               {"clear_saved", StepCall::clear_saved},
+              {"clear_gradients", StepCall::clear_gradients},
               {"optimizer_enter", StepCall::optimizer_enter},
               {"optimizer_leave", StepCall::optimizer_leave},
               {"placed", StepCall::placed},

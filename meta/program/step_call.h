@@ -33,6 +33,7 @@ enum class StepCall : uint8_t {
   keep_versions_leave,  ///< ()
   empty_cache,          ///< (): the allocator gives back what it has cached
   clear_saved,          ///< (): the function whose backward calls this saves nothing any more
+  clear_gradients,      ///< (): … and holds no longer the gradients that it was given
   optimizer_enter,      ///< (): what follows is called by an optimizer's constructor or step
   optimizer_leave,      ///< (number, "made" or "step", class, parameters): … up to here
   saved_on_host_enter,  ///< (pinned): what autograd saves waits on the host (save_on_cpu)

@@ -51,7 +51,7 @@ class FunctionNode final : public Node {
       inputs.push_back(saved.defined() ? Value(saved.unpack(*this)) : Value());
     for (const Tensor& tensor : kept_) inputs.emplace_back(tensor);
     const std::vector<Value> found =
-        interpreter_.run_backward_of_function(*this, *backward_.graph, std::move(inputs));
+        interpreter_.run_backward_of_function(*this, incoming, *backward_.graph, std::move(inputs));
     Gradients outgoing;
     for (size_t i = 0; i < next.size(); ++i)
       outgoing.push_back(i < found.size() && found[i].is_tensor() ? found[i].tensor() : Tensor());
@@ -116,11 +116,11 @@ void Interpreter::leave_function(const GraphNode& node, const Values& values) {
   made->keep(saved, kept, results);
 }
 
-std::vector<Value> Interpreter::run_backward_of_function(Node& node, const Graph& graph,
+std::vector<Value> Interpreter::run_backward_of_function(Node& node, Gradients& gradients, const Graph& graph,
                                                          std::vector<Value> inputs) {
-  backwards_of_functions_.push_back(&node);
+  backwards_of_functions_.emplace_back(&node, &gradients);
   const struct Leave {
-    std::vector<Node*>& running;
+    std::vector<std::pair<Node*, Gradients*>>& running;
     ~Leave() { running.pop_back(); }
   } leave{backwards_of_functions_};
   return run(code_of(graph), std::move(inputs));
@@ -128,7 +128,12 @@ std::vector<Value> Interpreter::run_backward_of_function(Node& node, const Graph
 
 void Interpreter::clear_saved() {
   if (backwards_of_functions_.empty()) fail("step::clear_saved: no backward of a function runs");
-  backwards_of_functions_.back()->release_variables();
+  backwards_of_functions_.back().first->release_variables();
+}
+
+void Interpreter::clear_gradients() {
+  if (backwards_of_functions_.empty()) fail("step::clear_gradients: no backward of a function runs");
+  std::ranges::fill(*backwards_of_functions_.back().second, Tensor());
 }
 
 }  // namespace metaprof

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "meta/run/code.h"
 #include "meta/session/call.h"
@@ -37,8 +38,9 @@ class Interpreter {
   int32_t open_modules() const { return modules_; }
 
   /// The graph of a custom function's backward, on its inputs. `node`: which may be told to give back what it has
-  /// saved. Errors: as run.
-  std::vector<Value> run_backward_of_function(Node& node, const Graph& graph, std::vector<Value> inputs);
+  /// saved. `gradients`: that it was given, and may be told to let go. Errors: as run.
+  std::vector<Value> run_backward_of_function(Node& node, Gradients& gradients, const Graph& graph,
+                                              std::vector<Value> inputs);
 
   /// What a hook of this number gives in place of the gradients, in the backward that runs; empty: nothing.
   std::vector<Tensor> run_hook(int64_t number, std::vector<Tensor> gradients);
@@ -80,6 +82,7 @@ class Interpreter {
   void note_loss(const std::vector<Tensor>& roots);
   void leave_function(const GraphNode& node, const Values& values);  // functions.cpp
   void clear_saved();
+  void clear_gradients();
   void place_weights(const GraphNode& node, const StepArguments& given);
   void run_optimizer(int64_t number, const std::string& what, const std::string& name,
                      const std::string& implementation, std::vector<Tensor> parameters);
@@ -117,7 +120,7 @@ class Interpreter {
   std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered
   std::vector<bool> functions_;  // custom functions whose forward runs: whether gradients were on before it
   std::vector<std::vector<std::pair<Tensor, uint32_t>>> versions_;     // that are kept, innermost last
-  std::vector<Node*> backwards_of_functions_;                          // that run, innermost last
+  std::vector<std::pair<Node*, Gradients*>> backwards_of_functions_;   // that run, innermost last
   std::vector<WithinBackward*> within_;                                // backwards that run, innermost last
   std::vector<std::unique_ptr<SavedTensorHooksScope>> saved_on_host_;  // that a captured program has entered
   std::map<int64_t, std::unique_ptr<Optimizer>>

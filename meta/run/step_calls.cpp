@@ -148,6 +148,7 @@ void Interpreter::run_memory_call(StepCall call, const StepArguments& given) {
     case StepCall::keep_versions_leave: leave_versions(); break;
     case StepCall::empty_cache: empty_cache(); break;
     case StepCall::clear_saved: clear_saved(); break;
+    case StepCall::clear_gradients: clear_gradients(); break;
     case StepCall::keep: break;  // what a region takes it holds
     case StepCall::record_stream:
       record_stream(given.tensor(0), stream_numbered(given.value(1).integer()));

@@ -161,6 +161,8 @@ class Functions:
                 if gradient is not None:
                     body.add(("gradient", i), gradient)
             gradient = None
+            if arguments is not gradients:  # a list that the backward may empty while it runs
+                capture.step("clear_gradients()")
             result = original(context, *arguments)
             results = result if isinstance(result, tuple) else (result,)
             body.returns = [f"%{capture.use(one)}" if isinstance(one, capture._tensor) else "None"

@@ -150,15 +150,20 @@ TEST(Captured, ACustomFunctionWithoutABackwardIsNamed) {
 }
 
 // Compiled backwards give back what they have saved while they run: y, once it is multiplied, before more is made.
-TEST(Captured, ACustomFunctionMayGiveBackWhatItSavesWhileItsBackwardRuns) {
+// So they do with the gradient of y, which the sum has expanded of four bytes: here a copy of it, of 4000.
+TEST(Captured, ACustomFunctionMayGiveBackWhatItSavesAndIsGivenWhileItsBackwardRuns) {
   const auto peak_of_backward = [](const std::string& first) {
     std::string calls = with_function("graph(g0)");
     calls.insert(calls.find("  %r: f32[1000]"), first);
+    calls.replace(calls.find(" drop %s"), 8, " drop %g, %s");
+    calls.replace(calls.find("aten::sum(%y) drop %y"), 21, "aten::dot(%y, %y) drop %y");
     calls.insert(calls.find("  return %r"),
                  "  %more: f32[2000] = aten::zeros([2000], device=device(model))\n");
     return phases(calls).rows[2].numbers.requested_bytes.peak;
   };
-  EXPECT_EQ(peak_of_backward(""), peak_of_backward("  step::clear_saved()\n") + 4000);
+  const int64_t held = peak_of_backward("");
+  EXPECT_EQ(held, peak_of_backward("  step::clear_saved()\n") + 4000);
+  EXPECT_EQ(held, peak_of_backward("  step::clear_gradients()\n") + 4000);
 }
 
 // The backward of FSDP's functions is a hook, whose calls change nothing of the gradients unless it gives others.
@@ -212,6 +217,7 @@ TEST(Captured, CallsThatCannotBeMadeSayWhy) {
       {"step::placed(\"aten::mm\")",
        "step::placed: there is no operator 'aten::mm' that wants its weights placed"},
       {"step::clear_saved()", "step::clear_saved: no backward of a function runs"},
+      {"step::clear_gradients()", "step::clear_gradients: no backward of a function runs"},
       {"step::keep_versions_leave()", "step::keep_versions_leave: none are kept"},
       {w + "step::record_stream(%w, -1)", "step::stream: -1 is no stream"},
       {w + "step::backward([None], [None], False, False, tensors[], True)",
