@@ -67,9 +67,9 @@ SharedSteps::Memory SharedSteps::memory(const Requests& requests, std::optional<
   const bool usual_settings = allocator_settings(run, platform.framework).empty();
   // Some settings look at the size of the memory. Without them a limit that is never reached is none.
   std::optional<Phases> own;
-  if (!usual_settings || !without_limit) own = replay_requests(requests, run, platform, unlimited_memory());
-  if (usual_settings && own) without_limit = std::move(own);
-  const Phases& unlimited = usual_settings ? *without_limit : *own;
+  std::optional<Phases>& known = usual_settings ? without_limit : own;
+  if (!known) known = replay_requests(requests, run, platform, unlimited_memory());
+  const Phases& unlimited = *known;
   if (usual_settings && !unlimited.out_of_memory && unlimited.peak.reserved_bytes.peak <= available.count)
     return {.peak = unlimited.peak,
             .without_limit = unlimited.peak,
