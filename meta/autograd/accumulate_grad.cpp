@@ -1,5 +1,7 @@
 #include "meta/autograd/accumulate_grad.h"
 
+#include <algorithm>
+
 #include "meta/autograd/run_hooks.h"
 
 namespace metaprof {
@@ -37,16 +39,21 @@ Tensor clone_obeying_contract(Session& session, const Tensor& gradient, const Te
 
 namespace {
 
-// A sparse gradient that nobody else holds is taken over, in new handles to its parts; else its parts are
-// copied.
-Tensor own_sparse(Session& session, const Tensor& gradient, bool steal) {
+// A sparse gradient whose parts are contiguous and that nobody else holds is taken over, in new handles to its parts
+// (torch/csrc/autograd/functions/accumulate_grad.h); else its parts are copied, the last one first, as arguments of a call are
+// made (copy_into_sparse of aten/src/ATen/native/sparse/SparseTensor.cpp).
+Tensor own_sparse(Session& session, const Tensor& gradient, bool sole) {
   Tensor own(new TensorImpl(gradient.sizes(), gradient.strides(), gradient.dtype(), gradient.device()));
   own->layout = gradient->layout;
   own->storage = gradient->storage;
   own->ensure_extra().coalesced = gradient->extra->coalesced;
   const BelowAutograd below(session);
-  for (const Ref<TensorImpl>& part : gradient->extra->parts)
-    own->extra->parts.push_back(steal ? alias(part) : call<"clone">(session, Tensor(part)));
+  const auto& parts = gradient->extra->parts;
+  const bool steal =
+      sole && std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->contiguous; });
+  own->extra->parts.resize(parts.size());
+  for (size_t i = parts.size(); i-- > 0;)
+    own->extra->parts[i] = steal ? alias(parts[i]) : call<"clone">(session, Tensor(parts[i]));
   return own;
 }
 

@@ -125,6 +125,20 @@ TEST_F(Accumulation, CopiesSparseGradientsThatSomebodyHoldsAndAllCsrOnes) {
   EXPECT_EQ(y.grad()->layout, Layout::sparse_csr);
 }
 
+// The values are those of one number, expanded (the gradient of a sum): 3 * 4 floats and 3 integers are copied, the values first.
+TEST_F(Accumulation, CopiesASparseGradientWhoseValuesAreNotContiguous) {
+  const Tensor x = leaf({10, 4});
+  const Tensor indices = tensor({1, 3}, DType::i64);
+  Tensor gradient = make_sparse(*session_, indices, with_strides({3, 4}, {0, 0}), Sizes{10, 4});
+  const size_t begin = session_->trace.storages.size();
+  EXPECT_EQ(accumulate(x, std::move(gradient)), (CallNames{"clone", "clone"}));
+  const auto& storages = session_->trace.storages;
+  ASSERT_EQ(storages.size(), begin + 2);
+  EXPECT_EQ(storages[begin].bytes.count, 3 * 4 * 4);
+  EXPECT_EQ(storages[begin + 1].bytes.count, 3 * 8);
+  EXPECT_TRUE(x.grad()->extra->parts[1]->contiguous);
+}
+
 TEST_F(Accumulation, SparseGradientsGrow) {
   const Tensor x = leaf({10, 4});
   accumulate(x, rows(3));
