@@ -92,6 +92,7 @@ class Capture:
         self.watches_compiler = False
         self._counts_tell = False
         self._off = torch._C._DisablePythonDispatcher
+        self.transform = torch._C._functorch.maybe_current_level  # of torch.func; None: none is at work
         self._current_stream, self._current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
     # ---- beginning and end
@@ -173,10 +174,14 @@ class Capture:
         tensor_class = self._tensor
         signature = Signature(overload)
         compiling = self.torch.compiler.is_compiling
+        transform = self.transform
 
         def call(*arguments, **options):
             if self.paused or not self.running or signature.asks or compiling():
                 with off():
+                    return overload(*arguments, **options)
+            if transform() is not None:
+                with self.within_transform(), off():
                     return overload(*arguments, **options)
             if signature.passes_on:
                 return self._pass_on(signature, overload, arguments, options)
@@ -258,7 +263,10 @@ class Capture:
 
     def _argument(self, signature, which, value):
         if isinstance(value, self._tensor):
-            return f"%{self.use(value)}"
+            number = self.use(value)
+            # A conversion that changes nothing gives back its argument, which then has two numbers. Whoever asks it for a dtype
+            # wants that of before the conversion: `norm(x.float()).type_as(x)`.
+            return f"%{self._now.names[id(awaited(value))].numbers[0] if which in signature.gives_dtype else number}"
         if type(value) in (list, tuple):
             if not value:
                 return signature.empty.get(which, "[]")
@@ -524,7 +532,11 @@ class Capture:
             self.call(f"step::{text}")
 
     def active(self):
-        return self.running and not self.paused and threading.get_ident() == self.thread
+        return self.running and not self.paused and threading.get_ident() == self.thread and self.transform() is None
+
+    def within_transform(self):
+        """A part of the run that is not seen: vmap, grad and their like call operators on wrappers of tensors. What comes out is met."""
+        return self.unseen.part("transforms of torch.func")
 
     # ---- what the recorder observes
 

@@ -77,6 +77,9 @@ class Backward:
         @functools.wraps(original)
         def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
             arguments = (roots, gradients, retain, create, inputs, *rest)
+            if capture.running and not capture.paused and capture.transform() is not None:
+                with capture.within_transform():
+                    return original(*arguments, **options)
             if not capture.active():
                 return original(*arguments, **options)
             accumulate = options.get("accumulate_grad", rest[1] if len(rest) > 1 else False)

@@ -3,6 +3,7 @@ from metaprof_recorder.capture_text import word
 
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size"}  # take no memory, and make nothing that a program uses
 PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::")  # what they call is called by the program, and is all that takes memory
+GIVE_DTYPES = {"aten::type_as", "aten::to.other"}  # the second argument says which dtype (and device) the result has
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
 
@@ -15,6 +16,7 @@ class Signature:
         self.asks = self.name in ASK_ONLY
         self.records_stream = self.name == "aten::record_stream"
         self.takes_storage = self.name.startswith("aten::set_.source_Storage")
+        self.gives_dtype = (1, "other") if self.name in GIVE_DTYPES else ()
         self.passes_on = self.name.startswith(PASS_ON)
         self.is_written = not self.name.startswith("fsdp::")
         self.results = len(schema.returns)
