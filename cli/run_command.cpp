@@ -15,9 +15,11 @@
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
 #include "core/error.h"
+#include "estimate/check.h"
 #include "estimate/report_forms.h"
 #include "estimate/sizes.h"
 #include "launch/run.h"
+#include "launch/saved_program.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/outside_allocator.h"
 #include "reports/run_report.h"
@@ -154,6 +156,18 @@ Bytes outside_of(const RunReport& report, const RunCommandOptions& options) {
   return outside_allocator(platform).most;
 }
 
+// Whoever asks a saved program for something else should know what the engine does not repeat of the run itself.
+void check_saved(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    const std::optional<std::string> difference = not_repeated(file);
+    if (!difference) continue;
+    Program program = read_model(file).program;
+    program.warnings.push_back(*difference);
+    write_program(file, program);
+    print_note(fmt::format("warning: {}: {}", file, *difference));
+  }
+}
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
@@ -168,6 +182,7 @@ int run(const Command& command, RunCommandOptions& options) {
     message(fmt::format("{}: nothing was recorded", report.problem));
     return report.end.status != 0 && !report.end.timed_out ? report.end.status : kBadInput;
   }
+  check_saved(report.saved);
   write_forms(report, options);
   options.text.colour = colour_on_stdout(options.color);
   if (options.json != "-") std::cout << '\n' << run_text(report, options.text, outside_of(report, options));

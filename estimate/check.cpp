@@ -113,6 +113,21 @@ void check_options(const CheckOptions& options) {
       fail("{}: does not say of which model it is; name the MODEL", path);
 }
 
+std::optional<std::string> not_repeated(const std::string& file) try {
+  WorkspacePlanners planners;
+  const CheckResult result = check_captured(file, {}, planners);
+  const size_t equal = std::min(result.exact_phases, result.exact_reserved_phases);
+  if (equal == result.phases) return std::nullopt;
+  const CheckRow& peak = result.peak_allocated;
+  return fmt::format(
+      "the engine repeats {} of {} phases of the run that was captured; peak of allocated bytes: {} of the "
+      "run, {} of the "
+      "engine; metaprof check names the first request that differs",
+      equal, result.phases, peak.recorded.value_or(0), peak.estimated.value_or(0));
+} catch (const Error& error) {
+  return fmt::format("the engine cannot repeat the run that was captured: {}", error.what());
+}
+
 bool says_how_it_was_run(const std::string& file) {
   return !is_snapshot_file(file) && !is_program_file(file);
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Estimates against measurements, snapshots and earlier reports.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ void check_options(const CheckOptions& options);
 
 /// Errors: the options contradict each other; a file cannot be used, or is of another model.
 CheckReport check(const CheckOptions& options, const OnProgress& progress = {});
+
+/// What the engine does not repeat of the run that a captured program is of, in one line; nothing: all of its phases are
+/// equal to the byte, reserved bytes, too. Errors: the file is no captured program that was measured.
+std::optional<std::string> not_repeated(const std::string& file);
 
 /// True if the file says itself how it was run: a measurement or an earlier report, and no snapshot.
 bool says_how_it_was_run(const std::string& file);

@@ -46,14 +46,15 @@ std::string reason(const std::vector<RecordedProcess>& processes) {
   return ": no process has used a device";
 }
 
-void write_gzip(const std::string& file, const std::string& text) {
+}  // namespace
+
+void write_program(const std::string& file, const Program& program) {
+  const std::string text = to_text(program);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> out(gzopen(file.c_str(), "wb9"), gzclose);
   const auto size = static_cast<unsigned>(text.size());
   if (!out || gzwrite(out.get(), text.data(), size) != static_cast<int>(size))
     fail("{}: cannot be written", file);
 }
-
-}  // namespace
 
 std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,
                                        const LaunchOptions& options) {
@@ -79,7 +80,7 @@ std::vector<std::string> save_programs(const std::vector<RecordedProcess>& proce
     const int number = process->rank().value_or(static_cast<int>(files.size()));
     files.push_back(found.size() == 1 ? file
                                       : fmt::format("{}.rank{}.mp", file.substr(0, file.size() - 3), number));
-    write_gzip(files.back(), to_text(program));
+    write_program(files.back(), program);
   }
   return files;
 }

@@ -6,6 +6,7 @@
 
 #include "launch/launch_options.h"
 #include "launch/recording.h"
+#include "meta/program/program.h"
 
 namespace metaprof {
 
@@ -14,5 +15,8 @@ namespace metaprof {
 /// has a program; a file cannot be written.
 std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,
                                        const LaunchOptions& options);
+
+/// Gzipped text. Errors: the file cannot be written.
+void write_program(const std::string& file, const Program& program);
 
 }  // namespace metaprof

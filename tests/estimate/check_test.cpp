@@ -1,0 +1,51 @@
+// What is said of a captured program whose run the engine does not repeat.
+
+#include "estimate/check.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "estimate/model.h"
+#include "meta/program/text.h"
+
+namespace metaprof {
+namespace {
+
+const std::string kProgram = "tests/data/captured/checkpoints.mp";
+
+// The program with another text in it, in a file of its own.
+std::string with_text(const std::string& before, const std::string& after) {
+  std::string text = to_text(read_model(kProgram).program);
+  const size_t at = text.find(before);
+  EXPECT_NE(at, text.npos);
+  text.replace(at, before.size(), after);
+  const std::string file = testing::TempDir() + "check_" + std::to_string(getpid()) + ".mp";
+  std::ofstream(file) << text;
+  return file;
+}
+
+TEST(NotRepeated, NothingOfARunThatIsEqual) { EXPECT_EQ(not_repeated(kProgram), std::nullopt); }
+
+TEST(NotRepeated, PhasesThatDifferAndThePeak) {
+  // The peak of the first forward, 36541440 bytes, is not the largest of the run.
+  const std::string file = with_text("36541440 ", "36541952 ");
+  const std::optional<std::string> line = not_repeated(file);
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->starts_with(
+      "the engine repeats 12 of 13 phases of the run that was captured; peak of allocated bytes: "))
+      << *line;
+  EXPECT_TRUE(line->ends_with("; metaprof check names the first request that differs")) << *line;
+}
+
+TEST(NotRepeated, WhatTheEngineCannotRun) {
+  const std::string file = with_text("device h200", "device nosuch");
+  const std::optional<std::string> line = not_repeated(file);
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->starts_with("the engine cannot repeat the run that was captured: ")) << *line;
+  EXPECT_NE(line->find("nosuch"), line->npos) << *line;
+}
+
+}  // namespace
+}  // namespace metaprof
