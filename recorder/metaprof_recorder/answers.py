@@ -23,6 +23,16 @@ def rules_of(text):
     return "even" in lines, [Rule(line) for line in lines if line != "even"]
 
 
+def rule_for(lines, rules):
+    """The rule of the first of these lines that has one."""
+    return next((rule for line in lines for rule in rules if rule.matches(line)), None)
+
+
+def mask(count, elements):
+    """The bytes of a mask of which the first `count` elements are set."""
+    return b"\1" * count + bytes(elements - count)
+
+
 def even_counts(elements, classes):
     """How many of the elements each class has; the first ones have those that are left over."""
     return [elements // classes + (number < elements % classes) for number in range(classes)]

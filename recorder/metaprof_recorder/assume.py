@@ -14,12 +14,14 @@ import ctypes
 import struct
 from fractions import Fraction
 
+from metaprof_recorder import answers
 from metaprof_recorder.answers import even_counts, rules_of
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 MOST_ELEMENTS = 4096  # of tensors whose values are kept
 COUNTS = {"nonzero", "where", "argwhere", "masked_select", "__getitem__", "__setitem__", "index_put_"}
+COPIES = {"cpu", "to", "tolist", "numpy"}  # of a mask, to the host
 NUMBERS = {"item", "__int__", "__index__", "__bool__", "__float__", "tolist"}
 CHOICES = {"topk": 1, "argmax": None, "max": 1, "multinomial": None, "sort": 1, "argsort": None}  # where the classes are in the result
 SAME = {"permute", "transpose", "t", "view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "clone", "detach", "to", "long", "int",
@@ -57,7 +59,13 @@ class Assumptions(TorchFunctionMode):
             count = None if mask is None else self._count(mask)
             if count is not None:
                 self._answer(struct.pack("q", count))
-        elif name in NUMBERS and arguments and getattr(arguments[0], "is_cuda", False):
+        elif not arguments or not getattr(arguments[0], "is_cuda", False):
+            return
+        elif name in COPIES and arguments[0].dtype == self._torch.bool and arguments[0].dim():
+            rule, elements = self._rule(), arguments[0].numel()
+            if rule is not None:
+                self._answer(answers.mask(rule.count(elements), elements))
+        elif name in NUMBERS:
             rule = self._rule()
             packing = PACKING.get(str(arguments[0].dtype))
             if rule is not None and packing:
@@ -90,8 +98,7 @@ class Assumptions(TorchFunctionMode):
     def _rule(self):
         if not self.rules:
             return None
-        line = self._sources.of_stack()[0]
-        return next((rule for rule in self.rules if rule.matches(line)), None)
+        return answers.rule_for(self._sources.lines(), self.rules)
 
     # ---- after a call: what is known of its result
 

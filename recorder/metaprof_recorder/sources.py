@@ -46,6 +46,15 @@ class Sources:
             found = self.of_frames(_frames(frame))
         return found
 
+    def lines(self):
+        """FILE:LINE of libraries' functions that run now, the innermost first, and then of the user's own that called them."""
+        for frame in _frames(sys._getframe(1)):
+            kind = self.kind(frame["filename"])
+            if kind < 2:
+                yield f"{frame['filename']}:{frame['line']}"
+            if kind == 0:
+                return
+
     def reader(self):
         """The innermost frame that is neither torch's nor Python's."""
         frame = sys._getframe(1)

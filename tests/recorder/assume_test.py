@@ -5,7 +5,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
 from metaprof_recorder.agreement import _largest  # noqa: E402
-from metaprof_recorder.answers import Rule, even_counts, rules_of  # noqa: E402
+from metaprof_recorder.answers import Rule, even_counts, mask, rule_for, rules_of  # noqa: E402
 
 
 class AnswersTest(unittest.TestCase):
@@ -27,6 +27,15 @@ class AnswersTest(unittest.TestCase):
         self.assertTrue(even)
         self.assertEqual([(rule.line, rule.answer) for rule in rules], [("a b.py:3", 7)])
         self.assertEqual(rules_of(""), (False, []))
+
+    def test_the_rule_of_the_innermost_line_counts(self):
+        rules = [Rule("train.py:8=1"), Rule("library/mask.py:3=2")]
+        self.assertEqual(rule_for(["/lib/library/mask.py:3", "/me/train.py:8"], rules).answer, 2)
+        self.assertEqual(rule_for(["/lib/library/mask.py:4", "/me/train.py:8"], rules).answer, 1)
+        self.assertIsNone(rule_for(["/me/train.py:9"], rules))
+
+    def test_a_mask_has_its_first_elements_set(self):
+        self.assertEqual([mask(2, 4), mask(0, 2), mask(3, 3)], [b"\1\1\0\0", b"\0\0", b"\1\1\1"])
 
     def test_what_is_left_over_goes_to_the_first_classes(self):
         self.assertEqual(even_counts(10, 4), [3, 3, 2, 2])

@@ -207,6 +207,14 @@ class SourcesTest(unittest.TestCase):
     def test_no_frames(self):
         self.assertEqual(Sources("/x/torch").of_frames([]), ("", ""))
 
+    def test_lines_that_run_are_those_of_libraries_and_of_the_users_function_that_called_them(self):
+        library = {}
+        exec(compile("def call(function):\n    return list(function())", "/x/site-packages/lib/a.py", "exec"), library)  # noqa: S102
+        lines = library["call"](Sources("/x/torch").lines)
+        self.assertEqual(lines[0], "/x/site-packages/lib/a.py:2")
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(lines[1].startswith(f"{__file__}:"))
+
 
 if __name__ == "__main__":
     unittest.main()
