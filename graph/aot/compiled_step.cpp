@@ -83,7 +83,8 @@ class Compiler {
   std::vector<Value> run_program(Session& session, const Program& indexed, const std::vector<Value>& inputs) {
     interpreter_ = std::make_unique<Interpreter>(
         session, indexed,
-        Interpreter::Options{.strict = options_.strict, .dtype = state_dtype(options_.precision)});
+        Interpreter::Options{
+            .strict = options_.strict, .dtype = state_dtype(options_.precision), .moves_indices = false});
     outputs_ = interpreter_->run(inputs);
     return outputs_;
   }

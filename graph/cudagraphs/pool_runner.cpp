@@ -144,6 +144,7 @@ MemoryHandles PoolRunner::record(GraphNodeId node, FunctionId function, MemoryHa
     const StreamCapture capture(session_, generator);
     outputs = run_function(function, std::move(inputs));
   });
+  random_state_was_set(session_);  // what it was before the recording (preserve_rng_state)
   for (const MemoryHandle& output : outputs) outputs_[node].push_back(output ? output->address : 0);
   return outputs;
 }

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "graph/aot/graph_break.h"
 #include "graph/cudagraphs/compiled_part.h"
+#include "meta/ops/rules/library.h"
 #include "meta/program/visit.h"
 #include "meta/run/interpreter.h"
 
@@ -126,6 +127,7 @@ class Steps {
         process_, program_.inputs.size(),
         compile_step(part_of(program_, part.range, part.takes, handed, part.makes), platform_, options),
         is_known ? &known->second : nullptr);
+    random_state_was_set(training_.session());  // what it was before (torch/_dynamo/convert_frame.py)
     if (is_known) return;
     const PartFunctions& functions = part.compiled->functions();
     functions_by_code_[part.range.code] = functions;

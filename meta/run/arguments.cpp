@@ -98,7 +98,7 @@ void Interpreter::check_tensors(const Instruction& instruction, std::span<const 
 // Lists that index become tensors of the device of what they look into before the operator is called
 // (torch/csrc/autograd/python_variable_indexing.cpp); exports have them on the host. A captured call has what it was given.
 void Interpreter::move_index_lists(const Instruction& instruction, std::span<Value> given) const {
-  if (program_.captured) return;
+  if (program_.captured || !options_.moves_indices) return;
   for (const Instruction::Place place : instruction.places) {
     if (!place.is_index_list || !given[place.argument].is_tensors()) continue;
     const Device device = given[0].tensor().device();

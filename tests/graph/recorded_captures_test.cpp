@@ -132,12 +132,10 @@ int64_t counted(const Json& counters, std::string_view name) {
   return counter ? counter.integer() : 0;
 }
 
-// Figures that are others than the framework's (docs/cudagraphs.md says why, where it is known).
+// Figures that are others than the framework's (docs/cudagraphs.md says why).
 bool is_known_to_differ(const std::string& framework, const std::string& name) {
-  if (name == "lstm_lm") return true;                    // peak: + 950,272 B
-  if (framework == "2.11") return name == "host_index";  // peak: + 512 B
   // reserved: - 2 MiB; peak: - 38,912 B
-  return name == "checkpoint_mlp" || name == "rnn_tagger";
+  return framework == "2.15" && (name == "checkpoint_mlp" || name == "rnn_tagger");
 }
 
 TEST_P(RecordedVersion, ATreeOfGraphsEqualsTheFrameworksOwn) {

@@ -72,6 +72,12 @@ Ref<Storage>& kept_dropout_state(Session& session, Device device) {
   return session.library_workspaces[key_of(Library::cudnn_dropout, handle, /*stream=*/0)];
 }
 
+// What was kept until the generator's state was set; nothing else has the stream 1.
+Ref<Storage>& outdated_dropout_state(Session& session, Device device) {
+  const auto handle = static_cast<uint32_t>(device.index) << 1;
+  return session.library_workspaces[key_of(Library::cudnn_dropout, handle, /*stream=*/1)];
+}
+
 void make_dropout_state(Session& session, Device device) {
   // cudnnDropoutGetStatesSize is known to the library alone. This is what the recordings have for every device, but
   // those were made without the library: an estimate.
@@ -88,16 +94,24 @@ void cublas_lt_workspace(Call& call) { take_cublas_lt_workspace(call.session, ca
 
 Tensor dropout_state(Call& call, bool needed) {
   const Device device = call.device();
-  if (!kept_dropout_state(call.session, device)) {
-    if (!needed) return {};
+  Ref<Storage>&kept = kept_dropout_state(call.session, device),
+  &outdated = outdated_dropout_state(call.session, device);
+  if (!kept && needed) {
     call.temporary({}, DType::i64);  // the seed is drawn on the device and read
     make_dropout_state(call.session, device);
+    outdated.reset();
   }
-  const Ref<Storage>& state = kept_dropout_state(call.session, device);
+  const Ref<Storage>& state = kept ? kept : outdated;
+  if (!state) return {};
   const int64_t bytes = state->bytes;
   Tensor tensor(new TensorImpl(Sizes{bytes}, Sizes{1}, DType::u8, device));
   tensor->storage = state;
   return tensor;
+}
+
+void random_state_was_set(Session& session) {
+  Ref<Storage>& kept = kept_dropout_state(session, session.device);
+  if (kept) outdated_dropout_state(session, session.device) = std::move(kept);
 }
 
 void take_library_workspaces(Session& session) {

@@ -15,6 +15,10 @@ void cublas_lt_workspace(Call& call);
 /// then on handed to every call. Undefined before.
 Tensor dropout_state(Call& call, bool needed);
 
+/// Somebody set the state of the device's random generator: who next needs cuDNN's random state makes another one, and the
+/// one before goes (aten/src/ATen/native/cudnn/RNN.cpp, get_dropout_state; recorded).
+void random_state_was_set(Session& session);
+
 /// What libraries keep on the session's device after a first product on each thread, and after a first recurrent network
 /// with dropout.
 void take_library_workspaces(Session& session);
