@@ -60,6 +60,7 @@ class Compiler {
     session.backends = {&collector_, &collector_};
     const UpsamplingByIndices upsampling(session);
     training_.forward(0, -1);
+    step_.only_views = makes_only_views();
     run_backward(session);
     session.backends = {};
     outputs_.clear();
@@ -89,12 +90,20 @@ class Compiler {
     return outputs_;
   }
 
+  bool makes_only_views() {
+    const auto is_view = [&](const Value& output) {
+      return output.is_tensor() && output.tensor().defined() &&
+             std::ranges::count(memories_, output.tensor()->storage->id, &Input::storage) > 0;
+    };
+    return collector_.calls().empty() && !outputs_.empty() && std::ranges::all_of(outputs_, is_view);
+  }
+
   void run_backward(Session& session) {
     collector_.begin_backward();
     std::vector<Tensor> roots, gradients;
     for (const Value& output : outputs_) {
       const bool is_tensor = output.is_tensor() && output.tensor().defined();
-      step_.differentiable.push_back(is_tensor && output.tensor().requires_grad());
+      step_.differentiable.push_back(is_tensor && output.tensor().requires_grad() && !step_.only_views);
       step_.constants.push_back(is_tensor ? Value() : output);
       results_.push_back(is_tensor ? collector_.view_of(output.tensor()) : MemoryView());
       if (!step_.differentiable.back()) continue;
@@ -155,7 +164,7 @@ class Compiler {
     }
     step_.updates = step_.forward.outputs.size();
     for (const MemoryView& result : results_)
-      if (made_before_backward.contains(result.memory) && step_.not_modelled.empty())
+      if (!step_.only_views && made_before_backward.contains(result.memory) && step_.not_modelled.empty())
         step_.not_modelled = "a part that is compiled by itself returns a view of what it was given";
     step_.forward.outputs.insert(step_.forward.outputs.end(), results_.begin(), results_.end());
     for (const CompiledCall& call : step_.forward.calls)

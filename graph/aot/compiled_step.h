@@ -24,7 +24,10 @@ struct CompiledStep {
   std::vector<bool> differentiable;  ///< per output of the program
   std::vector<Value> constants;      ///< per output of the program: what it is if it is no tensor
   std::vector<size_t>
-      parameters;            ///< per output of the backward: index among the parameters that require grad
+      parameters;  ///< per output of the backward: index among the parameters that require grad
+  /// It does nothing but look into what it was given: its outputs are views of inputs, which the framework makes again
+  /// outside (torch/_functorch/_aot_autograd/functional_utils.py, gen_alias_from_base). There is no backward then.
+  bool only_views = false;
   std::string not_modelled;  ///< why it is not what the framework would compile; empty: it is
 };
 

@@ -266,6 +266,9 @@ Program part_of(const Program& program, const ProgramPart& range, const std::vec
                           nodes + static_cast<ptrdiff_t>(range.end));
   part.graph.outputs.clear();
   part.outputs.clear();
+  for (GraphNode& node : part.graph.nodes)  // what the part returns it does not let go of
+    std::erase_if(node.drops,
+                  [&](ValueId value) { return std::ranges::find(outputs, value) != outputs.end(); });
   for (const ValueId value : outputs) {
     Operand output;
     output.kind = Operand::Kind::value;

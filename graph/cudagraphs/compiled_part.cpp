@@ -47,6 +47,7 @@ MemoryHandles CompiledPart::run_function(FunctionId function, bool captured, Mem
 // What inputs have become is copied to them; it goes before the outputs are used.
 std::vector<Value> CompiledPart::run(const std::vector<Value>& handed) {
   MemoryHandles made = run_function(functions_.forward, process_.captures_forward, inputs(handed));
+  if (compiled_.only_views) return {};
   made.erase(made.begin(), made.begin() + static_cast<ptrdiff_t>(compiled_.updates));
   std::vector<Value> outputs = compiled_.constants;
   std::vector<Tensor> differentiable;

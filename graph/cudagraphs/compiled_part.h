@@ -30,9 +30,11 @@ class CompiledPart {
   CompiledPart(Process& process, size_t program_inputs, CompiledStep compiled,
                const PartFunctions* functions);
 
-  /// `handed`: the inputs behind those of the program. Returns the outputs. Inputs are the caller's to let go of.
+  /// `handed`: the inputs behind those of the program. Returns the outputs; of a part that only makes views, which who
+  /// calls makes himself, none. Inputs are the caller's to let go of.
   std::vector<Value> run(const std::vector<Value>& handed);
   const PartFunctions& functions() const { return functions_; }
+  bool makes_only_views() const { return compiled_.only_views; }
   const std::string& not_modelled() const { return compiled_.not_modelled; }
 
  private:

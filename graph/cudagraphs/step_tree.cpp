@@ -51,7 +51,7 @@ class Steps {
 
  private:
   struct Part {
-    ProgramPart range;
+    ProgramPart range, eager;                  // calls of the program, and of what Python runs
     std::vector<ValueId> takes, makes;         // tensors and numbers that other parts make or take
     std::unique_ptr<CompiledPart> compiled;    // once it has been called
     Program program;                           // where Python runs it
@@ -62,11 +62,11 @@ class Steps {
   void add_part(const ProgramPart& compiled, const ProgramPart& eager) {
     Part& part = parts_.emplace_back();
     part.range = compiled;
+    part.eager = eager;
     part.takes = handed_to(program_, compiled.begin, compiled.end);
     part.makes = handed_on(program_, compiled.begin, compiled.end);
     for (const ValueId value : part.takes) last_use_[value] = parts_.size() - 1;
     if (compiled.compiled) return;
-    part.range = eager;
     made_eagerly_.insert(part.makes.begin(), part.makes.end());
     for (const ValueId value : held_results(*indexed_, eager)) {
       if (std::ranges::find(part.makes, value) != part.makes.end()) continue;
@@ -96,7 +96,7 @@ class Steps {
       std::vector<Value> handed;
       for (const ValueId value : part.takes) handed.push_back(values.at(value));
       const std::vector<Value> made =
-          part.range.compiled ? run_compiled(part, handed) : run_eagerly(part, inputs, handed);
+          part.range.compiled ? run_compiled(part, inputs, handed) : run_eagerly(part, inputs, handed);
       for (size_t j = 0; j < part.makes.size(); ++j) values[part.makes[j]] = made[j];
       std::erase_if(values, [&](const auto& value) { return last_use_.at(value.first) <= i; });
     }
@@ -109,9 +109,11 @@ class Steps {
   }
 
   // Compiled when the first inputs are there.
-  std::vector<Value> run_compiled(Part& part, const std::vector<Value>& handed) {
+  std::vector<Value> run_compiled(Part& part, const std::vector<Value>& inputs,
+                                  const std::vector<Value>& handed) {
     if (!part.compiled) compile(part, handed);
-    return part.compiled->run(handed);
+    std::vector<Value> made = part.compiled->run(handed);
+    return part.compiled->makes_only_views() ? run_eagerly(part, inputs, handed) : made;
   }
 
   void compile(Part& part, const std::vector<Value>& handed) {
@@ -140,7 +142,7 @@ class Steps {
   std::vector<Value> run_eagerly(Part& part, const std::vector<Value>& inputs,
                                  const std::vector<Value>& handed) {
     if (!part.interpreter) {
-      part.program = part_of(*indexed_, part.range, part.takes, handed, part.makes);
+      part.program = part_of(*indexed_, part.eager, part.takes, handed, part.makes);
       part.interpreter = std::make_unique<Interpreter>(
           training_.session(), part.program,
           Interpreter::Options{.strict = options_.strict, .dtype = state_dtype(options_.precision)});

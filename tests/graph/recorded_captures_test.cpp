@@ -134,8 +134,8 @@ int64_t counted(const Json& counters, std::string_view name) {
 
 // Figures that are others than the framework's (docs/cudagraphs.md says why).
 bool is_known_to_differ(const std::string& framework, const std::string& name) {
-  // reserved: - 2 MiB; peak: - 38,912 B
-  return framework == "2.15" && (name == "checkpoint_mlp" || name == "rnn_tagger");
+  // reserved: - 2 MiB; peak: + 1,024 B
+  return framework == "2.15" && (name == "checkpoint_mlp" || name == "rnn_in_container");
 }
 
 TEST_P(RecordedVersion, ATreeOfGraphsEqualsTheFrameworksOwn) {
@@ -163,7 +163,7 @@ TEST_P(RecordedVersion, ATreeOfGraphsEqualsTheFrameworksOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cudagraphs, RecordedVersion,
-                         testing::Values(Recorded{"2.11", 75, 36, 88, 4}, Recorded{"2.15", 40, 31, 57, 1}));
+                         testing::Values(Recorded{"2.11", 75, 38, 89, 4}, Recorded{"2.15", 40, 31, 58, 1}));
 
 }  // namespace
 }  // namespace metaprof

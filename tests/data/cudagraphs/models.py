@@ -257,6 +257,22 @@ class RnnLoop(nn.Module):
         return self.head(x[:, -1])
 
 
+class Pick(nn.Module):
+    def forward(self, x):
+        return x[0]
+
+
+class RnnInContainer(nn.Module):
+    """A recurrent network in a container; behind it the caller takes the last step alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.LSTM(64, 64, batch_first=True), Pick(), nn.Linear(64, 9))
+
+    def forward(self, x):
+        return self.net(x)[:, -1]
+
+
 class Block(nn.Module):
 
     def __init__(self, d):
@@ -407,6 +423,9 @@ register('rnn_first', lambda: ClassifierLoss(RnnFirst(), 6), seqf(48, 6), 'rnn',
 
 
 register('rnn_loop', lambda: ClassifierLoss(RnnLoop(), 6), seqf(48, 6), 'rnn', 16, seq=20)
+
+
+register('rnn_in_container', lambda: ClassifierLoss(RnnInContainer(), 9), seqf(32, 9), 'rnn', 16, seq=20)
 
 
 register('rnn_blocks', lambda: ClassifierLoss(RnnBlocks(), 6), seqf(48, 6), 'rnn', 16, seq=20)
