@@ -30,8 +30,9 @@ class Accumulation : public Graph {
     return make_sparse_compressed(*session_, Layout::sparse_csr, tensor({11}, DType::i64),
                                   tensor({count}, DType::i64), tensor({count}), Sizes{10, 4});
   }
-  const CallNames kCopied{"new_empty_strided", "copy_"};
 };
+
+const CallNames kCopied{"new_empty_strided", "copy_"};
 
 TEST_F(Accumulation, TakesOverAGradientThatNobodyElseHolds) {
   const Tensor x = leaf({10, 4});
@@ -186,7 +187,7 @@ TEST_F(Accumulation, FlattensTheIndicesOfSeveralSparseDimensions) {
   call<"add_.Tensor">(*session_, dense, matrix);
   EXPECT_EQ(live(), before);
   // Factors of the two dimensions, their product with the indices [2,3], and its sum.
-  EXPECT_GE(peak_bytes(*session_, begin), before + 2 * 8 + 2 * 3 * 8);
+  EXPECT_GE(peak_bytes(*session_, begin), before + 2L * 8 + 2L * 3 * 8);
 }
 
 // The leaf owns no accumulator: it lives as long as some graph.

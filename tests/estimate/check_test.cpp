@@ -21,7 +21,7 @@ std::string with_text(const std::string& before, const std::string& after) {
   const size_t at = text.find(before);
   EXPECT_NE(at, text.npos);
   text.replace(at, before.size(), after);
-  const std::string file = testing::TempDir() + "check_" + std::to_string(getpid()) + ".mp";
+  std::string file = testing::TempDir() + "check_" + std::to_string(getpid()) + ".mp";
   std::ofstream(file) << text;
   return file;
 }

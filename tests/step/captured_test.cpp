@@ -335,7 +335,7 @@ TEST(Captured, CallsWriteToTensorsThatTheyAreGiven) {
   const auto taken = [](const std::string& calls) {
     return phases(calls).rows[1].numbers.requested_bytes.current;
   };
-  EXPECT_EQ(taken(call) + 64 * 64 * 4, taken(given + "%d: f32[64,64] = aten::mm(%a, %a)\n"));
+  EXPECT_EQ(taken(call) + 64L * 64 * 4, taken(given + "%d: f32[64,64] = aten::mm(%a, %a)\n"));
   EXPECT_EQ(message(given + "_ = aten::mm.out(%a, %a, out=None)\n", strict),
             "step.mp: operator aten::mm.out is not known (module ''): leave out --strict to go on with its "
             "recorded results");
