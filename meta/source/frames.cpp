@@ -318,6 +318,20 @@ std::string_view without_block(std::string_view code) {
   return code;
 }
 
+// "f(x), size=(2, 3))": a line of a call that an earlier line has begun. What is bound is no call, and no bracket closes
+// that the line did not open.
+bool goes_on_with_call(std::string_view code, std::string_view left) {
+  int depth = 0;
+  for (const char c : code) {
+    depth += c == '(' || c == '[' || c == '{';
+    depth -= c == ')' || c == ']' || c == '}';
+    if (depth < 0) return true;
+  }
+  for (size_t open = left.find('('); open != std::string_view::npos; open = left.find('(', open + 1))
+    if (open > 0 && is_of_name(left[open - 1])) return true;
+  return false;
+}
+
 std::vector<std::string> bound_names(std::string_view code) {
   code = without_block(code);
   // Everything up to a "=" that stands outside brackets and is no comparison.
@@ -334,6 +348,7 @@ std::vector<std::string> bound_names(std::string_view code) {
   }
   if (equals == std::string_view::npos) return {};
   std::string_view left = code.substr(0, equals);
+  if (goes_on_with_call(code, left)) return {};
   std::vector<std::string> names;
   std::string name;
   bool annotation = false;

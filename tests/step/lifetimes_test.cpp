@@ -165,6 +165,14 @@ TEST(Lifetimes, ALineMayOpenABlockAndBindAName) {
   EXPECT_EQ(bound_names("if (x := f(y)) is None: return g(y)"), std::vector<std::string>{});
 }
 
+TEST(Lifetimes, ALineOfACallThatHasBegunBindsNothing) {
+  EXPECT_EQ(bound_names("self.gate_fn(x), size=(y.shape[-2], y.shape[-1]), mode='nearest')"),
+            std::vector<std::string>{});
+  EXPECT_EQ(bound_names("x, scale=2)"), std::vector<std::string>{});
+  EXPECT_EQ(bound_names("self.gate_fn(x), scale=2,"), std::vector<std::string>{});
+  EXPECT_EQ(bound_names("(a, b) = f(x)"), (std::vector<std::string>{"a", "b"}));
+}
+
 // `out, _ = self.rnn(x)`: nobody uses the second result, but `_` holds it until the caller returns. In the
 // module it was `result`, which would go when the module returns.
 TEST(Lifetimes, AnElementOfAReturnedTupleHasTheCallersName) {
