@@ -501,12 +501,15 @@ def drawn(kind, cls):
 
 for name, source, size in (('densenet121', timm, 96), ('deit_tiny_patch16_224', timm, 224), ('ghostnet_130', timm, 96),
                            ('mobilevit_xs', timm, 128), ('mobileone_s1', timm, 96), ('starnet_s3', timm, 96),
-                           ('efficientnet_b2', tv, 96), ('shufflenet_v2_x1_5', tv, 96)):
+                           ('efficientnet_b2', tv, 96), ('shufflenet_v2_x1_5', tv, 96), ('ghostnetv2_130', timm, 96),
+                           ('cpubone_s0', timm, 96), ('tf_efficientnet_b0', timm, 96), ('squeezenet1_0', tv, 96)):
     register(name + '_drawn', lambda name=name, source=source: ClassifierLoss(source(name, num_classes=20), 20), img(20, size), 'cnn', 4)
 
 for kind, cls in (('granite', 'GraniteForCausalLM'), ('olmo', 'OlmoForCausalLM'), ('bitnet', 'BitNetForCausalLM'),
                   ('prophetnet', 'ProphetNetForCausalLM'), ('gpt_neo', 'GPTNeoForCausalLM')):
     register(kind + '_drawn', lambda kind=kind, cls=cls: CausalLoss(drawn(kind, cls), 1000), lm(1000), 't', 4, seq=64)
 
-for kind, cls in (('deberta-v2', 'DebertaV2ForMaskedLM'), ('electra', 'ElectraForMaskedLM'), ('eurobert', 'EuroBertForMaskedLM')):
+register('gptj_drawn', lambda: CausalLoss(hf('GPTJConfig', 'GPTJForCausalLM', vocab_size=1000, n_positions=128, n_embd=128, n_layer=2, n_head=4, rotary_dim=16, bos_token_id=1, eos_token_id=2), 1000), lm(1000), 't', 4, seq=64)
+
+for kind, cls in (('ernie', 'ErnieForMaskedLM'), ('deberta-v2', 'DebertaV2ForMaskedLM'), ('electra', 'ElectraForMaskedLM'), ('eurobert', 'EuroBertForMaskedLM')):
     register(kind.replace('-', '_') + '_drawn', lambda kind=kind, cls=cls: MaskedLoss(drawn(kind, cls), 1000), lm(1000), 't', 4, seq=64)
