@@ -38,6 +38,14 @@ Passes passes_of(const Graph& graph) {
   return found;
 }
 
+// What an operand says, or `otherwise` if it says nothing of the kind.
+bool flag_operand(const GraphNode& node, size_t operand, bool otherwise) {
+  if (operand >= node.operands.size() || node.operands[operand].kind != Operand::Kind::constant)
+    return otherwise;
+  const Value& value = node.operands[operand].constant;
+  return value.kind() == Value::Kind::boolean ? value.boolean() : otherwise;
+}
+
 class Extraction {
  public:
   explicit Extraction(const Program& captured) : captured_(captured), graph_(captured.graph) {}
@@ -86,7 +94,7 @@ class Extraction {
       if (facts(value(0))) facts(value(0))->requires_grad = learns;
     }
     if (is_step(node, "requires_grad") && value(0) != kNoValue && facts(value(0)))
-      facts(value(0))->requires_grad = node.operands[1].constant.boolean();
+      facts(value(0))->requires_grad = flag_operand(node, 1, facts(value(0))->requires_grad);
     if (is_step(node, "autocast_enter")) open_autocast_.push_back(without_drops(node));
     if (is_step(node, "autocast_leave") && !open_autocast_.empty()) open_autocast_.pop_back();
     autocast_depth_ = static_cast<int>(open_autocast_.size());
@@ -116,7 +124,7 @@ class Extraction {
       if (purpose == "input") names_[value] = text_operand(*node, 1);
       if ((purpose != "parameter" && purpose != "buffer") || !taken_.insert(value).second) continue;
       const bool parameter = purpose == "parameter";
-      const bool persistent = node->operands.size() < 4 || node->operands[3].constant.boolean();
+      const bool persistent = flag_operand(*node, 3, true);
       add_input(parameter ? ProgramInput::Kind::parameter : ProgramInput::Kind::buffer, value,
                 text_operand(*node, 1), persistent);
     }
