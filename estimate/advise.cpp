@@ -78,7 +78,7 @@ class Advisor {
     Phases need = replay_trace(trace, run, platform_, available);
     const bool fits = !need.out_of_memory && need.peak.reserved_bytes.peak <= available.count;
     if (need.out_of_memory) need = replay_trace(trace, run, platform_, unlimited_memory());
-    const ByPhase<Flops> flops = count(trace, rates_of(platform_.hardware)).total.counted;
+    const ByPhase<Flops> flops = count(trace, rates_of(platform_)).total.counted;
     return {.changes = change,
             .allocated = {need.peak.allocated_bytes.peak},
             .reserved = {need.peak.reserved_bytes.peak},

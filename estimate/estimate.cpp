@@ -154,7 +154,7 @@ void read_trace(const Program& program, const Trace& trace, int repeated, const 
     report.memory = profile_storages(trace, platform.device(), repeated);
     if (options.step.execution != Execution::graph)
       report.guessed = guessed_lifetimes(program, trace, platform.device());
-    report.counts = count(trace, rates_of(platform.hardware, options.step.environment));
+    report.counts = count(trace, rates_of(platform, options.step.environment));
   });
   add_phases(report.memory, trace, platform.device(), std::move(replays.phases));
   if (!replays.without_limit || replays.without_limit->out_of_memory) return;
@@ -251,7 +251,8 @@ Bytes available_memory(const RunOptions& options, const Platform& platform) {
   return {std::max<int64_t>(0, usable - outside_of(options, platform).most.count)};
 }
 
-Rates rates_of(const Hardware& hardware, const std::map<std::string, std::string>& environment) {
+Rates rates_of(const Platform& platform, const std::map<std::string, std::string>& environment) {
+  const Hardware& hardware = platform.hardware;
   // Products of f64 have matrix engines of twice the rate on A100 and H100: 19.5 beside 9.7 TFLOPS and 67 beside 34 on
   // the vendor's data sheets.
   const bool f64_engine = hardware.sm == 80 || hardware.sm == 90;
@@ -261,7 +262,8 @@ Rates rates_of(const Hardware& hardware, const std::map<std::string, std::string
               .flops_f16 = hardware.flops_f16,
               .flops_tf32 = hardware.is_cpu() ? 0 : hardware.flops_tf32,
               .multiprocessors = hardware.multiprocessors,
-              .sm = hardware.sm};
+              .sm = hardware.sm,
+              .loads_eight_bytes = hardware.sm >= 90 && !platform.framework.loads_sixteen_bytes};
   const auto says = [&](const char* name, const char* value) {
     const auto found = environment.find(name);
     return found != environment.end() && found->second == value;

@@ -83,7 +83,7 @@ Bytes unlimited_memory();
 std::vector<InputRow> inputs_of(const Program& program);
 
 /// What the device can do at best.
-Rates rates_of(const Hardware& hardware, const std::map<std::string, std::string>& environment = {});
+Rates rates_of(const Platform& platform, const std::map<std::string, std::string>& environment = {});
 
 /// All options with the values that were used. Without the device, which reports name apart.
 std::vector<std::pair<std::string, OptionValue>> option_values(const RunOptions& options);

@@ -11,7 +11,7 @@ PlanReport plan_report(const Estimate& estimate) {
   plan.root_type = root == report.module_types.end() || root->second.empty()
                        ? "model"
                        : root->second.substr(root->second.rfind('.') + 1);
-  plan.input = plan_input(estimate.trace, estimate.platform.device(), rates_of(estimate.platform.hardware));
+  plan.input = plan_input(estimate.trace, estimate.platform.device(), rates_of(estimate.platform));
   return plan;
 }
 

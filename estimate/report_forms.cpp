@@ -70,8 +70,8 @@ std::string option_of(const ReportForm& form) {
 
 const Schedule& Results::schedule() {
   if (!schedule_)
-    schedule_ = metaprof::schedule(estimate_.trace, estimate_.platform.device(),
-                                   rates_of(estimate_.platform.hardware));
+    schedule_ =
+        metaprof::schedule(estimate_.trace, estimate_.platform.device(), rates_of(estimate_.platform));
   return *schedule_;
 }
 
@@ -88,9 +88,8 @@ const ProfileDiff* Results::compared() {
 
 const ProfileReport& Results::with_nodes(std::string_view granularity) {
   if (!report().nodes)
-    estimate_.report.nodes =
-        profile_nodes(estimate_.trace, estimate_.platform.device(), *granularity_named(granularity),
-                      rates_of(estimate_.platform.hardware));
+    estimate_.report.nodes = profile_nodes(estimate_.trace, estimate_.platform.device(),
+                                           *granularity_named(granularity), rates_of(estimate_.platform));
   return report();
 }
 

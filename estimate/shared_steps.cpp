@@ -36,7 +36,7 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
   }
   shared.parameters_ = parameters_of(steps->trace).all.bytes;
   shared.saved_ = saved_by_first_forward(steps->trace, platform.device()).bytes;
-  shared.flops_ = count(steps->trace, rates_of(platform.hardware)).total.counted;
+  shared.flops_ = count(steps->trace, rates_of(platform)).total.counted;
   return shared;
 }
 

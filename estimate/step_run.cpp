@@ -44,7 +44,7 @@ std::string StepRunner::note() const {
 
 StepFigures StepRunner::figures_of(const Trace& trace) const {
   const Phases phases = replay_trace(trace, options_, platform_, unlimited_memory());
-  const Counts counts = count(trace, rates_of(platform_.hardware));
+  const Counts counts = count(trace, rates_of(platform_));
   const ByPhase<Flops>& flops = counts.total.counted;
   StepFigures figures{.allocated = {phases.peak.allocated_bytes.peak},
                       .reserved = {phases.peak.reserved_bytes.peak},

@@ -40,7 +40,7 @@ class StepRunner {
   }
   Trace trace_of(const std::vector<std::string>& checkpoint, Extent extent);
   StepFigures figures_of(const Trace& trace) const;
-  Rates rates() const { return rates_of(platform_.hardware); }
+  Rates rates() const { return rates_of(platform_); }
   const Hardware& hardware() const { return platform_.hardware; }
   /// How many steps were run.
   int runs() const;

@@ -8,15 +8,16 @@
 namespace metaprof {
 namespace {
 
-// What a real device does of what its data sheet says. These five are assumptions of one digit, with what each follows;
-// none is fitted to a measured step.
+// What a real device does of what its data sheet says. Each of these is an assumption, with what it follows; none is fitted
+// to a measured step.
 
-// Streams of large arrays come to about nine tenths of the bandwidth (BabelStream's published results on NVIDIA cards).
-constexpr double kShareOfBandwidth = 0.9;
+// Elementwise kernels over 2 to the 29 elements on an H100: 91 % of the bandwidth over f32 and 86 to 89 % over 16 bits;
+// before those loaded sixteen bytes at once 76 to 82 % (github.com/pytorch/pytorch/pull/145746, its table).
+constexpr double kShareOfBandwidth = 0.9, kShareOfBandwidthInEights = 0.8;
 
-// Products of the best shapes come to about four fifths of the dense FLOPs ("maximum achievable matmul FLOPS" in
-// S. Bekman's Machine Learning Engineering).
-constexpr double kShareOfMatrixEngine = 0.8;
+// Products of squares of 2048 to 10240 in PyTorch 2.7 on an H100, on average: 71 % of the dense FLOPs in f16, 75 % in bf16
+// and TF32, 76 % in f32; 81 % in the best of them (github.com/zzc0721/torch-performance-test-data/issues/79).
+constexpr double kShareOfMatrixEngine = 0.75;
 
 // FlashAttention-2: 35 % of an H100 (abstract of arXiv:2407.08608), 50 to 73 % of an A100 (abstract of arXiv:2307.08691).
 constexpr double kShareOfAttentionHopper = 0.35, kShareOfAttention = 0.6;
@@ -53,6 +54,16 @@ Shape input(const Trace& trace, const CallRecord& call, uint32_t i) {
 // Narrow results have narrower tiles, of 16 at least.
 int64_t tile_of(int64_t size) { return std::min(kTile, (size + 15) / 16 * 16); }
 
+// Lanes that compute f32 for each unit that loads and stores. A depthwise kernel loads both factors of every multiply-add
+// (aten/src/ATen/native/cuda/DepthwiseConv2d.cu), so a unit feeds one lane half of the time. Lanes of a multiprocessor: the
+// table of throughputs in the CUDA programming guide; units: the figures of a multiprocessor in NVIDIA's white papers, 32
+// in V100, A100 and H100, 16 in Turing, GA10x and Ada.
+int lanes_of_load_unit(int sm) {
+  const bool sixteen_units = sm == 75 || sm == 86 || sm == 87 || sm == 89 || sm >= 120;
+  const bool sixty_four_lanes = sm < 86;
+  return (sixty_four_lanes ? 64 : 128) / (sixteen_units ? 16 : 32);
+}
+
 // How much of its tiles, and of the last wave's multiprocessors, a product uses.
 double share_of_waves(const Shape& result, int multiprocessors) {
   const int64_t rows = result.size(-2), columns = result.size(-1);
@@ -67,19 +78,9 @@ double share_of_waves(const Shape& result, int multiprocessors) {
   return used * tiles / (waves * multiprocessors);
 }
 
-// Of products: their inner dimension is one of an argument's. Attention in one kernel has none.
-bool is_plain_product(const Trace& trace, const CallRecord& call, const Shape& result) {
-  const auto inner =
-      static_cast<int64_t>(static_cast<double>(call.counted.count) / 2 / result.elements(result.dims()));
-  for (uint32_t i = 0; i < call.inputs; ++i) {
-    const Shape shape = input(trace, call, i);
-    if (shape.dims() >= 2 && (shape.size(-1) == inner || shape.size(-2) == inner)) return true;
-  }
-  return false;
-}
-
-// A convolution of one channel at a time is no product of matrices.
-bool is_depthwise(const Trace& trace, const CallRecord& call) {
+// By cuDNN, a convolution of one channel at a time: no product of matrices.
+bool is_depthwise_in_cudnn(const Trace& trace, const CallRecord& call) {
+  if (call.kernel != Kernel::cudnn) return false;
   for (uint32_t i = 1; i < call.inputs; ++i) {
     const Shape weight = input(trace, call, i);
     if (weight.dims() >= 3 && weight.size(1) == 1 && weight.size(0) > 1) return true;
@@ -88,12 +89,20 @@ bool is_depthwise(const Trace& trace, const CallRecord& call) {
 }
 
 double share_of_engine(const Trace& trace, const CallRecord& call, const Rates& rates) {
-  if (call.in_cudnn || call.outputs == 0) return kShareOfMatrixEngine;
+  if (call.kernel == Kernel::attention) return rates.sm >= 90 ? kShareOfAttentionHopper : kShareOfAttention;
+  if (call.kernel == Kernel::depthwise) return 1.0 / (2 * lanes_of_load_unit(rates.sm));
+  if (call.kernel == Kernel::cudnn || call.outputs == 0) return kShareOfMatrixEngine;
   const Shape result = input(trace, call, call.inputs);
   if (result.dims() < 2) return kShareOfMatrixEngine;
-  if (is_plain_product(trace, call, result))
-    return kShareOfMatrixEngine * share_of_waves(result, rates.multiprocessors);
-  return rates.sm >= 90 ? kShareOfAttentionHopper : kShareOfAttention;
+  return kShareOfMatrixEngine * share_of_waves(result, rates.multiprocessors);
+}
+
+bool reads_or_writes_16_bits(const Trace& trace, const CallRecord& call) {
+  for (uint32_t i = 0; i < uint32_t{call.inputs} + call.outputs; ++i) {
+    const TensorRecord& tensor = trace.tensors[call.first_tensor + i];
+    if (tensor.storage != 0 && is_reduced_floating(tensor.dtype)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -102,14 +111,15 @@ double expected_seconds(const Trace& trace, const CallRecord& call, const CallCo
                         const Rates& rates) {
   if (cost.moved.count == 0 && cost.all.count == 0) return 0;
   double computing = 0, moving = 0;
-  if (cost.counted.count > 0) {
-    const bool on_cores = call.in_cudnn && is_depthwise(trace, call);
-    const double rate = on_cores ? rates.flops_f32 : rates.flops_of(trace, call);
-    if (rate > 0)
-      computing = static_cast<double>(cost.all.count) / (rate * share_of_engine(trace, call, rates));
+  const bool on_cores = is_depthwise_in_cudnn(trace, call);
+  if (const double rate = on_cores ? rates.flops_f32 : rates.flops_of(trace, call);
+      cost.counted.count > 0 && rate > 0)
+    computing = static_cast<double>(cost.all.count) / (rate * share_of_engine(trace, call, rates));
+  if (rates.bytes_per_second > 0) {
+    const bool in_eights = rates.loads_eight_bytes && reads_or_writes_16_bits(trace, call);
+    const double share = in_eights ? kShareOfBandwidthInEights : kShareOfBandwidth;
+    moving = static_cast<double>(cost.moved.count) / (rates.bytes_per_second * share);
   }
-  if (rates.bytes_per_second > 0)
-    moving = static_cast<double>(cost.moved.count) / (rates.bytes_per_second * kShareOfBandwidth);
   return std::max({computing, moving, kLaunch});
 }
 

@@ -23,7 +23,9 @@ double Rates::flops_per_second(DType dtype) const {
 
 double Rates::flops_of(const Trace& trace, const CallRecord& call) const {
   const DType dtype = element_type(trace, call);
-  const bool in_tf32 = call.in_cudnn ? tf32_in_cudnn : tf32_products && call.counted.count > 0;
+  if (call.kernel == Kernel::depthwise && is_reduced_floating(dtype)) return flops_f32;
+  const bool by_product = tf32_products && call.kernel == Kernel::other && call.counted.count > 0;
+  const bool in_tf32 = call.kernel == Kernel::cudnn ? tf32_in_cudnn : by_product;
   return dtype == DType::f32 && in_tf32 ? std::max(flops_tf32, flops_f32) : flops_per_second(dtype);
 }
 

@@ -16,6 +16,7 @@ struct Rates {
   bool tf32_products = false;  ///< and cuBLAS: torch.backends.cuda.matmul.allow_tf32, off by default
   int multiprocessors = 0;     ///< 0: not known
   int sm = 0;                  ///< compute capability, 90 = 9.0
+  bool loads_eight_bytes = false;  ///< kernels over 16 bits have half of what those over f32 have on the way
 
   double flops_per_second(DType) const;
   /// At most, for what this call computes.

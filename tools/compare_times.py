@@ -34,7 +34,7 @@ PRECISIONS = {"FP": "fp32", "HP": "fp16", "MP": "amp-fp16"}
 def profile(metaprof, row):
     file, recomputed = MODELS[row["model"]]
     words = [metaprof, "profile", str(DATA / file), "--batch", row["batch"], "--precision", PRECISIONS[row["precision"]],
-             "--optimizer", "adam", "--steps", "2", "--device", "h100", "--memory", "400GiB", "--workspaces", "none", "--json", "-"]
+             "--optimizer", "adam", "--steps", "2", "--device", "h100", "--framework", "2.6", "--memory", "400GiB", "--workspaces", "none", "--json", "-"]
     if row["seq"]:
         words += ["--sequence", row["seq"]]
     if row["checkpoint"] == "1":

@@ -12,6 +12,7 @@
 #include "core/fixed_list.h"
 #include "meta/op/schema.h"
 #include "meta/platform/framework.h"
+#include "meta/trace/kernel.h"
 
 namespace metaprof {
 
@@ -152,7 +153,7 @@ struct Facts {
   bool reads_data = false;        ///< sizes of results depend on values; also of composites
   bool host_reads = false;        ///< its own host code waits for the device and reads what it has computed
   bool product = false;           ///< of matrices, a convolution, or made of them (linear, attention)
-  bool in_cudnn = false;          ///< cuDNN computes it: products of f32 in TF32 unless that is switched off
+  Kernel kernel = Kernel::other;  ///< what computes it, unless its host code says otherwise
   Names no_gradient_for = {};     ///< results that are not differentiable whatever their dtype
   /// An argument that the derivative reads is kept only if another argument needs a gradient (derivatives.yaml,
   /// wrap_opt_if).

@@ -58,6 +58,7 @@ Framework framework_of(FrameworkVersion version) {
   };
   Framework framework;
   framework.version = version;
+  framework.loads_sixteen_bytes = since(7);
   framework.flash_random_state_on_device = since(7);
   framework.slices_whole_dimensions = !since(9);
   framework.reads_alloc_conf = since(10);

@@ -78,6 +78,9 @@ struct Framework {
   /// cuDNN's attention is taken with any probability of dropout; else only with sixteenths
   /// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp; until 2.11).
   bool cudnn_attention_takes_any_dropout = true;
+  /// Kernels over elements of 16 bits load eight of them at once on compute capability 9 and 10, else four
+  /// (aten/src/ATen/native/cuda/CUDALoops.cuh, pull request 145746; from 2.7 on: 2.6 and 2.8 were looked at).
+  bool loads_sixteen_bytes = true;
   /// Flash attention's random state is on the device; else its seed and offset are on the host
   /// (aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp; from 2.7 on).
   bool flash_random_state_on_device = true;

@@ -131,7 +131,7 @@ void record_layer(Call& call) {
   record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
   record.node = session.node;
   record.assumed = session.sizes_by_data.assumed;
-  record.in_cudnn = call.op.record.facts.in_cudnn;
+  record.kernel = call.op.record.facts.kernel;
   record.inputs = add_tensors(trace, call.arguments);
   trace.add({.kind = Event::Kind::call, .id = index});
   const EndOfCall end(trace, index);

@@ -26,7 +26,7 @@
 // quotes, backslashes or control characters stand in "…" with \" \\ \n \t \r \xHH.
 //
 // What follows from the lines around is left out; where it does not, a line says so with one of
-//   >         module=PATH phase=NAME node=N depth=N composite unmodelled
+//   >         module=PATH phase=NAME node=N depth=N kernel=NAME composite unmodelled assumed
 //   <         counted=FLOPS own=FLOPS moved=BYTES
 //   + storage module=PATH call=N (counted from 1; 0: none) name=TEXT device=cpu|cuda:N
 //   node      module=PATH call=N seq=N

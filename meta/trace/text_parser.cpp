@@ -329,8 +329,10 @@ class Parser {
       call.unmodelled = true;
     } else if (word == "assumed") {
       call.assumed = true;
-    } else if (word == "in_cudnn") {
-      call.in_cudnn = true;
+    } else if (const char* value = value_of(word, "kernel")) {
+      const auto kernel = kernel_named(value);
+      if (!kernel) line_.expected("kernel= and other, cudnn, attention or depthwise", at);
+      call.kernel = *kernel;
     } else if (const char* value = value_of(word, "module")) {
       call.module = trace_.intern(value);
     } else if (const char* value = value_of(word, "phase")) {
@@ -346,7 +348,7 @@ class Parser {
       call.depth =
           static_cast<uint16_t>(small(line_.integer_in(value, at, "depth= and a number"), 65535, at));
     } else {
-      line_.expected("a tensor, module=, phase=, node=, depth=, composite, unmodelled, assumed or in_cudnn",
+      line_.expected("a tensor, module=, phase=, node=, depth=, kernel=, composite, unmodelled or assumed",
                      at);
     }
   }

@@ -121,7 +121,7 @@ class Writer {
     if (call.composite) more += " composite";
     if (call.unmodelled) more += " unmodelled";
     if (call.assumed) more += " assumed";
-    if (call.in_cudnn) more += " in_cudnn";
+    if (call.kernel != Kernel::other) more += fmt::format(" kernel={}", to_string(call.kernel));
     line("> {}{}", text(call.op), more);
     context_.push(TextContext::Kind::call, index, call.module);
   }

@@ -16,6 +16,7 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 #include "core/units.h"
+#include "meta/trace/kernel.h"
 
 namespace metaprof {
 
@@ -86,8 +87,8 @@ struct CallRecord {
       false;  ///< unknown operator: outputs from the program's own record, temporaries and FLOPs unknown
   bool assumed =
       false;  ///< the size of its results follows from data that nobody knows, and is an assumption
-  bool in_cudnn = false;  ///< cuDNN computes it: products of f32 in TF32 unless that is switched off
-  uint16_t depth = 0;     ///< 0: called by the program, a formula or the engine itself
+  Kernel kernel = Kernel::other;  ///< what computes it
+  uint16_t depth = 0;             ///< 0: called by the program, a formula or the engine itself
   uint16_t inputs = 0, outputs = 0;
   uint32_t first_tensor = 0;  ///< index into `tensors`: inputs, then outputs
   uint32_t node = 0;          ///< 1 + index into `nodes` of the node being evaluated; 0 outside backward

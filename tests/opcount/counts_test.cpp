@@ -116,7 +116,7 @@ TEST(Counts, TheRooflineTakesTheLongerTimeOfEachCall) {
 TEST(Counts, TheRooflineKnowsWhichEngineComputes) {
   const std::string text =
       "+ 1 8 input\n# phase forward step 0\n"
-      "> aten::convolution f32[2]@1 in_cudnn\n< counted=80 moved=1\n"
+      "> aten::convolution f32[2]@1 kernel=cudnn\n< counted=80 moved=1\n"
       "# phase backward step 0\n> aten::mm f32[2]@1\n< counted=80 moved=1\n"
       "# phase optimizer step 0\n> aten::mm bf16[2]@1\n< counted=80 moved=1\n";
   Rates rates{.bytes_per_second = 1e9, .flops_f32 = 2, .flops_f16 = 8, .flops_tf32 = 4};
@@ -133,8 +133,12 @@ TEST(Counts, TheRooflineKnowsWhichEngineComputes) {
 
 // Rules of opcount/expected_time.cpp, each for a call that it decides.
 TEST(Counts, WhatACallIsExpectedToTake) {
-  const Rates rates{
-      .bytes_per_second = 1e12, .flops_f32 = 1e12, .flops_f16 = 4e12, .multiprocessors = 4, .sm = 90};
+  Rates rates{.bytes_per_second = 1e12,
+              .flops_f32 = 1e12,
+              .flops_f16 = 4e12,
+              .flops_tf32 = 2e12,
+              .multiprocessors = 4,
+              .sm = 90};
   const auto expected = [&](const std::string& call) {
     return counts_of("# phase forward step 0\n> aten::" + call, rates).expected.forward;
   };
@@ -143,6 +147,41 @@ TEST(Counts, WhatACallIsExpectedToTake) {
   // 9 GB at 90 % of 1 TB/s.
   EXPECT_DOUBLE_EQ(expected("relu f32[2]@0\n< moved=9000000000\n"), 1e-2);
   EXPECT_DOUBLE_EQ(expected("view f32[2]@0\n<\n"), 0) << "nothing is computed or moved";
+
+  const std::string half = "+ 1 8 input\n> aten::relu f16[2]@1\n< moved=9000000000\n";
+  const auto of_half = [&] { return counts_of("# phase forward step 0\n" + half, rates).expected.forward; };
+  EXPECT_DOUBLE_EQ(of_half(), 1e-2);
+  rates.loads_eight_bytes = true;  // until 2.7: 80 %
+  EXPECT_DOUBLE_EQ(of_half(), 9e-3 / 0.8);
+  EXPECT_DOUBLE_EQ(expected("relu f32[2]@0\n< moved=9000000000\n"), 1e-2) << "these load sixteen";
+}
+
+// 8 GFLOPs by each kernel, on an H100's architecture with 1 TFLOPS in f32, 2 in TF32 and 4 in f16.
+TEST(Counts, WhatAKernelIsExpectedToTake) {
+  const Rates rates{.bytes_per_second = 1e12,
+                    .flops_f32 = 1e12,
+                    .flops_f16 = 4e12,
+                    .flops_tf32 = 2e12,
+                    .multiprocessors = 4,
+                    .sm = 90};
+  const auto expected = [&](const std::string& dtype, const std::string& kernel, int sm = 90) {
+    Rates of_card = rates;
+    of_card.sm = sm;
+    return counts_of("+ 1 8 input\n# phase forward step 0\n> aten::x " + dtype + "[2]@1 kernel=" + kernel +
+                         "\n< " + dtype + "[256,256]@1 counted=8000000000\n",
+                     of_card)
+        .expected.forward;
+  };
+  EXPECT_DOUBLE_EQ(expected("f16", "other"), 2e-3 / 0.75) << "four tiles of 128 by 128, one for each";
+  EXPECT_DOUBLE_EQ(expected("f32", "other"), 8e-3 / 0.75);
+  EXPECT_DOUBLE_EQ(expected("f32", "cudnn"), 4e-3 / 0.75);
+  EXPECT_DOUBLE_EQ(expected("f16", "attention"), 2e-3 / 0.35);
+  EXPECT_DOUBLE_EQ(expected("f16", "attention", 80), 2e-3 / 0.6);
+  // Two loads for a multiply-add, on lanes of f32: 128 of them have 32 units on an H100, 64 have 32 on an A100, 128 have
+  // 16 on Ada.
+  EXPECT_DOUBLE_EQ(expected("f16", "depthwise"), 8e-3 * 2 * 4);
+  EXPECT_DOUBLE_EQ(expected("f32", "depthwise", 80), 8e-3 * 2 * 2);
+  EXPECT_DOUBLE_EQ(expected("f32", "depthwise", 89), 8e-3 * 2 * 8);
 }
 
 TEST(Counts, IntensityIsFlopsPerByte) {

@@ -173,9 +173,11 @@ INSTANTIATE_TEST_SUITE_P(
                   "t:1: expected a tensor as DTYPE[SIZES]@STORAGE or None, got 'f32[2]'"},
         Malformed{"> aten::mm f32[2]x@0", "t:1: expected 'g' or nothing before '@', got 'f32[2]x@0'"},
         Malformed{"> aten::mm fast",
-                  "t:1: expected a tensor, module=, phase=, node=, depth=, composite, unmodelled, assumed or "
-                  "in_cudnn, "
+                  "t:1: expected a tensor, module=, phase=, node=, depth=, kernel=, composite, unmodelled or "
+                  "assumed, "
                   "got 'fast'"},
+        Malformed{"> aten::mm kernel=fast",
+                  "t:1: expected kernel= and other, cudnn, attention or depthwise, got 'kernel=fast'"},
         Malformed{"> aten::mm node=1", "t:1: expected the number of an earlier node, got 'node=1'"},
         Malformed{"> aten::mm phase=now", "t:1: expected phase= and the name of a phase, got 'phase=now'"},
         Malformed{"> aten::mm\n< flops=3", "t:2: expected a tensor, counted=, own= or moved=, got 'flops=3'"},

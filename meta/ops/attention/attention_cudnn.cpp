@@ -132,6 +132,7 @@ constexpr Op kCudnnAttention[] = {
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] None True"},
      .facts = {.random = true,
+               .kernel = Kernel::attention,
                .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "philox_seed",
                                    "philox_offset", "debug_attn_mask"}}},
     {.schema =
@@ -145,7 +146,8 @@ constexpr Op kCudnnAttention[] = {
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "
-                  "i64[] None None None 4 5 0.0 False"}}};
+                  "i64[] None None None 4 5 0.0 False"},
+     .facts = {.kernel = Kernel::attention}}};
 
 }  // namespace
 

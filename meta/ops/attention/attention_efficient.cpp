@@ -202,7 +202,9 @@ constexpr Op kEfficientAttention[] = {
                       efficient_gradients}},
      .flops = attention_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None True"},
-     .facts = {.random = true, .no_gradient_for = {"log_sumexp", "philox_seed", "philox_offset"}}},
+     .facts = {.random = true,
+               .kernel = Kernel::attention,
+               .no_gradient_for = {"log_sumexp", "philox_seed", "philox_offset"}}},
     {.schema =
          "_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, "
          "Tensor "
@@ -216,7 +218,8 @@ constexpr Op kEfficientAttention[] = {
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "
-                  "i64[] 0.0 (True True True False)"}}};
+                  "i64[] 0.0 (True True True False)"},
+     .facts = {.kernel = Kernel::attention}}};
 
 }  // namespace
 

@@ -159,6 +159,7 @@ constexpr Op kFlashAttention[] = {
      .facts = {.random = true,
                .autocast = Autocast::lower_precision,
                .product = true,
+               .kernel = Kernel::attention,
                .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "rng_state",
                                    "unused", "debug_attn_mask"}}},
     {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
@@ -172,7 +173,8 @@ constexpr Op kFlashAttention[] = {
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
-                  "None None 4 5 0.0 False u64[2] u64[]"}},
+                  "None None 4 5 0.0 False u64[2] u64[]"},
+     .facts = {.kernel = Kernel::attention}},
     {.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
                "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
                "scale=None) -> (Tensor output, Tensor logsumexp)",
@@ -184,7 +186,7 @@ constexpr Op kFlashAttention[] = {
                       cpu_gradients}},
      .flops = uncounted<attention_flops>,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
-     .facts = {.no_gradient_for = {"logsumexp"}}},
+     .facts = {.kernel = Kernel::attention, .no_gradient_for = {"logsumexp"}}},
     {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
                "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
                "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
@@ -198,7 +200,8 @@ constexpr Op kFlashAttention[] = {
                      {{"value"}, {}, not_implemented}},
      .flops = uncounted<attention_backward_flops>,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
-                  "False"}}};
+                  "False"},
+     .facts = {.kernel = Kernel::attention}}};
 
 }  // namespace
 

@@ -362,7 +362,7 @@ constexpr Op kConvolution[] = {
      .examples = {"f32[2,3,6,6] f32[4,3,3,3] f32[4] (2) (1) (1) False (0) 1",
                   "f32[2,4,6] f32[4,2,3] None (1) (0) (1) False (0) 2",
                   "f32[2,3,4,4] f32[3,2,3,3] f32[2] (2) (1) (1) True (1) 1"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true, .in_cudnn = true}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true, .kernel = Kernel::cudnn}},
     {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? "
                "bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
                "SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, "
@@ -373,7 +373,7 @@ constexpr Op kConvolution[] = {
      .derivatives = convolution_twice(),
      .flops = convolution_backward_flops,
      .examples = {"f32[2,4,3,3] f32[2,3,6,6] f32[4,3,3,3] (4) (2) (1) (1) False (0) 1 (True True True)"},
-     .facts = {.in_cudnn = true}}};
+     .facts = {.kernel = Kernel::cudnn}}};
 
 }  // namespace
 

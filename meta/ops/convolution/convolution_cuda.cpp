@@ -57,12 +57,17 @@ void cudnn_forward(Call& c, const Convolution& v) {
   }
 }
 
+// cuDNN, which the record names, does not compute this call.
+void is_depthwise_kernel(Call& c) { c.session.trace.calls[c.index].kernel = Kernel::depthwise; }
+
 void depthwise_2d_forward(Call& c, const Convolution& v) {
+  is_depthwise_kernel(c);
   const Tensor input = c.contiguous(v.input), weight = c.contiguous(v.weight);
   c.allocate(0);
 }
 
 void depthwise_3d_forward(Call& c, const Convolution& v) {
+  is_depthwise_kernel(c);
   const Tensor input = c.contiguous(v.input);
   c.allocate(0);
   const Tensor weight = c.contiguous(v.weight);
@@ -101,6 +106,7 @@ void cudnn_backward(Call& c, const Convolution& v, const Tensor& incoming) {
 }
 
 void depthwise_2d_backward(Call& c, const Convolution& v, const Tensor& incoming) {
+  is_depthwise_kernel(c);
   const auto& wants = c["output_mask"].booleans();
   const Tensor grad = c.contiguous(incoming);
   if (wants[1]) {
@@ -122,6 +128,7 @@ void bias_gradient(Call& c, const Tensor& incoming) {
 
 // cuda/DepthwiseConv3d.cu: the bias's gradient is made there too, while the copy of the incoming one lives.
 void depthwise_3d_backward(Call& c, const Convolution& v, const Tensor& incoming) {
+  is_depthwise_kernel(c);
   const auto& wants = c["output_mask"].booleans();
   if (wants[0]) c.allocate(0);
   if (wants[1]) c.allocate(1);

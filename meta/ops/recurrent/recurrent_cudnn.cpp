@@ -293,7 +293,7 @@ constexpr Op kCudnnRecurrent[] = {
          {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
           "0.0 True False () None"},
      .facts = {.random = true,
-               .in_cudnn = true,
+               .kernel = Kernel::cudnn,
                .no_gradient_for = {"result3", "result4"},
                .cast_by = cast_and_flatten}},
     {.schema =
@@ -313,7 +313,7 @@ constexpr Op kCudnnRecurrent[] = {
      .examples =
          {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 f32[144] f32[1,2,4] f32[1,2,4] f32[5,2,4] "
           "f32[5,2,4] None None 2 4 0 1 False 0.0 True False () None u8[960] (True True True True)"},
-     .facts = {.in_cudnn = true}},
+     .facts = {.kernel = Kernel::cudnn}},
     {.schema = "_cudnn_rnn_flatten_weight(Tensor[] weight_arr, int weight_stride0, SymInt input_size, int "
                "mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, bool "
                "bidirectional) -> Tensor",
