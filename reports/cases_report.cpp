@@ -27,6 +27,14 @@ int64_t unequal(const CaseCounts& counts) {
   return sum;
 }
 
+std::string cut_short_text(const CaseCounts& totals) {
+  if (totals.cut_short == 0) return {};
+  return fmt::format(
+      "\n{} cases read device memory, which is 0 in recordings: compared up to that ({} equal) and not "
+      "counted\n",
+      totals.cut_short, totals.cut_equal);
+}
+
 std::string missing_text(const CaseSummary& summary) {
   if (summary.blocked_by.empty()) return {};
   std::string text = fmt::format("\n{:<60} {:>8} {:>14}\n", "without a record", "cases", "alone blocking");
@@ -93,8 +101,10 @@ std::string cases_text(const CaseSummary& summary) {
   });
   std::string text = fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "operator", "cases",
                                  "claimed", "outputs", "saved", "forward", "backward", "grads");
-  for (const auto& [name, counts] : rows) text += row(name, counts);
-  text += missing_text(summary) + reasons_text(summary) + bytes_text(summary);
+  for (const auto& [name, counts] : rows)
+    if (counts.total > 0) text += row(name, counts);
+  text +=
+      missing_text(summary) + reasons_text(summary) + bytes_text(summary) + cut_short_text(summary.totals);
   text += "\n" + row("all", summary.totals);
   text += fmt::format("{:<44} {:>6} {:>8}", "", "", percent(summary.totals.claimed, summary.totals.total));
   for (int64_t equal : summary.totals.equal)
@@ -120,6 +130,7 @@ std::string cases_json(const CaseSummary& summary) {
   json["schema"] = "metaprof.ops_replay";
   json["schema_version"] = 1;
   json.update(counts_json(summary.totals));
+  json["cut_short"] = {{"cases", summary.totals.cut_short}, {"equal", summary.totals.cut_equal}};
   json["by_op"] = nlohmann::ordered_json::object();
   for (const auto& [name, counts] : summary.by_op) json["by_op"][name] = counts_json(counts);
   json["differences"] = nlohmann::ordered_json::array();

@@ -11,8 +11,8 @@
 
 namespace metaprof {
 
-/// Only claimed cases are run. Recordings of the CPU have no memory events, and of a case that reads device
-/// memory only what comes before the reading counts; what cannot be compared is equal.
+/// Only claimed cases are run. Recordings of the CPU have no memory events; what cannot be compared is equal. Of a case
+/// that reads device memory only what comes before the reading is compared, and it is marked as cut short.
 /// `framework`: the version that recorded it.
 CaseResult repeat_case(const RecordedCase& recorded, FrameworkVersion framework = {});
 

@@ -19,6 +19,11 @@ bool CaseResult::equal(CaseDifference::What what) const {
 }
 
 void CaseCounts::add(const CaseResult& result) {
+  if (result.cut_short) {
+    ++cut_short;
+    cut_equal += result.all_equal();
+    return;
+  }
   ++total;
   if (!result.claimed()) return;
   ++claimed;
@@ -27,7 +32,8 @@ void CaseCounts::add(const CaseResult& result) {
 }
 
 bool CaseCounts::all_equal() const {
-  return std::ranges::all_of(equal, [this](int64_t count) { return count == claimed; });
+  return cut_short == cut_equal &&
+         std::ranges::all_of(equal, [this](int64_t count) { return count == claimed; });
 }
 
 void CaseSummary::add(CaseResult result) {

@@ -31,6 +31,8 @@ struct CaseResult {
               backward_error = {};  ///< an operator failed: all that comes after it is unequal
 
   std::string reason = {};  ///< why it differs, where that is known
+  /// It reads device memory, which is 0 where it was recorded: only what comes before that was compared.
+  bool cut_short = false;
 
   bool claimed() const { return missing.empty(); }
   bool equal(CaseDifference::What what) const;
@@ -38,11 +40,13 @@ struct CaseResult {
 };
 
 struct CaseCounts {
-  int64_t total = 0, claimed = 0;
+  int64_t total = 0, claimed = 0;  ///< without those that were cut short
+  int64_t cut_short = 0,
+          cut_equal = 0;  ///< of these: all, and those that are equal as far as they were compared
   std::array<int64_t, kWhats> equal = {};  ///< of the claimed, by CaseDifference::What
 
   void add(const CaseResult& result);
-  /// Everything that is claimed is equal.
+  /// Everything that is claimed is equal, and everything that was cut short as far as it goes.
   bool all_equal() const;
 };
 

@@ -36,6 +36,27 @@ TEST(CasesReport, Counts) {
   EXPECT_EQ(report.by_op.at("other").claimed, 0);
 }
 
+// Of what a case reads from a device whose memory is 0 nothing follows, neither for nor against.
+TEST(CasesReport, CasesThatAreCutShortDoNotCount) {
+  CaseSummary report = three_cases();
+  report.add({.name = "shapes/nonzero/f32/1", .op = "nonzero", .cut_short = true});
+  EXPECT_EQ(report.totals.total, 3);
+  EXPECT_EQ(report.totals.claimed, 2);
+  EXPECT_EQ(report.totals.equal, three_cases().totals.equal);
+  const std::string text = cases_text(report);
+  EXPECT_NE(
+      text.find(
+          "\n1 cases read device memory, which is 0 in recordings: compared up to that (1 equal) and not "
+          "counted\n"),
+      text.npos)
+      << text;
+  EXPECT_EQ(text.find("nonzero"), text.npos) << text;
+  const auto json = nlohmann::json::parse(cases_json(report));
+  EXPECT_EQ(json["cut_short"]["cases"], 1);
+  EXPECT_EQ(json["cut_short"]["equal"], 1);
+  EXPECT_EQ(json["total"], 3);
+}
+
 TEST(CasesReport, Text) {
   const std::string text = cases_text(three_cases());
   EXPECT_NE(

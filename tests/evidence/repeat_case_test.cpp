@@ -136,6 +136,8 @@ TEST(OpReplay, OnlyWhatComesBeforeAReadCounts) {
 # end
 )";
   EXPECT_EQ(differences(text), Lines{});
+  EXPECT_TRUE(repeat_case(parse_case(text)).cut_short);
+  EXPECT_FALSE(repeat_case(parse_case(kSineOfDouble)).cut_short);
   EXPECT_EQ(
       differences(with(text, "+ 3 256", "+ 3 300")),
       (Lines{
