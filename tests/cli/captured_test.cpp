@@ -46,6 +46,17 @@ TEST(CapturedProgram, WhatExamplesRanIsEqualToTheirRuns) {
   EXPECT_EQ(count, 16u);
 }
 
+// In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).
+TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
+  for (const std::string name : {"encoder", "encoder_masked"}) {
+    const Outcome outcome = run_program("check tests/data/captured/" + name + ".mp --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_EQ(summary["exact_phases"], summary["phases"]) << summary;
+    EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+  }
+}
+
 // Compiling is the only part of them that is not understood.
 TEST(CapturedProgram, StrictRefusesWhatACompilerCalled) {
   const std::string compiled = "tests/data/captured/run/compiled.mp";

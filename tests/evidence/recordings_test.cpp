@@ -36,6 +36,11 @@ TEST(Recordings, SmallSelection) { expect_all_equal("tests/data/recordings/ops_s
 // index tensors of the host and of 32 bits. Recorded like the others; two cases of each.
 TEST(Recordings, ArgumentsWithGaps) { expect_all_equal("tests/data/recordings/ops_strided.log.gz"); }
 
+// torch.nn.MultiheadAttention in eval mode without gradients, with and without weights as a result.
+TEST(Recordings, AttentionOfModulesInEvalMode) {
+  expect_all_equal("tests/data/recordings/ops_attention_modules.log.gz");
+}
+
 // Cases of 2.15 in which an operator does not what it did in 2.11.
 TEST(Recordings, WhatChangedUntil215) {
   const FrameworkVersion version{.major = 2, .minor = 15};
@@ -43,8 +48,7 @@ TEST(Recordings, WhatChangedUntil215) {
     const std::string path = std::string("tests/data/recordings/cases-2.15/") + log;
     expect_all_equal(path, version);
     const CaseSummary before = repeat_cases({.logs = {path}});
-    EXPECT_EQ(repeat_cases({.logs = {path}}).differing.size(),
-              size_t(repeat_cases({.logs = {path}}).totals.total))
+    EXPECT_EQ(before.differing.size(), size_t(before.totals.total + before.totals.cut_short))
         << "some are equal by the rules of 2.11, too";
   }
 }

@@ -3,6 +3,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/into_out.h"
 #include "meta/ops/rules/iterator.h"
 
 namespace metaprof {
@@ -110,6 +111,13 @@ constexpr Op kSoftmax[] = {
                       }}},
      .flops = softmax_flops,
      .examples = {"f32[2,3] 1 False", "f32[2,3] 0 False"}},
+    {.schema = "_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)",
+     .summary = "out := exp(self) / Σ exp(self) along a dimension",
+     .meta = into_out<softmax_meta>,
+     .host_code = {},
+     .derivatives = not_differentiable,
+     .flops = softmax_flops,
+     .examples = {"f32[2,3] 1 False f32[2,3]"}},
     {.schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
      .summary = "self − log Σ exp(self) along a dimension",
      .meta = softmax_meta,

@@ -9,6 +9,7 @@
 #include "meta/op/versions.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/into_out.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
 #include "meta/platform/platform.h"
@@ -302,6 +303,19 @@ constexpr Op addmm(void (*host_code)(Call&)) {
       .facts = {.in_place_too = true, .autocast = Autocast::lower_precision, .product = true}};
 }
 
+constexpr Op addmm_activation(void (*host_code)(Call&)) {
+  return {.schema =
+              "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, "
+              "bool use_gelu=False) -> Tensor",
+          .summary = "ReLU or GELU of beta·self + alpha·(mat1 · mat2)",
+          .meta = addmm_meta,
+          .host_code = {{DeviceType::cuda, host_code}},
+          .derivatives = not_differentiable,
+          .flops = addmm_flops,
+          .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[4] f32[2,3] f32[3,4]/1,3 1 1 True"},
+          .facts = {.product = true}};
+}
+
 constexpr Op kProducts[] = {
     {.schema = "mm(Tensor self, Tensor mat2) -> Tensor",
      .summary = "self · mat2",
@@ -331,7 +345,17 @@ constexpr Op kProducts[] = {
                       [](Backward& b) -> Gradients { return {bmm(transpose(b("self"), 1, 2), b.grad())}; }}},
      .flops = bmm_flops,
      .examples = {"f32[2,3,4] f32[2,4,5]"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true}}};
+     .facts = {.autocast = Autocast::lower_precision, .product = true}},
+    {.schema = "bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
+     .summary = "out[i] := self[i] · mat2[i]",
+     .meta = into_out<bmm_meta>,
+     .host_code = {{DeviceType::cuda, cublas_workspace}},
+     .derivatives = not_differentiable,
+     .flops = bmm_flops,
+     .examples = {"f32[2,3,4] f32[2,4,5] f32[2,3,5]"},
+     .facts = {.product = true}},
+    before({2, 15}, addmm_activation(addmm_cuda<false>)),
+    since({2, 15}, addmm_activation(addmm_cuda<true>))};
 
 constexpr Op linear(void (*body)(Call&)) {
   return {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
