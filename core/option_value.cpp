@@ -67,7 +67,8 @@ std::string OptionRule::expected() const {
     case Kind::flag: return "true or false";
     case Kind::whole: return fmt::format("{} to {}", least, most);
     case Kind::real: return "a number";
-    case Kind::word: return fmt::format("one of: {}", fmt::join(words, ", "));
+    case Kind::word:
+      return fmt::format("one of: {}{}{}", fmt::join(words, ", "), besides.empty() ? "" : "; ", besides);
     case Kind::text: break;
   }
   return "a text";
@@ -84,7 +85,7 @@ bool OptionRule::allows(const OptionValue& value) const {
     }
     case Kind::word: {
       const std::string* word = std::get_if<std::string>(&value);
-      return word && std::ranges::find(words, *word) != words.end();
+      return word && (std::ranges::find(words, *word) != words.end() || (takes && takes(*word)));
     }
   }
   return false;

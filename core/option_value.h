@@ -22,6 +22,9 @@ struct OptionRule {
   Kind kind = Kind::text;
   int64_t least = 0, most = 0;          ///< of a whole number
   std::vector<std::string> words = {};  ///< of a word
+  /// Of a word: whether it is taken though it is not listed, and which are, for messages.
+  bool (*takes)(std::string_view word) = nullptr;
+  std::string_view besides = {};
 
   /// "1 to 1000", "true or false", "one of: fp32, bf16".
   std::string expected() const;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "meta/optim/algorithm.h"
@@ -12,10 +13,27 @@
 namespace metaprof {
 namespace {
 
+// What a word may carry behind it, "-amsgrad"; bits, for what an optimizer takes of them.
+enum Ending : uint8_t { kAmsgrad = 1, kCapturable = 2, kMaximize = 4, kDecay = 8 };
+
+struct EndingWord {
+  std::string_view word;
+  Ending ending;
+  void (*set)(Settings&);
+};
+
+constexpr EndingWord kEndings[] = {
+    {"-amsgrad", kAmsgrad, [](Settings& settings) { settings.amsgrad = true; }},
+    {"-capturable", kCapturable, [](Settings& settings) { settings.capturable = true; }},
+    {"-maximize", kMaximize, [](Settings& settings) { settings.maximize = true; }},
+    {"-wd", kDecay, [](Settings& settings) { settings.weight_decay = 0.01; }},
+};
+
 struct Known {
   std::string_view name;
   Maker make;
   Settings settings;
+  int endings = 0;                ///< that it takes
   bool loops_by_default = false;  ///< "default" is the loop even on a GPU
   bool foreach = true;
   bool fused = false;
@@ -23,52 +41,63 @@ struct Known {
 
 // The words and settings of recorded configurations. RMSprop: centered and decayed where it has momentum.
 const std::vector<Known>& table() {
+  constexpr int kSgdTakes = kMaximize | kDecay, kAdamTakes = kAmsgrad | kCapturable | kMaximize | kDecay;
+  const auto fused = [](Known known) {
+    known.fused = true;
+    return known;
+  };
   static const std::vector<Known> kTable = {
-      {"sgd", make_sgd, {}, false, true, true},
-      {"sgd-momentum", make_sgd, {.momentum = 0.9}, false, true, true},
-      {"sgd-nesterov",
-       make_sgd,
-       {.weight_decay = 1e-4, .momentum = 0.9, .nesterov = true},
-       false,
-       true,
-       true},
-      {"adam", make_adam, {}, false, true, true},
-      {"adam-amsgrad", make_adam, {.amsgrad = true}, false, true, true},
-      {"adam-wd", make_adam, {.weight_decay = 0.01}, false, true, true},
-      {"adamw", make_adam, {.weight_decay = 0.01, .decoupled = true}, false, true, true},
-      {"adamw-capturable",
-       make_adam,
-       {.weight_decay = 0.01, .capturable = true, .decoupled = true},
-       false,
-       true,
-       true},
-      {"adamw-maximize",
-       make_adam,
-       {.weight_decay = 0.01, .maximize = true, .decoupled = true},
-       false,
-       true,
-       true},
-      {"sparse-adam", make_sparse_adam, {}, true, false},
-      {"adamw-8bit", make_adam_8bit, {.weight_decay = 0.01, .decoupled = true}, true, false},
-      {"rmsprop", make_rmsprop, {}},
-      {"rmsprop-momentum", make_rmsprop, {.weight_decay = 0.01, .momentum = 0.9, .centered = true}},
-      {"adagrad", make_adagrad, {}},
-      {"adadelta", make_adadelta, {}},
-      {"adamax", make_adamax, {}},
+      fused({"sgd", make_sgd, {}, kSgdTakes}),
+      fused({"sgd-momentum", make_sgd, {.momentum = 0.9}, kSgdTakes}),
+      fused({"sgd-nesterov", make_sgd, {.weight_decay = 1e-4, .momentum = 0.9, .nesterov = true}, kMaximize}),
+      fused({"adam", make_adam, {}, kAdamTakes}),
+      fused({"adamw", make_adam, {.weight_decay = 0.01, .decoupled = true}, kAdamTakes}),
+      {"sparse-adam", make_sparse_adam, {}, kMaximize, true, false},
+      {"adamw-8bit", make_adam_8bit, {.weight_decay = 0.01, .decoupled = true}, 0, true, false},
+      {"rmsprop", make_rmsprop, {}, kSgdTakes},
+      {"rmsprop-momentum",
+       make_rmsprop,
+       {.weight_decay = 0.01, .momentum = 0.9, .centered = true},
+       kMaximize},
+      {"adagrad", make_adagrad, {}, kSgdTakes},
+      {"adadelta", make_adadelta, {}, kSgdTakes},
+      {"adamax", make_adamax, {}, kSgdTakes},
       {"nadam", make_nadam, {}},
       {"radam", make_radam, {}},
       {"rprop", make_rprop, {}},
       {"asgd", make_asgd, {}},
-      {"adafactor", make_adafactor, {.weight_decay = 0.01}, true},
-      {"muon", make_muon, {.weight_decay = 0.1, .momentum = 0.95, .nesterov = true}, true, false},
+      {"adafactor", make_adafactor, {.weight_decay = 0.01}, 0, true},
+      {"muon", make_muon, {.weight_decay = 0.1, .momentum = 0.95, .nesterov = true}, 0, true, false},
   };
   return kTable;
 }
 
-const Known& find(std::string_view name) {
+// What a word means: that of the table with which it begins, and what follows that. Nothing: it has no meaning.
+std::optional<Known> meaning(std::string_view name) {
+  const Known* longest = nullptr;
   for (const Known& known : table())
-    if (known.name == name) return known;
-  fail("unknown optimizer '{}'; known are: {}", name, fmt::join(known_optimizers(), ", "));
+    if (name.starts_with(known.name) && (!longest || known.name.size() > longest->name.size()))
+      longest = &known;
+  if (!longest) return std::nullopt;
+  Known found = *longest;
+  std::string_view rest = name.substr(found.name.size());
+  int given = 0;
+  while (!rest.empty()) {
+    const auto* ending =
+        std::ranges::find_if(kEndings, [&](const EndingWord& one) { return rest.starts_with(one.word); });
+    if (ending == std::end(kEndings) || !(found.endings & ending->ending) || (given & ending->ending))
+      return std::nullopt;
+    given |= ending->ending;
+    ending->set(found.settings);
+    rest.remove_prefix(ending->word.size());
+  }
+  return found;
+}
+
+Known find(std::string_view name) {
+  if (auto known = meaning(name)) return *known;
+  fail("unknown optimizer '{}'; known are: {}; {}", name, fmt::join(known_optimizers(), ", "),
+       optimizer_endings());
 }
 
 // In the order of the enumerators.
@@ -101,8 +130,16 @@ std::vector<std::string> known_optimizers() {
   return names;
 }
 
+bool is_optimizer(std::string_view name) { return meaning(name).has_value(); }
+
+std::string_view optimizer_endings() {
+  return "and adam, adamw followed by -amsgrad, -capturable, -maximize, -wd; sgd, sgd-momentum, rmsprop, "
+         "adagrad, "
+         "adadelta, adamax by -maximize, -wd; sgd-nesterov, rmsprop-momentum, sparse-adam by -maximize";
+}
+
 bool step_can_be_captured(std::string_view name) {
-  const Known& known = find(name);
+  const Known known = find(name);
   const bool asks = known.make != make_sgd && known.make != make_adagrad && known.make != make_muon;
   return !asks || known.settings.capturable;
 }
@@ -125,7 +162,7 @@ OptimizerImpl optimizer_impl_named(std::string_view word) {
 Optimizer::Optimizer(Session& session, std::string_view name, OptimizerImpl implementation,
                      std::vector<Tensor> parameters)
     : session_(session), parameters_(std::move(parameters)) {
-  const Known& known = find(name);
+  const Known known = find(name);
   algorithm_ = known.make(session_, parameters_, known.settings, choose(known, implementation, session_));
 }
 

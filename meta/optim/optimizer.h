@@ -13,8 +13,14 @@ namespace metaprof {
 
 class Algorithm;
 
-/// The optimizers by the words of recorded configurations ("sgd", "sgd-momentum", "adamw", …).
+/// The optimizers by the words of recorded configurations ("sgd", "sgd-momentum", "adamw", …), without what some words
+/// can carry behind them.
 std::vector<std::string> known_optimizers();
+/// Which words carry what, as messages say it: "adam-amsgrad-maximize" is torch.optim.Adam(amsgrad=True, maximize=True);
+/// "-wd" is a weight decay of 0.01.
+std::string_view optimizer_endings();
+/// Whether it is one of these words, with or without endings.
+bool is_optimizer(std::string_view name);
 
 /// Whether the framework lets a step be captured in a CUDA graph: most of those that count their steps refuse it,
 /// unless the counters are on the device (torch/optim/optimizer.py, _accelerator_graph_capture_health_check).

@@ -189,8 +189,10 @@ void add_step_rows(std::vector<RunOption>& rows) {
   add({"precision", "WORD", Group::step, fmt::format("{}", fmt::join(kPrecisions, ", ")),
        word(list(kPrecisions))},
       &Step::precision);
-  add({"optimizer", "WORD", Group::step, "none, sgd, adamw …; an unknown word lists them",
-       word(optimizer_names())},
+  OptionRule optimizers = word(optimizer_names());
+  optimizers.takes = is_optimizer;
+  optimizers.besides = optimizer_endings();
+  add({"optimizer", "WORD", Group::step, "none, sgd, adamw …; an unknown word lists them", optimizers},
       &Step::optimizer);
   add({"optimizer_impl", "WORD", Group::step, fmt::format("{}", fmt::join(known_implementations(), ", ")),
        word(known_implementations())},

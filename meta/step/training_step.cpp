@@ -18,9 +18,9 @@ namespace metaprof {
 namespace {
 
 void check_optimizer(const std::string& name) {
-  const std::vector<std::string> optimizers = optimizer_names();
-  if (std::ranges::find(optimizers, name) == optimizers.end())
-    fail("--optimizer: '{}' is not one of: {}", name, fmt::join(optimizers, ", "));
+  if (name != "none" && !is_optimizer(name))
+    fail("--optimizer: '{}' is not one of: {}; {}", name, fmt::join(optimizer_names(), ", "),
+         optimizer_endings());
 }
 
 // Hooks under which a forward runs; null: none.
