@@ -49,7 +49,7 @@ TEST(Cudagraphs, SaysWhatIsCapturedAndWhatATreeDoes) {
 
 TEST(Cudagraphs, RequireMakesASkippedGraphAFinding) {
   EXPECT_EQ(run_program("cudagraphs " + kMlp + " --require").exit_code, 0);
-  const std::string file = testing::TempDir() + "metaprof_moves.mp";
+  const std::string file = testing::TempDir() + "metaprof_moves_" + std::to_string(getpid()) + ".mp";
   std::ofstream(file) << "metaprof program 1\n"
                          "parameter w = %w: f32[3] grad\n"
                          "input x = %x: f32[3]\n"
@@ -97,7 +97,7 @@ const std::string kBackward =
     "step::backward([%5], [None], False, False, tensors[], True) drop %5\n";
 
 Outcome run_text(const std::string& text, const std::string& options) {
-  const std::string file = testing::TempDir() + "metaprof_captured.mp";
+  const std::string file = testing::TempDir() + "metaprof_captured_" + std::to_string(getpid()) + ".mp";
   std::ofstream(file) << text;
   const Outcome outcome = run_program("cudagraphs " + file + " --json - " + options);
   std::remove(file.c_str());
@@ -191,7 +191,7 @@ TEST(Cudagraphs, WhatACapturedForwardCallsCannotBeOtherwise) {
 }
 
 TEST(Cudagraphs, SaysThatACaptureWouldBeRefused) {
-  const std::string file = testing::TempDir() + "metaprof_reads.mp";
+  const std::string file = testing::TempDir() + "metaprof_reads_" + std::to_string(getpid()) + ".mp";
   std::ofstream(file) << "metaprof program 1\n"
                          "parameter w = %w: f32[3] grad\n"
                          "input x = %x: f32[3]\n"
