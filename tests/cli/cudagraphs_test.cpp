@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -97,9 +100,11 @@ const std::string kBackward =
     "step::backward([%5], [None], False, False, tensors[], True) drop %5\n";
 
 Outcome run_text(const std::string& text, const std::string& options) {
-  const std::string file = testing::TempDir() + "metaprof_captured_" + std::to_string(getpid()) + ".mp";
+  const std::filesystem::path folder = testing::TempDir() + "metaprof_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const std::string file = (folder / "metaprof_captured.mp").string();
   std::ofstream(file) << text;
-  const Outcome outcome = run_program("cudagraphs " + file + " --json - " + options);
+  Outcome outcome = run_program("cudagraphs " + file + " --json - " + options);
   std::remove(file.c_str());
   return outcome;
 }
