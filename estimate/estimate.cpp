@@ -12,7 +12,6 @@
 #include "estimate/compiled_model.h"
 #include "estimate/framework.h"
 #include "estimate/guessed_lifetimes.h"
-#include "estimate/parallel.h"
 #include "estimate/sizes.h"
 #include "meta/source/waiting_results.h"
 #include "meta/step/step.h"
@@ -141,21 +140,16 @@ void tell_memory(const RunOptions& options, const Platform& platform, ProfileRep
   report.margin = margin_of(options);
 }
 
-// Everything that the report says of a trace. The allocator runs beside those who count and attribute.
+// Everything that the report says of a trace, one after the other: a second thread, with the allocator, has a heap of its own, and
+// on two cores took as long.
 void read_trace(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
                 const Platform& platform, ProfileReport& report) {
   tell_memory(options, platform, report);
-  Replays replays;
-  in_parallel(2, [&](size_t part) {
-    if (part == 0) {
-      replays = replays_of(program, trace, repeated, options, platform);
-      return;
-    }
-    report.memory = profile_storages(trace, platform.device(), repeated);
-    if (options.step.execution != Execution::graph)
-      report.guessed = guessed_lifetimes(program, trace, platform.device());
-    report.counts = count(trace, rates_of(platform, options.step.environment));
-  });
+  Replays replays = replays_of(program, trace, repeated, options, platform);
+  report.memory = profile_storages(trace, platform.device(), repeated);
+  if (options.step.execution != Execution::graph)
+    report.guessed = guessed_lifetimes(program, trace, platform.device());
+  report.counts = count(trace, rates_of(platform, options.step.environment));
   add_phases(report.memory, trace, platform.device(), std::move(replays.phases));
   if (!replays.without_limit || replays.without_limit->out_of_memory) return;
   report.needed_memory = Bytes{replays.without_limit->peak.reserved_bytes.peak};
