@@ -26,6 +26,7 @@ constexpr struct {
               {"set_gradient", StepCall::set_gradient},
               {"set_data", StepCall::set_data},
               {"alias", StepCall::alias},
+              {"integers", StepCall::integers},
               {"tensor", StepCall::tensor},
               {"name", StepCall::name},
               {"grad_mode", StepCall::grad_mode},

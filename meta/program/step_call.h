@@ -20,6 +20,7 @@ enum class StepCall : uint8_t {
   set_gradient,  ///< (leaf, tensor or None): .grad = …
   set_data,      ///< (tensor, other): .data = …
   alias,         ///< (tensor): another one over its memory, without its history; the result's facts say which
+  integers,      ///< (list on the host, [numbers]): what it holds, where sizes follow from that
   tensor,        ///< (): one that no call of the program has made, as the result's facts say
   name,          ///< (purpose, name, tensor): what it is for, a Category
   grad_mode,     ///< (on)

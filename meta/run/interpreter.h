@@ -90,6 +90,7 @@ class Interpreter {
                      const std::string& implementation, std::vector<Tensor> parameters);
   static const TensorFacts& facts_of_result(const Code& code, const GraphNode& node);
   Tensor made_tensor(const TensorFacts& facts) const;
+  void hold_integers(const Tensor& list, const Value& numbers);
   Tensor made_alias(const Code& code, const GraphNode& node, const Tensor& of) const;
   void name_tensor(const std::string& purpose, const std::string& name, const Tensor& tensor);
 

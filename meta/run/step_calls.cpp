@@ -191,6 +191,7 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
         return as_recorded(code, node, values, "its memory has other bytes");
       results.push_back(Value(made_alias(code, node, given.tensor(0))));
       break;
+    case StepCall::integers: hold_integers(given.tensor(0), given.value(1)); break;
     case StepCall::tensor: results.push_back(Value(made_tensor(facts_of_result(code, node)))); break;
     case StepCall::name:
       name_tensor(given.value(0).string(), given.value(1).string(), given.tensor(2));
@@ -277,6 +278,22 @@ Tensor Interpreter::made_tensor(const TensorFacts& facts) const {
       session_.empty_strided(facts.sizes, facts.strides, facts.dtype, facts.device.value_or(session_.device));
   tensor->requires_grad = facts.requires_grad && is_floating(facts.dtype);
   return tensor;
+}
+
+// In another batch the sequences of the one that was captured come again.
+void Interpreter::hold_integers(const Tensor& list, const Value& numbers) {
+  if (numbers.kind() != Value::Kind::integers || list.dim() != 1 || list.dtype() != DType::i64)
+    fail("step::integers: needs a list of i64 and its numbers");
+  Sizes all = numbers.integers();
+  const auto count = static_cast<size_t>(list.numel());
+  if (all.size() != count && (program_.resizing.empty() || all.empty()))
+    fail("step::integers: {} numbers for a list of {}", all.size(), count);
+  const bool sorted = std::ranges::is_sorted(all, std::greater<>());
+  const size_t captured = all.size();
+  all.resize(count);
+  for (size_t i = captured; i < count; ++i) all[i] = all[i % captured];
+  if (sorted) std::ranges::sort(all, std::greater<>());
+  tell_integers(list, std::move(all));
 }
 
 Tensor Interpreter::made_alias(const Code& code, const GraphNode& node, const Tensor& of) const {

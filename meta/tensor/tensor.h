@@ -44,6 +44,8 @@ class Storage final : public Counted, public Pooled<Storage> {
   uint32_t id;  ///< the number in the trace
   Device device;
   uint32_t version = 0;  ///< counts in-place writes; saved tensors compare it
+  /// What a list on the host holds, where sizes follow from it; null: nobody has said it.
+  std::unique_ptr<const Sizes> integers;
 };
 
 /// Counts in-place writes, where a tensor does not share its storage's count.
@@ -189,6 +191,15 @@ class Geometry {
 Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t offset);
 inline Tensor alias(const Tensor& tensor) {
   return alias(tensor, tensor.sizes(), tensor.strides(), tensor->offset);
+}
+/// The numbers that a list on the host holds; null: nobody has said them.
+inline const Sizes* integers_in(const Tensor& list) {
+  const Sizes* integers = list->storage ? list->storage->integers.get() : nullptr;
+  const bool whole = list->offset == 0 && list.dim() == 1 && list.is_contiguous();
+  return integers && whole && int64_t(integers->size()) == list.numel() ? integers : nullptr;
+}
+inline void tell_integers(const Tensor& list, Sizes integers) {
+  list->storage->integers = std::make_unique<const Sizes>(std::move(integers));
 }
 /// The format that the strides look like (the framework's `suggest_memory_format`).
 inline MemoryFormat suggested_format(const TensorImpl& tensor) {

@@ -84,6 +84,7 @@ class Capture:
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
+        self._lists = {}         # number of a value -> what that list on the host holds, as the program's calls know it
         self._optimizers = weakref.WeakKeyDictionary()  # optimizer -> its number
         self._optimizing = 0     # depth of optimizers' own calls
         self._streams = {0: 0}   # number that PyTorch gives a stream -> ours
@@ -206,6 +207,8 @@ class Capture:
             else:
                 made = self._all_made(signature, result)
             self._call(f"{made}{signature.name}({texts})", sys._getframe(1))
+            if signature.makes_list:
+                self._lists[self._now.names[id(result[1])].numbers[-1]] = self._integers(result[1])
             return result
 
         return call
@@ -264,6 +267,8 @@ class Capture:
     def _argument(self, signature, which, value):
         if isinstance(value, self._tensor):
             number = self.use(value)
+            if which in signature.lists:
+                self._tell_list(number, value)
             # A conversion that changes nothing gives back its argument, which then has two numbers. Whoever asks it for a dtype
             # wants that of before the conversion: `norm(x.float()).type_as(x)`.
             return f"%{self._now.names[id(awaited(value))].numbers[0] if which in signature.gives_dtype else number}"
@@ -279,6 +284,19 @@ class Capture:
         if type(value) is self._dtype:
             self._given_dtype = value
         return self._constants.text(value)
+
+    def _tell_list(self, number, value):
+        """Sizes of results follow from what this list on the host holds."""
+        if value.is_cuda or value.dim() != 1 or value.dtype != self.torch.int64:
+            return
+        integers = self._integers(value)
+        if self._lists.get(number) != integers:
+            self._lists[number] = integers
+            self._add(f"step::integers(%{number}, {integers})")
+
+    def _integers(self, value):
+        with self._off():
+            return value.tolist()
 
     def warn(self, text):
         """What a reader of the program should know."""

@@ -4,6 +4,7 @@ from metaprof_recorder.capture_text import word
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size"}  # take no memory, and make nothing that a program uses
 PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::")  # what they call is called by the program, and is all that takes memory
 GIVE_DTYPES = {"aten::type_as", "aten::to.other"}  # the second argument says which dtype (and device) the result has
+SIZES_FOLLOW = ("lengths", "batch_sizes")  # arguments: lists on the host that say how large results are
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
 
@@ -23,6 +24,8 @@ class Signature:
         self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
         self.empty = {}
         self.reals = set()
+        self.lists = set()
+        self.makes_list = self.name == "aten::_pack_padded_sequence"
         for i, argument in enumerate(schema.arguments):
             kind = str(argument.type)
             for which in (i, argument.name):
@@ -30,3 +33,5 @@ class Signature:
                     self.empty[which] = EMPTY_LISTS[kind]
                 if kind == "List[float]":
                     self.reals.add(which)
+                if kind == "Tensor" and argument.name in SIZES_FOLLOW:
+                    self.lists.add(which)

@@ -57,6 +57,18 @@ TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
   }
 }
 
+// Packed sequences, whose batch sizes are data on the host: an LSTM in both directions, GRU and RNN.
+TEST(CapturedProgram, PackedSequencesAreEqualToTheirRuns) {
+  for (const std::string name : {"packed", "packed_gru"}) {
+    const Outcome outcome = run_program("check tests/data/captured/" + name + ".mp --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_EQ(summary["phases"], 9);  // setup, and four of each of two steps
+    EXPECT_EQ(summary["exact_phases"], 9) << summary;
+    EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+  }
+}
+
 // Compiling is the only part of them that is not understood.
 TEST(CapturedProgram, StrictRefusesWhatACompilerCalled) {
   const std::string compiled = "tests/data/captured/run/compiled.mp";

@@ -17,6 +17,7 @@ constexpr Rule kRules[] = {
     {"aten::_linalg_eigh", "A", Domain::symmetric},
     {"aten::linalg_eigh", "self", Domain::symmetric},
     {"aten::linalg_eigvalsh", "self", Domain::symmetric},
+    {"aten::_pack_padded_sequence", "lengths", Domain::lengths},
     {"aten::lu_unpack", "LU_pivots", Domain::pivots},
     {"aten::lu_solve", "LU_pivots", Domain::pivots},
     {"aten::linalg_lu_solve", "pivots", Domain::pivots},

@@ -10,6 +10,7 @@ enum class Domain {
   any,
   symmetric,          ///< the kernel reads one triangle only, the formula gives the gradient of both
   positive_definite,  ///< symmetric, with positive eigenvalues
+  lengths,            ///< of the padded sequences of an example: all have its 5 steps
   pivots,             ///< rows that a factorisation exchanged: from 1, none above its own
 };
 

@@ -80,6 +80,8 @@ void ExampleProgram::fill_tensor(const Tensor& tensor, const Draw& draw, uint32_
       to[i] = drawn(draw, i, seed);
     } else if (domain == Domain::pivots) {
       to[i] = double(pivot(i, tensor.size(-1)));
+    } else if (domain == Domain::lengths) {
+      to[i] = 5;
     } else if (tensor.dtype() == DType::b8) {
       to[i] = i % 3 != 1;
     } else {

@@ -7,6 +7,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/recurrent/family.h"
+#include "meta/ops/recurrent/packed.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
@@ -80,19 +81,24 @@ struct Arguments {
   bool biases, train, bidirectional, batch_first;
   int64_t layers;
   double dropout;
+  Sizes batch_sizes;  ///< of packed sequences; else empty
+
+  bool packed() const { return !batch_sizes.empty(); }
 };
 
 Arguments arguments_of(const Call& c, RecurrentMode mode) {
+  const bool packed = c.op.schema.arguments[0].name == "data";
   Arguments a{mode,
-              c.tensor("input"),
+              c.arguments[0].tensor(),
               {},
               {},
               c.boolean("has_biases"),
               c.boolean("train"),
               c.boolean("bidirectional"),
-              c.boolean("batch_first"),
+              !packed && c.boolean("batch_first"),
               c.integer("num_layers"),
-              c.real("dropout")};
+              c.real("dropout"),
+              {}};
   if (mode == RecurrentMode::lstm) {
     const Value::Tensors& states = c.tensors("hx");
     if (states.size() != 2) c.error(fmt::format("needs two states, got {}", states.size()));
@@ -101,6 +107,7 @@ Arguments arguments_of(const Call& c, RecurrentMode mode) {
   } else {
     a.hx = c.tensor("hx");
   }
+  if (packed) a.batch_sizes = batch_sizes_of(c, c.tensor("batch_sizes"), a.input.size(0), a.hx.size(1));
   return a;
 }
 
@@ -114,9 +121,9 @@ void by_cudnn(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
   const Tensor buffer = flat_buffer(shape, layers);
   const Tensor state = dropout_state(c, a.train && a.dropout > 0);
   const int64_t per_layer = int64_t(c.tensors("params").size() / layers.size());
-  Results all = call_all<"_cudnn_rnn">(c.session, a.input, c["params"], per_layer, buffer, a.hx, a.cx,
-                                       int64_t(a.mode), shape.hidden, shape.projected, a.layers,
-                                       a.batch_first, a.dropout, a.train, a.bidirectional, Sizes{}, state);
+  Results all = call_all<"_cudnn_rnn">(
+      c.session, a.input, c["params"], per_layer, buffer, a.hx, a.cx, int64_t(a.mode), shape.hidden,
+      shape.projected, a.layers, a.batch_first, a.dropout, a.train, a.bidirectional, a.batch_sizes, state);
   c.result(std::move(all.list()[0]));
   c.result(std::move(all.list()[1]));
   if (a.mode == RecurrentMode::lstm) c.result(std::move(all.list()[2]));
@@ -208,6 +215,61 @@ LayerResult run_layer(Cell cell, const Tensor& input, const State& first, const 
   return {stack(outputs), state};
 }
 
+// Of the sequences from `begin` to `end` (RNN.cpp, hidden_slice: the tuple's last member first).
+State part_of(const State& state, int64_t begin, int64_t end) {
+  const Tensor cell = state.cell.defined() ? narrow(state.cell, 0, begin, end - begin) : Tensor();
+  return {narrow(state.hidden, 0, begin, end - begin), cell};
+}
+
+State joined(const std::vector<State>& parts) {
+  Value::Tensors hidden, cells;
+  for (const State& part : parts) {
+    hidden.push_back(part.hidden);
+    if (part.cell.defined()) cells.push_back(part.cell);
+  }
+  const Tensor cell = cells.empty() ? Tensor() : cat(std::move(cells), 0);
+  return {cat(std::move(hidden), 0), cell};
+}
+
+// Of packed sequences those that have ended drop out, the shortest first (RNN.cpp, PackedLayer). In the other direction
+// they join, the longest first (ReversedPackedLayer).
+LayerResult run_packed_layer(Cell cell, const Tensor& data, const State& first, const CellWeights& w,
+                             const Sizes& batch_sizes, bool reverse) {
+  const bool multiplied = data.device().is_cpu();
+  const Tensor input = multiplied ? linear(data, w.input, w.input_bias) : data;
+  Sizes sizes = batch_sizes;
+  if (reverse) std::reverse(sizes.begin(), sizes.end());
+  int64_t row = reverse ? data.size(0) : 0, before = sizes[0];
+  State state = reverse ? part_of(first, 0, before) : first;
+  std::vector<State> ended;
+  Value::Tensors outputs;
+  for (const int64_t size : sizes) {
+    if (!reverse) {
+      const Tensor step = narrow(input, 0, row, size);
+      row += size;
+      if (size < before) {
+        ended.push_back(part_of(state, size, before));
+        state = part_of(state, 0, size);
+      }
+      state = cell(step, state, w, multiplied);
+    } else {
+      if (size > before) state = joined({state, part_of(first, before, size)});
+      row -= size;
+      state = cell(narrow(input, 0, row, size), state, w, multiplied);
+    }
+    before = size;
+    outputs.push_back(state.hidden);
+  }
+  if (reverse) {
+    std::reverse(outputs.begin(), outputs.end());
+    return {cat(std::move(outputs), 0), state};
+  }
+  ended.push_back(state);
+  std::reverse(ended.begin(), ended.end());
+  const Tensor all = cat(std::move(outputs), 0);
+  return {all, joined(ended)};
+}
+
 // oneDNN runs one layer and direction at a time.
 LayerResult run_mkldnn(const Call& c, const Arguments& a, const Tensor& input, const State& first,
                        const CellWeights& w, bool reverse) {
@@ -221,7 +283,7 @@ LayerResult run_mkldnn(const Call& c, const Arguments& a, const Tensor& input, c
 
 void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layers, Cell cell) {
   const bool mkldnn = a.mode == RecurrentMode::lstm && a.input.device().is_cpu() &&
-                      !layers[0].projection.defined() && a.input.numel() != 0;
+                      !layers[0].projection.defined() && a.input.numel() != 0 && !a.packed();
   Tensor input = a.batch_first ? transpose(a.input, 0, 1) : a.input;
   const int directions = a.bidirectional ? 2 : 1;
   Value::Tensors hidden_states, cell_states;
@@ -241,7 +303,9 @@ void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
         first = {hidden_states[i], a.cx.defined() ? cell_states[i] : Tensor()};
       }
       LayerResult result = mkldnn ? run_mkldnn(c, a, input, first, layers[i], d == 1)
-                                  : run_layer(cell, input, first, layers[i], d == 1);
+                           : a.packed()
+                               ? run_packed_layer(cell, input, first, layers[i], a.batch_sizes, d == 1)
+                               : run_layer(cell, input, first, layers[i], d == 1);
       outputs.push_back(result.outputs);
       last_hidden.push_back(result.last.hidden);
       if (result.last.cell.defined()) last_cell.push_back(result.last.cell);
@@ -341,6 +405,35 @@ constexpr Op kSequences[] = {
         {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
         {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
 
+constexpr Op kPacked[] = {
+    composite_of("lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, "
+                 "int num_layers, "
+                 "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+                 "long short-term memory over packed sequences",
+                 recurrent_body<RecurrentMode::lstm, lstm_cell>,
+                 {"f32[7,3] i64[5]@h1 (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 "
+                  "0.0 True False"},
+                 {.on_placement = flatten_when_placed<RecurrentMode::lstm>}),
+    composite_of(
+        "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
+        "num_layers, "
+        "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+        "gated recurrent units over packed sequences", recurrent_body<RecurrentMode::gru, gru_cell>,
+        {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::gru>}),
+    composite_of("rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool "
+                 "has_biases, int num_layers, "
+                 "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+                 "tanh units over packed sequences", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
+                 {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False"},
+                 {.on_placement = flatten_when_placed<RecurrentMode::tanh>}),
+    composite_of("rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool "
+                 "has_biases, int num_layers, "
+                 "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+                 "relu units over packed sequences", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
+                 {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False"},
+                 {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
+
 constexpr Op step_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
                      std::string_view example) {
   return composite_of(schema, summary, body, {example},
@@ -373,7 +466,7 @@ constexpr Op kCells[] = {
 }  // namespace
 
 Tables recurrent_operators() {
-  static constexpr Records tables[] = {kSequences, kCells};
+  static constexpr Records tables[] = {kSequences, kPacked, kCells};
   return tables;
 }
 

@@ -86,6 +86,10 @@ std::vector<int64_t> offsets_in(const FlatWeights& flat, int64_t per_layer) {
 struct Rows {
   int64_t steps = 0, batch = 0, all = 0;
   bool packed = false;
+
+  /// What cuDNN's temporary space follows from: the longest sequence and the batch, of packed ones, too (documentation of
+  /// cudnnGetRNNTempSpaceSizes: "maxSeqLength, batchSize retrieved from xDesc").
+  int64_t padded() const { return steps * batch; }
 };
 
 Rows rows_of(const Call& c) {
@@ -119,7 +123,7 @@ void forward_meta(Call& c) {
   } else {
     c.output(Sizes{0}, hx.dtype());
   }
-  c.output(Sizes{c.boolean("train") ? recurrent_reserve(shape, rows.all, input.dtype()) : 0}, DType::u8);
+  c.output(Sizes{c.boolean("train") ? recurrent_reserve(shape, rows.padded(), input.dtype()) : 0}, DType::u8);
   if (c.given("weight_buf")) {
     c.result(c.tensor("weight_buf"));
   } else {
@@ -137,7 +141,7 @@ void forward_cuda(Call& c) {
   const Tensor& input = c.tensor("input");
   const Tensor x = by_step(c, input);
   for (size_t i : {0, 1, 2, 4}) c.allocate(i);
-  const int64_t bytes = recurrent_workspace(shape_of(c, input.size(-1)), rows_of(c).all, input.dtype());
+  const int64_t bytes = recurrent_workspace(shape_of(c, input.size(-1)), rows_of(c).padded(), input.dtype());
   const Ref<Storage> workspace = estimated(c.session, c.temporary_bytes(bytes, Category::workspace));
   c.allocate(3);
   estimated(c.session, c.result_tensor(3)->storage);
@@ -186,7 +190,7 @@ void backward_cuda(Call& c) {
   if (!c.boolean("train")) c.error("cuDNN's backward runs in training mode only");
   const Tensor& input = c.tensor("input");
   const RecurrentShape shape = shape_of(c, input.size(-1));
-  const int64_t workspace = recurrent_workspace(shape, rows_of(c).all, input.dtype());
+  const int64_t workspace = recurrent_workspace(shape, rows_of(c).padded(), input.dtype());
   const Tensor grad_output =
       c.given("grad_output") ? c.tensor("grad_output") : contiguous_zeros_like(c.tensor("output"));
   const Tensor grad_hy = c.given("grad_hy") ? c.tensor("grad_hy") : contiguous_zeros_like(c.tensor("hx"));
