@@ -89,6 +89,7 @@ Hardware device_of(const RunCommandOptions& options) {
 // A long run is not to be lost because its report cannot be written.
 void check_folder(const std::string& option, const std::string& file) {
   if (file.empty() || file == "-") return;
+  if (std::filesystem::is_directory(file)) fail("{} {}: cannot be written, it is a folder", option, file);
   const std::string folder = std::filesystem::path(file).parent_path().string();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
     fail("{} {}: cannot be written there ({})", option, file, std::strerror(errno));
@@ -168,6 +169,31 @@ void check_saved(const std::vector<std::string>& files) {
   }
 }
 
+void write_json(const RunReport& report, const RunCommandOptions& options) {
+  if (!options.json.empty()) write_result(options.json, run_json(report));
+}
+
+// A report that cannot be written takes none of the others with it: the run may have been a long one.
+class Failures {
+ public:
+  template <typename Action>
+  void attempt(const Action& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      add(error.what());
+    }
+  }
+  void add(const std::string& text) {
+    message(text);
+    any_ = true;
+  }
+  bool any() const { return any_; }
+
+ private:
+  bool any_ = false;
+};
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) options.run.device = device_of(options);
@@ -177,16 +203,19 @@ int run(const Command& command, RunCommandOptions& options) {
   const RunReport report = run_recorded(options.run, progress);
   std::cerr << std::flush;
   tell_end(report, options.run.timeout);
-  if (!options.json.empty()) write_result(options.json, run_json(report));
+  Failures failures;
   if (!report.problem.empty()) {
+    failures.attempt([&] { write_json(report, options); });
     message(fmt::format("{}: nothing was recorded", report.problem));
     return report.end.status != 0 && !report.end.timed_out ? report.end.status : kBadInput;
   }
-  check_saved(report.saved);
-  write_forms(report, options);
+  if (!report.not_saved.empty()) failures.add(report.not_saved);
+  failures.attempt([&] { write_json(report, options); });
+  failures.attempt([&] { check_saved(report.saved); });
+  failures.attempt([&] { write_forms(report, options); });
   options.text.colour = colour_on_stdout(options.color);
   if (options.json != "-") std::cout << '\n' << run_text(report, options.text, outside_of(report, options));
-  return report.end.timed_out ? static_cast<int>(kBadInput) : report.end.status;
+  return report.end.timed_out || failures.any() ? static_cast<int>(kBadInput) : report.end.status;
 }
 
 void add_options(Command& command, RunCommandOptions& options) {

@@ -92,6 +92,7 @@ class Reader {
       problem(row);
     } else if (kind == "device") {
       RecordedDevice& found = device_of(row);
+      process_.used_device = true;
       found.title = row.at("name").string();
       found.memory = {row.at("memory").integer()};
     } else if (kind == "phase") {

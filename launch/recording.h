@@ -61,6 +61,7 @@ struct RecordedProcess {
   /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (recorder/metaprof_recorder/environment.py), as far as set.
   std::map<std::string, std::string> environment;
   std::string torch, cuda;            ///< versions; empty: torch was not imported
+  bool used_device = false;           ///< also one of which no phase was over
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded
   std::string captured;               ///< text of the program as it called PyTorch; empty: none

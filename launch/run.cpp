@@ -142,11 +142,15 @@ std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>
   for (const RecordedProcess& process : processes)
     if (!process.problem.empty()) return process.problem_text;
   if (processes.empty())
-    return "the recorder was not loaded: the program is not Python, or Python was started with -I, -E or -S";
+    return "the recorder was not loaded: the program is not Python, or Python was started with -I, -E or -S "
+           "or without "
+           "its environment";
   if (std::none_of(processes.begin(), processes.end(),
                    [](const RecordedProcess& p) { return !p.torch.empty(); }))
     return end.status == 0 ? "the program did not import PyTorch"
                            : "the program ended before it had imported PyTorch";
+  if (std::any_of(processes.begin(), processes.end(), [](const RecordedProcess& p) { return p.used_device; }))
+    return "the program ended before its first phase was over";
   return end.status == 0 ? "the program used no CUDA device: did it choose another one?"
                          : "the program ended before it used a CUDA device";
 }
@@ -193,7 +197,15 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
   const ProcessEnd end = run_process(process);
   const std::vector<RecordedProcess> processes = read_processes(record.path());
   RunReport report = report_of(options, end, processes);
-  if (!options.save.empty() && report.problem.empty()) report.saved = save_programs(processes, options);
+  if (!fs::exists(record.path()))
+    report.problem =
+        fmt::format("{}, where it was recorded, was deleted while the program ran", record.path().string());
+  if (options.save.empty() || !report.problem.empty()) return report;
+  try {
+    report.saved = save_programs(processes, options);
+  } catch (const Error& error) {
+    report.not_saved = error.what();
+  }
   return report;
 }
 

@@ -38,6 +38,7 @@ struct RunReport {
   std::vector<std::string> notes;  ///< what is missing
   std::vector<RankRun> ranks;      ///< by rank, then by device
   std::vector<std::string> saved;  ///< files of captured programs
+  std::string not_saved;  ///< why there are none though they were asked for; empty: there are, or none were
 };
 
 /// What a version does, as torch says it, "2.11.0+cu130"; the newest of an empty one.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -50,10 +52,13 @@ std::string reason(const std::vector<RecordedProcess>& processes) {
 
 void write_program(const std::string& file, const Program& program) {
   const std::string text = to_text(program);
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> out(gzopen(file.c_str(), "wb9"), gzclose);
+  errno = 0;
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> out(gzopen(file.c_str(), "wb9"), gzclose);
   const auto size = static_cast<unsigned>(text.size());
-  if (!out || gzwrite(out.get(), text.data(), size) != static_cast<int>(size))
-    fail("{}: cannot be written", file);
+  const bool written = out && gzwrite(out.get(), text.data(), size) == static_cast<int>(size);
+  // What is left is written now: a full disk may show here only.
+  if (!written || gzclose(out.release()) != Z_OK)
+    fail("{}: cannot be written ({})", file, std::strerror(errno));
 }
 
 std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/machine/environment.h"
+#include "emulator/machine/own_file.h"
 #include "emulator/machine/versions.h"
 
 extern char** environ;
@@ -53,7 +54,7 @@ class Helper {
   Helper() { start(); }
 
   std::optional<int64_t> ask(const std::string& question) {
-    if (channel_ < 0) return {};
+    if (!channel_.is_open()) return {};
     send_line(question);
     const std::string answer = receive_line(kMillisecondsToPlan);
     if (answer.empty()) give_up("the helper does not answer");
@@ -63,7 +64,8 @@ class Helper {
     return bytes;
   }
 
-  pid_t owner() const { return owner_; }
+  /// Whether it was started for another process, or its channel was closed by this one.
+  bool is_lost() const { return owner_ != getpid() || (started_ && !channel_.is_open()); }
 
  private:
   // Starts it, and waits until it is ready.
@@ -87,13 +89,14 @@ class Helper {
     const int failed = posix_spawn(&child, program.c_str(), &files, nullptr, arguments, variables.data());
     posix_spawn_file_actions_destroy(&files);
     close(ends[1]);
-    channel_ = ends[0];
+    channel_.take(ends[0]);
     if (failed != 0) return give_up(program + ": " + std::strerror(failed));
     send_line(given["device"]);
     const std::string greeting = receive_line(kMillisecondsToLoad);
     constexpr size_t word = 6;  // "ready VERSION" or "error MESSAGE"
     if (!greeting.starts_with("ready "))
-      give_up(greeting.starts_with("error ") ? greeting.substr(word) : program + " does not answer");
+      return give_up(greeting.starts_with("error ") ? greeting.substr(word) : program + " does not answer");
+    started_ = true;
   }
 
   static void say(const std::string& why) {
@@ -102,13 +105,13 @@ class Helper {
   }
   void give_up(const std::string& why) {
     say(why);
-    close(channel_);
-    channel_ = -1;
+    channel_.close();
+    started_ = false;
   }
   void send_line(std::string line) const {
     line += '\n';
     for (size_t sent = 0; sent < line.size();) {
-      const ssize_t n = send(channel_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+      const ssize_t n = send(channel_.number(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
       if (n <= 0) return;
       sent += size_t(n);
     }
@@ -116,10 +119,10 @@ class Helper {
   // Empty: nothing came in time.
   std::string receive_line(int milliseconds) {
     while (received_.find('\n') == std::string::npos) {
-      pollfd wait = {channel_, POLLIN, 0};
+      pollfd wait = {channel_.number(), POLLIN, 0};
       char buffer[4096];
       if (poll(&wait, 1, milliseconds) <= 0) return {};
-      const ssize_t n = recv(channel_, buffer, sizeof buffer, 0);
+      const ssize_t n = recv(channel_.number(), buffer, sizeof buffer, 0);
       if (n <= 0) return {};
       received_.append(buffer, size_t(n));
     }
@@ -128,7 +131,8 @@ class Helper {
     return line;
   }
 
-  int channel_ = -1;
+  OwnFile channel_;
+  bool started_ = false;  // and has not given up
   pid_t owner_ = getpid();
   std::string received_;
 };
@@ -136,9 +140,10 @@ class Helper {
 }  // namespace
 
 std::optional<int64_t> ask_helper(const std::string& question) {
-  // It ends when the channel closes, with this process. A forked process starts one of its own.
+  // It ends when the channel closes, with this process. A forked process starts one of its own, and so does one that has closed all
+  // files.
   static Helper* helper = nullptr;
-  if (!helper || helper->owner() != getpid()) helper = new Helper;
+  if (!helper || helper->is_lost()) helper = new Helper;
   return helper->ask(question);
 }
 

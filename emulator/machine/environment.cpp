@@ -138,6 +138,33 @@ const Environment& environment() {
   return *kEnvironment;
 }
 
+namespace {
+
+int device_of_number(std::string_view word, int count) {
+  int device = -1;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), device);
+  return error == std::errc() && end == word.data() + word.size() && device < count ? device : -1;
+}
+
+// "GPU-6d65": the only device whose name begins so.
+int device_of_name(std::string_view word, int count) {
+  int found = -1;
+  for (int device = 0; device < count; ++device) {
+    if (!device_name(device).starts_with(word)) continue;
+    if (found >= 0) return -1;
+    found = device;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string device_name(int device) {
+  char text[41];
+  std::snprintf(text, sizeof text, "GPU-6d657461-7072-6f66-2d64-6576696365%02x", unsigned(device));
+  return text;
+}
+
 std::vector<int> visible_devices(const char* value, int count) {
   std::vector<int> out;
   if (!value) {
@@ -148,9 +175,8 @@ std::vector<int> visible_devices(const char* value, int count) {
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    int device = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), device);
-    if (error != std::errc() || end != word.data() + word.size() || device < 0 || device >= count) break;
+    const int device = word.starts_with("GPU-") ? device_of_name(word, count) : device_of_number(word, count);
+    if (device < 0) break;
     out.push_back(device);
   }
   return out;

@@ -34,7 +34,10 @@ struct Environment {
 
 METAPROF_EXPORT const Environment& environment();
 
-/// CUDA_VISIBLE_DEVICES: which of `count` devices a process sees, in its order; up to the first that is none.
+/// What a device of the machine is called wherever it is not called by its number: the bytes of device_uuid() as text.
+METAPROF_EXPORT std::string device_name(int device);
+
+/// CUDA_VISIBLE_DEVICES, numbers or beginnings of names: which of `count` devices a process sees, in its order; up to the first that is none.
 std::vector<int> visible_devices(const char* value, int count);
 
 /// Says `message` on stderr and ends the process with exit code 2.

@@ -10,26 +10,28 @@
 #include <mutex>
 
 #include "emulator/machine/environment.h"
+#include "emulator/machine/own_file.h"
 
 namespace metaprof::emulator {
 namespace {
 
-// The file of this process; -1: there is none. A forked process starts a file of its own.
+// The file of this process; -1: there is none. A forked process starts a file of its own. One that the program has closed is
+// opened again, if it is still there.
 int log_file() {
   static std::mutex mutex;
   static pid_t owner = 0;
-  static int file = -1;
+  static auto* const kFile = new OwnFile;  // what is freed at the end of the process is still logged
   const std::string& folder = environment().log_folder;
   if (folder.empty()) return -1;
   const std::lock_guard lock(mutex);
-  if (owner == getpid()) return file;
-  if (file >= 0) close(file);
+  const bool new_process = owner != getpid();
+  if (!new_process && kFile->is_open()) return kFile->number();
   owner = getpid();
   const std::string path = folder + "/" + std::to_string(owner) + ".log";
-  file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0) refuse_to_run("METAPROF_EMULATOR_LOG: cannot write " + path);
-  dprintf(file, "emulator 1 %d %d\n", int(owner), int(getppid()));
-  return file;
+  kFile->take(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (new_process && !kFile->is_open()) refuse_to_run("METAPROF_EMULATOR_LOG: cannot write " + path);
+  if (new_process) dprintf(kFile->number(), "emulator 1 %d %d\n", int(owner), int(getppid()));
+  return kFile->number();
 }
 
 void write_line(const std::string& text) {

@@ -26,28 +26,28 @@ struct Head {
 }  // namespace
 
 struct Exchange::Reader {
-  int file = -1;
+  OwnFile file;
   off_t at = 0;
   bool absent = false;
   std::map<std::pair<int, int64_t>, Sent> values;  // by receiver and number
-
-  ~Reader() {
-    if (file >= 0) close(file);
-  }
 };
 
 Exchange::Exchange(std::string name, int ranks, int rank) : name_(std::move(name)), rank_(rank) {
   for (int i = 0; i < ranks; ++i) readers_.push_back(std::make_unique<Reader>());
-  if (!name_.empty() && !environment().log_folder.empty())
-    file_ = open(path(rank).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  possible_ = !name_.empty() && !environment().log_folder.empty() && own_file() >= 0;
 }
 
-Exchange::~Exchange() {
-  if (file_ >= 0) close(file_);
-}
+Exchange::~Exchange() = default;
 
 std::string Exchange::path(int rank) const {
   return environment().log_folder + "/nccl-" + name_ + "-" + std::to_string(rank);
+}
+
+// Opened again where the program has closed it.
+int Exchange::own_file() {
+  if (!file_.is_open())
+    file_.take(open(path(rank_).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  return file_.number();
 }
 
 int64_t Exchange::send(int to, const Sent& value) {
@@ -55,21 +55,22 @@ int64_t Exchange::send(int to, const Sent& value) {
   const Head head{sent_[to]++, value ? int64_t(value->size()) : -1, to};
   std::string text(reinterpret_cast<const char*>(&head), sizeof head);
   if (value) text += *value;
-  [[maybe_unused]] const ssize_t written = write(file_, text.data(), text.size());
+  [[maybe_unused]] const ssize_t written = write(own_file(), text.data(), text.size());
   return head.number;
 }
 
 // Reads what a rank has written since; false if it has not made its file.
 bool Exchange::read_more(int from) {
   Reader& reader = *readers_[size_t(from)];
-  if (reader.file < 0) reader.file = open(path(from).c_str(), O_RDONLY | O_CLOEXEC);
-  if (reader.file < 0) return false;
+  if (!reader.file.is_open()) reader.file.take(open(path(from).c_str(), O_RDONLY | O_CLOEXEC));
+  const int file = reader.file.number();
+  if (file < 0) return false;
   Head head;
-  while (pread(reader.file, &head, sizeof head, reader.at) == ssize_t(sizeof head)) {
+  while (pread(file, &head, sizeof head, reader.at) == ssize_t(sizeof head)) {
     Sent value;
     if (head.size >= 0) {
       value.emplace(size_t(head.size), '\0');
-      if (pread(reader.file, value->data(), size_t(head.size), reader.at + off_t(sizeof head)) != head.size)
+      if (pread(file, value->data(), size_t(head.size), reader.at + off_t(sizeof head)) != head.size)
         break;  // it is being written
     }
     reader.at += off_t(sizeof head) + std::max<off_t>(head.size, 0);

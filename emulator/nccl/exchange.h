@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/machine/own_file.h"
+
 namespace metaprof::emulator::nccl {
 
 /// What a rank sent: its bytes, or nothing if the host did not write them.
@@ -23,7 +25,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  bool possible() const { return file_ >= 0; }
+  bool possible() const { return possible_; }
   static constexpr int kAll = -1;  ///< sent to all ranks: a collective
 
   /// Sends: the next collective of this communicator, or the next message to a rank. Gives its number.
@@ -41,10 +43,13 @@ class Exchange {
   struct Reader;
 
   std::string path(int rank) const;
+  int own_file();
   bool read_more(int from);
 
   std::string name_;
-  int rank_ = 0, file_ = -1;
+  int rank_ = 0;
+  bool possible_ = false;
+  OwnFile file_;
   std::mutex mutex_;
   std::map<int, int64_t> sent_, received_;  // messages so far, by the other rank or kAll
   std::vector<std::unique_ptr<Reader>> readers_;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "emulator/machine/devices.h"
+#include "emulator/machine/environment.h"
 #include "emulator/machine/export.h"
 #include "emulator/machine/memory.h"
 #include "emulator/machine/versions.h"
@@ -98,8 +99,7 @@ METAPROF_CUDA Result nvmlDeviceGetIndex(Handle handle, unsigned* index) {
 namespace {
 
 void write_uuid(Handle handle, char* text, size_t length) {
-  // The bytes that device_uuid() gives.
-  std::snprintf(text, length, "GPU-6d657461-7072-6f66-2d64-6576696365%02x", unsigned(number_of(handle)));
+  std::snprintf(text, length, "%s", device_name(number_of(handle)).c_str());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """How a program ends, and how it is ended. However it does, what was recorded is written first."""
 import atexit
+import ctypes
 import os
 import sys
 import threading
@@ -24,6 +25,17 @@ def watch_exit(recorder):
 
     _exit.__doc__ = leave.__doc__
     os._exit = _exit
+
+
+def skip_destructors():
+    """In a forked child: the profiler's library has a thread that did not come along, and at the end of the process waits for it for ever.
+    Python has ended by then and the program's files are written, so the C library's exit handlers need no more than write theirs."""
+    library = ctypes.CDLL(None)
+    try:
+        library.on_exit(library._exit, None)  # handlers run the last one first
+        library.__cxa_atexit(library.fflush, None, None)
+    except AttributeError:  # another C library
+        pass
 
 
 def _at_exit(recorder):

@@ -88,6 +88,12 @@ class History:
         self._torch.cuda.memory._record_memory_history(None)
         return Found(flat(result.experimental_event_tree()), [_whole_releases(entries, snapshot) for entries in snapshot["device_traces"]])
 
+    def abandon(self):
+        """Keeps nothing of what was recorded. The profiler of the thread that began it stays, and says nothing."""
+        self.running = False
+        self._quiet(False)
+        self._torch.cuda.memory._record_memory_history(None)
+
     def give_way_to_program(self, recorder):
         """A thread has one profiler: the program's own comes first, and what was recorded until then is kept."""
         profiler = self._torch.autograd.profiler

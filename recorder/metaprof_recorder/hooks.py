@@ -36,7 +36,7 @@ class Recorder:
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
         self.history = events.History(torch)
-        self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
+        self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice, lambda: self.phases.step)
         self.capture = capture.Capture(torch, self.sources) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
@@ -103,6 +103,8 @@ class Recorder:
     def forked(self):
         """In a forked child: it is recorded as a process of its own, unless the device was in use before (CUDA does not outlive that)."""
         os._exit = self.leave
+        if self.history.begun:
+            endings.skip_destructors()
         if self.ready or self.finished:
             self.finished = True
             return
@@ -169,6 +171,16 @@ class Recorder:
         if self.finished or os.getpid() != self.pid:
             return False
         return self.thread in (None, threading.get_ident()) and not self.in_backward
+
+    def _follows(self):
+        """Whether this thread is the one that trains, now that it calls backward: the one that used the device first only set up. Its
+        phases are known from here on; its operators are not, for the profiler is the other thread's."""
+        if self.finished or os.getpid() != self.pid or self.in_backward or not self.ready or self.phases.phase != "setup":
+            return False
+        self.thread = threading.get_ident()
+        self.history.abandon()
+        self.output.write("note", text="the program trains in another thread than the one that used the device first: its phases are known, its requests of memory are not")
+        return True
 
     def _observe(self, what, *arguments):
         if self._mine():
@@ -244,7 +256,7 @@ class Recorder:
         @functools.wraps(original)
         def call(*arguments, **options):
             counts = original.__name__ == "backward" or not options.get("create_graph")
-            if not counts or not self._mine() or self._is_traced():
+            if not counts or self._is_traced() or not (self._mine() or self._follows()):
                 return original(*arguments, **options)
             self.phases.backward_begins()
             self.in_backward += 1

@@ -63,10 +63,10 @@ class Sources:
         return frame
 
     @staticmethod
-    def is_called_from(folder):
-        """Whether a function of a file of this folder is among those that run now."""
+    def is_called_from(folder, function=None):
+        """Whether a function of a file of this folder, and of this name, is among those that run now."""
         frame = sys._getframe(1)
-        while frame is not None and folder not in frame.f_code.co_filename:
+        while frame is not None and (folder not in frame.f_code.co_filename or function not in (None, frame.f_code.co_name)):
             frame = frame.f_back
         return frame is not None
 

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -82,7 +84,21 @@ TEST(Devices, OnlyThoseThatAreVisible) {
     EXPECT_EQ(nvml("nvmlDeviceGetCount_v2", &all), 0);
     EXPECT_EQ(all, 8U);
   });
-  for (const char* nothing : {"", "-1", "9,0", "what"})
+  // By name: up to the first that is none, or that could be several.
+  const std::string name = "GPU-6d657461-7072-6f66-2d64-6576696365";
+  for (const auto& [names, visible] :
+       {std::pair(name + "06," + name + "02", 2), std::pair(name + "06,GPU-6d", 1),
+        std::pair(name + "06," + name + "09,0", 1)})
+    check({{"METAPROF_EMULATOR_GPUS", "8"}, {"CUDA_VISIBLE_DEVICES", names}}, [visible = visible] {
+      const Library runtime("libcudart.so.13");
+      int count = 0;
+      EXPECT_EQ(runtime("cudaGetDeviceCount", &count), 0);
+      EXPECT_EQ(count, visible);
+      char bus[32] = {};
+      EXPECT_EQ(runtime("cudaDeviceGetPCIBusId", bus, 32, 0), 0);
+      EXPECT_STREQ(bus, "0000:07:00.0");
+    });
+  for (const char* nothing : {"", "-1", "9,0", "what", "GPU-7"})
     check({{"CUDA_VISIBLE_DEVICES", nothing}}, [] {
       const Library runtime("libcudart.so.13");
       int count = -1;
@@ -345,6 +361,32 @@ TEST(Environment, WhatMakesNoSenseIsRefused) {
           "METAPROF_EMULATOR_DEVICE: unknown key color");
   refused("METAPROF_EMULATOR_DEVICE", h200_with(0),
           "METAPROF_EMULATOR_DEVICE: memory is 0, but must be a number from 1 to 4398046511104");
+}
+
+// A daemon closes all files that it does not know; its next one gets the number of the log.
+TEST(Log, IsNotWrittenIntoAFileOfTheProgram) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("emulator-own-" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  const std::string own = folder / "own";
+  check({{"METAPROF_EMULATOR_LOG", folder.string()}}, [&] {
+    const Library runtime("libcudart.so.13");
+    void *address = nullptr, *more = nullptr;
+    runtime("cudaMalloc", &address, kMiB);
+    for (int file = 3; file < 100; ++file) close(file);
+    for (int i = 0; i < 20; ++i)
+      EXPECT_GE(open((own + std::to_string(i)).c_str(), O_RDWR | O_CREAT, 0644), 0);
+    runtime("cudaMalloc", &more, kMiB);
+  });
+  size_t in_log = 0, in_own = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);)
+      ++(entry.path().extension() == ".log" ? in_log : in_own);
+  }
+  fs::remove_all(folder);
+  EXPECT_EQ(in_log, 4U);  // the head, the device, both requests
+  EXPECT_EQ(in_own, 0U);
 }
 
 TEST(Log, HasALineForEachEvent) {

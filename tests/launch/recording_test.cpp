@@ -59,6 +59,13 @@ class RecordingTest : public testing::Test {
       fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
+TEST_F(RecordingTest, AProgramThatWasKilledWhileItWasSetUpHadUsedTheDevice) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice);
+  EXPECT_EQ(report(137).problem, "the program ended before its first phase was over");
+  write("process-7.jsonl", kProcess + kTorch);
+  EXPECT_EQ(report(137).problem, "the program ended before it used a CUDA device");
+}
+
 TEST(Assumptions, AreLinesOfTheEnvironment) {
   setenv("METAPROF_RECORDER", "recorder", 1);
   LaunchOptions options;

@@ -72,6 +72,29 @@ class BootstrapTest(unittest.TestCase):
         self.assertEqual(self.run_python("print(1)", "-I").stdout, "1\n")
         self.assertEqual(self.rows(), [])
 
+    def test_a_program_that_closes_all_files_keeps_its_own(self):
+        result = self.run_python("""
+            import os, sys
+            os.closerange(3, 100)
+            own = [open(f"{sys.argv[0]}.{i}", "w+") for i in range(9)]
+            import torch""", modules={"torch": FAKE_TORCH.format(version="1.13.1", cuda="11.7")})
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual([row["row"] for row in self.rows()], ["process", "torch", "problem"])
+        self.assertEqual({file.stat().st_size for file in self.folder.glob("program.py.*")}, {0})
+
+    def test_what_cannot_be_written_is_said_once_and_is_no_error_of_the_program(self):
+        result = self.run_python("""
+            import resource
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+            from metaprof_recorder.output import Output
+            import os
+            output = Output(os.environ["METAPROF_RECORD"])
+            for _ in range(3): output.header()
+            print("goes on", file=__import__("sys").stderr)""")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("what is recorded could not be written"), 1)
+        self.assertIn("goes on", result.stderr)
+
     def test_versions(self):
         for version in ("2.6.0+cu124", "2.11.0", "2.15.0a0+git"):
             self.assertIsNone(problem_with(version, "13.0"))

@@ -14,22 +14,11 @@ import unittest
 import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from run_hostile_programs import HANGS, MARK, left_running  # noqa: E402
+
 METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
-HANGS = 600  # seconds after which a run is taken to hang; no result depends on it
-MARK = "METAPROF_TEST_MARK"  # a variable of all processes of a run
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so would the programs
-
-
-def left_running(mark):
-    """Command lines of the processes that a run has left."""
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={mark}\0".encode() in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except OSError:  # it has ended, or is another user's
-            continue
-    return found
 
 
 class ProgramsTest(unittest.TestCase):

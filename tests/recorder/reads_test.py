@@ -1,6 +1,7 @@
 """What was read, by operator and line."""
 import ctypes
 import pathlib
+import struct
 import sys
 import unittest
 import unittest.mock
@@ -12,16 +13,17 @@ from metaprof_recorder.reads import Reads  # noqa: E402
 
 
 class Frames:
-    """Stands for the program's stack."""
+    """Stands for the program's stack: whether torch's checks of values run, and whether an optimizer asks for its steps."""
 
-    def __init__(self, in_checks):
+    def __init__(self, in_checks, in_optimizer=False):
         self.in_checks = in_checks
+        self.in_optimizer = in_optimizer
 
     def of_stack(self, _):
         return "train.py:3", "step"
 
-    def is_called_from(self, _):
-        return self.in_checks
+    def is_called_from(self, folder, function=None):
+        return self.in_optimizer if function else self.in_checks
 
     def reader(self):
         return None
@@ -104,6 +106,12 @@ class ReadsTest(unittest.TestCase):
             reads._read(ctypes.addressof(host), 1)
             self.assertEqual(host.raw, content)
             self.assertEqual(list(reads.rows()), [(0, "copy to the host", "train.py:3", 1, "assumed" if called else "zero")])
+
+    def test_an_optimizer_that_asks_for_its_steps_is_never_told_0(self):
+        for count, kind, number in ((4, "f", 3.0), (8, "d", 3.0)):
+            host = ctypes.create_string_buffer(count)
+            Reads(Frames(False, in_optimizer=True), lambda: 0, steps=lambda: 2)._read(ctypes.addressof(host), count)
+            self.assertEqual(struct.unpack(kind, host.raw), (number,))
 
     def test_an_answer_of_no_is_an_assumption(self):
         host = ctypes.create_string_buffer(1)

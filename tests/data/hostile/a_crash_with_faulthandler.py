@@ -1,0 +1,12 @@
+# a crash whose lines Python says
+# status: 139
+# says: Fatal Python error: Segmentation fault
+# says: ended by signal 11
+# says: FITS h200
+from training import *
+
+import ctypes
+import faulthandler
+faulthandler.enable()
+step()
+ctypes.string_at(0)

@@ -1,0 +1,8 @@
+# the JSON file cannot be written: the text is there
+# options: --json /dev/full
+# status: 2
+# says: /dev/full: cannot be written (No space left on device)
+# says: FITS h200
+from training import *
+
+step()

@@ -1,0 +1,4 @@
+# a syntax error
+# status: 1
+# says: SyntaxError
+import torch; =

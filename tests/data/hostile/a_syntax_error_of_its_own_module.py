@@ -1,0 +1,9 @@
+# a module of its own cannot be compiled
+# status: 1
+# says: SyntaxError
+# says: FITS h200
+from training import *
+
+step()
+open("mine.py", "w").write("x = = 1\n")
+import mine

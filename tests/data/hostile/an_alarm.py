@@ -1,0 +1,6 @@
+# an alarm
+# status: 142
+# says: ended by signal 14
+from training import *
+
+step(); signal.alarm(1); time.sleep(60)

@@ -1,0 +1,9 @@
+# sys.excepthook raises an error itself
+# status: 1
+# says: Error in sys.excepthook
+# says: FITS h200
+from training import *
+
+sys.excepthook = lambda *_: 1 / 0
+step()
+raise ValueError("mine")

@@ -1,0 +1,6 @@
+# an exception
+# status: 1
+# says: ValueError: mine
+from training import *
+
+step(); raise ValueError('mine')

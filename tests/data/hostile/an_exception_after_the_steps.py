@@ -1,0 +1,9 @@
+# an exception right after the last step
+# options: --steps 1
+# status: 1
+# says: ValueError: mine
+# says: FITS h200
+from training import *
+
+step()
+raise ValueError("mine")

@@ -1,0 +1,14 @@
+# an exception whose text cannot be made
+# status: 1
+# says: <exception str() failed>
+# says: FITS h200
+from training import *
+
+
+class Odd(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+step()
+raise Odd

@@ -1,0 +1,13 @@
+# SIGBUS: a mapped file that was made shorter
+# status: 135
+# says: ended by signal 7
+# says: FITS h200
+from training import *
+
+import mmap
+step()
+with open("mapped", "w+b") as file:
+    file.truncate(8192)
+    content = mmap.mmap(file.fileno(), 8192)
+    file.truncate(0)
+    content[0]

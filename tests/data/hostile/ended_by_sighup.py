@@ -1,0 +1,8 @@
+# SIGHUP
+# status: 129
+# says: ended by signal 1 
+# says: FITS h200
+from training import *
+
+step()
+os.kill(os.getpid(), signal.SIGHUP)

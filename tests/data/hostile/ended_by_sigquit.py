@@ -1,0 +1,8 @@
+# SIGQUIT
+# status: 131
+# says: ended by signal 3
+# says: FITS h200
+from training import *
+
+step()
+os.kill(os.getpid(), signal.SIGQUIT)

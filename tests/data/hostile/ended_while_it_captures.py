@@ -1,0 +1,10 @@
+# the program ends within a capture
+# status: 3
+# says: FITS h200
+from training import *
+
+step()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    x = torch.zeros(1000, device="cuda")
+    os._exit(3)

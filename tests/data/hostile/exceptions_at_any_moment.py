@@ -1,0 +1,31 @@
+# a handler of signals raises exceptions at any moment of a step
+# status: 0
+# says: caught
+# says: FITS h200
+from training import *
+
+
+class Alarm(Exception):
+    pass
+
+
+def ring(*_):
+    raise Alarm
+
+
+step()
+signal.signal(signal.SIGALRM, ring)
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.005)
+caught = 0
+for _ in range(400):
+    try:
+        step()
+    except Alarm:
+        caught += 1
+    except RuntimeError:  # a graph that was left half way
+        pass
+    except SystemError:
+        caught += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("caught" if caught else "none")
+step()

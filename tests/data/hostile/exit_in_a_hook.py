@@ -1,0 +1,8 @@
+# sys.exit in a module's hook
+# status: 9
+# says: FITS h200
+from training import *
+
+step()
+net.register_forward_hook(lambda *_: sys.exit(9))
+step()

@@ -1,0 +1,9 @@
+# the C library's exit and _exit: no handler of Python's runs, what was recorded until then is reported
+# status: 4
+# says: FITS h200
+from training import *
+
+import ctypes
+step()
+step()
+ctypes.CDLL(None)._exit(4)

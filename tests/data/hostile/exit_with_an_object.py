@@ -1,0 +1,8 @@
+# sys.exit of something that is no number
+# status: 1
+# says: [3, 4]
+# says: FITS h200
+from training import *
+
+step()
+sys.exit([3, 4])

@@ -1,0 +1,4 @@
+# not Python
+# command: true
+# status: 2
+# says: the recorder was not loaded

@@ -1,0 +1,10 @@
+# a process that is stopped
+# options: --timeout 30
+# status: 2
+# says: the program was ended after 30 s
+# says: FITS h200
+from training import *
+
+step()
+step()
+os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,8 @@
+# torch is taken out of sys.modules
+# status: 0
+# says: FITS h200
+from training import *
+
+step()
+sys.modules["torch"] = None
+step()
