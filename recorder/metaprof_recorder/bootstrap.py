@@ -73,22 +73,22 @@ def problem_with(version, cuda):
 def _torch_is_there(torch, output):
     version = getattr(torch, "__version__", None)
     if version is None or not hasattr(torch, "version"):
-        _give_up(output, "no-torch", f"the module torch that it imports is not PyTorch: {getattr(torch, '__file__', None)}")
+        give_up(output, "no-torch", f"the module torch that it imports is not PyTorch: {getattr(torch, '__file__', None)}")
     output.write("torch", version=version, cuda=torch.version.cuda)
     problem = problem_with(version, torch.version.cuda)
     if problem:
-        _give_up(output, *problem)
+        give_up(output, *problem)
     try:
         from metaprof_recorder.hooks import Recorder
         Recorder(torch, output).install()
     except Exception as error:  # noqa: BLE001 - a PyTorch that was built or patched otherwise
-        _give_up(output, "attach", f"the recorder cannot be attached to PyTorch {version}: {error!r}")
+        give_up(output, "attach", f"the recorder cannot be attached to PyTorch {version}: {error!r}")
 
 
-def _give_up(output, kind, text):
+def give_up(output, kind, text, leave=os._exit):
     """Ends the program: what it costs would not be known."""
     output.problem(kind, text)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    os._exit(CANNOT_BE_RECORDED)
+    leave(CANNOT_BE_RECORDED)

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, reads, sources, tags
+from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, reads, sources, tags
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -121,6 +121,9 @@ class Recorder:
         torch = self.torch
         if os.getpid() != self.pid or self.finished:
             return
+        problem = self._problem_with_allocator()
+        if problem:
+            bootstrap.give_up(self.output, "allocator", problem, self.leave)
         self.ready = True
         self.thread = threading.get_ident()
         for device in range(torch.cuda.device_count()):
@@ -131,6 +134,15 @@ class Recorder:
         self.history.begin()
         if self.capture:
             self.capture.begin()
+
+    def _problem_with_allocator(self):
+        """Why what the program takes cannot be recorded, as a sentence; None if it can."""
+        backend = self.torch.cuda.memory.get_allocator_backend()
+        if backend != "native":
+            return f"the program's allocator is {backend}: only PyTorch's caching allocator can be recorded"
+        if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+            return "PYTORCH_NO_CUDA_MEMORY_CACHING is set: requests that do not go to the caching allocator cannot be recorded"
+        return None
 
     def used_devices(self):
         if not self.ready or os.getpid() != self.pid:

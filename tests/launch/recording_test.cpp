@@ -278,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Problem{"NoPython", "", 0,
                 "the recorder was not loaded: the program is not Python, or Python was started with -I, -E "
-                "or -S"},
+                "or -S or without its environment"},
         Problem{"NoTorch", kProcess, 0, "the program did not import PyTorch"},
         Problem{"EndedEarly", kProcess, 1, "the program ended before it had imported PyTorch"},
         Problem{"NoDevice", kProcess + kTorch, 0,
