@@ -85,10 +85,11 @@ TEST(Devices, OnlyThoseThatAreVisible) {
     EXPECT_EQ(all, 8U);
   });
   // By name: up to the first that is none, or that could be several.
-  const std::string name = "GPU-6d657461-7072-6f66-2d64-6576696365";
+  constexpr const char* six = "GPU-6d657461-7072-6f66-2d64-657669636506";
+  const std::string then = std::string(six) + ",";
   for (const auto& [names, visible] :
-       {std::pair(name + "06," + name + "02", 2), std::pair(name + "06,GPU-6d", 1),
-        std::pair(name + "06," + name + "09,0", 1)})
+       {std::pair(then + "GPU-6d657461-7072-6f66-2d64-657669636502", 2), std::pair(then + "GPU-6d", 1),
+        std::pair(then + "GPU-6d657461-7072-6f66-2d64-657669636509,0", 1)})
     check({{"METAPROF_EMULATOR_GPUS", "8"}, {"CUDA_VISIBLE_DEVICES", names}}, [visible = visible] {
       const Library runtime("libcudart.so.13");
       int count = 0;
