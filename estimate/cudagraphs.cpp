@@ -67,15 +67,17 @@ struct Settings {
   const Platform platform;
 };
 
-void capture(const Program& program, const Settings& settings, CudagraphsReport& report) {
+// `program`: as it runs plainly; `captured`: as it runs while it is traced or captured.
+void capture(const Program& program, const Program& captured, const Settings& settings,
+             CudagraphsReport& report) {
   const auto& [options, run_options, platform] = settings;
-  const Program traced = with_assigned_numbers(program, platform.framework);
+  const Program traced = with_assigned_numbers(captured, platform.framework);
   report.graphs.push_back(judge_forward(traced, standard_registry(), options.policy));
   WorkspacePlanners planners;
   const auto planned = planners.for_run(run_options.workspaces, platform);
   StepOptions step = run_options.step;
   step.workspaces = planned.get();
-  const WholeNetworkTrace run = run_whole_network(program, platform, step, options.warmup);
+  const WholeNetworkTrace run = run_whole_network(program, captured, platform, step, options.warmup);
   report.graphs.push_back(judge_run(run.trace, Phase::backward, standard_registry()));
   if (options.whole_network) {
     CachingAllocator allocator = allocator_of(run_options, platform);
@@ -86,7 +88,8 @@ void capture(const Program& program, const Settings& settings, CudagraphsReport&
   if (options.graphed_callables) {
     CachingAllocator allocator = allocator_of(run_options, platform);
     report.graphed_callables =
-        measure(run_graphed_callables(program, platform, step, options.warmup), platform.device(), allocator);
+        measure(run_graphed_callables(program, captured, platform, step, options.warmup), platform.device(),
+                allocator);
   }
   if (options.tree) {
     CachingAllocator allocator = allocator_of(run_options, platform);
@@ -110,7 +113,7 @@ void capture_steps(const Model& model, const Settings& settings, CudagraphsRepor
   CudagraphsReport of_model = report;
   try {
     const Program program = model_of_steps(with_inputs(model, settings.run));
-    capture(program, settings, of_model);
+    capture(program, program, settings, of_model);
     if (of_model.tree && of_model.tree->not_modelled.empty() && calls_recurrent_network(program))
       of_model.tree->not_modelled =
           "where the compiler leaves a model to Python is told from the source lines of an export";
@@ -146,7 +149,7 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   if (model.program.captured)
     capture_steps(model, settings, report);
   else
-    capture(with_inputs(model, run), settings, report);
+    capture(with_inputs(model, run), traced_with_inputs(model, run), settings, report);
   return report;
 }
 

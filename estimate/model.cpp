@@ -250,6 +250,15 @@ Program with_inputs(const Model& model, const RunOptions& options) {
   return changed ? std::move(*changed) : model.program;
 }
 
+Program traced_with_inputs(const Model& model, const RunOptions& options) {
+  if (!model.program.traced) return with_inputs(model, options);
+  Model traced;
+  traced.program = *model.program.traced;
+  traced.inputs = model.inputs;
+  traced.name = model.name;
+  return with_inputs(traced, options);
+}
+
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& warning) {

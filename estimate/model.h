@@ -41,6 +41,9 @@ std::optional<Program> changed_inputs(const Model& model, const RunOptions& opti
 /// The same, copied where nothing changes.
 Program with_inputs(const Model& model, const RunOptions& options);
 
+/// As the program is where it is traced or a stream captured (Program::traced).
+Program traced_with_inputs(const Model& model, const RunOptions& options);
+
 /// What was noticed while the model was read, and that it is run by rules of another version than its own; a line
 /// each. Errors: as framework_for.
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options);

@@ -247,6 +247,8 @@ struct Program {
   std::vector<std::string> warnings;                ///< one clear line each
   bool training = true;
   std::optional<Capture> captured;
+  /// The program where it is traced, or a stream captured, with the same inputs and outputs; null: it is the same there.
+  std::shared_ptr<const Program> traced;
   std::string framework;  ///< version of PyTorch that wrote it or ran it, "2.11.0+cu130"; empty: not known
 
   /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of

@@ -13,6 +13,7 @@
 #include "meta/source/frames.h"
 #include "meta/source/host_constants.h"
 #include "meta/source/lifetimes.h"
+#include "meta/source/traced_masks.h"
 
 namespace metaprof {
 namespace {
@@ -80,13 +81,23 @@ class SourceReader {
   std::map<const Graph*, Variables> of_regions_;  // of graphs that are being read
 };
 
-}  // namespace
-
-void read_source(Program& program, const Registry& registry, bool exported_on_host) {
+void complete(Program& program, const Registry& registry, bool exported_on_host) {
   SourceReader(program, registry).read(program.graph);
   hand_positions(program);
   find_host_constants(program, registry, exported_on_host);
   assume_even_shares(program, registry);
+}
+
+}  // namespace
+
+void read_source(Program& program, const Registry& registry, bool exported_on_host) {
+  if (std::optional<Graph> plain = without_traced_masks(program)) {
+    Program traced = program;
+    complete(traced, registry, exported_on_host);
+    program.graph = std::move(*plain);
+    program.traced = std::make_shared<const Program>(std::move(traced));
+  }
+  complete(program, registry, exported_on_host);
 }
 
 }  // namespace metaprof

@@ -14,8 +14,12 @@ constexpr uint16_t kWarmUp = 1, kSharedCapture = 2;
 
 class Callables {
  public:
-  Callables(const Program& program, const Platform& platform, const StepOptions& options)
-      : options_(options), training_(program, platform, options), session_(training_.session()) {}
+  Callables(const Program& program, const Program& traced, const Platform& platform,
+            const StepOptions& options)
+      : traced_(traced),
+        options_(options),
+        training_(program, platform, options),
+        session_(training_.session()) {}
 
   GraphedCallables run(int warmup) {
     result_.set_up = now();
@@ -25,6 +29,7 @@ class Callables {
       const Scoped<uint16_t> on_stream(session_.stream, kWarmUp);
       for (int step = 0; step < warmup; ++step) warm_up(step);
     }
+    training_.run_instead(traced_);
     capture(warmup);
     result_.captured = now();
     for (int step = 0; step < options_.steps; ++step) replay(step);
@@ -99,6 +104,7 @@ class Callables {
     backward(session_, roots);
   }
 
+  const Program& traced_;
   const StepOptions& options_;
   TrainingStep training_;
   Session& session_;
@@ -110,9 +116,9 @@ class Callables {
 
 }  // namespace
 
-GraphedCallables run_graphed_callables(const Program& program, const Platform& platform,
-                                       const StepOptions& options, int warmup) {
-  return Callables(program, platform, options).run(warmup);
+GraphedCallables run_graphed_callables(const Program& program, const Program& traced,
+                                       const Platform& platform, const StepOptions& options, int warmup) {
+  return Callables(program, traced, platform, options).run(warmup);
 }
 
 }  // namespace metaprof

@@ -21,8 +21,9 @@ struct GraphedCallables {
   size_t captured = 0;         ///< make_graphed_callables has returned
 };
 
-/// `warmup`: forwards and backwards before the captures; then `options.steps` training steps. Errors: as run_steps.
-GraphedCallables run_graphed_callables(const Program& program, const Platform& platform,
-                                       const StepOptions& options, int warmup);
+/// `warmup`: forwards and backwards before the captures, of the program as it runs plainly; `traced`: as it runs while it
+/// is captured; then `options.steps` training steps. Errors: as run_steps.
+GraphedCallables run_graphed_callables(const Program& program, const Program& traced,
+                                       const Platform& platform, const StepOptions& options, int warmup);
 
 }  // namespace metaprof

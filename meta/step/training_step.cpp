@@ -81,12 +81,7 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
       optimizer_ = make_optimizer(options.optimizer, options.optimizer_impl);
     if (options.precision == Precision::amp_fp16) scaler_ = std::make_unique<GradScaler>(*session_);
   }
-  interpreter_ = std::make_unique<Interpreter>(
-      *session_, program_,
-      Interpreter::Options{.strict = options_.strict,
-                           .training = options_.mode == Mode::train || !program_.training,
-                           .dtype = state_dtype(options_.precision),
-                           .regions = regions()});
+  interpreter_ = interpreter_of(program_);
   if (make_runner)
     runner_ = make_runner(program_);
   else
@@ -95,9 +90,21 @@ TrainingStep::TrainingStep(const Program& program, const Platform& platform, con
 
 TrainingStep::~TrainingStep() = default;
 
-std::vector<RecomputeRegion> TrainingStep::regions() const {
-  if (options_.checkpoint.empty()) return {};
-  return checkpointed_modules(program_, options_.checkpoint, options_.checkpoint_reentrant);
+std::unique_ptr<Interpreter> TrainingStep::interpreter_of(const Program& program) {
+  std::vector<RecomputeRegion> regions;
+  if (!options_.checkpoint.empty())
+    regions = checkpointed_modules(program, options_.checkpoint, options_.checkpoint_reentrant);
+  return std::make_unique<Interpreter>(
+      *session_, program,
+      Interpreter::Options{.strict = options_.strict,
+                           .training = options_.mode == Mode::train || !program.training,
+                           .dtype = state_dtype(options_.precision),
+                           .regions = std::move(regions)});
+}
+
+void TrainingStep::run_instead(const Program& program) {
+  indexed_instead_ = indexed(program, session_->platform.framework);
+  interpreter_ = interpreter_of(indexed_instead_ ? *indexed_instead_ : program);
 }
 
 std::unique_ptr<Optimizer> TrainingStep::make_optimizer(const std::string& name,

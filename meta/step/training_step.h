@@ -40,6 +40,9 @@ class TrainingStep {
   /// written into the trace (repeated_pass.h). For who looks at nothing else than the trace.
   void repeat_passes() { pass_ = std::make_unique<RepeatedPass>(*session_, placed_); }
 
+  /// Forwards run this program from here on; it has the same inputs and outputs, and outlives the step.
+  void run_instead(const Program& program);
+
   /// Runs the model. The loss of the forward before goes when this one's exists. `micro`: -1 where a step has one
   /// micro-batch. Errors: as Interpreter::run.
   void forward(int step, int micro);
@@ -56,11 +59,13 @@ class TrainingStep {
   Trace finish();
 
  private:
-  std::vector<RecomputeRegion> regions() const;
+  std::unique_ptr<Interpreter> interpreter_of(const Program& program);
   void run_forward(int step, int micro);
   void run_backward(int step, int micro);
 
-  const std::optional<Program> indexed_;  // where the program had to be changed for the framework
+  // Where the program had to be changed for the framework, and what is run instead of it.
+  const std::optional<Program> indexed_;
+  std::optional<Program> indexed_instead_;
   const Program& program_;
   const StepOptions& options_;
   std::unique_ptr<Session> session_;

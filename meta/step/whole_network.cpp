@@ -10,8 +10,9 @@ constexpr uint16_t kWarmUpStream = 1;
 
 class WholeNetwork {
  public:
-  WholeNetwork(const Program& program, const Platform& platform, const StepOptions& options)
-      : program_(program), options_(options), training_(program, platform, options) {}
+  WholeNetwork(const Program& program, const Program& traced, const Platform& platform,
+               const StepOptions& options)
+      : program_(program), traced_(traced), options_(options), training_(program, platform, options) {}
 
   WholeNetworkTrace run(int warmup) {
     Session& session = training_.session();
@@ -27,6 +28,7 @@ class WholeNetwork {
     result_.warm = now();
     if (training_.has_optimizer()) training_.zero_grad(warmup);
     training_.drop_loss();
+    training_.run_instead(traced_);
     capture(warmup);
     result_.trace = training_.finish();
     return std::move(result_);
@@ -67,7 +69,7 @@ class WholeNetwork {
     result_.captured = now();
   }
 
-  const Program& program_;
+  const Program &program_, &traced_;
   const StepOptions& options_;
   TrainingStep training_;
   GraphGenerator generator_;
@@ -76,9 +78,9 @@ class WholeNetwork {
 
 }  // namespace
 
-WholeNetworkTrace run_whole_network(const Program& program, const Platform& platform,
+WholeNetworkTrace run_whole_network(const Program& program, const Program& traced, const Platform& platform,
                                     const StepOptions& options, int warmup) {
-  return WholeNetwork(program, platform, options).run(warmup);
+  return WholeNetwork(program, traced, platform, options).run(warmup);
 }
 
 }  // namespace metaprof

@@ -20,8 +20,9 @@ struct WholeNetworkTrace {
   Bytes inputs;          ///< of the program on the device, which a replay copies its own over
 };
 
-/// `warmup`: steps before the capture. Errors: as run_steps.
-WholeNetworkTrace run_whole_network(const Program& program, const Platform& platform,
+/// `warmup`: steps before the capture, of the program as it runs plainly; `traced`: as it runs while it is captured.
+/// Errors: as run_steps.
+WholeNetworkTrace run_whole_network(const Program& program, const Program& traced, const Platform& platform,
                                     const StepOptions& options, int warmup);
 
 }  // namespace metaprof

@@ -61,7 +61,8 @@ std::string shown(const CaptureInput& input) {
 std::string backward_verdict(const Program& program) {
   StepOptions options;
   options.optimizer = "none";
-  const WholeNetworkTrace run = run_whole_network(program, platform_named("h200"), options, /*warmup=*/1);
+  const WholeNetworkTrace run =
+      run_whole_network(program, program, platform_named("h200"), options, /*warmup=*/1);
   return to_text(judge_run(run.trace, Phase::backward, standard_registry()));
 }
 
