@@ -122,6 +122,12 @@ def end_left_running(mark):
             continue
 
 
+def _hear_signals():
+    """What a shell's background job ignores, and under nohup, the program would ignore, too."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def run(program, metaprof, python):
     mark, begin = uuid.uuid4().hex, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="metaprof-hostile-") as folder:
@@ -136,15 +142,17 @@ def run(program, metaprof, python):
         variables = {name: value.format(**places) for name, value in program.environment.items()}
         said = pathlib.Path(folder, "said")
         with open(said, "w") as file:
-            # A shell's background jobs ignore SIGINT, and so would the program.
             child = subprocess.Popen([metaprof, "run", *words], stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT, cwd=here,
-                                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler), start_new_session=True,
+                                     preexec_fn=_hear_signals, start_new_session=True,
                                      env=os.environ | {"TMPDIR": str(temporary), MARK: mark} | variables)
             try:
                 child.communicate(program.stdin.encode(), timeout=HANGS)
                 status = child.returncode
             except subprocess.TimeoutExpired:
                 status = None
+            except BaseException:
+                end_left_running(mark)
+                raise
         for _ in range(50):  # what is told to end by the death of its parent needs a moment
             running = left_running(mark)
             if not running:

@@ -9,6 +9,7 @@ outlive ranges that are open meanwhile.
 import bisect
 import ctypes
 import os
+import threading
 from collections import defaultdict, deque
 
 from metaprof_recorder import trace
@@ -26,6 +27,8 @@ class History:
         self._torch = torch
         self._range = self._disable = None
         self._log_level = None
+        self._thread = None      # whose profiler it is
+        self._abandoned = False
         self.running = False
         self.begun = False
         self.cut_short = False  # ended before its time: the program has a profiler of its own
@@ -37,6 +40,7 @@ class History:
         from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler
         from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig, _RecordFunctionFast
         self.begun = True
+        self._thread = threading.get_ident()
         # state, shapes, memory, stacks, FLOPs, modules
         config = ProfilerConfig(ProfilerState.KINETO, True, True, False, False, False, _ExperimentalConfig())
         _prepare_profiler(config, {ProfilerActivity.CPU})
@@ -89,10 +93,16 @@ class History:
         return Found(flat(result.experimental_event_tree()), [_whole_releases(entries, snapshot) for entries in snapshot["device_traces"]])
 
     def abandon(self):
-        """Keeps nothing of what was recorded. The profiler of the thread that began it stays, and says nothing."""
-        self.running = False
+        """Keeps nothing of what was recorded. The profiler of the thread that began it runs on: only that thread can end it (`close`)."""
+        self.running, self._abandoned = False, True
         self._quiet(False)
         self._torch.cuda.memory._record_memory_history(None)
+
+    def close(self):
+        """Ends a profiler that was abandoned, if this is its thread: one that runs when the process ends crashes it."""
+        if self._abandoned and threading.get_ident() == self._thread:
+            self._abandoned = False
+            self._disable()
 
     def give_way_to_program(self, recorder):
         """A thread has one profiler: the program's own comes first, and what was recorded until then is kept."""

@@ -380,6 +380,7 @@ class Recorder:
             if not self.steps or self.phases.step < self.steps:  # else the forward after the last step has begun
                 self.phases.finish(whole)
             self._measure_outside()
+            self.history.close()
             try:
                 self.write_events()
             except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then

@@ -228,7 +228,7 @@ class Phases:
     @staticmethod
     def _with_last_frees(segments, gap):
         """What is only freed right after a backward (the loss that was scaled for it) is its end."""
-        while gap and not gap[0].grows_from(segments[-1]):
+        while segments and gap and not gap[0].grows_from(segments[-1]):
             segments, gap = segments + gap[:1], gap[1:]
         return segments, gap
 

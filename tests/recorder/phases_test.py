@@ -1,4 +1,5 @@
 """Which phase of which step what a program does belongs to."""
+import contextlib
 import pathlib
 import sys
 import unittest
@@ -214,6 +215,40 @@ class PhasesTest(unittest.TestCase):
         self.memory.take(9)
         self.phases.finish()
         self.assertEqual(self.shown()[-1], ("forward", 0, 9, 9))
+
+    def test_an_exception_at_any_line_breaks_nothing_that_follows(self):
+        """A handler of signals may raise one: line after line of what two steps run."""
+        class Alarm(Exception):
+            pass
+
+        calls = [("forward_begins", True), ("forward_ends",), ("backward_begins",), ("backward_ends",), ("optimizer_begins",), ("optimizer_ends",),
+                 ("zero_grad_begins",), ("zero_grad_ends",)]
+        for rings in range(1, 1000):
+            lines = 0
+
+            def trace(frame, event, _):
+                nonlocal lines
+                if not frame.f_code.co_filename.endswith("phases.py"):
+                    return None
+                if event == "line":
+                    lines += 1
+                    if lines == rings:
+                        raise Alarm
+                return trace
+
+            phases = Phases(Memory().segment, self.rows.append)
+            before = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                for name, *arguments in calls * 3:
+                    with contextlib.suppress(Alarm):
+                        getattr(phases, name)(*arguments)
+            finally:
+                sys.settrace(before)
+            phases.finish()
+            if lines < rings:
+                return
+        self.fail("it never ends")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # ended after the steps while workers wait
 # options: --steps 2
 # status: 0
+# leaves: pymp-*
 # says: ended after the steps
 from training import *
 

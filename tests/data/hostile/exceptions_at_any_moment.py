@@ -10,22 +10,26 @@ class Alarm(Exception):
 
 
 def ring(*_):
-    raise Alarm
+    global armed
+    if armed:
+        armed = False
+        raise Alarm
 
 
+armed = False
 step()
 signal.signal(signal.SIGALRM, ring)
 signal.setitimer(signal.ITIMER_REAL, 0.2, 0.005)
 caught = 0
 for _ in range(400):
     try:
+        armed = True
         step()
+        armed = False
     except Alarm:
         caught += 1
-    except RuntimeError:  # a graph that was left half way
-        pass
-    except SystemError:
-        caught += 1
+    except (RuntimeError, SystemError):  # a step that was left half way
+        armed = False
 signal.setitimer(signal.ITIMER_REAL, 0)
 print("caught" if caught else "none")
 step()

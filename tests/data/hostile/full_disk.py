@@ -1,7 +1,7 @@
 # nothing more can be written: every file is as long as it may be
 # status: 0
 # says: the program went on
-# says: could not be written
+# says: FITS h200
 from training import *
 
 import resource
