@@ -1,7 +1,7 @@
 # memory that host and device share
 # status: 0
 # says: the host reads b'mine'
-# says: outside the allocator: 64.0 MiB
+# says: FITS h200
 from training import *
 
 import ctypes
