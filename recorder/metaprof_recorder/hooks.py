@@ -11,9 +11,9 @@
 import functools
 import os
 import threading
-import time
+from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, reads, sources, tags
+from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, names, reads, sources, tags
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -243,7 +243,7 @@ class Recorder:
         """Paths from an outermost module; those of a second one begin with its class."""
         prefix = type(root).__name__ if self.paths else ""
         for path, inner in root.named_modules():
-            path = ".".join(word for word in (prefix, path) if word)
+            path = names.encodable(".".join(word for word in (prefix, path) if word))
             self.paths[id(inner)] = path
             self.types[path] = type(inner).__name__
 
@@ -340,7 +340,7 @@ class Recorder:
 
     def write_events(self):
         """Writes what the history has, and ends it."""
-        before = time.monotonic()
+        before = monotonic()
         if self.capture:
             self.capture.end()
         found_all = self.history.end()
@@ -353,7 +353,7 @@ class Recorder:
             events.write(self, found, device)
         self.output.write("environment", environment=environment.values_of(environment.MEMORY))
         self.output.write("modules", types=self.types)
-        self.output.write("detail", took=round(time.monotonic() - before, 3), complete=not self.history.cut_short)
+        self.output.write("detail", took=round(monotonic() - before, 3), complete=not self.history.cut_short)
 
     def _write_program(self):
         if self.capture.refused:
@@ -377,9 +377,12 @@ class Recorder:
             return
         if self.ready:
             self.reads.stop()
-            if not self.steps or self.phases.step < self.steps:  # else the forward after the last step has begun
-                self.phases.finish(whole)
-            self._measure_outside()
+            try:
+                if not self.steps or self.phases.step < self.steps:  # else the forward after the last step has begun
+                    self.phases.finish(whole)
+                self._measure_outside()
+            except Exception as error:  # noqa: BLE001 - a profiler that is not ended would crash the process
+                self.output.problem("events", f"the last phase could not be measured: {error!r}")
             self.history.close()
             try:
                 self.write_events()

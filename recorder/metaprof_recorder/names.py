@@ -17,6 +17,11 @@ def tensor_word(tensor):
     return f"{dtype}[{','.join(str(int(size)) for size in tensor.shape)}]" if dtype else None
 
 
+def encodable(text):
+    """The text with escapes where it is not Unicode: Python has names that are not."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def quoted(text):
     """A word of a trace's text: in quotes where it has blanks and the like."""
     if text and all(character.isprintable() and character not in ' "\\' for character in text):

@@ -14,8 +14,4 @@ def none(*_, **__):
 
 
 json.dumps = builtins.open = time.monotonic = time.time_ns = none
-builtins.max = builtins.sorted = builtins.isinstance = none
-try:
-    step()
-finally:
-    pass
+step()

@@ -2,7 +2,6 @@
 # options: --timeout 30
 # status: 2
 # says: the program was ended after 30 s
-# says: FITS h200
 from training import *
 
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())

@@ -19,6 +19,7 @@ refused += runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1 << 63)) !
 assert runtime.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(4096)) == 0
 refused += runtime.cudaMemcpy(address, host, 1 << 40, 1) != 0
 refused += runtime.cudaMemcpy(host, address, 64, 77) != 0
+runtime.cudaGetLastError()
 torch.empty(0, device="cuda")
 step()
 print("refused", refused)

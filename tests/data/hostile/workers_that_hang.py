@@ -2,7 +2,6 @@
 # options: --timeout 40
 # status: 2
 # says: the program was ended after 40 s
-# says: FITS h200
 from training import *
 
 from torch.utils.data import DataLoader, Dataset
