@@ -121,7 +121,8 @@ std::string estimated_table(const std::vector<EstimatedRow>& rows) {
   table.column("first called in", Align::left);
   for (const EstimatedRow& row : rows)
     table.row({shown(row.op, kMostCharactersOfName), fmt::format("{}", row.storages),
-               human_bytes(row.bytes.count), human_bytes(row.largest.count),
+               row.bytes.count ? human_bytes(row.bytes.count) : "not known",
+               row.largest.count ? human_bytes(row.largest.count) : "not known",
                shown(row.module, kMostCharactersOfName)});
   return table.text(2);
 }

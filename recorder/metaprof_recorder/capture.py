@@ -21,6 +21,7 @@ from metaprof_recorder.capture_dtypes import DTypes
 from metaprof_recorder.capture_functions import Functions, tensors_in
 from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
+from metaprof_recorder.capture_sparse import SparseTensors
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.capture_unseen import Unseen
 from metaprof_recorder.held import Held, counts_tell
@@ -71,7 +72,8 @@ class Capture:
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._kinds = {torch.Tensor, torch.nn.Parameter}  # classes of tensors that have been seen
         self._constants = Constants(torch)
-        self._facts = Facts()
+        self._facts = Facts(torch.strided)
+        self._sparse = SparseTensors(self, torch)
         self._definitions = []   # lines that say what modules and source lines are
         self._places = Places(self._definitions.append, sources)
         self.dtypes = DTypes(torch, sources.kind)
@@ -326,6 +328,8 @@ class Capture:
         enclosing = self._now.enclosing
         if enclosing and enclosing.takes(tensor):
             return self.use(tensor)
+        if self._sparse.is_one(tensor):
+            return self._sparse.meet(tensor)
         base = self._of_same_storage(tensor) if tensor.is_cuda else None
         facts = self._facts_of(tensor)
         grad = " grad" if tensor.requires_grad and facts else ""
@@ -373,6 +377,18 @@ class Capture:
             return self.torch._C._storage_address(self._memory_of(tensor))
         except (RuntimeError, NotImplementedError):  # sparse, and other kinds without a storage
             return None
+
+    def new(self, tensor):
+        """The number of a tensor that has no name yet, or of another value that is the same object."""
+        return self._new(tensor)
+
+    def add(self, text):
+        """Writes a call that stands before the one that is being prepared."""
+        self._add(text)
+
+    def off(self):
+        """Within it operators are called, and not written down."""
+        return self._off()
 
     def _new(self, tensor):
         kind = type(tensor)

@@ -15,6 +15,7 @@ def install(capture):
     _watch_dtype(capture, torch.Tensor, torch._C.TensorBase.dtype)
     _watch_contiguous(capture, torch.Tensor, torch.Tensor.contiguous)
     _watch_subclass(capture, torch.Tensor)
+    _watch_higher_order(capture, torch)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
     _watch_saved_tensors(capture)
@@ -100,6 +101,25 @@ def _watch_contiguous(capture, owner, original):
         return result
 
     owner.contiguous = contiguous
+
+
+def _watch_higher_order(capture, torch):
+    """Operators of the framework's own in Python (flex_attention) that have no kernel where calls are seen: they run unseen."""
+    operator, key = torch._ops.HigherOrderOperator, torch._C.DispatchKey.PreDispatch
+    keys = torch._C.DispatchKeySet(key)
+    original = operator.dispatch
+
+    @functools.wraps(original)
+    def dispatch(self, given, /, *arguments, **options):
+        if given != key or not capture.running or key in self.py_kernels:
+            return original(self, given, *arguments, **options)
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            if not capture.active():
+                return self(*arguments, **options)
+            with capture.unseen.part(f"the operator {self.name()}"), capture.off():
+                return self(*arguments, **options)
+
+    operator.dispatch = dispatch
 
 
 def _watch_subclass(capture, owner):

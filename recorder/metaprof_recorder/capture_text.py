@@ -93,11 +93,14 @@ def words(text):
 class Facts:
     """Texts of what is known of a tensor: "f32[2,3]", "f32[2,3](1,2) on cpu"."""
 
-    def __init__(self):
+    def __init__(self, strided=None):
         self._cache = {}
+        self._strided = strided  # torch.strided
 
     def of(self, tensor):
         """None of a tensor that the text cannot describe (sparse, quantized, of another device)."""
+        if self._strided is not None and tensor.layout is not self._strided:
+            return None
         try:
             contiguous = tensor.is_contiguous()
             key = tensor.dtype, tensor.shape, contiguous or tensor.stride(), tensor.is_cuda

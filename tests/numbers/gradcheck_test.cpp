@@ -22,9 +22,6 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_batch_norm_*legit*", "newer than libtorch 1.13; native_batch_norm is its formula"},
     // Numbers that differences cannot see.
-    {"aten::coalesce(*", "sparse tensors have no numbers"},
-    {"aten::_coalesce(*", "sparse tensors have no numbers"},
-    {"aten::sparse_mask(*", "sparse tensors have no numbers"},
     {"aten::*fft*", "complex numbers: our tensors have no pending conjugation"},
     {"aten::complex(*", "complex numbers: our tensors have no pending conjugation"},
     {"aten::polar(*", "complex numbers: our tensors have no pending conjugation"},
@@ -55,6 +52,7 @@ constexpr NotChecked kNotChecked[] = {
      "the example's mask selects as many elements as there are in grad: none"},
     {"aten::_weight_norm_interface(*",
      "the framework ignores the gradient of the norms: _weight_norm is checked"},
+    {"aten::*sparse*", "sparse tensors have no numbers"},
 };
 
 // Second derivatives that are not as differences are.

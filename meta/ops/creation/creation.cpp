@@ -75,15 +75,39 @@ void new_empty_strided_meta(Call& c) {
   c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", self.dtype()), device);
 }
 
-// native/sparse/SparseTensor.cpp, clone_sparse: copies of the parts.
-void clone_sparse(Call& c, const Tensor& self) {
-  Tensor copy(new TensorImpl(self.sizes(), self.strides(), self.dtype(), self.device()));
+// A sparse tensor like `self` without its parts.
+Tensor sparse_like(Session& session, const Tensor& self, DType dtype, Device device) {
+  Tensor copy(new TensorImpl(self.sizes(), self.strides(), dtype, device));
   copy->layout = self->layout;
-  copy->storage = c.session.allocate(self.device(), 0);
-  copy->ensure_extra().coalesced = self->extra->coalesced;
+  copy->storage = session.allocate(device, 0);
+  TensorExtra& extra = copy->ensure_extra();
+  extra.coalesced = self->extra->coalesced;
+  extra.parts.resize(self->extra->parts.size());
+  return copy;
+}
+
+// native/sparse/SparseTensor.cpp, clone_sparse: copies of the parts, of the values first.
+void clone_sparse(Call& c, const Tensor& self) {
+  const Tensor copy = sparse_like(c.session, self, self.dtype(), self.device());
   const BelowAutograd below(c.session);
-  for (const Ref<TensorImpl>& part : self->extra->parts)
-    copy->extra->parts.push_back(call<"clone">(c.session, Tensor(part)));
+  for (size_t i = self->extra->parts.size(); i-- > 0;)
+    copy->extra->parts[i] = call<"clone">(c.session, Tensor(self->extra->parts[i]));
+  c.result(copy);
+}
+
+// native/TensorConversions.cpp, _to_copy: coordinates and then values; of compressed ones values, then indices.
+void copy_sparse_to(Call& c, const Tensor& self, DType dtype, Device device) {
+  const Tensor copy = sparse_like(c.session, self, dtype, device);
+  const BelowAutograd below(c.session);
+  const size_t values = self->extra->parts.size() - 1;
+  const auto copied = [&](size_t i) {
+    const Tensor part(self->extra->parts[i]);
+    copy->extra->parts[i] =
+        call<"_to_copy">(c.session, part, i == values ? dtype : part.dtype(), Value(), device);
+  };
+  if (self->layout != Layout::sparse) copied(values);
+  for (size_t i = 0; i < values; ++i) copied(i);
+  if (self->layout == Layout::sparse) copied(values);
   c.result(copy);
 }
 
@@ -112,8 +136,9 @@ void self_meta(Call& c) { c.result(c.tensor("self")); }
 void to_copy_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const Device device = c.given("device") ? c["device"].device() : self.device();
-  c.output(self.sizes(), strides_for_format(c, self, MemoryFormat::preserve), c.dtype("dtype", self.dtype()),
-           device);
+  const DType dtype = c.dtype("dtype", self.dtype());
+  if (self.is_sparse()) return copy_sparse_to(c, self, dtype, device);
+  c.output(self.sizes(), strides_for_format(c, self, MemoryFormat::preserve), dtype, device);
 }
 
 // FunctionsManual.cpp, _to_copy_backward: of a real tensor only the real part of the gradient counts.

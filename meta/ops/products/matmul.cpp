@@ -12,6 +12,7 @@
 #include "meta/ops/rules/into_out.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
+#include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -73,6 +74,7 @@ void mm_meta(Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("mat2");
   if (a.dim() != 2 || b.dim() != 2)
     c.error(fmt::format("expects two matrices, got {} and {}", describe(a), describe(b)));
+  if (product_with_sparse(c, a, b)) return;
   if (a.size(1) != b.size(0))
     c.error(fmt::format("the inner sizes must agree; got {} and {}", describe(a), describe(b)));
   c.output(Sizes{a.size(0), b.size(1)}, a.dtype());
@@ -89,6 +91,7 @@ bool is_empty_product(const Call& c, const Tensor& factor) {
 }
 
 void mm_cuda(Call& c) {
+  if (c.tensor("self").is_sparse()) return;
   c.allocate(0);
   if (is_empty_product(c, c.tensor("self"))) return;
   const BlasOperands operands(c, c.tensor("self"), c.tensor("mat2"));
@@ -106,6 +109,7 @@ void addmm_meta(Call& c) {
   if (broadcast(c.tensor("self").sizes(), sizes) != sizes)
     c.error(fmt::format("self does not broadcast to {}; got {}", to_string(SizesView(sizes)),
                         describe(c.tensor("self"))));
+  if (sum_with_sparse_product(c, a, b)) return;
   c.output(sizes, c.tensor("self").dtype());
 }
 
@@ -132,6 +136,7 @@ bool adds_matrix_by_lt(const Call& c) {
 
 template <bool matrices_too>
 void addmm_cuda(Call& c) {
+  if (c.tensor("mat1").is_sparse()) return;
   c.allocate(0);
   if (is_empty_product(c, c.tensor("mat1"))) return;
   const BlasOperands operands(c, c.tensor("mat1"), c.tensor("mat2"));
@@ -144,11 +149,13 @@ void addmm_cuda(Call& c) {
 bool is_column_major(const TensorImpl& m) { return m.strides[0] == 1 && m.strides[1] == m.sizes[0]; }
 
 Tensor mat1_gradient(Backward& b, const Tensor& mat2, const TensorImpl& mat1, const Value& alpha) {
-  return scaled(is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2)), alpha);
+  const bool dense = mat1.layout == Layout::strided && !mat2.is_sparse();
+  return scaled(dense && is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2)), alpha);
 }
 
 Tensor mat2_gradient(Backward& b, const Tensor& mat1, const TensorImpl& mat2, const Value& alpha) {
-  return scaled(is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
+  const bool dense = mat2.layout == Layout::strided && !mat1.is_sparse();
+  return scaled(dense && is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
 }
 
 // The product in the shape of the input is a view of it; from 2.15 on a tensor of its own (recorded:

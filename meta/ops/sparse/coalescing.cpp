@@ -86,18 +86,57 @@ void coalesce_body(Call& c) {
   c.result(self->extra->coalesced ? self : call<"_coalesce">(c.session, self));
 }
 
+// What a dense tensor has at a mask's places: rows of it, or elements (indexed by several lists).
+Tensor values_at(Session& session, const Tensor& dense, const Tensor& mask) {
+  const Tensor indices = sparse_part(mask, 0), values = sparse_part(mask, 1);
+  const int64_t columns = values.numel() / values.size(0);
+  if (indices.size(0) > 1) return session.empty(values.sizes(), dense.dtype(), dense.device());
+  return call<"index_select">(session, view(dense, Sizes{dense.numel() / columns, columns}), 0,
+                              flat_indices(session, indices));
+}
+
+// native/sparse/SparseBinaryOpIntersectionCommon.h: the elements of one are looked up among the sorted ones of the other.
+void mask_sparse_by_sparse(const Call& c, const Tensor& self, const Tensor& mask, Tensor& indices,
+                           Tensor& values) {
+  Session& s = c.session;
+  const int64_t count = sparse_part(mask, 1).size(0);
+  const auto integers = [&](SizesView sizes) { return s.empty(sizes, DType::i64, self.device()); };
+  Tensor keys = call<"arange">(s, sparse_part(self, 1).size(0), DType::i64, Value(), self.device());
+  Tensor sorted_indices, sorted_values, sorted_keys, order;
+  if (self->extra->coalesced) {
+    order = integers(Sizes{count});
+  } else {
+    const Tensor places = call_all<"sort">(s, keys, 0)[1];
+    sorted_indices = index_select(sparse_part(self, 0), 1, places);
+    sorted_values = index_select(sparse_part(self, 1), 0, places);
+    sorted_keys = index_select(keys, 0, places);
+    keys = Tensor();
+  }
+  if (!keys.defined()) keys = integers(Sizes{count});
+  const Tensor matches = integers(Sizes{2, count});
+  integers(Sizes{1});
+  indices = clone(sparse_part(mask, 0));
+  Sizes sizes = sparse_part(mask, 1).sizes();
+  values = s.empty(sizes, self.dtype(), self.device());
+}
+
 // native/sparse/SparseTensor.cpp, sparse_mask: a product with ones at the mask's places (SparseTensorMath.cpp,
 // _mul_dense_sparse_out).
 void sparse_mask_body(Call& c) {
   const Tensor &self = c.tensor("self"), &mask = coordinates_only(c, "mask");
-  if (self.is_sparse() || self.sizes() != mask.sizes()) c.error("expects a dense tensor of the mask's sizes");
+  if (self.sizes() != mask.sizes()) c.error("expects a tensor of the mask's sizes");
+  if (self.is_sparse() && self->layout != Layout::sparse)
+    c.error("expects a dense tensor or coordinates (COO)");
   const BelowAutograd below(c.session);
+  if (self.is_sparse()) {
+    Tensor indices, values;
+    mask_sparse_by_sparse(c, self, mask, indices, values);
+    return c.result(make_sparse(c.session, indices, values, self.sizes()));
+  }
   if (sparse_part(mask, 1).numel() == 0) return c.result(call<"clone">(c.session, mask));
   const Tensor one = call<"ones">(c.session, Sizes{1}, mask.dtype(), Value(), mask.device());
-  const Tensor keys = flat_indices(c.session, sparse_part(mask, 0)), values = sparse_part(mask, 1);
-  const int64_t columns = values.numel() / values.size(0);
-  const Tensor rows =
-      call<"index_select">(c.session, view(self, Sizes{self.numel() / columns, columns}), 0, keys);
+  const Tensor values = sparse_part(mask, 1);
+  const Tensor rows = values_at(c.session, self, mask);
   const Tensor indices = call<"clone">(c.session, sparse_part(mask, 0));
   const Tensor kept = call<"mul.Tensor">(c.session, view(rows, values.sizes()),
                                          call<"expand">(c.session, one, values.sizes()));

@@ -5,9 +5,12 @@
 
 namespace metaprof {
 
-Tables sparse_operators();      // sparse.cpp
-Tables coalescing_operators();  // coalescing.cpp
+Tables sparse_operators();             // sparse.cpp
+Tables coalescing_operators();         // coalescing.cpp
+Tables sparse_product_operators();     // products.cpp
+Tables sparse_conversion_operators();  // conversions.cpp
 
-inline constexpr Tables (*kSparseFamily[])() = {sparse_operators, coalescing_operators};
+inline constexpr Tables (*kSparseFamily[])() = {sparse_operators, coalescing_operators,
+                                                sparse_product_operators, sparse_conversion_operators};
 
 }  // namespace metaprof

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/sparse/family.h"
 
@@ -24,7 +25,26 @@ void make_meta(Call& c) {
   if (indices.dim() != 2 || values.dim() == 0 || indices.size(1) != values.size(0))
     c.error(fmt::format("expects indices [dimensions, n] and n values, got {} and {}", describe(indices),
                         describe(values)));
-  c.result(make_sparse(c.session, indices, values, c.ints("size")));
+  Tensor sparse = make_sparse(c.session, indices, values, c.ints("size"));
+  sparse->extra->coalesced = c.given("is_coalesced") && c.boolean("is_coalesced");
+  c.result(sparse);
+}
+
+// Numbers of layouts in c10/core/Layout.h.
+Layout layout_numbered(const Call& c, int64_t number) {
+  switch (number) {
+    case 2: return Layout::sparse_csr;
+    case 4: return Layout::sparse_csc;
+    case 5: return Layout::sparse_bsr;
+    case 6: return Layout::sparse_bsc;
+    default: c.error(fmt::format("{} is no layout of compressed matrices", number));
+  }
+}
+
+void make_compressed_meta(Call& c) {
+  const Tensor &compressed = c.tensor("compressed_indices"), &plain = c.tensor("plain_indices");
+  const Layout layout = layout_numbered(c, c.given("layout") ? c.integer("layout") : 2);
+  c.result(make_sparse_compressed(c.session, layout, compressed, plain, c.tensor("values"), c.ints("size")));
 }
 
 }  // namespace
@@ -47,19 +67,33 @@ Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& com
   return sparse;
 }
 
-// ATen/SparseTensorUtils.cpp, flatten_indices.
+Tensor sparse_alias(const Tensor& sparse) {
+  Tensor other = alias(sparse);
+  other->layout = sparse->layout;
+  TensorExtra& extra = other->ensure_extra();
+  extra.parts = sparse->extra->parts;
+  extra.coalesced = sparse->extra->coalesced;
+  return other;
+}
+
+void note_unknown_scratch(const Call& c) {
+  estimated(c.session, c.session.allocate(c.device(), 0, Category::workspace));
+}
+
+// ATen/SparseTensorUtils.cpp, flatten_indices: one kernel, which counts into what it writes
+// (native/sparse/FlattenIndicesCommon.h, arange).
 Tensor flat_indices(Session& session, const Tensor& indices) {
   if (indices.size(0) == 1) return squeeze(indices, 0);
-  const Tensor factors = session.empty(Sizes{indices.size(0), 1}, DType::i64, indices.device());
-  return sum(indices * factors, Sizes{0}, false);
+  return call<"arange">(session, indices.size(1), DType::i64, Value(), indices.device());
 }
 
 namespace {
 
 // native/sparse/cuda/SparseCUDATensorMath.cu, add_out_dense_sparse_cuda: rows of values are added to the
-// dense tensor seen as a matrix. Elements of a compressed matrix are added by one kernel without scratch memory.
+// dense tensor seen as a matrix, unless coordinates are known to differ. Elements of a compressed matrix are added
+// by one kernel without scratch memory.
 void add_to_dense(Session& session, const Tensor& dense, const Tensor& sparse) {
-  if (sparse->layout != Layout::sparse) return;
+  if (sparse->layout != Layout::sparse || sparse->extra->coalesced) return;
   const Tensor indices = flat_indices(session, sparse_part(sparse, 0)), values = sparse_part(sparse, 1);
   int64_t rows = 1;
   for (int64_t d = 0; d < sparse_part(sparse, 0).size(0); ++d) rows *= dense.size(d);
@@ -132,7 +166,59 @@ bool sum_of_sparse(Call& c) {
 
 namespace {
 
+void make_with_sizes_body(Call& c) {
+  const Tensor &indices = c.tensor("indices"), &values = c.tensor("values");
+  if (indices.dim() != 2) c.error(fmt::format("expects indices [dimensions, n], got {}", describe(indices)));
+  c.result(call<"_sparse_coo_tensor_with_dims_and_tensors">(c.session, indices.size(0), values.dim() - 1,
+                                                            c["size"], indices, values, Value(), Value(),
+                                                            Value(), Value(), c["is_coalesced"]));
+}
+
+// derivatives.yaml: what the gradient has at the places of the result, which is made of what was saved.
+Gradients gradient_of_values(Backward& b) {
+  const Tensor result = make_sparse(b.session, b("indices"), b("values"), b.ints("size"));
+  result->extra->coalesced = b.given("is_coalesced") && b["is_coalesced"].boolean();
+  return {call<"_values">(b.session, call<"sparse_mask">(b.session, b.grad(), result))};
+}
+
 constexpr Op kSparse[] = {
+    composite_of(
+        "sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, ScalarType? "
+        "dtype=None, "
+        "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor",
+        "a sparse tensor over indices and values", make_with_sizes_body, {"i64[1,4] f32[4,3] (10 3)"}),
+    {.schema = "_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, SymInt[] size, "
+               "Tensor indices, "
+               "Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+               "pin_memory=False, bool? is_coalesced=None) -> Tensor",
+     .summary = "a sparse tensor over indices and values",
+     .meta = make_meta,
+     .host_code = {},
+     .derivatives = {{{"values"}, {"indices", "values"}, gradient_of_values}},
+     .flops = free_of_flops,
+     .examples = {"1 1 (10 3) i64[1,4] f32[4,3]"},
+     .facts = {.node = "SparseCooTensorWithDimsAndTensorsBackward0"}},
+    {.schema =
+         "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
+         "SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+         "pin_memory=None) -> Tensor",
+     .summary = "a compressed matrix over indices and values",
+     .meta = make_compressed_meta,
+     .host_code = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"i64[5] i64[6] f32[6] (4 3)"}},
+    {.schema =
+         "sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, "
+         "Tensor "
+         "values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+         "pin_memory=None) -> Tensor",
+     .summary = "a compressed matrix over indices and values",
+     .meta = make_compressed_meta,
+     .host_code = {},
+     .derivatives = not_differentiable,
+     .flops = free_of_flops,
+     .examples = {"i64[5] i64[6] f32[6] (4 3)"}},
     {.schema = "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
                "is_coalesced=None) -> Tensor",

@@ -8,6 +8,7 @@
 
 #include "meta/autograd/engine.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/sparse/sparse.h"
 #include "meta/ops/views/family.h"
 
 namespace metaprof {
@@ -27,6 +28,7 @@ void view_geometry(Call& c) {
 
 void transpose_geometry(Call& c) {
   const Tensor& self = c.tensor("self");
+  if (self.is_sparse()) return c.result(transposed_sparse(c, c.integer("dim0"), c.integer("dim1")));
   Sizes sizes = self.sizes(), strides = self.strides();
   if (self.dim() > 0) {
     const auto a = size_t(dim_of(c, "dim0")), b = size_t(dim_of(c, "dim1"));
@@ -39,6 +41,7 @@ void transpose_geometry(Call& c) {
 void t_geometry(Call& c) {
   const Tensor& self = c.tensor("self");
   if (self.dim() > 2) c.error(fmt::format("expects at most 2 dimensions, got {}", describe(self)));
+  if (self.is_sparse()) return c.result(transposed_sparse(c, 0, self.dim() - 1));
   Sizes sizes = self.sizes(), strides = self.strides();
   if (self.dim() == 2) {
     std::swap(sizes[0], sizes[1]);
@@ -143,6 +146,7 @@ void squeeze_dims_geometry(Call& c) {
 
 void alias_geometry(Call& c) {
   const Tensor& self = c.tensor("self");
+  if (self.is_sparse()) return c.result(sparse_alias(self));
   c.view(self, self.sizes(), self.strides(), self->offset);
 }
 
@@ -162,7 +166,10 @@ void reshape_alias_geometry(Call& c) {
   c.view(self, c.ints("size"), c.ints("stride"), self->offset);
 }
 
-void detach_meta(Call& c) { c.result(alias(c.tensor("self"))); }
+void detach_meta(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.result(self.is_sparse() ? sparse_alias(self) : alias(self));
+}
 
 // A view of the same bytes under another dtype.
 Tensor view_as_dtype(const Tensor& self, DType dtype, SizesView sizes, SizesView strides, int64_t offset) {

@@ -1,0 +1,147 @@
+// Products of a sparse and a dense matrix (native/sparse/cuda/SparseCUDATensorMath.cu and SparseBlasImpl.cpp,
+// native/sparse/SparseTensorMath.cpp, native/mkl/SparseBlasImpl.cpp, PyTorch 2.11).
+
+#include <fmt/format.h>
+
+#include "meta/autograd/backward.h"
+#include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/iterator.h"
+#include "meta/ops/sparse/family.h"
+#include "meta/ops/sparse/sparse.h"
+
+namespace metaprof {
+namespace {
+
+bool by_columns(const Tensor& m) { return m.strides()[0] == 1 && m.strides()[1] == m.size(0); }
+
+// SparseCUDATensorMath.cu, s_addmm_out_sparse_dense_cuda: coordinates become 32-bit rows (CSR), and the result is
+// written by columns. How much cuSPARSE itself takes (cusparseSpMM_bufferSize) is known to the closed library only: its
+// documentation says of CSR nothing but that some is needed.
+void add_product_of_coordinates(const Call& c, const Tensor& sparse, const Tensor& dense, const Tensor& sum) {
+  Session& s = c.session;
+  const Tensor coalesced = call<"coalesce">(s, sparse);
+  const Tensor indices = sparse_part(coalesced, 0);
+  const int64_t count = indices.size(1);
+  if (count == 0) return;
+  const auto as_integers = [&](int64_t row) {
+    Tensor integers = s.empty(Sizes{count}, DType::i32, sum.device());
+    call<"copy_">(s, integers, select(indices, 0, row));
+    return integers;
+  };
+  const Tensor rows = s.empty(Sizes{sparse.size(0) + 1}, DType::i32, sum.device());
+  as_integers(0);
+  const Tensor columns = as_integers(1);
+  const Tensor written = by_columns(sum) ? sum : clone(transpose(sum, 0, 1), MemoryFormat::contiguous);
+  const bool as_given = by_columns(dense) || (dense.strides()[1] == 1 && dense.strides()[0] != dense.size(1));
+  const Tensor factor = as_given ? dense : contiguous(dense);
+  note_unknown_scratch(c);
+}
+
+bool blas_takes_matrix(const Tensor& m) {
+  const bool rows = m.strides()[1] == 1 && m.strides()[0] >= std::max<int64_t>(1, m.size(1));
+  const bool columns = m.strides()[0] == 1 && m.strides()[1] >= std::max<int64_t>(1, m.size(0));
+  return rows || columns;
+}
+
+// SparseBlasImpl.cpp, spmm.
+void add_product_of_compressed(const Call& c, const Tensor& dense) {
+  const Tensor factor = blas_takes_matrix(dense) ? dense : clone(dense, MemoryFormat::contiguous);
+  note_unknown_scratch(c);
+}
+
+const Tensor& checked(Call& c, Name name) {
+  const Tensor& matrix = c.tensor(name);
+  if (matrix.dim() != 2) c.error(fmt::format("expects a matrix, got {}", describe(matrix)));
+  return matrix;
+}
+
+void check_factors(Call& c, const Tensor& sparse, const Tensor& dense) {
+  if (sparse.size(1) != dense.size(0))
+    c.error(fmt::format("the inner sizes must agree; got {} and {}", describe(sparse), describe(dense)));
+  if (!sparse.is_sparse() || dense.is_sparse())
+    c.error(fmt::format("of a product of a {} and a {} matrix nothing is known", name_of(sparse->layout),
+                        name_of(dense->layout)));
+  if (sparse->layout == Layout::sparse && sparse_part(sparse, 0).size(0) != 2)
+    c.error("expects a matrix whose two dimensions are both sparse");
+}
+
+FlopCount product_flops(const Tensor& sparse, const Tensor& dense) {
+  return {.own = 2 * sparse_part(sparse, sparse->extra->parts.size() - 1).numel() * dense.size(1)};
+}
+
+// FunctionsManual.cpp, mm_mat1_sparse_grad: where the sparse factor has elements, the gradient has some.
+Tensor sparse_gradient(Backward& b, const Tensor& sparse, const Tensor& dense) {
+  if (sparse->layout == Layout::sparse) {
+    const Tensor mask = call<"coalesce">(b.session, sparse);
+    return call<"sparse_mask">(b.session, scaled(mm(b.grad(), t(dense)), b["alpha"]), mask);
+  }
+  fail("of the gradient of a {} factor of a product nothing is known", name_of(sparse->layout));
+}
+
+void sparse_addmm_kernel(Call& c) {
+  const BelowAutograd below(c.session);
+  const Tensor &mat1 = checked(c, "mat1"), &mat2 = checked(c, "mat2");
+  check_factors(c, mat1, mat2);
+  c.result(call<"addmm">(c.session, c.tensor("self"), mat1, mat2, c["beta"], c["alpha"]));
+}
+
+void sparse_mm_body(Call& c) {
+  const Tensor &sparse = checked(c, "sparse"), &dense = checked(c, "dense");
+  check_factors(c, sparse, dense);
+  const Tensor zeros = zeros_of(dense, Sizes{sparse.size(0), dense.size(1)});
+  c.result(call<"_sparse_addmm">(c.session, zeros, sparse, dense, 0, 1));
+}
+
+constexpr Op kSparseProducts[] = {
+    composite_of("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", "sparse · dense", sparse_mm_body,
+                 {"f32[4,3]sparse(i64[2,5] f32[5]) f32[3,2]"}),
+    {.schema =
+         "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .summary = "beta·self + alpha·(mat1 · mat2), mat1 sparse, whose gradient is sparse, too",
+     .meta = sparse_addmm_kernel,
+     .host_code = {},
+     .derivatives =
+         {{{"mat1"}, {"mat1", "mat2"}, [](Backward& b) { return sparse_gradient(b, b("mat1"), b("mat2")); }},
+          {{"mat2"}, {"mat1"}, [](Backward& b) { return scaled(mm(t(b("mat1")), b.grad()), b["alpha"]); }},
+          {{"self"}, {}, [](Backward& b) { return scaled(b.grad(), b["beta"]); }}},
+     .flops = [](const Call& c) { return product_flops(c.tensor("mat1"), c.tensor("mat2")); },
+     .examples = {"f32[4,2] f32[4,3]sparse(i64[2,5] f32[5]) f32[3,2]"},
+     .facts = {.node = "SparseAddmmBackward0", .reads_data = true}}};
+
+}  // namespace
+
+bool product_with_sparse(Call& c, const Tensor& sparse, const Tensor& dense) {
+  if (!sparse.is_sparse() && !dense.is_sparse()) return false;
+  check_factors(c, sparse, dense);
+  const BelowAutograd below(c.session);
+  const bool coordinates = sparse->layout == Layout::sparse;
+  const bool compressed_rows = coordinates || sparse->layout == Layout::sparse_csr;
+  const Tensor factor = compressed_rows ? sparse : call<"to_sparse_csr">(c.session, sparse);
+  const Tensor zeros = zeros_of(dense, Sizes{sparse.size(0), dense.size(1)});
+  c.result(coordinates ? call<"_sparse_addmm">(c.session, zeros, factor, dense, 0, 1)
+                       : call<"addmm">(c.session, zeros, factor, dense, 0.0, 1.0));
+  return true;
+}
+
+bool sum_with_sparse_product(Call& c, const Tensor& sparse, const Tensor& dense) {
+  if (!sparse.is_sparse() && !dense.is_sparse()) return false;
+  check_factors(c, sparse, dense);
+  const BelowAutograd below(c.session);
+  Tensor sum = c.tensor("self");
+  if (!c.op.in_place) {
+    sum = c.output(Sizes{sparse.size(0), dense.size(1)}, dense.dtype());
+    c.allocate(0);
+  } else {
+    c.result(sum);
+  }
+  if (c.on_cuda() && sparse->layout == Layout::sparse) add_product_of_coordinates(c, sparse, dense, sum);
+  if (c.on_cuda() && sparse->layout != Layout::sparse) add_product_of_compressed(c, dense);
+  return true;
+}
+
+Tables sparse_product_operators() {
+  static constexpr Records tables[] = {kSparseProducts};
+  return tables;
+}
+
+}  // namespace metaprof
