@@ -160,11 +160,11 @@ Bytes outside_of(const RunReport& report, const RunCommandOptions& options) {
 // Whoever asks a saved program for something else should know what the engine does not repeat of the run itself.
 void check_saved(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
-    const std::optional<std::string> difference = not_repeated(file);
+    Model saved = read_model(file);
+    const std::optional<std::string> difference = not_repeated(saved);
     if (!difference) continue;
-    Program program = read_model(file).program;
-    program.warnings.push_back(*difference);
-    write_program(file, program);
+    saved.program.warnings.push_back(*difference);
+    write_program(file, saved.program);
     print_note(fmt::format("warning: {}: {}", file, *difference));
   }
 }

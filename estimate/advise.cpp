@@ -82,7 +82,7 @@ class Advisor {
     return {.changes = change,
             .allocated = {need.peak.allocated_bytes.peak},
             .reserved = {need.peak.reserved_bytes.peak},
-            .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+            .flops = flops.total(),
             .fits = fits};
   }
 
@@ -92,7 +92,7 @@ class Advisor {
     return {.changes = change,
             .allocated = {need.allocated_bytes.peak},
             .reserved = {need.reserved_bytes.peak},
-            .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+            .flops = flops.total(),
             .fits = !memory.runs_out && need.reserved_bytes.peak <= available.count};
   }
 
@@ -257,10 +257,7 @@ AdviceReport heading_of(const Model& model, const RunOptions& options, const Pro
   return report;
 }
 
-Flops flops_of(const ProfileReport& report) {
-  const ByPhase<Flops>& flops = report.counts.total.counted;
-  return flops.forward + flops.backward + flops.recompute + flops.optimizer;
-}
+Flops flops_of(const ProfileReport& report) { return report.counts.total.counted.total(); }
 
 // Nothing where it is not known what it would need without a limit.
 std::optional<AdviceRow> row_of(const ProfileReport& as_it_is) {

@@ -65,9 +65,7 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
   return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 
-CheckResult check_captured(const std::string& path, const CheckOptions& options,
-                           WorkspacePlanners& planners) {
-  const Model model = read_model(path);
+CheckResult check_captured(const Model& model, const CheckOptions& options, WorkspacePlanners& planners) {
   const Measurement measurement = measurement_of(model.program);
   RunOptions run = as_captured({}, model.program);
   if (options.workspaces_given) run.workspaces = options.run.workspaces;
@@ -76,7 +74,6 @@ CheckResult check_captured(const std::string& path, const CheckOptions& options,
   const Trace trace = run_model(model.program, run, platform, planners, workspaces);
   CheckResult result =
       compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
-  result.log = path;
   result.first_difference = first_difference(*model.program.captured, trace, platform.device());
   return result;
 }
@@ -113,16 +110,16 @@ void check_options(const CheckOptions& options) {
       fail("{}: does not say of which model it is; name the MODEL", path);
 }
 
-std::optional<std::string> not_repeated(const std::string& file) try {
+std::optional<std::string> not_repeated(const Model& captured) try {
   WorkspacePlanners planners;
-  const CheckResult result = check_captured(file, {}, planners);
+  const CheckResult result = check_captured(captured, {}, planners);
   const size_t equal = std::min(result.exact_phases, result.exact_reserved_phases);
   if (equal == result.phases) return std::nullopt;
   const CheckRow& peak = result.peak_allocated;
   return fmt::format(
       "the engine repeats {} of {} phases of the run that was captured; peak of allocated bytes: {} of the "
-      "run, {} of the "
-      "engine; metaprof check names the first request that differs",
+      "run, "
+      "{} of the engine; metaprof check names the first request that differs",
       equal, result.phases, peak.recorded.value_or(0), peak.estimated.value_or(0));
 } catch (const Error& error) {
   return fmt::format("the engine cannot repeat the run that was captured: {}", error.what());
@@ -144,14 +141,19 @@ CheckReport check(const CheckOptions& options, const OnProgress& progress) {
   const size_t measured = report.measurements.size();
   WorkspacePlanners planners;
   const auto check_one = [&](size_t i) {
-    if (i >= measured)
+    if (i >= measured) {
       report.baselines[i - measured] = check_baseline(options.baselines[i - measured], options, planners);
-    else if (const std::string& path = measurements[i]; is_program_file(path))
-      report.measurements[i] = check_captured(path, options, planners);
-    else if (is_snapshot_file(path))
+      return;
+    }
+    const std::string& path = measurements[i];
+    if (is_program_file(path)) {
+      report.measurements[i] = check_captured(read_model(path), options, planners);
+      report.measurements[i].log = path;
+    } else if (is_snapshot_file(path)) {
       report.measurements[i] = check_snapshot(path, options, planners);
-    else
+    } else {
       report.measurements[i] = check_measurement(path, options, planners);
+    }
   };
   in_parallel(measured + report.baselines.size(), check_one, progress);
   return report;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "estimate/model.h"
 #include "estimate/parallel.h"
 #include "meta/step/options.h"
 #include "reports/check_report.h"
@@ -28,8 +29,8 @@ void check_options(const CheckOptions& options);
 CheckReport check(const CheckOptions& options, const OnProgress& progress = {});
 
 /// What the engine does not repeat of the run that a captured program is of, in one line; nothing: all of its phases are
-/// equal to the byte, reserved bytes, too. Errors: the file is no captured program that was measured.
-std::optional<std::string> not_repeated(const std::string& file);
+/// equal to the byte, reserved bytes, too. What the engine cannot run is a line, too, and no error.
+std::optional<std::string> not_repeated(const Model& captured);
 
 /// True if the file says itself how it was run: a measurement or an earlier report, and no snapshot.
 bool says_how_it_was_run(const std::string& file);

@@ -11,8 +11,7 @@ BaselineFigures figures_of(const ProfileReport& report) {
   figures.reserved = memory.phases.peak.reserved_bytes.peak;
   figures.saved = memory.saved.bytes.count;
   // In a report what is recomputed stands in backward, too.
-  figures.flops =
-      (flops.forward + flops.backward + flops.recompute + flops.recompute + flops.optimizer).count;
+  figures.flops = (flops.total() + flops.recompute).count;
   figures.out_of_memory = memory.phases.out_of_memory.has_value();
   std::map<std::string, int64_t> saved;
   for (const ModuleRow& row : memory.modules) saved[row.path] = row.saved.count;

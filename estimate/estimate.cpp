@@ -79,9 +79,7 @@ bool may_run_out(const Program& program, const RunOptions& options, const Platfo
     if (input.kind != ProgramInput::Kind::parameter || input.value == kNoValue) continue;
     const auto& tensor = program.graph.values[static_cast<size_t>(input.value)].tensor;
     if (!tensor) continue;
-    const DType dtype = is_floating(tensor->dtype) && options.step.precision != Precision::fp32
-                            ? state_dtype(options.step.precision)
-                            : tensor->dtype;
+    const DType dtype = tensor->dtype == DType::f32 ? state_dtype(options.step.precision) : tensor->dtype;
     parameters += Bytes{numel(tensor->sizes) * element_size(dtype)};
   }
   return parameters.count > available_memory(options, platform).count / 8;
@@ -116,44 +114,31 @@ WaitingResults waiting_in(const Program& program) {
   return [&](size_t failed) { return waiting_results(program, failed); };
 }
 
-// What there is and what the steps get of it; where that is not enough, also what they need.
-struct Replays {
-  Phases phases;
-  std::optional<Phases> without_limit;  // where memory runs out
-};
-
-Replays replays_of(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
-                   const Platform& platform) {
-  const auto with = [&](Bytes memory, const WaitingResults& waiting) {
-    return replay(trace, platform.device(), *make_allocator(options, platform, memory), waiting, repeated);
-  };
-  Replays replays{with(available_memory(options, platform), waiting_in(program)), {}};
-  if (replays.phases.out_of_memory) replays.without_limit = with(unlimited_memory(), {});
-  return replays;
-}
-
-void tell_memory(const RunOptions& options, const Platform& platform, ProfileReport& report) {
+void read_memory(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
+                 const Platform& platform, ProfileReport& report) {
   const OutsideAllocator outside = outside_of(options, platform);
   report.outside = outside.most;
   report.outside_least = outside.least;
   report.outside_source = outside.source;
   report.margin = margin_of(options);
+  const Bytes available = available_memory(options, platform);
+  report.memory = profile_memory(trace, platform.device(), *make_allocator(options, platform, available),
+                                 waiting_in(program), repeated);
+  if (!report.memory.phases.out_of_memory) return;
+  const Phases unlimited =
+      replay(trace, platform.device(), *make_allocator(options, platform, unlimited_memory()), {}, repeated);
+  if (unlimited.out_of_memory) return;
+  report.needed_memory = Bytes{unlimited.peak.reserved_bytes.peak};
+  report.needed_allocated = Bytes{unlimited.peak.allocated_bytes.peak};
 }
 
-// Everything that the report says of a trace, one after the other: a second thread, with the allocator, has a heap of its own, and
-// on two cores took as long.
+// Everything that the report says of a trace.
 void read_trace(const Program& program, const Trace& trace, int repeated, const RunOptions& options,
                 const Platform& platform, ProfileReport& report) {
-  tell_memory(options, platform, report);
-  Replays replays = replays_of(program, trace, repeated, options, platform);
-  report.memory = profile_storages(trace, platform.device(), repeated);
+  read_memory(program, trace, repeated, options, platform, report);
   if (options.step.execution != Execution::graph)
     report.guessed = guessed_lifetimes(program, trace, platform.device());
   report.counts = count(trace, rates_of(platform, options.step.environment));
-  add_phases(report.memory, trace, platform.device(), std::move(replays.phases));
-  if (!replays.without_limit || replays.without_limit->out_of_memory) return;
-  report.needed_memory = Bytes{replays.without_limit->peak.reserved_bytes.peak};
-  report.needed_allocated = Bytes{replays.without_limit->peak.allocated_bytes.peak};
 }
 
 // The types of floating parameters, where they are not all f32.
@@ -368,10 +353,7 @@ Flops not_computed(const Model& model, const RunOptions& options, const Platform
   const std::optional<Program> changed = changed_inputs(model, options);
   WorkspaceSources workspaces;
   const Trace trace = run_model(changed ? *changed : model.program, all, platform, planners, workspaces);
-  const auto sum = [](const ByPhase<Flops>& flops) {
-    return flops.forward.count + flops.backward.count + flops.recompute.count + flops.optimizer.count;
-  };
-  return {sum(count(trace, {}).total.all) - sum(counts.total.all)};
+  return {count(trace, {}).total.all.total().count - counts.total.all.total().count};
 }
 
 bool ran_out_in_repeated_step(const Phases& phases, int run) {

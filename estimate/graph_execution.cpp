@@ -47,7 +47,7 @@ ExecutionFigures execution_figures(const ProfileReport& report) {
   const ByPhase<Flops>& flops = report.counts.total.all;
   return {.peak = {report.memory.phases.peak.allocated_bytes.peak},
           .saved = report.memory.saved.bytes,
-          .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+          .flops = flops.total(),
           .kernels = report.counts.kernels};
 }
 

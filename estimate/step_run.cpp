@@ -51,7 +51,7 @@ StepFigures StepRunner::figures_of(const Trace& trace) const {
                       .after_setup = {},
                       .after_forward = {},
                       .elsewhere = {},
-                      .flops = flops.forward + flops.backward + flops.recompute + flops.optimizer,
+                      .flops = flops.total(),
                       .seconds = counts.roofline.total(),
                       .over_bus = {},
                       .again = {flops.recompute.count, counts.roofline.recompute}};

@@ -40,6 +40,7 @@ struct ByPhase {
     optimizer += other.optimizer;
     return *this;
   }
+  Quantity total() const { return forward + backward + recompute + optimizer; }
   friend bool operator==(const ByPhase&, const ByPhase&) = default;
 };
 

@@ -21,28 +21,19 @@ Bytes workspaces(const Trace& trace, Device device, int repeated) {
 
 }  // namespace
 
-MemoryProfile profile_storages(const Trace& trace, Device device, int repeated) {
+MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator& allocator,
+                             const WaitingResults& waiting, int repeated) {
   MemoryProfile profile;
   profile.parameters = parameters_of(trace);
   profile.saved = saved_by_first_forward(trace, device);
+  profile.phases = replay(trace, device, allocator, waiting, repeated);
+  const auto& failed = profile.phases.out_of_memory;
+  profile.peak = peak_moment(trace, device, failed ? failed->event : trace.events.size());
   profile.modules = module_rows(trace, device, profile.parameters, profile.saved);
   profile.unmodelled = unmodelled_rows(trace);
   profile.estimated = estimated_rows(trace);
   profile.attention = attention_rows(trace);
   profile.workspaces = workspaces(trace, device, repeated).count;
-  return profile;
-}
-
-void add_phases(MemoryProfile& profile, const Trace& trace, Device device, Phases phases) {
-  profile.phases = std::move(phases);
-  const auto& failed = profile.phases.out_of_memory;
-  profile.peak = peak_moment(trace, device, failed ? failed->event : trace.events.size());
-}
-
-MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator& allocator,
-                             const WaitingResults& waiting, int repeated) {
-  MemoryProfile profile = profile_storages(trace, device, repeated);
-  add_phases(profile, trace, device, replay(trace, device, allocator, waiting, repeated));
   return profile;
 }
 

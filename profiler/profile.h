@@ -24,12 +24,7 @@ struct MemoryProfile {
   int64_t workspaces = 0;  ///< of libraries: bytes of all that were allocated
 };
 
-/// What does not depend on an allocator: all but `phases` and `peak`. `repeated`: as for `replay`.
-MemoryProfile profile_storages(const Trace& trace, Device device, int repeated = 0);
-/// Adds the rest to it. `phases`: as `replay` gives them.
-void add_phases(MemoryProfile& profile, const Trace& trace, Device device, Phases phases);
-
-/// Both. `allocator` must be fresh. `waiting`, `repeated`: as for `replay`.
+/// `allocator` must be fresh. `waiting`, `repeated`: as for `replay`.
 MemoryProfile profile_memory(const Trace& trace, Device device, DeviceAllocator& allocator,
                              const WaitingResults& waiting = {}, int repeated = 0);
 

@@ -117,8 +117,7 @@ class PageData {
     add(R"("facts":[["allocated at most","bytes",{}],["reserved at most","bytes",{}],)",
         peak.allocated_bytes.peak, peak.reserved_bytes.peak);
     add(R"(["parameters","elements",{}],["kept for backward","bytes",{}],["FLOPs of a step","flops",{}]],)",
-        report_.memory.parameters.all.count, report_.memory.saved.bytes.count,
-        (flops.forward + flops.backward + flops.recompute + flops.optimizer).count);
+        report_.memory.parameters.all.count, report_.memory.saved.bytes.count, flops.total().count);
   }
 
   void add_names() {

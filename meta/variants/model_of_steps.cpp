@@ -38,14 +38,6 @@ Passes passes_of(const Graph& graph) {
   return found;
 }
 
-// What an operand says, or `otherwise` if it says nothing of the kind.
-bool flag_operand(const GraphNode& node, size_t operand, bool otherwise) {
-  if (operand >= node.operands.size() || node.operands[operand].kind != Operand::Kind::constant)
-    return otherwise;
-  const Value& value = node.operands[operand].constant;
-  return value.kind() == Value::Kind::boolean ? value.boolean() : otherwise;
-}
-
 class Extraction {
  public:
   explicit Extraction(const Program& captured) : captured_(captured), graph_(captured.graph) {}

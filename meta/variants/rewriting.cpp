@@ -66,4 +66,9 @@ int64_t integer_operand(const GraphNode& node, size_t operand, int64_t otherwise
   return value && value->kind() == Value::Kind::integer ? value->integer() : otherwise;
 }
 
+bool flag_operand(const GraphNode& node, size_t operand, bool otherwise) {
+  const Value* value = constant_operand(node, operand);
+  return value && value->kind() == Value::Kind::boolean ? value->boolean() : otherwise;
+}
+
 }  // namespace metaprof

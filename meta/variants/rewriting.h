@@ -28,5 +28,7 @@ void keep_nodes(Graph& graph, const std::vector<char>& kept);
 std::string text_operand(const GraphNode& node, size_t operand);
 /// The same for an integer, or `otherwise`.
 int64_t integer_operand(const GraphNode& node, size_t operand, int64_t otherwise);
+/// The same for a truth value.
+bool flag_operand(const GraphNode& node, size_t operand, bool otherwise);
 
 }  // namespace metaprof

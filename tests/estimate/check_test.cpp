@@ -26,12 +26,12 @@ std::string with_text(const std::string& before, const std::string& after) {
   return file;
 }
 
-TEST(NotRepeated, NothingOfARunThatIsEqual) { EXPECT_EQ(not_repeated(kProgram), std::nullopt); }
+TEST(NotRepeated, NothingOfARunThatIsEqual) { EXPECT_EQ(not_repeated(read_model(kProgram)), std::nullopt); }
 
 TEST(NotRepeated, PhasesThatDifferAndThePeak) {
   // The peak of the first forward, 36541440 bytes, is not the largest of the run.
   const std::string file = with_text("36541440 ", "36541952 ");
-  const std::optional<std::string> line = not_repeated(file);
+  const std::optional<std::string> line = not_repeated(read_model(file));
   ASSERT_TRUE(line);
   EXPECT_TRUE(line->starts_with(
       "the engine repeats 12 of 13 phases of the run that was captured; peak of allocated bytes: "))
@@ -41,7 +41,7 @@ TEST(NotRepeated, PhasesThatDifferAndThePeak) {
 
 TEST(NotRepeated, WhatTheEngineCannotRun) {
   const std::string file = with_text("device h200", "device nosuch");
-  const std::optional<std::string> line = not_repeated(file);
+  const std::optional<std::string> line = not_repeated(read_model(file));
   ASSERT_TRUE(line);
   EXPECT_TRUE(line->starts_with("the engine cannot repeat the run that was captured: ")) << *line;
   EXPECT_NE(line->find("nosuch"), line->npos) << *line;

@@ -6,7 +6,14 @@
 namespace metaprof {
 namespace {
 
-enum class Library : uint32_t { cublas, cublas_lt, cudnn_dropout, graph_seed, graph_offset };
+enum class Library : uint32_t {
+  cublas,
+  cublas_lt,
+  dropout_state,
+  outdated_dropout_state,  // what was kept until the generator's state was set
+  graph_seed,
+  graph_offset
+};
 
 constexpr uint32_t key_of(Library library, uint32_t handle, uint16_t stream) {
   return static_cast<uint32_t>(library) << 24 | handle << 16 | stream;
@@ -67,22 +74,17 @@ void take_cublas_lt_workspace(Session& session, Device device) {
   }
 }
 
-Ref<Storage>& kept_dropout_state(Session& session, Device device) {
+// All threads and streams share cuDNN's.
+Ref<Storage>& dropout_state_of(Session& session, Library which, Device device) {
   const auto handle = static_cast<uint32_t>(device.index) << 1;
-  return session.library_workspaces[key_of(Library::cudnn_dropout, handle, /*stream=*/0)];
-}
-
-// What was kept until the generator's state was set; nothing else has the stream 1.
-Ref<Storage>& outdated_dropout_state(Session& session, Device device) {
-  const auto handle = static_cast<uint32_t>(device.index) << 1;
-  return session.library_workspaces[key_of(Library::cudnn_dropout, handle, /*stream=*/1)];
+  return session.library_workspaces[key_of(which, handle, /*stream=*/0)];
 }
 
 void make_dropout_state(Session& session, Device device) {
   // cudnnDropoutGetStatesSize is known to the library alone. This is what the recordings have for every device, but
   // those were made without the library: an estimate.
   constexpr Bytes kBytes = {3244032};
-  kept_dropout_state(session, device) =
+  dropout_state_of(session, Library::dropout_state, device) =
       estimated(session, new_workspace(session, device, kBytes, "cuDNN dropout state"));
 }
 
@@ -94,8 +96,8 @@ void cublas_lt_workspace(Call& call) { take_cublas_lt_workspace(call.session, ca
 
 Tensor dropout_state(Call& call, bool needed) {
   const Device device = call.device();
-  Ref<Storage>&kept = kept_dropout_state(call.session, device),
-  &outdated = outdated_dropout_state(call.session, device);
+  Ref<Storage>& kept = dropout_state_of(call.session, Library::dropout_state, device);
+  Ref<Storage>& outdated = dropout_state_of(call.session, Library::outdated_dropout_state, device);
   if (!kept && needed) {
     call.temporary({}, DType::i64);  // the seed is drawn on the device and read
     make_dropout_state(call.session, device);
@@ -110,8 +112,8 @@ Tensor dropout_state(Call& call, bool needed) {
 }
 
 void random_state_was_set(Session& session) {
-  Ref<Storage>& kept = kept_dropout_state(session, session.device);
-  if (kept) outdated_dropout_state(session, session.device) = std::move(kept);
+  Ref<Storage>& kept = dropout_state_of(session, Library::dropout_state, session.device);
+  if (kept) dropout_state_of(session, Library::outdated_dropout_state, session.device) = std::move(kept);
 }
 
 void take_library_workspaces(Session& session) {

@@ -1,0 +1,35 @@
+"""Calls in a row as they are captured, and the tensors that have names in them."""
+import weakref
+
+from metaprof_recorder.held import Held
+
+
+class Name(weakref.ref):
+    """A tensor that has names: the numbers of the values that are this object, in one list of calls."""
+    __slots__ = ("calls", "key", "numbers", "last", "grad", "gone")
+
+    def __new__(cls, tensor, died, calls, number):
+        return weakref.ref.__new__(cls, tensor, died)
+
+    def __init__(self, tensor, died, calls, number):
+        super().__init__(tensor, died)
+        self.calls, self.key, self.numbers, self.last, self.grad = calls, id(tensor), [number], len(calls.calls), tensor.requires_grad
+        self.gone = None  # the call behind which it was dropped, although its object lives on
+
+
+class Calls:
+    """Calls in a row: those of the program, or of a function that runs within a backward."""
+
+    def __init__(self, grad, stream):
+        self.lines = []      # of the text; an integer stands for a cut between phases
+        self.calls = []      # per call: index of its line
+        self.drops = {}      # call -> numbers of values
+        self.names = {}      # id of a tensor -> Name
+        self.held = Held()   # names that only autograd may hold soon
+        self.used = []       # names that the call which is being prepared takes
+        self.grad = grad     # modes, as the last call had them
+        self.inference = False
+        self.stream = stream
+        self.modules = [(0, {}, 0)]  # number of the scope, how often each path was called in it, how many calls there were before
+        self.open = True
+        self.enclosing = None  # what a function's calls meet of the program's: capture_functions.Body
