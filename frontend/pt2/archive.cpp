@@ -25,6 +25,7 @@ std::optional<size_t> entries_by_end_record(const std::string& path, uint64_t fi
   constexpr size_t kFixed = 22, kLongestComment = 0xFFFF;
   std::string tail(std::min<uint64_t>(file_size, kFixed + kLongestComment), '\0');
   std::ifstream file(path, std::ios::binary);
+  if (!file) fail("{}: cannot be read ({})", path, std::generic_category().message(errno));
   file.seekg(static_cast<std::streamoff>(file_size - tail.size()));
   file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
   const auto number_at = [&](size_t at) {
@@ -72,8 +73,6 @@ struct Archive::Zip {
 
 Archive::Archive(const std::string& path) : path_(path) {
   file_size_ = check_is_a_file(path);
-  if (std::ifstream readable(path); !readable)
-    fail("{}: cannot be read ({})", path, std::generic_category().message(errno));
   const std::optional<size_t> entries = entries_by_end_record(path, file_size_);
   if (!entries) fail("{}: not a zip archive (no end record): export again with torch.export.save", path);
   if (*entries == 0) return;  // which minizip takes for damaged

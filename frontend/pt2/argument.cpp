@@ -99,6 +99,12 @@ Operand optional_tensors(Json list, const Pt2Scope& scope) {
 
 }  // namespace
 
+void Pt2Scope::reserve(size_t values) {
+  ids_.reserve(values);
+  graph_.values.reserve(values);
+  is_tensor_.reserve(values);
+}
+
 ValueId Pt2Scope::define(Json name, bool is_tensor) {
   const auto id = static_cast<ValueId>(graph_.values.size());
   if (!ids_.emplace(name.raw_string(), id).second)

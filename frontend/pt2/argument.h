@@ -15,6 +15,7 @@ class Pt2Scope {
  public:
   explicit Pt2Scope(Graph& graph) : graph_(graph) {}
 
+  void reserve(size_t values);  ///< so many are expected
   /// A new value, named by a JSON string; an Error if the name is taken.
   ValueId define(Json name, bool is_tensor);
   /// The value of that name; an Error if nothing defined it before, or if it is not of the kind asked for.

@@ -53,6 +53,7 @@ std::string without_export_root(std::string path) {
 // first and its last comma; and semicolons, so what has no two commas goes on behind the semicolon.
 std::vector<ModuleCall> parse_module_stack(std::string_view text) {
   std::vector<ModuleCall> calls;
+  calls.reserve(size_t(std::ranges::count(text, ';')) + 1);
   size_t begin = 0;
   for (size_t semicolon = 0; begin < text.size(); ++semicolon) {
     semicolon = std::min(text.find(';', semicolon), text.size());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "frontend/pt2/argument.h"
 #include "frontend/pt2/tensor.h"
@@ -11,6 +13,8 @@ namespace metaprof {
 namespace {
 
 constexpr int kMaxDepth = 50;  // of sub-graphs in sub-graphs; real programs have a few
+// Memory is not set aside for more than this: a text of a few bytes per value could ask for any amount.
+constexpr size_t kExpected = 1 << 16;
 
 class GraphReader {
  public:
@@ -20,9 +24,11 @@ class GraphReader {
   Graph read(Json json) {
     if (depth_ > kMaxDepth)
       json.reject(fmt::format("sub-graphs are nested too deep, more than {}", kMaxDepth));
-    const Json facts = json.at("tensor_values");
+    const Json facts = json.at("tensor_values"), nodes = json.at("nodes");
+    scope_.reserve(std::min(facts.count(), kExpected));  // nearly all values are tensors
+    graph_.nodes.reserve(std::min(nodes.count(), kExpected));
     json.at("inputs").for_each([&](Json input) { read_input(input); });
-    json.at("nodes").for_each([&](Json node) { read_node(node); });
+    nodes.for_each([&](Json node) { read_node(node); });
     json.at("outputs").for_each(
         [&](Json output) { graph_.outputs.push_back(read_operand(output, scope_, context_)); });
     read_tensors(facts);
@@ -54,8 +60,9 @@ class GraphReader {
         if (const int32_t modules = context_.module_stack(stack); modules >= 0) node.modules = modules;
       if (const Json trace = metadata.find("stack_trace")) node.source = context_.source_stack(trace);
     }
-    json.at("inputs").for_each(
-        [&](Json input) { node.operands.push_back(read_input_of(node, json, input)); });
+    const Json inputs = json.at("inputs");
+    node.operands.reserve(std::min(inputs.count(), kExpected));
+    inputs.for_each([&](Json input) { node.operands.push_back(read_input_of(node, json, input)); });
     json.at("outputs").for_each([&](Json output) { node.targets.push_back(read_target(output, scope_)); });
     graph_.nodes.push_back(std::move(node));
   }

@@ -12,7 +12,11 @@ class Handing {
   explicit Handing(Program& program) : program_(program), graph_(program.graph) {}
 
   void run() {
+    if (!std::ranges::any_of(program_.module_types,
+                             [](const auto& module) { return is_decoder_layer(module.second); }))
+      return;
     std::vector<GraphNode> nodes;
+    nodes.reserve(graph_.nodes.size());
     for (GraphNode& node : graph_.nodes) {
       note_positions(node);
       if (node.modules >= 0 && node.modules != modules_before_) hand(node.modules, nodes);
@@ -24,6 +28,10 @@ class Handing {
   }
 
  private:
+  static bool is_decoder_layer(std::string_view type) {
+    return type.starts_with("transformers.") && type.ends_with("DecoderLayer");
+  }
+
   const std::vector<ModuleCall>& stack_of(int32_t modules) const {
     return program_.module_stacks[size_t(modules)];
   }
@@ -44,9 +52,8 @@ class Handing {
   // To the layer whose calls begin here, and to its attention, if its calls do.
   void hand(int32_t modules, std::vector<GraphNode>& nodes) {
     const std::vector<ModuleCall> stack = stack_of(modules);  // adding stacks moves the list
-    const auto layer = std::ranges::find_if(stack, [](const ModuleCall& call) {
-      return call.type.starts_with("transformers.") && call.type.ends_with("DecoderLayer");
-    });
+    const auto layer =
+        std::ranges::find_if(stack, [](const ModuleCall& call) { return is_decoder_layer(call.type); });
     if (layer == stack.end() || layer == stack.begin()) return;
     const auto positions = positions_.find((layer - 1)->path);
     if (positions == positions_.end() || dropped_.contains(positions->second)) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <set>
 
 #include "meta/program/def_use.h"
@@ -51,9 +52,9 @@ class DtypeSources {
         state_.insert(input.value);
   }
 
+  // Of a node that asks for float32 and does not name it.
   ValueId of(size_t index) const {
     const GraphNode& node = graph_.nodes[index];
-    if (!asks_for_float32(node) || node.dtype_named) return kNoValue;
     const ValueId named = value_of_variable(index, asked_variable(line_of(program_, node)));
     if (named != kNoValue) return named;
     const ValueId converted = first_tensor(node);
@@ -182,8 +183,12 @@ void find_products_without_autocast(Graph& graph, const Registry& registry) {
 }
 
 void find_dtype_sources(const Program& program, Graph& graph, const SourceFrames& source) {
-  const DtypeSources sources(program, graph, source);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) graph.nodes[i].dtype_of = sources.of(i);
+  std::optional<DtypeSources> sources;  // few programs ask for a dtype at all
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!asks_for_float32(graph.nodes[i]) || graph.nodes[i].dtype_named) continue;
+    if (!sources) sources.emplace(program, graph, source);
+    graph.nodes[i].dtype_of = sources->of(i);
+  }
 }
 
 }  // namespace metaprof

@@ -9,10 +9,6 @@
 namespace metaprof {
 namespace {
 
-bool begins_statement(const std::string& code) {
-  return code.starts_with("return") || !bound_names(code).empty();
-}
-
 // "torchvision/models/alexnet.py", ".../site-packages/torch/nn/modules/linear.py"
 bool is_of_library(std::string_view file) {
   constexpr std::string_view kLibraries[] = {"torch/", "torchvision/", "transformers/", "timm/"};
@@ -39,8 +35,10 @@ class FrameFinder::StatementLines {
  public:
   struct Line {
     int first;
-    const std::string* code;  // of the first line
-    const void* function;     // the same one for all lines of a function
+    const std::string* code;         // of the first line
+    const void* function;            // the same one for all lines of a function
+    std::vector<std::string> names;  // that the first line binds
+    std::string container;           // to which it appends
   };
 
   explicit StatementLines(const Program& program) {
@@ -48,13 +46,16 @@ class FrameFinder::StatementLines {
       std::vector<const Line*>& lines = by_stack_.emplace_back();
       for (const SourceLine& line : stack) {
         auto& function = functions_[{line.file, line.function}];
-        lines.push_back(&function.emplace(line.line, Line{line.line, &line.code, &function}).first->second);
+        const auto [place, is_new] = function.try_emplace(line.line);
+        if (is_new)
+          place->second = {line.line, &line.code, &function, bound_names(line.code), appended_to(line.code)};
+        lines.push_back(&place->second);
       }
     }
     for (auto& [name, lines] : functions_) {
       const Line* open = nullptr;
       for (auto& [number, line] : lines) {
-        if (begins_statement(*line.code)) {
+        if (line.code->starts_with("return") || !line.names.empty()) {
           open = open_brackets(*line.code) > 0 ? &line : nullptr;
         } else if (open) {
           line = *open;
@@ -88,7 +89,7 @@ class FrameFinder::Unwinder {
     const void* function;
     std::string_view key;  // of the module whose forward this is
     int frame, statement;
-    std::map<std::string, int64_t> calls = {};  // made by the line itself, by name
+    std::map<std::string_view, int64_t> calls = {};  // made by the line itself, by name
   };
 
   void find_site(int node) {
@@ -177,8 +178,8 @@ class FrameFinder::Unwinder {
         for (size_t level = 0; level < std::min(lines.size(), stack_.size()); ++level) {
           if (stack_[level].function != lines[level]->function) break;
           Statement& statement = found_.statements[size_t(stack_[level].statement)];
-          for (std::string& name : bound_names(*lines[level]->code))
-            statement.names_in_region.push_back(std::move(name));
+          const std::vector<std::string>& names = lines[level]->names;
+          statement.names_in_region.insert(statement.names_in_region.end(), names.begin(), names.end());
         }
       }
     }
@@ -193,7 +194,7 @@ class FrameFinder::Unwinder {
         "ne",         "lt",          "le",          "gt",        "ge",     "bitwise_and",
         "bitwise_or", "bitwise_xor", "bitwise_not", "to",        "select", "slice",
         "index",      "unsqueeze",   "t",           "transpose", "permute"};
-    const std::string name = name_of_call(call);
+    const std::string_view name = name_of_call(call);
     if (at.source->line != line.line || kOtherwiseWritten.contains(name)) return false;
     const int64_t named = times_called(line.code, name);
     if (named == 0 || is_comprehension(found_.statements[size_t(at.statement)].code)) return false;
@@ -202,17 +203,17 @@ class FrameFinder::Unwinder {
   }
 
   // "exp" of "aten::exp"
-  static std::string name_of_call(const GraphNode& call) {
-    const size_t begin = call.op.rfind(':') + 1;
-    return call.op.substr(begin, call.op.find('.', begin) - begin);
+  static std::string_view name_of_call(const GraphNode& call) {
+    const std::string_view op = call.op;
+    const size_t begin = op.rfind(':') + 1;
+    return op.substr(begin, op.find('.', begin) - begin);
   }
 
   // How often "exp(" stands in the text by itself.
-  static int64_t times_called(const std::string& code, const std::string& name) {
+  static int64_t times_called(std::string_view code, std::string_view name) {
     int64_t times = 0;
-    const std::string text = name + '(';
-    for (size_t at = code.find(text); at != std::string::npos; at = code.find(text, at + 1))
-      times += at == 0 || !is_of_name(code[at - 1]);
+    for (size_t at = code.find(name); at != code.npos; at = code.find(name, at + 1))
+      times += code.substr(at + name.size()).starts_with('(') && (at == 0 || !is_of_name(code[at - 1]));
     return times;
   }
 
@@ -265,9 +266,9 @@ class FrameFinder::Unwinder {
     found_.statements.push_back({at.frame,
                                  line.first,
                                  node,
-                                 bound_names(*line.code),
+                                 line.names,
                                  {},
-                                 appended_to(*line.code),
+                                 line.container,
                                  {},
                                  {},
                                  *line.code,
