@@ -30,7 +30,7 @@ def machine(recording):
     if config["memory_mib"]:
         options += ["--memory", f"{config['memory_mib']}MiB"]
     if config["alloc_conf"]:
-        options += ["--alloc-conf", config["alloc_conf"]]
+        options += ["--env", "PYTORCH_ALLOC_CONF=" + config["alloc_conf"]]  # as they were recorded: PyTorch reads it from 2.10 on
     for name, value in sorted(config["env"].items()):
         options += ["--env", f"{name}={value}"]
     return options
