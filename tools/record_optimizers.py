@@ -26,7 +26,12 @@ OPTIMIZERS = {
     "adagrad": (optim.Adagrad, {}, ("maximize", "wd")),
     "adadelta": (optim.Adadelta, {}, ("maximize", "wd")),
     "adamax": (optim.Adamax, {}, ("maximize", "wd")),
+    "nadam": (optim.NAdam, {}, ("decoupled", "maximize", "wd")),
+    "radam": (optim.RAdam, {}, ("decoupled", "maximize", "wd")),
+    "rprop": (optim.Rprop, {}, ("maximize",)),
+    "asgd": (optim.ASGD, {}, ("maximize", "wd")),
 }
+ARGUMENTS = {"wd": DECAY, "decoupled": {"decoupled_weight_decay": True}}
 IMPLEMENTATIONS = {"foreach": {"foreach": True}, "for-loop": {"foreach": False}, "fused": {"fused": True}}
 
 
@@ -54,17 +59,38 @@ def steps(make, x):
     return rows
 
 
+def differentiable_steps(kind, settings):
+    """Of parameters that are no leaves: leaves cannot be written to while a history is kept. Gradients are given."""
+    leaves = [torch.rand(700, 300, device="cuda", requires_grad=True), torch.rand(50, device="cuda", requires_grad=True)]
+    parameters = [leaf.clone() for leaf in leaves]
+    optimizer = kind(parameters, differentiable=True, **settings)
+    rows = []
+    for _ in range(3):
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter, requires_grad=False)
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        optimizer.step()
+        rows.append([torch.cuda.memory_allocated() - before, torch.cuda.max_memory_allocated() - before])
+    return rows
+
+
 def main():
     x = torch.rand(32, 300, device="cuda")
     found = {}
     for name, (kind, arguments, options) in OPTIMIZERS.items():
         for given in itertools.chain.from_iterable(itertools.combinations(options, n) for n in range(len(options) + 1)):
-            settings = {**arguments, **{option: True for option in given if option != "wd"}, **(DECAY if "wd" in given else {})}
+            settings = dict(arguments)
+            for option in given:
+                settings.update(ARGUMENTS.get(option, {option: True}))
             word = "-".join((name, *given))
             for implementation, switch in IMPLEMENTATIONS.items():
                 if implementation == "fused" and kind not in (optim.SGD, optim.Adam, optim.AdamW):
                     continue
                 found.setdefault(word, {})[implementation] = steps(lambda p: kind(p, **settings, **switch), x)
+                gc.collect()
+            if "capturable" not in given:
+                found[word]["differentiable"] = differentiable_steps(kind, settings)
                 gc.collect()
     with open(sys.argv[1], "w") as file:
         rows = ",\n".join(f" {json.dumps(word)}: {json.dumps(of)}" for word, of in found.items())

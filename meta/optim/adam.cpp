@@ -92,9 +92,11 @@ class Adam final : public Algorithm {
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
       call<"addcmul_">(session, state.tensors[1], gradient, gradient, 1 - kBeta2);
-      if (settings.capturable) {
+      if (settings.capturable || settings.differentiable) {
         capturable_denominator(state, corrections, denominator);
-        call<"addcdiv_">(session, parameter, state.tensors[0], denominator);
+        const Tensor mean =
+            settings.differentiable ? call<"clone">(session, state.tensors[0]) : state.tensors[0];
+        call<"addcdiv_">(session, parameter, mean, denominator);
       } else {
         host_denominator(state, denominator);
         call<"addcdiv_">(session, parameter, state.tensors[0], denominator, -settings.learning_rate);
@@ -111,9 +113,9 @@ class Adam final : public Algorithm {
     denominator = std::move(quotient);
   }
 
-  // Scalars on the device, each bound to a Python name until it is bound again.
+  // Scalars where the counter is, and the largest squares before; each bound to a Python name until it is bound again.
   struct Corrections {
-    Tensor first, second, step_size, negative_step_size, second_root;
+    Tensor first, second, step_size, negative_step_size, second_root, largest;
   };
 
   Tensor one_minus_power(double base, const Tensor& step) {
@@ -132,7 +134,8 @@ class Adam final : public Algorithm {
     c.negative_step_size = call<"neg">(session, c.step_size);
     c.second_root = call<"sqrt">(session, c.second);
     if (settings.amsgrad) {
-      const Tensor larger = call<"maximum">(session, state.tensors[2], state.tensors[1]);
+      c.largest = settings.differentiable ? call<"clone">(session, state.tensors[2]) : state.tensors[2];
+      const Tensor larger = call<"maximum">(session, c.largest, state.tensors[1]);
       call<"copy_">(session, state.tensors[2], larger);
     }
     Tensor root = call<"sqrt">(session, state.tensors[settings.amsgrad ? 2 : 1]);

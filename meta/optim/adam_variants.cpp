@@ -9,6 +9,22 @@ namespace {
 
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 
+// As with_decay, but the decay may act on the parameters.
+List decayed_gradients(Session& session, const Settings& settings, const Group& g) {
+  if (!settings.decoupled || settings.weight_decay == 0) return with_decay(session, settings, g);
+  in_place<"_foreach_mul_.Scalar">(session, g.parameters, 1 - settings.learning_rate * settings.weight_decay);
+  return settings.maximize ? fresh<"_foreach_neg">(session, g.gradients) : g.gradients;
+}
+
+// The same for one, which is negated already.
+Tensor decayed_gradient(Session& session, const Settings& settings, const Tensor& gradient,
+                        const Tensor& parameter) {
+  if (settings.weight_decay == 0) return gradient;
+  if (!settings.decoupled) return call<"add.Tensor">(session, gradient, parameter, settings.weight_decay);
+  call<"mul_.Tensor">(session, parameter, 1 - settings.learning_rate * settings.weight_decay);
+  return gradient;
+}
+
 // State 3: product of the momenta so far, on the host.
 class NAdam final : public Algorithm {
  public:
@@ -23,39 +39,65 @@ class NAdam final : public Algorithm {
   }
 
   void foreach_step(std::vector<Group>& groups) override {
-    List root;
+    List gradients, root;
     for (Group& g : groups) {
+      gradients = decayed_gradients(session, settings, g);
       count(g);
-      in_place<"_foreach_lerp_.Scalar">(session, g.states[0], g.gradients, 1 - kBeta1);
+      in_place<"_foreach_lerp_.Scalar">(session, g.states[0], gradients, 1 - kBeta1);
       in_place<"_foreach_mul_.Scalar">(session, g.states[1], kBeta2);
-      in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], g.gradients, g.gradients, 1 - kBeta2);
+      in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], gradients, gradients, 1 - kBeta2);
       root = fresh<"_foreach_sqrt">(session, g.states[1]);
       in_place<"_foreach_mul_.ScalarList">(session, g.states[3], numbers(g.states[3]));
       in_place<"_foreach_div_.ScalarList">(session, root, numbers(root));
       in_place<"_foreach_add_.Scalar">(session, root, kEpsilon);
-      in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, g.gradients, root, numbers(root));
+      in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, gradients, root, numbers(root));
       in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, g.states[0], root, numbers(root));
     }
   }
 
   void for_loop_step(Group& all) override {
-    Tensor denominator;
+    Tensor gradient, mean, denominator;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
-      const Tensor &parameter = all.parameters[i], &gradient = all.gradients[i];
+      const Tensor& parameter = all.parameters[i];
+      gradient = settings.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
+      mean = state.tensors[0];
       count(state);
+      gradient = decayed_gradient(session, settings, gradient, parameter);
       call<"mul_.Tensor">(session, state.tensors[3], kBeta1);
-      call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
+      call<"lerp_.Scalar">(session, mean, gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
       call<"addcmul_">(session, state.tensors[1], gradient, gradient, 1 - kBeta2);
       Tensor corrected = call<"div.Tensor">(session, state.tensors[1], 1 - kBeta2);
       Tensor root = call<"sqrt">(session, corrected);
       corrected.reset();
       denominator = std::move(root);
-      call<"add_.Tensor">(session, denominator, kEpsilon);
-      call<"addcdiv_">(session, parameter, gradient, denominator, -settings.learning_rate);
-      call<"addcdiv_">(session, parameter, state.tensors[0], denominator, -settings.learning_rate);
+      if (settings.differentiable) {
+        differentiable_update(state, gradient, mean, denominator);
+        call<"addcdiv_">(session, parameter, gradient, denominator);
+        call<"addcdiv_">(session, parameter, mean, denominator);
+      } else {
+        call<"add_.Tensor">(session, denominator, kEpsilon);
+        call<"addcdiv_">(session, parameter, gradient, denominator, -settings.learning_rate);
+        call<"addcdiv_">(session, parameter, mean, denominator, -settings.learning_rate);
+      }
     }
+  }
+
+  // Gradient and mean are multiplied by scalars of the host, which have a history.
+  void differentiable_update(const ParameterState& state, Tensor& gradient, Tensor& mean,
+                             Tensor& denominator) {
+    denominator = call<"add.Tensor">(session, denominator, kEpsilon);
+    const Tensor next = call<"mul.Tensor">(session, state.tensors[3], kBeta1);
+    gradient = call<"mul.Tensor">(session, gradient, step_size(state.tensors[3]));
+    mean = call<"mul.Tensor">(session, mean, step_size(next));
+  }
+
+  // number / (1 - product)
+  Tensor step_size(const Tensor& product) {
+    const Tensor rest = call<"rsub.Scalar">(session, product, 1);
+    const Tensor reciprocal = call<"reciprocal">(session, rest);
+    return call<"mul.Tensor">(session, reciprocal, -settings.learning_rate);
   }
 };
 
@@ -74,9 +116,12 @@ class RAdam final : public Algorithm {
     List buffer;
     for (Group& g : groups) {
       count(g);
-      in_place<"_foreach_lerp_.Scalar">(session, g.states[0], g.gradients, 1 - kBeta1);
-      in_place<"_foreach_mul_.Scalar">(session, g.states[1], kBeta2);
-      in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], g.gradients, g.gradients, 1 - kBeta2);
+      {
+        const List gradients = decayed_gradients(session, settings, g);
+        in_place<"_foreach_lerp_.Scalar">(session, g.states[0], gradients, 1 - kBeta1);
+        in_place<"_foreach_mul_.Scalar">(session, g.states[1], kBeta2);
+        in_place<"_foreach_addcmul_.Scalar">(session, g.states[1], gradients, gradients, 1 - kBeta2);
+      }
       buffer = fresh<"_foreach_sqrt">(session, g.states[1]);
       in_place<"_foreach_add_.Scalar">(session, buffer, kEpsilon);
       in_place<"_foreach_div_.ScalarList">(session, buffer, numbers(buffer));
@@ -98,11 +143,12 @@ class RAdam final : public Algorithm {
   }
 
   void for_loop_step(Group& all) override {
-    Tensor corrected;
+    Tensor gradient, corrected;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
-      const Tensor& gradient = all.gradients[i];
+      gradient = settings.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
       count(state);
+      gradient = decayed_gradient(session, settings, gradient, all.parameters[i]);
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
       call<"addcmul_">(session, state.tensors[1], gradient, gradient, 1 - kBeta2);
@@ -117,8 +163,12 @@ class RAdam final : public Algorithm {
   Tensor rectified(Tensor update, const ParameterState& state) {
     Tensor rate;
     {
-      const Tensor root = call<"sqrt">(session, state.tensors[1]);
-      call<"add_.Tensor">(session, root, kEpsilon);
+      Tensor root = call<"sqrt">(session, state.tensors[1]);
+      if (settings.differentiable) {
+        root = call<"add.Tensor">(session, root, kEpsilon);
+      } else {
+        call<"add_.Tensor">(session, root, kEpsilon);
+      }
       const Tensor reciprocal = call<"reciprocal">(session, root);
       rate = call<"mul.Tensor">(session, reciprocal, 1.0);
     }

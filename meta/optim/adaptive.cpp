@@ -10,25 +10,6 @@ namespace {
 
 constexpr double kAdaptiveEpsilon = 1e-8;
 
-// What all four begin with: gradients, negated or with decay where asked for.
-List with_decay(Session& session, const Settings& settings, const Group& g) {
-  List gradients = g.gradients;
-  if (settings.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
-  if (settings.weight_decay == 0) return gradients;
-  if (settings.maximize) {
-    in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
-    return gradients;
-  }
-  return fresh<"_foreach_add.List">(session, gradients, g.parameters, settings.weight_decay);
-}
-
-Tensor with_decay(Session& session, const Settings& settings, const Tensor& gradient,
-                  const Tensor& parameter) {
-  Tensor out = settings.maximize ? negative(session, gradient) : gradient;
-  if (settings.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, settings.weight_decay);
-  return out;
-}
-
 // State 0: mean of squares, 1: momentum buffer, 2: mean of gradients (centered).
 class RmsProp final : public Algorithm {
  public:
@@ -86,7 +67,11 @@ class RmsProp final : public Algorithm {
       } else {
         average = call<"sqrt">(session, state.tensors[0]);
       }
-      call<"add_.Tensor">(session, average, kAdaptiveEpsilon);
+      if (settings.differentiable) {
+        average = call<"add.Tensor">(session, average, kAdaptiveEpsilon);
+      } else {
+        call<"add_.Tensor">(session, average, kAdaptiveEpsilon);
+      }
       if (settings.momentum > 0) {
         call<"mul_.Tensor">(session, state.tensors[1], settings.momentum);
         call<"addcdiv_">(session, state.tensors[1], gradient, average);
@@ -161,6 +146,13 @@ class Adagrad final : public Algorithm {
                         -settings.learning_rate);
   }
 
+  Tensor square_root(const Tensor& sum) {
+    Tensor root = call<"sqrt">(session, sum);
+    if (settings.differentiable) return call<"add.Tensor">(session, root, kAdaptiveEpsilon);
+    call<"add_.Tensor">(session, root, kAdaptiveEpsilon);
+    return root;
+  }
+
   void for_loop_step(Group& all) override {
     SparseRows sparse;
     Tensor deviation, gradient;
@@ -175,8 +167,7 @@ class Adagrad final : public Algorithm {
         continue;
       }
       call<"addcmul_">(session, state.tensors[0], gradient, gradient, 1);
-      deviation = call<"sqrt">(session, state.tensors[0]);
-      call<"add_.Tensor">(session, deviation, kAdaptiveEpsilon);
+      deviation = square_root(state.tensors[0]);
       call<"addcdiv_">(session, all.parameters[i], gradient, deviation, -settings.learning_rate);
     }
   }
@@ -228,6 +219,7 @@ class Adadelta final : public Algorithm {
       call<"sqrt_">(session, deviation);
       update = call<"add.Tensor">(session, state.tensors[1], kAdaptiveEpsilon);
       call<"sqrt_">(session, update);
+      if (settings.differentiable) update = call<"clone">(session, update);
       call<"div_.Tensor">(session, update, deviation);
       call<"mul_.Tensor">(session, update, gradient);
       call<"mul_.Tensor">(session, state.tensors[1], kRho);
@@ -270,8 +262,20 @@ class Adamax final : public Algorithm {
     }
   }
 
+  // Both together in one tensor, whose largest elements are taken: no operator that has `out` has a history.
+  void differentiable_largest(const Tensor& gradient, const Tensor& largest, Tensor& both) {
+    {
+      const Tensor before = call<"unsqueeze">(session, largest, 0);
+      const Tensor magnitude = call<"abs">(session, gradient);
+      call<"add_.Tensor">(session, magnitude, kAdaptiveEpsilon);
+      call<"unsqueeze_">(session, magnitude, 0);
+      both = call<"cat">(session, Value(Value::Tensors{before, magnitude}), 0);
+    }
+    call<"copy_">(session, largest, call<"amax">(session, both, Sizes{0}));
+  }
+
   void for_loop_step(Group& all) override {
-    Tensor gradient;
+    Tensor gradient, both;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
@@ -279,7 +283,9 @@ class Adamax final : public Algorithm {
       count(state);
       call<"lerp_.Scalar">(session, state.tensors[0], gradient, 1 - kBeta1);
       call<"mul_.Tensor">(session, state.tensors[1], kBeta2);
-      {
+      if (settings.differentiable) {
+        differentiable_largest(gradient, state.tensors[1], both);
+      } else {
         const Tensor magnitude = call<"abs">(session, gradient);
         call<"add_.Tensor">(session, magnitude, kAdaptiveEpsilon);
         call<"maximum.out">(session, state.tensors[1], magnitude, state.tensors[1]);

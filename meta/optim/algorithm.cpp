@@ -1,6 +1,7 @@
 #include "meta/optim/algorithm.h"
 
 #include "core/error.h"
+#include "meta/ops/sparse/sparse.h"
 
 namespace metaprof {
 
@@ -20,6 +21,24 @@ void check_layout(const Tensor& gradient, SparseGradients sparse) {
 }
 
 }  // namespace
+
+List with_decay(Session& session, const Settings& settings, const Group& g) {
+  List gradients = g.gradients;
+  if (settings.maximize) gradients = fresh<"_foreach_neg">(session, gradients);
+  if (settings.weight_decay == 0) return gradients;
+  if (settings.maximize) {
+    in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
+    return gradients;
+  }
+  return fresh<"_foreach_add.List">(session, gradients, g.parameters, settings.weight_decay);
+}
+
+Tensor with_decay(Session& session, const Settings& settings, const Tensor& gradient,
+                  const Tensor& parameter) {
+  Tensor out = settings.maximize ? negative(session, gradient) : gradient;
+  if (settings.weight_decay != 0) out = call<"add.Tensor">(session, out, parameter, settings.weight_decay);
+  return out;
+}
 
 void Algorithm::step() {
   std::vector<Group> groups;

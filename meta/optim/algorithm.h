@@ -24,6 +24,7 @@ struct Settings {
   bool capturable = false;  ///< step counters live on the device
   bool decoupled = false;   ///< weight decay acts on the parameter, not on the gradient
   bool centered = false;
+  bool differentiable = false;  ///< steps have a history of their own
 };
 
 /// State of one parameter; made at the first step in which it has a gradient.
@@ -50,9 +51,10 @@ class Algorithm {
   }
   virtual ~Algorithm() = default;
 
-  /// One step; grad mode is off. Errors: a gradient is sparse, and the optimizer does not take it.
+  /// One step; grad mode is off, unless it is differentiable. Errors: a gradient is sparse, and the optimizer does not take it.
   void step();
   bool fused() const { return implementation == Implementation::fused; }
+  bool differentiable() const { return settings.differentiable; }
   /// What a step runs does not depend on how many there were, but for the first.
   virtual bool steps_alike() const { return true; }
 
@@ -87,6 +89,11 @@ class Algorithm {
   std::vector<ParameterState> states;
   // NOLINTEND(readability-identifier-naming)
 };
+
+/// Gradients as most optimizers take them: negated, with decay, where asked for. A list is negated once and then added to.
+List with_decay(Session& session, const Settings& settings, const Group& group);
+Tensor with_decay(Session& session, const Settings& settings, const Tensor& gradient,
+                  const Tensor& parameter);
 
 /// The optimizers; each makes what its constructor in the framework makes.
 using Maker = std::unique_ptr<Algorithm> (*)(Session&, const std::vector<Tensor>&, Settings, Implementation);

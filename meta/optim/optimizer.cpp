@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <optional>
 
 #include "core/error.h"
@@ -14,7 +16,14 @@ namespace metaprof {
 namespace {
 
 // What a word may carry behind it, "-amsgrad"; bits, for what an optimizer takes of them.
-enum Ending : uint8_t { kAmsgrad = 1, kCapturable = 2, kMaximize = 4, kDecay = 8 };
+enum Ending : uint8_t {
+  kAmsgrad = 1,
+  kCapturable = 2,
+  kMaximize = 4,
+  kDecay = 8,
+  kDifferentiable = 16,
+  kDecoupled = 32
+};
 
 struct EndingWord {
   std::string_view word;
@@ -25,6 +34,8 @@ struct EndingWord {
 constexpr EndingWord kEndings[] = {
     {"-amsgrad", kAmsgrad, [](Settings& settings) { settings.amsgrad = true; }},
     {"-capturable", kCapturable, [](Settings& settings) { settings.capturable = true; }},
+    {"-decoupled", kDecoupled, [](Settings& settings) { settings.decoupled = true; }},
+    {"-differentiable", kDifferentiable, [](Settings& settings) { settings.differentiable = true; }},
     {"-maximize", kMaximize, [](Settings& settings) { settings.maximize = true; }},
     {"-wd", kDecay, [](Settings& settings) { settings.weight_decay = 0.01; }},
 };
@@ -41,31 +52,29 @@ struct Known {
 
 // The words and settings of recorded configurations. RMSprop: centered and decayed where it has momentum.
 const std::vector<Known>& table() {
-  constexpr int kSgdTakes = kMaximize | kDecay, kAdamTakes = kAmsgrad | kCapturable | kMaximize | kDecay;
+  constexpr int kTakes = kMaximize | kDifferentiable, kDecays = kTakes | kDecay,
+                kAdamTakes = kAmsgrad | kCapturable | kDecays, kVariantTakes = kDecays | kDecoupled;
   const auto fused = [](Known known) {
     known.fused = true;
     return known;
   };
   static const std::vector<Known> kTable = {
-      fused({"sgd", make_sgd, {}, kSgdTakes}),
-      fused({"sgd-momentum", make_sgd, {.momentum = 0.9}, kSgdTakes}),
-      fused({"sgd-nesterov", make_sgd, {.weight_decay = 1e-4, .momentum = 0.9, .nesterov = true}, kMaximize}),
+      fused({"sgd", make_sgd, {}, kDecays}),
+      fused({"sgd-momentum", make_sgd, {.momentum = 0.9}, kDecays}),
+      fused({"sgd-nesterov", make_sgd, {.weight_decay = 1e-4, .momentum = 0.9, .nesterov = true}, kTakes}),
       fused({"adam", make_adam, {}, kAdamTakes}),
       fused({"adamw", make_adam, {.weight_decay = 0.01, .decoupled = true}, kAdamTakes}),
       {"sparse-adam", make_sparse_adam, {}, kMaximize, true, false},
       {"adamw-8bit", make_adam_8bit, {.weight_decay = 0.01, .decoupled = true}, 0, true, false},
-      {"rmsprop", make_rmsprop, {}, kSgdTakes},
-      {"rmsprop-momentum",
-       make_rmsprop,
-       {.weight_decay = 0.01, .momentum = 0.9, .centered = true},
-       kMaximize},
-      {"adagrad", make_adagrad, {}, kSgdTakes},
-      {"adadelta", make_adadelta, {}, kSgdTakes},
-      {"adamax", make_adamax, {}, kSgdTakes},
-      {"nadam", make_nadam, {}},
-      {"radam", make_radam, {}},
-      {"rprop", make_rprop, {}},
-      {"asgd", make_asgd, {}},
+      {"rmsprop", make_rmsprop, {}, kDecays},
+      {"rmsprop-momentum", make_rmsprop, {.weight_decay = 0.01, .momentum = 0.9, .centered = true}, kTakes},
+      {"adagrad", make_adagrad, {}, kDecays},
+      {"adadelta", make_adadelta, {}, kDecays},
+      {"adamax", make_adamax, {}, kDecays},
+      {"nadam", make_nadam, {}, kVariantTakes},
+      {"radam", make_radam, {}, kVariantTakes},
+      {"rprop", make_rprop, {}, kTakes},
+      {"asgd", make_asgd, {}, kDecays},
       {"adafactor", make_adafactor, {.weight_decay = 0.01}, 0, true},
       {"muon", make_muon, {.weight_decay = 0.1, .momentum = 0.95, .nesterov = true}, 0, true, false},
   };
@@ -103,11 +112,23 @@ Known find(std::string_view name) {
 // In the order of the enumerators.
 constexpr std::string_view kImplementations[] = {"default", "foreach", "for-loop", "fused"};
 
+// What is differentiable is done by the loop, if nothing else is said (torch/optim/optimizer.py,
+// _default_to_fused_or_foreach). SGD's foreach step does not refuse it.
+void check_differentiable(const Known& known, OptimizerImpl wanted) {
+  if (!known.settings.differentiable) return;
+  if (wanted == OptimizerImpl::fused && known.fused)
+    fail("optimizer '{}': `fused` does not support `differentiable`", known.name);
+  if (wanted == OptimizerImpl::foreach && known.make != make_sgd)
+    fail("optimizer '{}': _foreach ops don't support autograd", known.name);
+}
+
 Implementation choose(const Known& known, OptimizerImpl wanted, const Session& session) {
   const bool cuda = session.device.is_cuda();
+  check_differentiable(known, wanted);
   switch (wanted) {
     case OptimizerImpl::standard:
-      return cuda && !known.loops_by_default ? Implementation::foreach : Implementation::for_loop;
+      return cuda && !known.loops_by_default && !known.settings.differentiable ? Implementation::foreach
+                                                                               : Implementation::for_loop;
     case OptimizerImpl::for_loop: return Implementation::for_loop;
     case OptimizerImpl::foreach:
       if (known.foreach) return Implementation::foreach;
@@ -132,10 +153,38 @@ std::vector<std::string> known_optimizers() {
 
 bool is_optimizer(std::string_view name) { return meaning(name).has_value(); }
 
+namespace {
+
+std::string words_of_endings(int endings) {
+  std::vector<std::string_view> words;
+  for (const EndingWord& ending : kEndings)
+    if (endings & ending.ending) words.push_back(ending.word);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// Optimizers that take the same stand together, those that take most first.
+std::string text_of_endings() {
+  std::vector<std::pair<int, std::vector<std::string_view>>> groups;
+  for (const Known& known : table()) {
+    if (known.endings == 0) continue;
+    auto group = std::ranges::find(groups, known.endings, &decltype(groups)::value_type::first);
+    if (group == groups.end()) group = groups.insert(group, {known.endings, {}});
+    group->second.push_back(known.name);
+  }
+  std::ranges::stable_sort(groups, std::greater(),
+                           [](const auto& group) { return std::popcount(unsigned(group.first)); });
+  std::vector<std::string> texts;
+  for (const auto& [endings, names] : groups)
+    texts.push_back(fmt::format("{}{} {}", fmt::join(names, ", "), texts.empty() ? " followed by" : " by",
+                                words_of_endings(endings)));
+  return fmt::format("and {}", fmt::join(texts, "; "));
+}
+
+}  // namespace
+
 std::string_view optimizer_endings() {
-  return "and adam, adamw followed by -amsgrad, -capturable, -maximize, -wd; sgd, sgd-momentum, rmsprop, "
-         "adagrad, "
-         "adadelta, adamax by -maximize, -wd; sgd-nesterov, rmsprop-momentum, sparse-adam by -maximize";
+  static const std::string kText = text_of_endings();
+  return kText;
 }
 
 bool step_can_be_captured(std::string_view name) {
@@ -169,7 +218,8 @@ Optimizer::Optimizer(Session& session, std::string_view name, OptimizerImpl impl
 Optimizer::~Optimizer() = default;
 
 void Optimizer::step() {
-  Scoped<bool> no_grad(session_.modes.grad, false);
+  // _use_grad_for_differentiable
+  Scoped<bool> grad(session_.modes.grad, algorithm_->differentiable());
   Scoped<Category> born_as(session_.category, Category::temporary);
   algorithm_->step();
 }

@@ -41,7 +41,9 @@ class Rprop final : public Algorithm {
     for (Group& g : groups) {
       count(g);
       signs = fresh<"_foreach_mul.List">(session, g.gradients, g.states[0]);
+      if (settings.maximize) in_place<"_foreach_neg_">(session, signs);
       in_place<"_foreach_copy_">(session, g.states[0], g.gradients);
+      if (settings.maximize) in_place<"_foreach_neg_">(session, g.states[0]);
       in_place<"_foreach_sign_">(session, signs);
       for (const Tensor& sign : signs) scale_by_sign(sign);
       in_place<"_foreach_mul_.List">(session, g.states[1], signs);
@@ -65,9 +67,12 @@ class Rprop final : public Algorithm {
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
       gradient = all.gradients[i];
+      if (settings.maximize) gradient = call<"neg">(session, gradient);
       count(state);
       {
-        Tensor product = call<"mul.Tensor">(session, gradient, state.tensors[0]);
+        Tensor before = settings.differentiable ? call<"clone">(session, state.tensors[0]) : state.tensors[0];
+        Tensor product = call<"mul.Tensor">(session, gradient, before);
+        before.reset();
         Tensor fresh_sign = call<"sign">(session, product);
         product.reset();
         sign = std::move(fresh_sign);
@@ -115,11 +120,12 @@ class Asgd final : public Algorithm {
   }
 
   void foreach_step(std::vector<Group>& groups) override {
-    List new_rates, new_weights;
+    List gradients, new_rates, new_weights;
     for (Group& g : groups) {
+      gradients = settings.maximize ? fresh<"_foreach_neg">(session, g.gradients) : g.gradients;
       count(g);
       {
-        const List decayed = fresh<"_foreach_add.List">(session, g.gradients, g.parameters, kLambda);
+        const List decayed = decayed_gradients(g, gradients);
         in_place<"_foreach_addcmul_.Scalar">(session, g.parameters, decayed, g.states[1], -1);
       }
       {
@@ -136,6 +142,20 @@ class Asgd final : public Algorithm {
     }
   }
 
+  // With λ·parameter, and the decay where there is one: added to a negated list in place.
+  List decayed_gradients(const Group& g, const List& gradients) {
+    if (settings.weight_decay == 0)
+      return fresh<"_foreach_add.List">(session, gradients, g.parameters, kLambda);
+    List decayed = gradients;
+    if (settings.maximize) {
+      in_place<"_foreach_add_.List">(session, gradients, g.parameters, settings.weight_decay);
+    } else {
+      decayed = fresh<"_foreach_add.List">(session, gradients, g.parameters, settings.weight_decay);
+    }
+    in_place<"_foreach_add_.List">(session, decayed, g.parameters, kLambda);
+    return decayed;
+  }
+
   // lr / (1 + λ·lr·step)^α with the step counter on the device: a chain of scalars there.
   Tensor new_rate(const Tensor& step) {
     Tensor value = call<"mul.Tensor">(session, step, kLambda * settings.learning_rate);
@@ -146,12 +166,15 @@ class Asgd final : public Algorithm {
   }
 
   void for_loop_step(Group& all) override {
+    Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
       const Tensor &parameter = all.parameters[i], &average = state.tensors[0];
+      gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
+      gradient = with_decay(session, settings, gradient, parameter);
       count(state);
       call<"mul_.Tensor">(session, parameter, 1 - kLambda * settings.learning_rate);
-      call<"add_.Tensor">(session, parameter, all.gradients[i], -settings.learning_rate);
+      call<"add_.Tensor">(session, parameter, gradient, -settings.learning_rate);
       // Averaging begins after kStart steps; until then the weight is 1 and the average is the parameter.
       if (double(state.steps) > kStart) {
         const Tensor distance = call<"sub.Tensor">(session, parameter, average);

@@ -35,22 +35,33 @@ TEST(Optimizers, TakeWhatTheFrameworksTakeWithTheirOptions) {
   int runs = 0;
   for (const auto& [optimizer, implementations] : recorded["steps"].items())
     for (const auto& [implementation, steps] : implementations.items()) {
+      if (implementation == "differentiable") continue;  // tests/autograd/differentiable_optimizers_test.cpp
       EXPECT_EQ(steps_of(optimizer, implementation), steps) << optimizer << " " << implementation;
       ++runs;
     }
-  EXPECT_GE(runs, 150);
+  EXPECT_GE(runs, 180);
 }
 
 TEST(Optimizers, TakeOnlyTheOptionsThatTheyHave) {
   for (const std::string word :
-       {"nadam-maximize", "adam-amsgrad-amsgrad", "adamw-", "sgd-capturable", "-wd"}) {
+       {"nadam-capturable", "adam-amsgrad-amsgrad", "adamw-", "sgd-capturable", "-wd"}) {
     const Outcome outcome = run_program("profile " + std::string(kModel) + " --optimizer " + word);
     EXPECT_EQ(outcome.exit_code, 2) << word;
-    EXPECT_NE(outcome.err.find("; and adam, adamw followed by -amsgrad, -capturable, -maximize, -wd; sgd"),
-              std::string::npos)
+    EXPECT_NE(
+        outcome.err.find("; and adam, adamw followed by -amsgrad, -capturable, -differentiable, -maximize, "
+                         "-wd; nadam, radam by -decoupled, -differentiable, -maximize, -wd; sgd"),
+        std::string::npos)
         << outcome.err;
   }
   EXPECT_EQ(steps_of("adam-maximize-amsgrad", "foreach"), steps_of("adam-amsgrad-maximize", "foreach"));
+}
+
+// A model's parameters are leaves: the framework's step fails, too.
+TEST(Optimizers, AreNotDifferentiableOverLeaves) {
+  const Outcome outcome = run_program("profile " + std::string(kModel) + " --optimizer adam-differentiable");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("a leaf that requires grad cannot be written in place"), std::string::npos)
+      << outcome.err;
 }
 
 }  // namespace
