@@ -6,7 +6,8 @@
 namespace metaprof {
 
 Tables convolution_operators();  // convolution.cpp
+Tables nnpack_operators();       // convolution_nnpack.cpp
 
-inline constexpr Tables (*kConvolutionFamily[])() = {convolution_operators};
+inline constexpr Tables (*kConvolutionFamily[])() = {convolution_operators, nnpack_operators};
 
 }  // namespace metaprof
