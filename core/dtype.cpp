@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/error.h"
+
 namespace metaprof {
 namespace {
 
@@ -90,6 +92,10 @@ DType accumulate_type(DType dtype) { return is_reduced_floating(dtype) ? DType::
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  for (const DType dtype : {a, b})
+    if (is_floating(dtype) && element_size(dtype) == 1)
+      fail("promotion for float8 types is not supported, attempted to promote {} and {}", long_name(a),
+           long_name(b));
   if (is_complex(a) || is_complex(b)) {
     DType other = is_complex(a) ? b : a, complex = is_complex(a) ? a : b;
     if (!is_complex(other) && !is_floating(other)) return complex;

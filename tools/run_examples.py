@@ -49,6 +49,7 @@ RUNS = [
     ("Activations and parameters on the host", "", "--steps 2 -- python offload.py"),
     ("An autograd function of its own", "", "--steps 2 -- python autograd_function.py"),
     ("The same in a notebook", "python as_notebook.py autograd_function.py step.ipynb", "-- jupyter nbconvert --to notebook --execute step.ipynb"),
+    ("Linear layers in 8-bit floats", "", "--steps 2 -- python float8_linear.py"),
     ("A GAN with two optimizers", "", "--steps 2 -- python gan.py"),
     ("A mixture of experts, chosen equally often", "", "--assume even --steps 2 -- python moe.py"),
 ]

@@ -276,7 +276,7 @@ const TensorFacts& Interpreter::facts_of_result(const Code& code, const GraphNod
 Tensor Interpreter::made_tensor(const TensorFacts& facts) const {
   Tensor tensor =
       session_.empty_strided(facts.sizes, facts.strides, facts.dtype, facts.device.value_or(session_.device));
-  tensor->requires_grad = facts.requires_grad && is_floating(facts.dtype);
+  tensor->requires_grad = facts.requires_grad && is_differentiable(facts.dtype);
   return tensor;
 }
 

@@ -2,7 +2,8 @@
 
 DTYPES = {
     "float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
-    "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "b8", "complex64": "c64", "complex128": "c128",
+    "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "b8", "complex32": "c32", "complex64": "c64", "complex128": "c128",
+    "float8_e5m2": "f8_e5m2", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2fnuz": "f8_e5m2fnuz", "float8_e4m3fnuz": "f8_e4m3fnuz",
 }
 
 

@@ -43,7 +43,7 @@ TEST(CapturedProgram, WhatExamplesRanIsEqualToTheirRuns) {
     EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
     ++count;
   }
-  EXPECT_EQ(count, 16u);
+  EXPECT_EQ(count, 17u);
 }
 
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).

@@ -17,6 +17,7 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::_thnn_fused_*_cell(*", "a kernel of the GPU; lstm_cell and gru_cell are its formula"},
     {"aten::_scaled_dot_product_*_attention(*", "a kernel of the GPU"},
     {"aten::_grouped_mm(*", "newer than libtorch 1.13"},
+    {"aten::_nnpack_spatial_convolution(*", "computes in float32 alone"},
     {"aten::mkldnn_rnn_layer(*", "newer than libtorch 1.13"},
     {"bitsandbytes::*", "kernels of another library than the framework"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},

@@ -22,6 +22,8 @@ constexpr NotChecked kNoNumbers[] = {
     {"aten::_amp_*", "a kernel of the GPU"},
     {"aten::*scaled_dot_product_*", "newer than libtorch 1.13"},
     {"aten::_grouped_mm(*", "newer than libtorch 1.13"},
+    {"aten::_scaled_*", "newer than libtorch 1.13"},
+    {"aten::_nnpack_spatial_convolution(*", "libtorch is built without NNPACK"},
     {"aten::mkldnn_rnn_layer*", "newer than libtorch 1.13"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_native_batch_norm_legit*", "newer than libtorch 1.13"},
