@@ -61,12 +61,9 @@ void set_histories(Call& call, const Ref<Node>& node) {
 void check_writes(const Call& call) {
   const bool records = call.session.modes.grad && any_requires_grad(call);
   for (uint8_t i : call.op.rewritten) {
-    const auto check = [&](const Tensor& self) {
-      check_in_place(call, self, records || (call.session.modes.grad && self.requires_grad()));
-    };
-    if (call.arguments[i].is_tensor()) check(call.arguments[i].tensor());
-    if (call.arguments[i].is_tensors() && call.session.modes.grad)
-      for (const Tensor& self : call.arguments[i].tensors()) check(self);
+    if (!call.arguments[i].is_tensor()) continue;
+    const Tensor& self = call.arguments[i].tensor();
+    check_in_place(call, self, records || (call.session.modes.grad && self.requires_grad()));
   }
 }
 

@@ -35,7 +35,6 @@ TEST(Optimizers, TakeWhatTheFrameworksTakeWithTheirOptions) {
   int runs = 0;
   for (const auto& [optimizer, implementations] : recorded["steps"].items())
     for (const auto& [implementation, steps] : implementations.items()) {
-      if (implementation == "differentiable") continue;  // tests/autograd/differentiable_optimizers_test.cpp
       EXPECT_EQ(steps_of(optimizer, implementation), steps) << optimizer << " " << implementation;
       ++runs;
     }
