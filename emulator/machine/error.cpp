@@ -16,6 +16,7 @@ constexpr Names kNames[] = {
     {3, "cudaErrorInitializationError", "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {9, "cudaErrorInvalidConfiguration", "9", "invalid configuration argument"},
     {13, "cudaErrorInvalidSymbol", "13", "invalid device symbol"},
+    {21, "cudaErrorInvalidMemcpyDirection", "21", "invalid copy direction for memcpy"},
     {100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {101, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {201, "cudaErrorDeviceUninitialized", "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},

@@ -10,6 +10,7 @@ enum Error : int {
   not_initialized = 3,
   invalid_configuration = 9,
   invalid_symbol = 13,
+  invalid_direction = 21,
   no_device = 100,
   invalid_device = 101,
   invalid_context = 201,

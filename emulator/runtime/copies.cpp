@@ -21,14 +21,19 @@ Error begin() {
   return wait_for_stream(nullptr);
 }
 
+// cudaMemcpyKind: between host and device in four directions, and one that is told by the addresses.
+Error check_direction(int kind) { return kind >= 0 && kind <= 4 ? success : invalid_direction; }
+
 }  // namespace
 
-METAPROF_RUNTIME cudaMemcpy(void* to, const void* from, size_t bytes, int) {
+METAPROF_RUNTIME cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
   if (const Error error = begin()) return fail(error);
+  if (const Error error = check_direction(kind)) return fail(error);
   return result(copy_bytes(to, from, bytes));
 }
-METAPROF_RUNTIME cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, Stream* stream) {
+METAPROF_RUNTIME cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, Stream* stream) {
   if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = check_direction(kind)) return fail(error);
   return result(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
@@ -40,13 +45,15 @@ METAPROF_RUNTIME cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_
   return result(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                              size_t height, int) {
+                              size_t height, int kind) {
   if (const Error error = begin()) return fail(error);
+  if (const Error error = check_direction(kind)) return fail(error);
   return result(copy_rows(to, to_pitch, from, from_pitch, width, height));
 }
 METAPROF_RUNTIME cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                                   size_t width, size_t height, int, Stream* stream) {
+                                   size_t width, size_t height, int kind, Stream* stream) {
   if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = check_direction(kind)) return fail(error);
   return result(copy_rows(to, to_pitch, from, from_pitch, width, height));
 }
 // Several copies in one call (foreach copies of newer versions).

@@ -6,7 +6,7 @@
 namespace emulated {
 namespace {
 
-constexpr int kOutOfMemory = 2, kInvalidValue = 1;
+constexpr int kOutOfMemory = 2, kInvalidValue = 1, kInvalidDirection = 21;
 
 uintptr_t allocate(const Library& runtime, size_t bytes) {
   void* address = nullptr;
@@ -65,6 +65,7 @@ TEST(Memory, AReaderSeesAndChangesWhatIsCopiedToTheHost) {
     constexpr int to_device = 1, to_host = 2;
     int value = 5;
     EXPECT_EQ(runtime("cudaMemcpy", device, static_cast<void*>(&value), sizeof value, to_device), 0);
+    EXPECT_EQ(runtime("cudaMemcpy", device, static_cast<void*>(&value), sizeof value, 5), kInvalidDirection);
     EXPECT_EQ(runtime("cudaMemcpy", static_cast<void*>(&value), device, sizeof value, to_host), 0);
     EXPECT_EQ(value, 7);
     EXPECT_EQ(read_bytes, sizeof value);

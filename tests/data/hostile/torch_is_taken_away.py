@@ -1,5 +1,6 @@
-# torch is taken out of sys.modules
-# status: 0
+# torch is taken out of sys.modules, and an operator of it imports it
+# status: 1
+# says: import of torch halted
 # says: FITS h200
 from training import *
 
