@@ -15,3 +15,5 @@ if __name__ == "__main__":
     torch.zeros(9, device="cuda")
     with multiprocessing.get_context("forkserver").Pool(2) as pool:
         print("sums", pool.map(work, range(2), chunksize=1))
+        pool.close()  # else they are ended by a signal, some before they have said what they took
+        pool.join()

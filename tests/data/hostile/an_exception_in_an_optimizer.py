@@ -1,8 +1,13 @@
 # an exception in an optimizer
 # status: 1
 # says: in my step
-from training import *
+import training
 
-class Mine(torch.optim.SGD):
-    def step(self, closure=None): raise RuntimeError('in my step')
-optimizer = Mine(net.parameters()); step()
+
+class Mine(training.torch.optim.SGD):
+    def step(self, closure=None):
+        raise RuntimeError("in my step")
+
+
+training.optimizer = Mine(training.net.parameters())
+training.step()

@@ -1,8 +1,8 @@
 # torch.compile with the backend that compiles nothing
 # status: 0
 # says: FITS h200
-from training import *
+import training
 
-net = torch.compile(net, backend="eager")
-step()
-step()
+training.net = training.torch.compile(training.net, backend="eager")
+training.step()
+training.step()

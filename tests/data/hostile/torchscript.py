@@ -1,7 +1,8 @@
 # a module as TorchScript, and one that was traced
 # status: 0
 # says: FITS h200
-from training import *
+import torch
+import training
 
 
 class Net(torch.nn.Module):
@@ -15,9 +16,9 @@ class Net(torch.nn.Module):
         return self.inner(x)
 
 
-net = torch.jit.script(Net().cuda())
-optimizer = torch.optim.SGD(net.parameters())
-step()
-step()
-net = torch.jit.trace(Net().cuda(), torch.zeros(4, 64, device="cuda"))
-step()
+training.net = torch.jit.script(Net().cuda())
+training.optimizer = torch.optim.SGD(training.net.parameters())
+training.step()
+training.step()
+training.net = torch.jit.trace(Net().cuda(), torch.zeros(4, 64, device="cuda"))
+training.step()
