@@ -2,6 +2,7 @@
 # options: --gpus 2 --timeout 200
 # status: 0
 # says: FITS h200
+# leaves: torchelastic_*
 from ranks import *
 
 if rank == 0: dist.all_reduce(x)
