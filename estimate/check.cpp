@@ -117,9 +117,8 @@ std::optional<std::string> not_repeated(const Model& captured) try {
   if (equal == result.phases) return std::nullopt;
   const CheckRow& peak = result.peak_allocated;
   return fmt::format(
-      "the engine repeats {} of {} phases of the run that was captured; peak of allocated bytes: {} of the "
-      "run, "
-      "{} of the engine; metaprof check names the first request that differs",
+      "the engine repeats {} of {} phases of the run that was captured; peak of allocated bytes: "
+      "{} of the run, {} of the engine; metaprof check names the first request that differs",
       equal, result.phases, peak.recorded.value_or(0), peak.estimated.value_or(0));
 } catch (const Error& error) {
   return fmt::format("the engine cannot repeat the run that was captured: {}", error.what());

@@ -143,8 +143,7 @@ std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>
     if (!process.problem.empty()) return process.problem_text;
   if (processes.empty())
     return "the recorder was not loaded: the program is not Python, or Python was started with -I, -E or -S "
-           "or without "
-           "its environment";
+           "or without its environment";
   if (std::none_of(processes.begin(), processes.end(),
                    [](const RecordedProcess& p) { return !p.torch.empty(); }))
     return end.status == 0 ? "the program did not import PyTorch"

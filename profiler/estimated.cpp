@@ -28,7 +28,7 @@ std::vector<EstimatedRow> estimated_rows(const Trace& trace) {
     if (storage.estimated && storage.bytes.count > 0) add(storage);
   }
   // A workspace of which nobody knows how large it is has no event (meta/ops/sparse).
-  for (const StorageRecord& storage : std::span(trace.storages).first(trace.storages.empty() ? 0 : last))
+  for (const StorageRecord& storage : std::span(trace.storages).first(last))
     if (storage.estimated && storage.bytes.count == 0 && storage.category == Category::workspace)
       add(storage);
   std::vector<EstimatedRow> sorted;

@@ -24,7 +24,7 @@ from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_sparse import SparseTensors
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
-from metaprof_recorder.capture_unseen import Unseen
+from metaprof_recorder.capture_unseen import TRANSFORMS, Unseen
 from metaprof_recorder.held import counts_tell
 
 
@@ -64,7 +64,7 @@ class Capture:
         self.refused = None      # why there is no program
         self.watches_compiler = False
         self._counts_tell = False
-        self._off = torch._C._DisablePythonDispatcher
+        self.off = torch._C._DisablePythonDispatcher  # within it operators are called, and not written down
         self.transform = torch._C._functorch.maybe_current_level  # of torch.func; None: none is at work
         self._current_stream, self._current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
@@ -110,7 +110,7 @@ class Capture:
         if thread != self.thread:
             return lambda: None
         torch._C._dispatch_tls_set_dispatch_key_included(self._key, False)
-        off = self._off()
+        off = self.off()
         off.__enter__()
         torch._ops.OpOverload._get_dispatch = self._find
         for overload in self._handled:
@@ -143,7 +143,7 @@ class Capture:
 
     def _kernel(self, overload):
         """What runs in place of the operator on the PreDispatch key."""
-        off = self._off
+        off = self.off
         tensor_class = self._tensor
         signature = Signature(overload)
         compiling = self.torch.compiler.is_compiling
@@ -154,7 +154,7 @@ class Capture:
                 with off():
                     return overload(*arguments, **options)
             if transform() is not None:
-                with self.within_transform(), off():
+                with self.unseen.part(TRANSFORMS), off():
                     return overload(*arguments, **options)
             if signature.passes_on:
                 return self._pass_on(signature, overload, arguments, options)
@@ -191,7 +191,7 @@ class Capture:
         self.drop_held()
         source = self.looking_into(storage._cdata)
         given = f"%{self.use(tensor)}, " + (f"%{self.use(source)}" if source is not None else 'unknown("UntypedStorage")')
-        with self._off():
+        with self.off():
             result = overload(*arguments, **options)
         place = f"{tensor.storage_offset()}, {list(tensor.shape)}, {list(tensor.stride())}"
         self._call(f"_ = aten::set_.source_Tensor_storage_offset({given}, {place})", sys._getframe(2))
@@ -202,7 +202,7 @@ class Capture:
         self.drop_held()
         keys = capture_distributed.keys_below(self.torch, overload, self._tensors_in(arguments))
         if keys is None:
-            with self._off():
+            with self.off():
                 result = overload(*arguments, **options)
         else:
             result = overload.redispatch(keys, *arguments, **options)
@@ -264,10 +264,10 @@ class Capture:
         integers = self._integers(value)
         if self._lists.get(number) != integers:
             self._lists[number] = integers
-            self._add(f"step::integers(%{number}, {integers})")
+            self.add(f"step::integers(%{number}, {integers})")
 
     def _integers(self, value):
-        with self._off():
+        with self.off():
             return value.tolist()
 
     def warn(self, text):
@@ -290,7 +290,7 @@ class Capture:
         if tensor.requires_grad is not name.grad:
             name.grad = tensor.requires_grad
             if tensor.is_leaf:
-                self._add(f"step::requires_grad(%{name.numbers[-1]}, {tensor.requires_grad})")
+                self.add(f"step::requires_grad(%{name.numbers[-1]}, {tensor.requires_grad})")
         return name.numbers[-1]
 
     def _meet(self, tensor):
@@ -304,8 +304,8 @@ class Capture:
         facts = self._facts_of(tensor)
         grad = " grad" if tensor.requires_grad and facts else ""
         if base is None:
-            number = self._new(tensor)
-            self._add(f"%{number}: {facts or 'u8[0]'}{grad} = step::tensor()")
+            number = self.new(tensor)
+            self.add(f"%{number}: {facts or 'u8[0]'}{grad} = step::tensor()")
         else:
             self._alias(tensor, base)
         name = self._now.names[id(tensor)]
@@ -323,11 +323,11 @@ class Capture:
         if name.gone is not None:
             self._is_back(name)
         of = name.numbers[-1]
-        number = self._new(tensor)
+        number = self.new(tensor)
         memory = self._memory_of(tensor)
         offset = f" offset {memory.storage_offset()}" if memory.storage_offset() else ""
         grad = " grad" if tensor.requires_grad else ""
-        self._add(f"%{number}: {self._facts_of(tensor)}{offset}{grad} = step::alias(%{of})")
+        self.add(f"%{number}: {self._facts_of(tensor)}{offset}{grad} = step::alias(%{of})")
 
     def _of_same_storage(self, tensor):
         return self.looking_into(self._address(tensor))
@@ -350,17 +350,6 @@ class Capture:
 
     def new(self, tensor):
         """The number of a tensor that has no name yet, or of another value that is the same object."""
-        return self._new(tensor)
-
-    def add(self, text):
-        """Writes a call that stands before the one that is being prepared."""
-        self._add(text)
-
-    def off(self):
-        """Within it operators are called, and not written down."""
-        return self._off()
-
-    def _new(self, tensor):
         kind = type(tensor)
         if kind not in self._kinds:
             self._kinds.add(kind)
@@ -419,7 +408,7 @@ class Capture:
 
     def _made(self, tensor):
         tensor = tensor if type(tensor) in self._plain else awaited(tensor)
-        number = self._new(tensor)
+        number = self.new(tensor)
         facts = self._facts_of(tensor)
         return f"%{number}: {facts}" if facts else f"%{number}"
 
@@ -502,7 +491,7 @@ class Capture:
         number = self.stream()
         if number != self._now.stream:
             self._now.stream = number
-            self._add(f"step::stream({number})")
+            self.add(f"step::stream({number})")
 
     def _write_modes(self):
         """The modes that have changed since the last call; they stand behind the tensors that the call has met, which do not care."""
@@ -510,11 +499,11 @@ class Capture:
         self.write_stream()
         grad = torch.is_grad_enabled()
         if grad is not self._now.grad and not self._switches_itself():
-            self._add(f"step::grad_mode({grad})")
+            self.add(f"step::grad_mode({grad})")
             self._now.grad = grad
         inference = torch.is_inference_mode_enabled()
         if inference is not self._now.inference:
-            self._add(f"step::inference_mode({inference})")
+            self.add(f"step::inference_mode({inference})")
             self._now.inference = inference
 
     def call(self, text):
@@ -522,9 +511,9 @@ class Capture:
         for name in self._now.used:
             name.last = len(self._now.calls)
         self._now.used.clear()
-        self._add(text)
+        self.add(text)
 
-    def _add(self, text):
+    def add(self, text):
         """Writes a call that stands before the one that is being prepared."""
         self._now.calls.append(len(self._now.lines))
         self._now.lines.append(text)
@@ -537,10 +526,6 @@ class Capture:
 
     def active(self):
         return self.running and not self.paused and threading.get_ident() == self.thread and self.transform() is None
-
-    def within_transform(self):
-        """A part of the run that is not seen: vmap, grad and their like call operators on wrappers of tensors. What comes out is met."""
-        return self.unseen.part("transforms of torch.func")
 
     # ---- what the recorder observes
 

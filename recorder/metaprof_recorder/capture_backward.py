@@ -8,6 +8,8 @@ import functools
 import sys
 import threading
 
+from metaprof_recorder.capture_unseen import TRANSFORMS
+
 
 class Backward:
     def __init__(self, capture):
@@ -78,7 +80,7 @@ class Backward:
         def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
             arguments = (roots, gradients, retain, create, inputs, *rest)
             if capture.running and not capture.paused and capture.transform() is not None:
-                with capture.within_transform():
+                with capture.unseen.part(TRANSFORMS):
                     return original(*arguments, **options)
             if not capture.active():
                 return original(*arguments, **options)
@@ -98,7 +100,7 @@ class Backward:
             self._line, self._bodies = line, 0
         capture.paused += 1
         try:
-            with capture._off():
+            with capture.off():
                 result = engine()
         finally:
             capture.paused -= 1

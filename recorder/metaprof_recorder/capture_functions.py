@@ -180,7 +180,7 @@ class Functions:
         body = capture._now.enclosing
         capture.paused += 1
         try:
-            with capture._off():  # a checkpointed region is computed again here
+            with capture.off():  # a checkpointed region is computed again here
                 tensors = unpack(context)
         finally:
             capture.paused -= 1

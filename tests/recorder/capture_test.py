@@ -236,7 +236,7 @@ class Storages:
     def drop_held(self):
         pass
 
-    def _off(self):
+    def off(self):
         return contextlib.nullcontext()
 
     def _call(self, text, _):

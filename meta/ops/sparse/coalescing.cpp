@@ -116,8 +116,7 @@ void mask_sparse_by_sparse(const Call& c, const Tensor& self, const Tensor& mask
   const Tensor matches = integers(Sizes{2, count});
   integers(Sizes{1});
   indices = clone(sparse_part(mask, 0));
-  Sizes sizes = sparse_part(mask, 1).sizes();
-  values = s.empty(sizes, self.dtype(), self.device());
+  values = s.empty(sparse_part(mask, 1).sizes(), self.dtype(), self.device());
 }
 
 // native/sparse/SparseTensor.cpp, sparse_mask: a product with ones at the mask's places (SparseTensorMath.cpp,
