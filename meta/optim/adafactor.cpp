@@ -59,6 +59,7 @@ class Adafactor final : public Algorithm {
   void foreach_step(std::vector<Group>& groups) override {
     List updates;
     for (Group& g : by_shape(groups)) {
+      if (settings.maximize) g.gradients = fresh<"_foreach_neg">(session, g.gradients);
       count(g);
       for (const Tensor& parameter : g.parameters) read_norm(session, parameter);
       in_place<"_foreach_mul_.Scalar">(session, g.parameters,
@@ -70,6 +71,7 @@ class Adafactor final : public Algorithm {
       for (const Tensor& update : updates) read_norm(session, update);
       in_place<"_foreach_mul_.ScalarList">(session, updates, numbers(updates));
       in_place<"_foreach_add_.List">(session, g.parameters, updates);
+      g.gradients.clear();  // the next group's take their name before anything else happens
     }
   }
 
@@ -103,15 +105,17 @@ class Adafactor final : public Algorithm {
     return copies;
   }
 
-  // Python names of the loop: each holds its tensor until the next iteration binds it again.
+  // Python names of the loop: each holds its tensor until the next iteration binds it again. The first of them goes first.
   struct Names {
-    Tensor row_mean, column_mean, estimate, squared, update;
+    Tensor update, squared, estimate, column_mean, row_mean, gradient;
   };
 
   void for_loop_step(Group& all) override {
     Names names;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
-      const Tensor &parameter = all.parameters[i], &gradient = all.gradients[i];
+      const Tensor& parameter = all.parameters[i];
+      names.gradient = settings.maximize ? call<"neg">(session, all.gradients[i]) : all.gradients[i];
+      const Tensor& gradient = names.gradient;
       ParameterState& state = *all.owners[i];
       count(state);
       read_norm(session, parameter);
@@ -133,7 +137,7 @@ class Adafactor final : public Algorithm {
   }
 
   Tensor mean_square(const Tensor& gradient, int64_t dim) {
-    const Tensor norm = norm_along(session, gradient, dim);
+    Tensor norm = norm_along(session, gradient, dim);
     call<"square_">(session, norm);
     call<"div_.Tensor">(session, norm, gradient.size(dim));
     return norm;

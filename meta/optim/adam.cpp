@@ -75,8 +75,9 @@ class Adam final : public Algorithm {
   }
 
   void for_loop_step(Group& all) override {
-    Tensor gradient, denominator;
+    Tensor denominator;  // what Python names first goes first
     Corrections corrections;
+    Tensor gradient;
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       const Tensor& parameter = all.parameters[i];
       ParameterState& state = *all.owners[i];
@@ -115,7 +116,7 @@ class Adam final : public Algorithm {
 
   // Scalars where the counter is, and the largest squares before; each bound to a Python name until it is bound again.
   struct Corrections {
-    Tensor first, second, step_size, negative_step_size, second_root, largest;
+    Tensor largest, second_root, negative_step_size, step_size, second, first;
   };
 
   Tensor one_minus_power(double base, const Tensor& step) {
@@ -144,9 +145,10 @@ class Adam final : public Algorithm {
     root.reset();
     scale.reset();
     Tensor reciprocal = call<"reciprocal">(session, c.negative_step_size);
-    const Tensor epsilon = call<"mul.Tensor">(session, reciprocal, kEpsilon);
+    Tensor epsilon = call<"mul.Tensor">(session, reciprocal, kEpsilon);
     reciprocal.reset();
     call<"add_.Tensor">(session, quotient, epsilon);
+    epsilon.reset();
     denominator = std::move(quotient);
   }
 

@@ -19,7 +19,7 @@ class RmsProp final : public Algorithm {
   static constexpr double kAlpha = 0.99;
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
-    state.step = counter(false);
+    state.step = counter(settings.capturable);
     state.tensors[0] = kept_zeros(parameter);
     if (settings.momentum > 0) state.tensors[1] = kept_zeros(parameter);
     if (settings.centered) state.tensors[2] = kept_zeros(parameter);
@@ -182,7 +182,7 @@ class Adadelta final : public Algorithm {
   static constexpr double kRho = 0.9;
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
-    state.step = counter(false);
+    state.step = counter(settings.capturable);
     state.tensors[0] = kept_zeros(parameter);
     state.tensors[1] = kept_zeros(parameter);
   }
@@ -238,13 +238,13 @@ class Adamax final : public Algorithm {
   static constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
-    state.step = counter(false);
+    state.step = counter(settings.capturable);
     state.tensors[0] = kept_zeros(parameter);
     state.tensors[1] = kept_zeros(parameter);
   }
 
   void foreach_step(std::vector<Group>& groups) override {
-    List gradients;
+    List denominators, corrections, gradients;
     for (Group& g : groups) {
       count(g);
       gradients = with_decay(session, settings, g);
@@ -257,25 +257,35 @@ class Adamax final : public Algorithm {
       }
       in_place<"_foreach_add_.Scalar">(session, gradients, kAdaptiveEpsilon);
       in_place<"_foreach_maximum_.List">(session, g.states[1], gradients);
-      in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, g.states[0], g.states[1],
-                                               numbers(g.parameters));
+      if (settings.capturable) {
+        corrections = fresh<"_foreach_pow.ScalarAndTensor">(session, kBeta1, g.steps);
+        in_place<"_foreach_sub_.Scalar">(session, corrections, 1);
+        in_place<"_foreach_div_.Scalar">(session, corrections, settings.learning_rate);
+        denominators = fresh<"_foreach_mul.List">(session, g.states[1], corrections);
+        in_place<"_foreach_addcdiv_.Scalar">(session, g.parameters, g.states[0], denominators);
+      } else {
+        in_place<"_foreach_addcdiv_.ScalarList">(session, g.parameters, g.states[0], g.states[1],
+                                                 numbers(g.parameters));
+      }
     }
   }
 
   // Both together in one tensor, whose largest elements are taken: no operator that has `out` has a history.
   void differentiable_largest(const Tensor& gradient, const Tensor& largest, Tensor& both) {
+    Tensor joined;
     {
       const Tensor before = call<"unsqueeze">(session, largest, 0);
       const Tensor magnitude = call<"abs">(session, gradient);
       call<"add_.Tensor">(session, magnitude, kAdaptiveEpsilon);
       call<"unsqueeze_">(session, magnitude, 0);
-      both = call<"cat">(session, Value(Value::Tensors{before, magnitude}), 0);
+      joined = call<"cat">(session, Value(Value::Tensors{before, magnitude}), 0);
     }
+    both = std::move(joined);
     call<"copy_">(session, largest, call<"amax">(session, both, Sizes{0}));
   }
 
   void for_loop_step(Group& all) override {
-    Tensor gradient, both;
+    Tensor denominator, correction, both, gradient;  // what Python names first goes first
     for (size_t i = 0; i < all.parameters.size(); ++i) {
       ParameterState& state = *all.owners[i];
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
@@ -290,8 +300,18 @@ class Adamax final : public Algorithm {
         call<"add_.Tensor">(session, magnitude, kAdaptiveEpsilon);
         call<"maximum.out">(session, state.tensors[1], magnitude, state.tensors[1]);
       }
-      call<"addcdiv_">(session, all.parameters[i], state.tensors[0], state.tensors[1],
-                       -settings.learning_rate);
+      if (settings.capturable) {
+        {
+          const Tensor power = call<"pow.Scalar">(session, kBeta1, state.step);
+          correction = call<"sub.Tensor">(session, power, 1);
+        }
+        call<"div_.Tensor">(session, correction, settings.learning_rate);
+        denominator = call<"mul.Tensor">(session, state.tensors[1], correction);
+        call<"addcdiv_">(session, all.parameters[i], state.tensors[0], denominator);
+      } else {
+        call<"addcdiv_">(session, all.parameters[i], state.tensors[0], state.tensors[1],
+                         -settings.learning_rate);
+      }
     }
   }
 };

@@ -53,7 +53,8 @@ struct Known {
 // The words and settings of recorded configurations. RMSprop: centered and decayed where it has momentum.
 const std::vector<Known>& table() {
   constexpr int kTakes = kMaximize | kDifferentiable, kDecays = kTakes | kDecay,
-                kAdamTakes = kAmsgrad | kCapturable | kDecays, kVariantTakes = kDecays | kDecoupled;
+                kCounts = kTakes | kCapturable, kCountsAndDecays = kCounts | kDecay,
+                kAdamTakes = kAmsgrad | kCountsAndDecays, kVariantTakes = kDecoupled | kCountsAndDecays;
   const auto fused = [](Known known) {
     known.fused = true;
     return known;
@@ -66,16 +67,16 @@ const std::vector<Known>& table() {
       fused({"adamw", make_adam, {.weight_decay = 0.01, .decoupled = true}, kAdamTakes}),
       {"sparse-adam", make_sparse_adam, {}, kMaximize, true, false},
       {"adamw-8bit", make_adam_8bit, {.weight_decay = 0.01, .decoupled = true}, 0, true, false},
-      {"rmsprop", make_rmsprop, {}, kDecays},
-      {"rmsprop-momentum", make_rmsprop, {.weight_decay = 0.01, .momentum = 0.9, .centered = true}, kTakes},
+      {"rmsprop", make_rmsprop, {}, kCountsAndDecays},
+      {"rmsprop-momentum", make_rmsprop, {.weight_decay = 0.01, .momentum = 0.9, .centered = true}, kCounts},
       {"adagrad", make_adagrad, {}, kDecays},
-      {"adadelta", make_adadelta, {}, kDecays},
-      {"adamax", make_adamax, {}, kDecays},
+      {"adadelta", make_adadelta, {}, kCountsAndDecays},
+      {"adamax", make_adamax, {}, kCountsAndDecays},
       {"nadam", make_nadam, {}, kVariantTakes},
       {"radam", make_radam, {}, kVariantTakes},
-      {"rprop", make_rprop, {}, kTakes},
-      {"asgd", make_asgd, {}, kDecays},
-      {"adafactor", make_adafactor, {.weight_decay = 0.01}, 0, true},
+      {"rprop", make_rprop, {}, kCounts},
+      {"asgd", make_asgd, {}, kCountsAndDecays},
+      {"adafactor", make_adafactor, {.weight_decay = 0.01}, kMaximize, true},
       {"muon", make_muon, {.weight_decay = 0.1, .momentum = 0.95, .nesterov = true}, 0, true, false},
   };
   return kTable;
@@ -113,7 +114,8 @@ Known find(std::string_view name) {
 constexpr std::string_view kImplementations[] = {"default", "foreach", "for-loop", "fused"};
 
 // What is differentiable is done by the loop, if nothing else is said (torch/optim/optimizer.py,
-// _default_to_fused_or_foreach). SGD's foreach step does not refuse it.
+// _default_to_fused_or_foreach), but by SGD (torch/optim/sgd.py asks for its default as if it was not), whose foreach step
+// does not refuse it.
 void check_differentiable(const Known& known, OptimizerImpl wanted) {
   if (!known.settings.differentiable) return;
   if (wanted == OptimizerImpl::fused && known.fused)
@@ -127,8 +129,8 @@ Implementation choose(const Known& known, OptimizerImpl wanted, const Session& s
   check_differentiable(known, wanted);
   switch (wanted) {
     case OptimizerImpl::standard:
-      return cuda && !known.loops_by_default && !known.settings.differentiable ? Implementation::foreach
-                                                                               : Implementation::for_loop;
+      if (known.settings.differentiable && known.make != make_sgd) return Implementation::for_loop;
+      return cuda && !known.loops_by_default ? Implementation::foreach : Implementation::for_loop;
     case OptimizerImpl::for_loop: return Implementation::for_loop;
     case OptimizerImpl::foreach:
       if (known.foreach) return Implementation::foreach;
@@ -174,6 +176,7 @@ std::string text_of_endings() {
   std::ranges::stable_sort(groups, std::greater(),
                            [](const auto& group) { return std::popcount(unsigned(group.first)); });
   std::vector<std::string> texts;
+  texts.reserve(groups.size());
   for (const auto& [endings, names] : groups)
     texts.push_back(fmt::format("{}{} {}", fmt::join(names, ", "), texts.empty() ? " followed by" : " by",
                                 words_of_endings(endings)));

@@ -14,7 +14,7 @@ class Rprop final : public Algorithm {
   static constexpr double kShrink = 0.5, kGrow = 1.2, kSmallest = 1e-6, kLargest = 50;
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
-    state.step = counter(false);
+    state.step = counter(settings.capturable);
     state.tensors[0] = kept_zeros(parameter);
     Scoped<Category> born_as(session.category, Category::optimizer_state);
     state.tensors[1] = call<"full_like">(session, parameter.grad(), settings.learning_rate);
@@ -30,14 +30,31 @@ class Rprop final : public Algorithm {
     call<"masked_fill_.Scalar">(session, self, mask, number);
   }
 
+  // x.copy_(torch.where(comparison(x), number, x)): the size of the result is known without reading the mask.
+  template <FixedString comparison>
+  void choose(const Tensor& changed, const Tensor& sign, double compared, double number) {
+    Tensor mask = call<comparison>(session, sign, compared);
+    const Tensor chosen = call<"where.ScalarSelf">(session, mask, number, changed);
+    mask.reset();
+    call<"copy_">(session, changed, chosen);
+  }
+
   void scale_by_sign(const Tensor& sign) {
+    if (settings.capturable) {
+      choose<"gt.Scalar">(sign, sign, 0, kGrow);
+      choose<"lt.Scalar">(sign, sign, 0, kShrink);
+      choose<"eq.Scalar">(sign, sign, 0, 1);
+      return;
+    }
     assign_where<"gt.Scalar">(sign, kGrow);
     assign_where<"lt.Scalar">(sign, kShrink);
     assign_where<"eq.Scalar">(sign, 1);
   }
 
   void foreach_step(std::vector<Group>& groups) override {
-    List gradient_signs, signs;
+    List gradient_signs;
+    Tensor last_sign;  // the loop's variable
+    List signs;
     for (Group& g : groups) {
       count(g);
       signs = fresh<"_foreach_mul.List">(session, g.gradients, g.states[0]);
@@ -45,15 +62,13 @@ class Rprop final : public Algorithm {
       in_place<"_foreach_copy_">(session, g.states[0], g.gradients);
       if (settings.maximize) in_place<"_foreach_neg_">(session, g.states[0]);
       in_place<"_foreach_sign_">(session, signs);
-      for (const Tensor& sign : signs) scale_by_sign(sign);
+      for (const Tensor& sign : signs) {
+        last_sign = sign;
+        scale_by_sign(sign);
+      }
       in_place<"_foreach_mul_.List">(session, g.states[1], signs);
       for (const Tensor& step_size : g.states[1]) call<"clamp_">(session, step_size, kSmallest, kLargest);
-      for (size_t i = 0; i < signs.size(); ++i) {
-        Tensor mask = call<"eq.Scalar">(session, signs[i], kShrink);
-        const Tensor kept = call<"where.ScalarSelf">(session, mask, 0, g.states[0][i]);
-        mask.reset();
-        call<"copy_">(session, g.states[0][i], kept);
-      }
+      for (size_t i = 0; i < signs.size(); ++i) choose<"eq.Scalar">(g.states[0][i], signs[i], kShrink, 0);
       signs.clear();
       List fresh_signs;
       for (const Tensor& gradient : g.states[0]) fresh_signs.push_back(call<"sign">(session, gradient));
@@ -81,7 +96,9 @@ class Rprop final : public Algorithm {
       call<"mul_.Tensor">(session, state.tensors[1], sign);
       call<"clamp_">(session, state.tensors[1], kSmallest, kLargest);
       gradient = call<"clone">(session, gradient, MemoryFormat::preserve);
-      {
+      if (settings.capturable) {
+        choose<"eq.Scalar">(gradient, sign, kShrink, 0);
+      } else {
         const Tensor mask = call<"eq.Scalar">(session, sign, kShrink);
         assign(gradient, mask, 0);
       }
@@ -100,7 +117,7 @@ class Asgd final : public Algorithm {
   using Algorithm::Algorithm;
 
  private:
-  static constexpr double kLambda = 1e-4, kStart = 1e6;
+  static constexpr double kLambda = 1e-4, kStart = 1e6, kPower = 0.75;
 
   void make_state(const Tensor& parameter, ParameterState& state) override {
     state.step = counter(true);
@@ -120,7 +137,7 @@ class Asgd final : public Algorithm {
   }
 
   void foreach_step(std::vector<Group>& groups) override {
-    List gradients, new_rates, new_weights;
+    List new_rates, new_weights, gradients;  // what Python names first goes first
     for (Group& g : groups) {
       gradients = settings.maximize ? fresh<"_foreach_neg">(session, g.gradients) : g.gradients;
       count(g);
@@ -132,6 +149,10 @@ class Asgd final : public Algorithm {
         const List distance = fresh<"_foreach_sub.List">(session, g.parameters, g.states[0]);
         in_place<"_foreach_addcmul_.Scalar">(session, g.states[0], distance, g.states[2]);
       }
+      if (settings.capturable) {
+        update_on_device(g, new_rates);
+        continue;
+      }
       List rates, weights;
       for (const Tensor& step : g.steps) rates.push_back(new_rate(step));
       new_rates = std::move(rates);
@@ -140,6 +161,22 @@ class Asgd final : public Algorithm {
       in_place<"_foreach_copy_">(session, g.states[1], new_rates);
       in_place<"_foreach_copy_">(session, g.states[2], new_weights);
     }
+  }
+
+  void update_on_device(const Group& g, List& new_rates) {
+    {
+      const List new_weights = fresh<"_foreach_sub.Scalar">(session, g.steps, kStart);
+      in_place<"_foreach_maximum_.Scalar">(session, new_weights, 1.0);
+      in_place<"_foreach_reciprocal_">(session, new_weights);
+      in_place<"_foreach_copy_">(session, g.states[2], new_weights);
+    }
+    new_rates = fresh<"_foreach_mul.Scalar">(session, g.steps, kLambda);
+    in_place<"_foreach_mul_.Scalar">(session, new_rates, settings.learning_rate);
+    in_place<"_foreach_add_.Scalar">(session, new_rates, 1);
+    in_place<"_foreach_pow_.Scalar">(session, new_rates, kPower);
+    in_place<"_foreach_reciprocal_">(session, new_rates);
+    in_place<"_foreach_mul_.Scalar">(session, new_rates, settings.learning_rate);
+    in_place<"_foreach_copy_">(session, g.states[1], new_rates);
   }
 
   // With λ·parameter, and the decay where there is one: added to a negated list in place.
@@ -160,9 +197,39 @@ class Asgd final : public Algorithm {
   Tensor new_rate(const Tensor& step) {
     Tensor value = call<"mul.Tensor">(session, step, kLambda * settings.learning_rate);
     value = call<"add.Tensor">(session, value, 1);
-    value = call<"pow.Tensor_Scalar">(session, value, 0.75);
-    value = call<"reciprocal">(session, value);
-    return call<"mul.Tensor">(session, value, settings.learning_rate);
+    value = call<"pow.Tensor_Scalar">(session, value, kPower);
+    return quotient(settings.learning_rate, value);
+  }
+
+  // number / tensor, as Python divides.
+  Tensor quotient(double number, const Tensor& divisor) {
+    const Tensor reciprocal = call<"reciprocal">(session, divisor);
+    return call<"mul.Tensor">(session, reciprocal, number);
+  }
+
+  // Where nothing is read from the device: rates and weights are scalars there.
+  void update_by_scalars(const ParameterState& state, const Tensor& parameter, const Tensor& gradient) {
+    const Tensor &average = state.tensors[0], &rate = state.tensors[1], &weight = state.tensors[2];
+    {
+      Tensor factor = call<"mul.Tensor">(session, rate, kLambda);
+      factor = call<"rsub.Scalar">(session, factor, 1);
+      call<"mul_.Tensor">(session, parameter, factor);
+    }
+    call<"addcmul_">(session, parameter, gradient, rate, -1);
+    {
+      const Tensor distance = call<"sub.Tensor">(session, parameter, average);
+      call<"mul_.Tensor">(session, distance, weight);
+      call<"add_.Tensor">(session, average, distance);
+    }
+    call<"copy_">(session, rate, new_rate(state.step));
+    Tensor beyond = call<"sub.Tensor">(session, state.step, kStart);
+    {
+      const Tensor ones = call<"ones_like">(session, state.step);
+      beyond = call<"maximum">(session, beyond, ones);
+    }
+    const Tensor new_weight = quotient(1, beyond);
+    beyond.reset();
+    call<"copy_">(session, weight, new_weight);
   }
 
   void for_loop_step(Group& all) override {
@@ -171,8 +238,12 @@ class Asgd final : public Algorithm {
       ParameterState& state = *all.owners[i];
       const Tensor &parameter = all.parameters[i], &average = state.tensors[0];
       gradient = all.gradients[i];  // the last one goes before a new sum with the decay is made
-      gradient = with_decay(session, settings, gradient, parameter);
       count(state);
+      gradient = with_decay(session, settings, gradient, parameter);
+      if (settings.capturable) {
+        update_by_scalars(state, parameter, gradient);
+        continue;
+      }
       call<"mul_.Tensor">(session, parameter, 1 - kLambda * settings.learning_rate);
       call<"add_.Tensor">(session, parameter, gradient, -settings.learning_rate);
       // Averaging begins after kStart steps; until then the weight is 1 and the average is the parameter.

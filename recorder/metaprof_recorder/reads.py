@@ -13,8 +13,10 @@ from metaprof_recorder import generation
 from metaprof_recorder.items import Begin
 
 MOST_KEPT = 1_000_000  # reads of which the operator is looked for
-# torch checks there whether values are allowed, and refuses zeros that a program never had. The answer is yes.
+# torch checks there whether all values are allowed, and refuses zeros that a program never had. The answer is yes. Not so where
+# an operator that is called there looks for its own errors (a Cholesky factorisation reads whether any matrix failed).
 CHECKS_VALUES = "/torch/distributions/"
+ASKS_FOR_ALL = ("all(", "_all_true(")
 YES, NO = b"\1", b"\0"
 UNKNOWN = "copy to the host"
 # An optimizer whose state is on the device asks there how many steps it has made, and divides by what follows from it: never 0.
@@ -75,7 +77,8 @@ class Reads:
 
     def _answer_to_question(self):
         """What this thread is told where it asks for a truth value that a rule knows; None: there is no rule."""
-        if self._sources.is_called_from(CHECKS_VALUES):
+        asking = self._sources.line_within(CHECKS_VALUES)
+        if asking is not None and any(word in asking for word in ASKS_FOR_ALL):
             return YES
         reader = self._sources.reader()
         finished = None if reader is None else generation.answer_to(reader)

@@ -1,4 +1,5 @@
 """Which line of the program it was: the innermost frame that is the user's own, of a stack of frames."""
+import linecache
 import sys
 import sysconfig
 
@@ -69,6 +70,14 @@ class Sources:
         while frame is not None and (folder not in frame.f_code.co_filename or function not in (None, frame.f_code.co_name)):
             frame = frame.f_back
         return frame is not None
+
+    @staticmethod
+    def line_within(folder):
+        """The text of the line of the innermost function of this folder that runs now; None: there is none."""
+        frame = sys._getframe(1)
+        while frame is not None and folder not in frame.f_code.co_filename:
+            frame = frame.f_back
+        return None if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _frames(frame):
