@@ -78,8 +78,8 @@ METAPROF_CUDA int cublasGetProperty(int which, int* value) {
 METAPROF_CUDA size_t cublasGetCudartVersion() {
   return size_t(library_version("runtime", METAPROF_CUDA_MAJOR).cuda());
 }
-// Batches of systems of equations: whether an argument was wrong is written to the host, and none was. What the matrices
-// themselves are is left in device memory.
+// Batches of factorisations and systems of equations: whether an argument was wrong is written to the host, and none was.
+// What the matrices themselves are is left in device memory.
 #define SOLVES_BATCHES(letter)                                                                              \
   METAPROF_CUDA int cublas##letter##getrsBatched(void*, int, int, int, const void*, int, const int*, void*, \
                                                  int, int* info, int) {                                     \
@@ -88,6 +88,10 @@ METAPROF_CUDA size_t cublasGetCudartVersion() {
   }                                                                                                         \
   METAPROF_CUDA int cublas##letter##gelsBatched(void*, int, int, int, int, void*, int, void*, int,          \
                                                 int* info, int*, int) {                                     \
+    *info = 0;                                                                                              \
+    return 0;                                                                                               \
+  }                                                                                                         \
+  METAPROF_CUDA int cublas##letter##geqrfBatched(void*, int, int, void*, int, void*, int* info, int) {      \
     *info = 0;                                                                                              \
     return 0;                                                                                               \
   }

@@ -31,6 +31,7 @@ constexpr struct {
               {"name", StepCall::name},
               {"grad_mode", StepCall::grad_mode},
               {"inference_mode", StepCall::inference_mode},
+              {"attention", StepCall::attention},
               {"autocast_enter", StepCall::autocast_enter},
               {"autocast_leave", StepCall::autocast_leave},
               {"requires_grad", StepCall::requires_grad},

@@ -25,6 +25,7 @@ enum class StepCall : uint8_t {
   name,          ///< (purpose, name, tensor): what it is for, a Category
   grad_mode,     ///< (on)
   inference_mode,  ///< (on)
+  attention,       ///< (flash, memory-efficient, math, cuDNN): which implementations of it may be chosen
   autocast_enter,  ///< (on, dtype, cache)
   autocast_leave,  ///< (): of the innermost region
   requires_grad,   ///< (leaf, on)

@@ -116,6 +116,12 @@ void Interpreter::run_mode_call(StepCall call, const StepArguments& given) {
     case StepCall::pause: session_.trace.add({.kind = Event::Kind::pause}); break;
     case StepCall::grad_mode: session_.modes.grad = given.value(0).boolean(); break;
     case StepCall::inference_mode: session_.modes.inference = given.value(0).boolean(); break;
+    case StepCall::attention:
+      session_.modes.flash_attention = given.value(0).boolean();
+      session_.modes.efficient_attention = given.value(1).boolean();
+      session_.modes.math_attention = given.value(2).boolean();
+      session_.modes.cudnn_attention = given.value(3).boolean();
+      break;
     case StepCall::autocast_enter: autocast_.push_back(entered_autocast(session_, given)); break;
     case StepCall::autocast_leave:
       if (autocast_.empty()) fail("step::autocast_leave: no region of autocast is open");

@@ -158,6 +158,7 @@ class Extraction {
       case StepCall::tensor:
       case StepCall::grad_mode:
       case StepCall::inference_mode:
+      case StepCall::attention:
       case StepCall::autocast_enter:
       case StepCall::autocast_leave:
       case StepCall::requires_grad:

@@ -178,6 +178,8 @@ class Capture:
                 made = self._made(result) + " = "
             else:
                 made = self._all_made(signature, result)
+            if signature.chooses_attention:
+                self._write_attention()
             self._call(f"{made}{signature.name}({texts})", sys._getframe(1))
             if signature.makes_list:
                 self._lists[self._now.names[id(result[1])].numbers[-1]] = self._integers(result[1])
@@ -505,6 +507,13 @@ class Capture:
         if inference is not self._now.inference:
             self.add(f"step::inference_mode({inference})")
             self._now.inference = inference
+
+    def _write_attention(self):
+        """Which implementations of attention may be chosen, if others than before (torch.nn.attention.sdpa_kernel)."""
+        allowed = tuple(getattr(self.torch._C, f"_get_{name}_sdp_enabled")() for name in ("flash", "mem_efficient", "math", "cudnn"))
+        if allowed != self._now.attention:
+            self._now.attention = allowed
+            self.add(f"step::attention({', '.join(map(str, allowed))})")
 
     def call(self, text):
         """Writes a call, which is the last one so far that takes what has been used for it."""

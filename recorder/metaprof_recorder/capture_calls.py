@@ -29,6 +29,7 @@ class Calls:
         self.used = []       # names that the call which is being prepared takes
         self.grad = grad     # modes, as the last call had them
         self.inference = False
+        self.attention = (True, True, True, True)
         self.stream = stream
         self.modules = [(0, {}, 0)]  # number of the scope, how often each path was called in it, how many calls there were before
         self.open = True

@@ -4,6 +4,7 @@ from metaprof_recorder.capture_text import word
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size", "aten::sparse_dim", "aten::dense_dim", "aten::_nnz", "aten::is_coalesced"}  # take no memory, and make nothing that a program uses
 PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::")  # what they call is called by the program, and is all that takes memory
 GIVE_DTYPES = {"aten::type_as", "aten::to.other"}  # the second argument says which dtype (and device) the result has
+CHOOSE_ATTENTION = {"aten::scaled_dot_product_attention", "aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}
 SIZES_FOLLOW = ("lengths", "batch_sizes")  # arguments: lists on the host that say how large results are
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
@@ -18,6 +19,7 @@ class Signature:
         self.records_stream = self.name == "aten::record_stream"
         self.takes_storage = self.name.startswith("aten::set_.source_Storage")
         self.gives_dtype = (1, "other") if self.name in GIVE_DTYPES else ()
+        self.chooses_attention = self.name in CHOOSE_ATTENTION
         self.passes_on = self.name.startswith(PASS_ON)
         self.is_written = not self.name.startswith("fsdp::")
         self.results = len(schema.returns)

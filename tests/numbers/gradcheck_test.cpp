@@ -36,6 +36,8 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::as_strided_scatter(*", "the framework's gradient of self is that of the part it no longer has"},
     {"aten::normal.*", "the framework defines the gradient of what numbers are drawn around as 0"},
     {"aten::fake_quantize_*", "the framework takes the derivative of rounding for 1 between the bounds"},
+    {"aten::_fake_quantize_learnable_*", "the kernels round, and take 32 bits alone"},
+    {"aten::_standard_gamma(*", "the framework's derivative is that of the sample's quantile"},
     {"aten::embedding(f32?10,3? i64?5? 0)", "the row of the padding gets no gradient by definition"},
     {"aten::embedding*sparse*", "sparse gradients have no numbers"},
     {"aten::_embedding_bag_sparse_backward(*", "sparse gradients have no numbers"},

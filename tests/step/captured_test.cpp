@@ -66,6 +66,23 @@ TEST(Captured, AStepTakesWhatItsCallsTake) {
   EXPECT_EQ(requested(4).current, 4000);
 }
 
+// Scores of 2 · 64 · 64 elements are made by the operators alone that flash attention stands for.
+TEST(Captured, WhatMayComputeAttentionIsSwitched) {
+  const auto largest = [](const std::string& allowed) {
+    const Trace trace = run(R"(step::phase("forward", 0, -1)
+)" + allowed + R"(%q: bf16[1,2,64,8] = aten::zeros([1, 2, 64, 8], dtype=bf16, device=device(model))
+%y: bf16[1,2,64,8] = aten::scaled_dot_product_attention(%q, %q, %q)
+)");
+    int64_t bytes = 0;
+    for (const StorageRecord& storage : trace.storages)
+      if (storage.device == kFirstGpu) bytes = std::max(bytes, storage.bytes.count);
+    return bytes;
+  };
+  const int64_t heads = 2048, scores = 8 * heads;  // 64 keys in place of 8 columns
+  EXPECT_EQ(largest("step::attention(True, False, False, False)\n"), heads);
+  EXPECT_GE(largest("step::attention(False, False, True, False)\n"), scores);
+}
+
 TEST(Captured, TheStorageSaysWhatItIsFor) {
   const Trace trace = run(kStep);
   ASSERT_EQ(trace.parameters.size(), 1u);

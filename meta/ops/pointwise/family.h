@@ -5,16 +5,17 @@
 
 namespace metaprof {
 
-Tables activation_operators();        // activations.cpp
-Tables alias_operators();             // aliases.cpp
-Tables angle_operators();             // angles.cpp
-Tables binary_operators();            // binary.cpp
-Tables choice_operators();            // choice.cpp
-Tables comparison_operators();        // comparisons.cpp
-Tables gated_activation_operators();  // gated_activations.cpp
-Tables power_operators();             // pow.cpp
-Tables special_operators();           // special.cpp
-Tables unary_operators();             // unary.cpp
+Tables activation_operators();         // activations.cpp
+Tables alias_operators();              // aliases.cpp
+Tables angle_operators();              // angles.cpp
+Tables binary_operators();             // binary.cpp
+Tables choice_operators();             // choice.cpp
+Tables comparison_operators();         // comparisons.cpp
+Tables fake_quantization_operators();  // fake_quantization.cpp
+Tables gated_activation_operators();   // gated_activations.cpp
+Tables power_operators();              // pow.cpp
+Tables special_operators();            // special.cpp
+Tables unary_operators();              // unary.cpp
 
 inline constexpr Tables (*kPointwiseFamily[])() = {activation_operators,
                                                    alias_operators,
@@ -22,6 +23,7 @@ inline constexpr Tables (*kPointwiseFamily[])() = {activation_operators,
                                                    binary_operators,
                                                    choice_operators,
                                                    comparison_operators,
+                                                   fake_quantization_operators,
                                                    gated_activation_operators,
                                                    power_operators,
                                                    special_operators,

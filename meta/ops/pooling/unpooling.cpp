@@ -35,9 +35,11 @@ void fractional_cuda(Call& c) {
   const Tensor input = c.contiguous(c.tensor("self"));
 }
 
+// Two dimensions read a row-major gradient, three take it as it lies (FractionalMaxPool2d.cu, FractionalMaxPool3d.cu).
+template <size_t dims>
 void fractional_gradient_cuda(Call& c) {
+  const Tensor grad = dims == 2 ? c.contiguous(c.tensor("grad_output")) : c.tensor("grad_output");
   c.allocate(0);
-  const Tensor grad = c.contiguous(c.tensor("grad_output"));
 }
 
 template <FixedString backward>
@@ -71,7 +73,7 @@ constexpr Op fractional_backward(std::string_view schema, std::string_view examp
   return {.schema = schema,
           .summary = "the gradient at the maxima, else 0",
           .meta = [](Call& c) { c.output(c.tensor("self").sizes(), c.tensor("self").dtype()); },
-          .host_code = {{DeviceType::cuda, fractional_gradient_cuda}},
+          .host_code = {{DeviceType::cuda, fractional_gradient_cuda<dims>}},
           .derivatives = {{{"grad_output"}, {"indices"}, gathered<dims>}, {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},

@@ -5,9 +5,10 @@
 
 namespace metaprof {
 
-Tables dropout_operators();  // dropout.cpp
-Tables random_operators();   // random.cpp
+Tables distribution_operators();  // distributions.cpp
+Tables dropout_operators();       // dropout.cpp
+Tables random_operators();        // random.cpp
 
-inline constexpr Tables (*kRandomFamily[])() = {dropout_operators, random_operators};
+inline constexpr Tables (*kRandomFamily[])() = {distribution_operators, dropout_operators, random_operators};
 
 }  // namespace metaprof
