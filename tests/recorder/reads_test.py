@@ -13,7 +13,7 @@ from metaprof_recorder.reads import Reads  # noqa: E402
 
 
 class Frames:
-    """Stands for the program's stack: whether torch's checks of values run, and whether an optimizer asks for its steps."""
+    """Stands for the program's stack: which line of torch's checks of values runs, and whether an optimizer asks for its steps."""
 
     def __init__(self, in_checks, in_optimizer=False):
         self.in_checks = in_checks
@@ -23,7 +23,10 @@ class Frames:
         return "train.py:3", "step"
 
     def is_called_from(self, folder, function=None):
-        return self.in_optimizer if function else self.in_checks
+        return self.in_optimizer
+
+    def line_within(self, folder):
+        return self.in_checks
 
     def reader(self):
         return None
@@ -100,29 +103,29 @@ class ReadsTest(unittest.TestCase):
         self.assertEqual(list(reads.rows()), [(1, "copy to the host", "", 1, "zero"), (1, "aten::item", "train.py:3", 2, "zero")])
 
     def test_a_check_of_values_is_answered_with_yes(self):
-        for called, content in ((True, b"\1"), (False, b"\0")):
+        for line, content in (("if not torch._is_all_true(valid):", b"\1"), ("tril = torch.linalg.cholesky(covariance)", b"\0"), (None, b"\0")):
             host = ctypes.create_string_buffer(1)
-            reads = Reads(Frames(called), lambda: 0)
+            reads = Reads(Frames(line), lambda: 0)
             reads._read(ctypes.addressof(host), 1)
             self.assertEqual(host.raw, content)
-            self.assertEqual(list(reads.rows()), [(0, "copy to the host", "train.py:3", 1, "assumed" if called else "zero")])
+            self.assertEqual(list(reads.rows()), [(0, "copy to the host", "train.py:3", 1, "assumed" if content == b"\1" else "zero")])
 
     def test_an_optimizer_that_asks_for_its_steps_is_never_told_0(self):
         for count, kind, number in ((4, "f", 3.0), (8, "d", 3.0)):
             host = ctypes.create_string_buffer(count)
-            Reads(Frames(False, in_optimizer=True), lambda: 0, steps=lambda: 2)._read(ctypes.addressof(host), count)
+            Reads(Frames(None, in_optimizer=True), lambda: 0, steps=lambda: 2)._read(ctypes.addressof(host), count)
             self.assertEqual(struct.unpack(kind, host.raw), (number,))
 
     def test_an_answer_of_no_is_an_assumption(self):
         host = ctypes.create_string_buffer(1)
-        reads = Reads(Frames(False), lambda: 0)
+        reads = Reads(Frames(None), lambda: 0)
         with unittest.mock.patch.object(reads, "_answer_to_question", lambda: b"\0"):
             reads._read(ctypes.addressof(host), 1)
         self.assertEqual(list(reads.rows()), [(0, "copy to the host", "train.py:3", 1, "assumed")])
 
     def test_a_number_is_no_answer_to_a_check(self):
         host = ctypes.create_string_buffer(8)
-        Reads(Frames(True), lambda: 0)._read(ctypes.addressof(host), 8)
+        Reads(Frames("if not valid.all():"), lambda: 0)._read(ctypes.addressof(host), 8)
         self.assertEqual(host.raw, bytes(8))
 
 
