@@ -75,7 +75,7 @@ TEST_F(SparseProducts, DenseTensorsFromSparseOnes) {
   const Tensor sparse = coordinates();
   watch();
   EXPECT_EQ(call<"to_dense">(*session_, sparse).sizes(), (Sizes{5, 4}));
-  EXPECT_EQ(allocated(), (Blocks{5 * 4 * 4}));
+  EXPECT_EQ(allocated(), (Blocks{80}));
 }
 
 TEST_F(SparseProducts, RowsShareTheColumnsOfCoordinates) {
@@ -92,6 +92,44 @@ TEST_F(SparseProducts, OtherPairsAreRefused) {
   EXPECT_THROW(call<"mm">(*session_, sparse, tensor(Sizes{5, 8})), Error);
   EXPECT_THROW(call<"mm">(*session_, sparse, coordinates()), Error);
   EXPECT_THROW(call<"mm">(*session_, tensor(Sizes{8, 5}), sparse), Error);
+}
+
+// None, as nothing says how many are not 0: a count, what its sum needs, and what finding them needs.
+TEST_F(SparseProducts, DenseTensorsBecomeCoordinatesOfWhatIsNot0) {
+  const Tensor dense = with_gradient(tensor(Sizes{5, 4}));
+  watch();
+  const Tensor sparse = call<"to_sparse">(*session_, dense);
+  EXPECT_EQ(allocated(), (Blocks{4, 1, 1023}));
+  EXPECT_EQ(sparse_part(sparse, 0).sizes(), (Sizes{2, 0}));
+  watch();
+  backward(*session_, std::vector{sparse}, std::vector{sparse});
+  EXPECT_EQ(allocated(), (Blocks{80}));  // a dense gradient
+}
+
+// A mask of bytes; where the 5 rows begin; twice what finding elements needs.
+TEST_F(SparseProducts, DenseTensorsBecomeCompressedRows) {
+  const Tensor dense = tensor(Sizes{5, 4});
+  watch();
+  EXPECT_EQ(call<"to_sparse_csr">(*session_, dense)->layout, Layout::sparse_csr);
+  EXPECT_EQ(allocated(), (Blocks{20, 4, 1, 1023, 48, 4, 1, 1023}));
+}
+
+// Of 5 rows and 6 elements, as a batch of one; lists of one, of 5, of 6 (where rows begin) and of 6 elements.
+TEST_F(SparseProducts, CompressedRowsBecomeDense) {
+  const Tensor sparse = rows();
+  watch();
+  call<"to_dense">(*session_, sparse);
+  EXPECT_EQ(allocated(), (Blocks{80, 8, 48, 8, 40, 40, 40, 8, 8, 48, 96, 48, 48, 48, 48, 48, 48}));
+}
+
+// A copy of the factor, and a result that is made empty first; then it is copied for `.grad`.
+TEST_F(SparseProducts, GradientOfCompressedRowsHasTheirElements) {
+  const Tensor factor = with_gradient(rows());
+  const Tensor product = call<"_sparse_mm">(*session_, factor, tensor(Sizes{4, 8}));
+  const Tensor gradient = tensor(Sizes{5, 8});
+  watch();
+  backward(*session_, std::vector{product}, std::vector{gradient});
+  EXPECT_EQ(allocated(), (Blocks{24, 48, 48, 8, 48, 48, 24, 24, 48, 48}));
 }
 
 }  // namespace

@@ -47,30 +47,32 @@ Gradients values_gradient(Backward& b) {
 void to_dense_kernel(Call& c) {
   const Tensor& self = c.tensor("self");
   if (!self.is_sparse()) return c.result(self);
-  if (self->layout != Layout::sparse)
-    c.error(fmt::format("of a dense tensor from a {} one nothing is known", name_of(self->layout)));
   const BelowAutograd below(c.session);
   const DType dtype = c.dtype("dtype", self.dtype());
+  if (self->layout != Layout::sparse) return c.result(dense_of_compressed(c.session, self, dtype));
   const Tensor dense = call<"zeros">(c.session, self.sizes(), dtype, Value(), self.device());
   call<"add_.Tensor">(c.session, dense, self);
   c.result(dense);
 }
 
+// FunctionsManual.cpp, to_dense_backward.
 Gradients to_dense_gradient(Backward& b) {
   const Tensor self = b("self");
+  if (self->layout != Layout::sparse) {
+    const Tensor mask = coordinates_of_compressed(b.session, self);
+    const Tensor masked = call<"sparse_mask">(b.session, b.grad(), mask);
+    return {self->layout == Layout::sparse_csr ? call<"_to_sparse_csr">(b.session, masked) : masked};
+  }
   return {call<"sparse_mask">(b.session, b.grad(), call<"coalesce">(b.session, self))};
 }
 
-// FunctionsManual.cpp, to_sparse_backward: by coordinates again (_convert_indices_from_csr_to_coo: rows and columns of each
-// element).
+// FunctionsManual.cpp, to_sparse_backward: dense, or by coordinates again.
 Gradients to_rows_gradient(Backward& b) {
   const Tensor gradient = b.grad();
-  if (b.shape("self")->layout != Layout::sparse || gradient->layout != Layout::sparse_csr) return {gradient};
-  const Tensor columns = sparse_part(gradient, 1);
-  const Tensor indices = b.session.empty(Sizes{2, columns.size(0)}, columns.dtype(), gradient.device());
-  Tensor sparse = make_sparse(b.session, indices, sparse_part(gradient, 2), gradient.sizes());
-  sparse->extra->coalesced = true;
-  return {sparse};
+  const Layout before = b.shape("self")->layout;
+  if (before == Layout::strided && gradient.is_sparse()) return {call<"to_dense">(b.session, gradient)};
+  if (before != Layout::sparse || gradient->layout != Layout::sparse_csr) return {gradient};
+  return {coordinates_of_compressed(b.session, gradient)};
 }
 
 // --- compressed rows
@@ -121,6 +123,7 @@ void to_rows_kernel(Call& c) {
   switch (self->layout) {
     case Layout::sparse_csr: return c.result(self);
     case Layout::sparse: return c.result(rows_of_coordinates(c, self));
+    case Layout::strided: return c.result(rows_of_dense(c.session, self));
     case Layout::sparse_csc: return c.result(rows_of_columns(c, self));
     default:
       c.error(fmt::format("of compressed rows from a {} tensor nothing is known", name_of(self->layout)));

@@ -22,7 +22,10 @@ void add_product_of_coordinates(const Call& c, const Tensor& sparse, const Tenso
   const Tensor coalesced = call<"coalesce">(s, sparse);
   const Tensor indices = sparse_part(coalesced, 0);
   const int64_t count = indices.size(1);
-  if (count == 0) return;
+  if (count == 0) {  // the sum is multiplied by a factor on the device
+    const Tensor factor = s.empty({}, sum.dtype(), sum.device());
+    return;
+  }
   const auto as_integers = [&](int64_t row) {
     Tensor integers = s.empty(Sizes{count}, DType::i32, sum.device());
     call<"copy_">(s, integers, select(indices, 0, row));
@@ -65,8 +68,24 @@ void check_factors(Call& c, const Tensor& sparse, const Tensor& dense) {
     c.error("expects a matrix whose two dimensions are both sparse");
 }
 
+// The sum of all elements (native/sparse/SparseTensorMath.cpp, _sparse_sum)
+
+void sparse_sum_body(Call& c) {
+  const Tensor coalesced = call<"coalesce">(c.session, c.tensor("self"));
+  c.result(sum(call<"values">(c.session, coalesced)));
+}
+
 FlopCount product_flops(const Tensor& sparse, const Tensor& dense) {
   return {.own = 2 * sparse_part(sparse, sparse->extra->parts.size() - 1).numel() * dense.size(1)};
+}
+
+// SparseBlasImpl.cpp, sampled_addmm: a product where `zeros` has elements. Its result is made empty, then as large as that.
+Tensor sampled_product(Session& s, const Tensor& zeros) {
+  Tensor empty = s.empty(Sizes{1}, DType::i64, zeros.device());
+  const Tensor begins = empty_like(sparse_part(zeros, 0));
+  empty = Tensor();
+  const Tensor plain = empty_like(sparse_part(zeros, 1)), values = empty_like(sparse_part(zeros, 2));
+  return make_sparse_compressed(s, Layout::sparse_csr, begins, plain, values, zeros.sizes());
 }
 
 // FunctionsManual.cpp, mm_mat1_sparse_grad: where the sparse factor has elements, the gradient has some.
@@ -75,6 +94,7 @@ Tensor sparse_gradient(Backward& b, const Tensor& sparse, const Tensor& dense) {
     const Tensor mask = call<"coalesce">(b.session, sparse);
     return call<"sparse_mask">(b.session, scaled(mm(b.grad(), t(dense)), b["alpha"]), mask);
   }
+  if (sparse->layout == Layout::sparse_csr) return sampled_product(b.session, clone(sparse));
   fail("of the gradient of a {} factor of a product nothing is known", name_of(sparse->layout));
 }
 
@@ -93,6 +113,8 @@ void sparse_mm_body(Call& c) {
 }
 
 constexpr Op kSparseProducts[] = {
+    composite_of("_sparse_sum(Tensor self) -> Tensor", "the sum of all elements", sparse_sum_body,
+                 {"f32[4,3]sparse(i64[2,5] f32[5])"}),
     composite_of("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", "sparse · dense", sparse_mm_body,
                  {"f32[4,3]sparse(i64[2,5] f32[5]) f32[3,2]"}),
     {.schema =

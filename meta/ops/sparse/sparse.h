@@ -20,6 +20,13 @@ Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values
 Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& compressed, const Tensor& plain,
                               const Tensor& values, SizesView sizes);
 
+/// The coordinates of a matrix of compressed rows or columns, over the same values. Errors: another layout.
+Tensor coordinates_of_compressed(Session& session, const Tensor& self);
+/// Compressed rows of what is not 0 in a dense matrix.
+Tensor rows_of_dense(Session& session, const Tensor& self);
+/// All elements of a matrix of compressed rows or columns. Errors: another layout.
+Tensor dense_of_compressed(Session& session, const Tensor& self, DType dtype);
+
 /// The transposed matrix, or two dimensions of coordinates swapped: no view of `self`, which is an argument of the call.
 Tensor transposed_sparse(Call& c, int64_t dim0, int64_t dim1);
 
