@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -19,13 +20,13 @@ Value less_one(const Value& exponent) {
 Tensor power_of_number_gradient(Backward& b) {
   const Value& exponent = b["exponent"];
   if (exponent.real() == 0) return zeros_like(b("self"));
-  return real_if(b.grad() * (exponent * pow(b("self"), less_one(exponent))), b.dtype("self"));
+  return real_if(b.grad() * conj(exponent * pow(b("self"), less_one(exponent))), b.dtype("self"));
 }
 
 Tensor base_gradient(Backward& b) {
   const Tensor lower = b("exponent") - 1;
   const Tensor power = call<"pow.Tensor_Tensor">(b.session, b("self"), lower);
-  const Tensor slope = b("exponent") * power;
+  const Tensor slope = conj(b("exponent") * power);
   const Tensor gradient = b.grad() * slope;
   const Tensor zero = scalar_like(gradient, 0.0);
   const Tensor constant = eq(b("exponent"), 0.0);
@@ -43,14 +44,14 @@ Tensor exponent_gradient(Backward& b) {
   const Tensor constant = zero_base(b);
   const Tensor cast = to(b("self"), result_type({&b("self"), &b("exponent")}));
   const Tensor logarithm = log(cast);
-  const Tensor slope = b("result") * logarithm;
+  const Tensor slope = conj(b("result") * logarithm);
   const Tensor zero = scalar_like(slope, 0.0);
   return b.grad() * where(constant, zero, slope);
 }
 
 Tensor exponent_of_number_gradient(Backward& b) {
   const double base = b.real("self");
-  if (base != 0) return b.grad() * (b("result") * Value(std::log(base)));
+  if (base != 0) return b.grad() * conj(b("result") * Value(std::log(base)));
   const Tensor constant = ge(b("exponent"), 0);
   const Tensor slope = b("result") * Value(std::log(base));
   const Tensor zero = scalar_like(slope, 0.0);

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -35,16 +36,16 @@ constexpr Op kArithmetic[] = {
                                         {{{"self"},
                                           {"result"},
                                           [](Backward& b) {
-                                            const Tensor square = b("result") * b("result");
+                                            const Tensor square = conj(b("result") * b("result"));
                                             return neg(b.grad()) * square;
                                           }}})),
     function_of_one("sqrt(Tensor self) -> Tensor", "√self", promoted_floating_meta,
-                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() / (2 * b("result")); }}}),
+                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() / (2 * conj(b("result"))); }}}),
     fp32_under_autocast(function_of_one("rsqrt(Tensor self) -> Tensor", "1 / √self", promoted_floating_meta,
                                         {{{"self"},
                                           {"result"},
                                           [](Backward& b) {
-                                            const Tensor cube = pow(b("result"), 3);
+                                            const Tensor cube = conj(pow(b("result"), 3));
                                             return -0.5 * b.grad() * cube;
                                           }}})),
     composite_of("square(Tensor self) -> Tensor", "self²",
@@ -58,24 +59,24 @@ constexpr Op kArithmetic[] = {
 constexpr Op kExponentials[] = {
     fp32_under_autocast(
         function_of_one("exp(Tensor self) -> Tensor", "e^self", promoted_floating_meta,
-                        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * b("result"); }}})),
+                        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * conj(b("result")); }}})),
     function_of_one("exp2(Tensor self) -> Tensor", "2^self", promoted_floating_meta,
-                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * ln2; }}}),
-    fp32_under_autocast(
-        function_of_one("expm1(Tensor self) -> Tensor", "e^self − 1", promoted_floating_meta,
-                        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * (b("result") + 1); }}})),
+                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * conj(b("result")) * ln2; }}}),
+    fp32_under_autocast(function_of_one(
+        "expm1(Tensor self) -> Tensor", "e^self − 1", promoted_floating_meta,
+        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * (conj(b("result")) + 1); }}})),
     fp32_under_autocast(
         function_of_one("log(Tensor self) -> Tensor", "ln self", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / b("self"); }}})),
-    fp32_under_autocast(
-        function_of_one("log10(Tensor self) -> Tensor", "log₁₀ self", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") * ln10); }}})),
+                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / conj(b("self")); }}})),
+    fp32_under_autocast(function_of_one(
+        "log10(Tensor self) -> Tensor", "log₁₀ self", promoted_floating_meta,
+        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (conj(b("self")) * ln10); }}})),
     fp32_under_autocast(
         function_of_one("log1p(Tensor self) -> Tensor", "ln(1 + self)", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") + 1); }}})),
-    fp32_under_autocast(
-        function_of_one("log2(Tensor self) -> Tensor", "log₂ self", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") * ln2); }}}))};
+                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / conj(b("self") + 1); }}})),
+    fp32_under_autocast(function_of_one(
+        "log2(Tensor self) -> Tensor", "log₂ self", promoted_floating_meta,
+        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (conj(b("self")) * ln2); }}}))};
 
 // FunctionsManual.cpp, sinc_backward: 0 where the square is 0.
 Tensor sinc_slope(const Tensor& grad, const Tensor& angle, const Tensor& square) {
@@ -93,12 +94,12 @@ Gradients sinc_backward(Backward& b) {
 
 constexpr Op kTrigonometry[] = {
     function_of_one("sin(Tensor self) -> Tensor", "sin", promoted_floating_meta,
-                    {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * cos(b("self")); }}}),
+                    {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * conj(cos(b("self"))); }}}),
     function_of_one("cos(Tensor self) -> Tensor", "cos", promoted_floating_meta,
                     {{{"self"},
                       {"self"},
                       [](Backward& b) {
-                        const Tensor sine = sin(b("self"));
+                        const Tensor sine = conj(sin(b("self")));
                         return b.grad() * neg(sine);
                       }}}),
     fp32_under_autocast(function_of_one("tan(Tensor self) -> Tensor", "tan", promoted_floating_meta,
@@ -132,12 +133,16 @@ constexpr Op without_in_place_derivative(std::string_view schema, std::string_vi
 }
 
 constexpr Op kHyperbolic[] = {
-    fp32_under_autocast(function_of_one(
-        "sinh(Tensor self) -> Tensor", "sinh", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * call<"cosh">(b.session, b("self")); }}})),
-    fp32_under_autocast(function_of_one(
-        "cosh(Tensor self) -> Tensor", "cosh", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * call<"sinh">(b.session, b("self")); }}})),
+    fp32_under_autocast(
+        function_of_one("sinh(Tensor self) -> Tensor", "sinh", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * conj(call<"cosh">(b.session, b("self"))); }}})),
+    fp32_under_autocast(
+        function_of_one("cosh(Tensor self) -> Tensor", "cosh", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * conj(call<"sinh">(b.session, b("self"))); }}})),
     function_of_one("tanh(Tensor self) -> Tensor", "tanh", promoted_floating_meta,
                     {{{"self"},
                       {"result"},
