@@ -133,10 +133,10 @@ constexpr Op kLogSums[] = {
         "logaddexp(Tensor self, Tensor other) -> Tensor", "ln(e^self + e^other)", promoted_meta,
         {{{"other"},
           {"self", "other"},
-          [](Backward& b) { return b.grad() / (1 + exp(b("self") - b("other"))); }},
+          [](Backward& b) { return b.grad() / conj(1 + exp(b("self") - b("other"))); }},
          {{"self"},
           {"self", "other"},
-          [](Backward& b) { return b.grad() / (1 + exp(b("other") - b("self"))); }}})),
+          [](Backward& b) { return b.grad() / conj(1 + exp(b("other") - b("self"))); }}})),
     only_functional(function_of_two("logaddexp2(Tensor self, Tensor other) -> Tensor",
                                     "log₂(2^self + 2^other)", promoted_meta,
                                     {{{"other"},
@@ -223,15 +223,17 @@ void ldexp_meta(Call& c) {
 
 template <bool adds_exponents>
 constexpr auto ldexps(const FrameworkRange& versions) {
-  const Op of_tensor = on_cuda(
-      ldexp_kernel<adds_exponents>,
-      only_functional(function_of_two(
-          "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
-          {{{"other"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * std::numbers::ln2; }},
-           {{"self"}, {"other"}, [](Backward& b) {
-              return b.grad() *
-                     call<"pow.Scalar">(b.session, adds_exponents ? Value(2.0) : Value(2), b("other"));
-            }}})));
+  const Op of_tensor =
+      on_cuda(ldexp_kernel<adds_exponents>,
+              only_functional(function_of_two(
+                  "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
+                  {{{"other"},
+                    {"result"},
+                    [](Backward& b) { return b.grad() * conj(b("result")) * std::numbers::ln2; }},
+                   {{"self"}, {"other"}, [](Backward& b) {
+                      return b.grad() * call<"pow.Scalar">(b.session, adds_exponents ? Value(2.0) : Value(2),
+                                                           b("other"));
+                    }}})));
   std::array ops = {of_tensor, in_place_as("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", of_tensor)};
   for (Op& op : ops) op.facts.versions = versions;
   return ops;

@@ -107,17 +107,21 @@ constexpr Op kTrigonometry[] = {
                                           {"result"},
                                           [](Backward& b) {
                                             const Tensor square = pow(b("result"), 2);
-                                            return b.grad() * (1 + square);
+                                            return b.grad() * conj(1 + square);
                                           }}})),
-    fp32_under_autocast(function_of_one(
-        "asin(Tensor self) -> Tensor", "arcsin", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * rsqrt(-b("self") * b("self") + 1); }}})),
-    fp32_under_autocast(function_of_one(
-        "acos(Tensor self) -> Tensor", "arccos", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * -rsqrt(-b("self") * b("self") + 1); }}})),
+    fp32_under_autocast(
+        function_of_one("asin(Tensor self) -> Tensor", "arcsin", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * conj(rsqrt(-b("self") * b("self") + 1)); }}})),
+    fp32_under_autocast(
+        function_of_one("acos(Tensor self) -> Tensor", "arccos", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * -conj(rsqrt(-b("self") * b("self") + 1)); }}})),
     function_of_one(
         "atan(Tensor self) -> Tensor", "arctan", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") * b("self") + 1); }}}),
+        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / conj(b("self") * b("self") + 1); }}}),
     function_of_one("sinc(Tensor self) -> Tensor", "sin(π self) / (π self)", promoted_floating_meta,
                     {{{"self"}, {"self"}, sinc_backward}})};
 
@@ -130,6 +134,14 @@ constexpr Op without_in_place_derivative(std::string_view schema, std::string_vi
                                          std::string_view node) {
   Op op = function_of_one(schema, summary, self_meta, {{{"self"}, {}, not_implemented}}, {"f32[2,3]"});
   return node_named(node, only_functional(op));
+}
+
+// One root is enough for real numbers.
+Gradients acosh_gradient(Backward& b) {
+  if (!is_complex(b.dtype("self"))) return {b.grad() * rsqrt(b("self") * b("self") - 1)};
+  const Tensor more = rsqrt(b("self") + 1);
+  const Tensor less = rsqrt(b("self") - 1);
+  return {b.grad() * conj(more * less)};
 }
 
 constexpr Op kHyperbolic[] = {
@@ -148,18 +160,31 @@ constexpr Op kHyperbolic[] = {
                       {"result"},
                       [](Backward& b) { return call<"tanh_backward">(b.session, b.grad(), b("result")); }}}),
     hyperbolic_inverse("asinh(Tensor self) -> Tensor", "arsinh",
-                       [](Backward& b) { return b.grad() * rsqrt(pow(b("self"), 2) + 1); }),
-    hyperbolic_inverse("acosh(Tensor self) -> Tensor", "arcosh",
-                       [](Backward& b) { return b.grad() * rsqrt(b("self") * b("self") - 1); }),
+                       [](Backward& b) { return b.grad() * conj(rsqrt(pow(b("self"), 2) + 1)); }),
+    hyperbolic_inverse("acosh(Tensor self) -> Tensor", "arcosh", acosh_gradient),
     hyperbolic_inverse("atanh(Tensor self) -> Tensor", "artanh",
                        [](Backward& b) {
                          const Tensor square = pow(b("self"), 2);
-                         const Tensor rest = 1 - square;
+                         const Tensor rest = conj(1 - square);
                          return b.grad() * 1 / rest;
                        }),
     without_in_place_derivative("asinh_(Tensor(a!) self) -> Tensor(a!)", "arsinh", "AsinhBackward1"),
     without_in_place_derivative("acosh_(Tensor(a!) self) -> Tensor(a!)", "arcosh", "AcoshBackward1"),
     without_in_place_derivative("atanh_(Tensor(a!) self) -> Tensor(a!)", "artanh", "AtanhBackward1")};
+
+// FunctionsManual.cpp, sgn_backward: a tensor without storage for real numbers.
+Gradients sgn_gradient(Backward& b) {
+  if (!is_complex(b.dtype("self")))
+    return {Tensor(call<"_efficientzerotensor">(b.session, b.sizes("self"), b.dtype("self"), Value(),
+                                                b.shape("self")->device))};
+  const Tensor length = abs(b("self"));
+  const Tensor square = b("result") * b("result");
+  const Tensor across = b.grad() - square * conj(b.grad());
+  const Tensor twice = 2 * length;
+  const Tensor slope = across / twice;
+  const Tensor origin = eq(length, 0.0);
+  return {Tensor(call<"masked_fill_.Scalar">(b.session, slope, origin, 0.0))};
+}
 
 constexpr Op kSteps[] = {
     function_of_one("sign(Tensor self) -> Tensor", "sign", same_dtype_meta, flat()),
@@ -173,15 +198,7 @@ constexpr Op kSteps[] = {
     function_of_one("frac(Tensor self) -> Tensor", "self − trunc(self)", same_dtype_meta,
                     {{{"self"}, {}, gradient_itself}}),
     function_of_one("sgn(Tensor self) -> Tensor", "self / |self|", same_dtype_meta,
-                    {{{"self"},
-                      {"self", "result"},
-                      [](Backward& b) {
-                        // FunctionsManual.cpp, sgn_backward: a tensor without storage for real
-                        // numbers.
-                        if (is_complex(b.dtype("self"))) not_implemented(b);
-                        return call<"_efficientzerotensor">(b.session, b.sizes("self"), b.dtype("self"),
-                                                            Value(), b.shape("self")->device);
-                      }}}),
+                    {{{"self"}, {"self", "result"}, sgn_gradient}}),
     function_of_one(
         "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
         "self with numbers for NaN and ±∞", same_dtype_meta,

@@ -190,10 +190,10 @@ constexpr Op kVectorProducts[] = {
          {{{"self"}, {}, scaled_by_beta},
           {{"mat"},
            {"vec"},
-           [](Backward& b) -> Gradients { return {scaled(ger(b.grad(), b("vec")), b["alpha"])}; }},
+           [](Backward& b) -> Gradients { return {scaled(ger(b.grad(), conj(b("vec"))), b["alpha"])}; }},
           {{"vec"},
            {"mat"},
-           [](Backward& b) -> Gradients { return {scaled(mv(t(b("mat")), b.grad()), b["alpha"])}; }}},
+           [](Backward& b) -> Gradients { return {scaled(mv(conj(t(b("mat"))), b.grad()), b["alpha"])}; }}},
      .flops = [](const Call& c) { return FlopCount{.own = 2 * c.tensor("mat").numel()}; },
      .examples = {"f32[2] f32[2,3] f32[3]", "f32[] f32[2,3] f32[3] 2 0.5"},
      .facts = kAlsoInPlace},
@@ -205,10 +205,10 @@ constexpr Op kVectorProducts[] = {
          {{{"self"}, {}, scaled_by_beta},
           {{"vec1"},
            {"vec2"},
-           [](Backward& b) -> Gradients { return {scaled(mv(b.grad(), b("vec2")), b["alpha"])}; }},
+           [](Backward& b) -> Gradients { return {scaled(mv(b.grad(), conj(b("vec2"))), b["alpha"])}; }},
           {{"vec2"},
            {"vec1"},
-           [](Backward& b) -> Gradients { return {scaled(mv(t(b.grad()), b("vec1")), b["alpha"])}; }}},
+           [](Backward& b) -> Gradients { return {scaled(mv(t(b.grad()), conj(b("vec1"))), b["alpha"])}; }}},
      .flops = elementwise_flops<2>,
      .examples = {"f32[2,3] f32[2] f32[3]"},
      .facts = kAlsoInPlace}};
@@ -246,12 +246,12 @@ constexpr Op kBatchedSums[] = {
                       {"batch2"},
                       [](Backward& b) -> Gradients {
                         const Tensor gradient = for_every_batch(b);
-                        return {scaled(bmm(gradient, transpose(b("batch2"), 1, 2)), b["alpha"])};
+                        return {scaled(bmm(gradient, conj(transpose(b("batch2"), 1, 2))), b["alpha"])};
                       }},
                      {{"batch2"},
                       {"batch1"},
                       [](Backward& b) -> Gradients {
-                        const Tensor transposed = transpose(b("batch1"), 1, 2);
+                        const Tensor transposed = conj(transpose(b("batch1"), 1, 2));
                         return {scaled(bmm(transposed, for_every_batch(b)), b["alpha"])};
                       }}},
      .flops = addbmm_flops,
