@@ -163,7 +163,7 @@ Tensor first_factor_gradient(Backward& b, double border) {
 }
 template <FixedString name>
 Tensor first_factor_of_number_gradient(Backward& b, double border) {
-  const Tensor product = call<name>(b.session, b.grad(), b["other"]);
+  Tensor product = call<name>(b.session, b.grad(), b["other"]);
   if (b.real("other") > border) return product;
   return masked_fill(product, eq(b("self"), 0.0), 0.0);
 }
