@@ -33,11 +33,13 @@ uint32_t Node::add_output(const Tensor& tensor) {
 }
 
 void Node::materialise(Gradients& incoming) {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (incoming[i].defined() || !outputs[i].defined()) continue;
-    const TensorImpl& of = *outputs[i];
-    incoming[i] = call<"zeros">(session, of.sizes, of.dtype, Value(), of.device);
-  }
+  for (size_t i = 0; i < outputs.size(); ++i) materialise(incoming, i);
+}
+
+void Node::materialise(Gradients& incoming, size_t i) {
+  if (incoming[i].defined() || !outputs[i].defined()) return;
+  const TensorImpl& of = *outputs[i];
+  incoming[i] = call<"zeros">(session, of.sizes, of.dtype, Value(), of.device);
 }
 
 void Node::record_edges() {
@@ -65,6 +67,8 @@ void Node::destroy() {
 void set_gradient_edge(const Tensor& tensor, Edge edge) {
   tensor->output_nr = edge.input_nr;
   tensor->grad_fn = Ref<Counted>(std::move(edge.node));
+  // What was written to a view before is part of its function (set_gradient_edge of torch/csrc/autograd/variable.cpp).
+  if (tensor->base) tensor->history_version = tensor->version();
 }
 
 AutogradState& autograd_state(Session& session) { return static_cast<AutogradState&>(*session.autograd); }

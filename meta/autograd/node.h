@@ -80,6 +80,7 @@ class Node : public Counted {
 
   /// Zeros for incoming gradients that are undefined, as custom functions get them.
   void materialise(Gradients& incoming);
+  void materialise(Gradients& incoming, size_t i);
 
   void add_next(Edge edge) { next.push_back(std::move(edge)); }
   /// Registers an output: its gradient will be incoming gradient number `result`.

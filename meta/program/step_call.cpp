@@ -32,6 +32,8 @@ constexpr struct {
               {"grad_mode", StepCall::grad_mode},
               {"inference_mode", StepCall::inference_mode},
               {"attention", StepCall::attention},
+              {"nodes", StepCall::nodes},
+              {"engine_thread", StepCall::engine_thread},
               {"autocast_enter", StepCall::autocast_enter},
               {"autocast_leave", StepCall::autocast_leave},
               {"requires_grad", StepCall::requires_grad},

@@ -26,6 +26,8 @@ enum class StepCall : uint8_t {
   grad_mode,     ///< (on)
   inference_mode,  ///< (on)
   attention,       ///< (flash, memory-efficient, math, cuDNN): which implementations of it may be chosen
+  nodes,           ///< (count): so many nodes of autograd are made that the program does not have
+  engine_thread,   ///< (on): what follows is called on the engine's own thread
   autocast_enter,  ///< (on, dtype, cache)
   autocast_leave,  ///< (): of the innermost region
   requires_grad,   ///< (leaf, on)

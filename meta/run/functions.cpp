@@ -34,7 +34,9 @@ class FunctionNode final : public Node {
   }
 
   Gradients apply(Gradients& incoming) override {
-    materialise(incoming);
+    // What is no input of the graph was None in the run (set_materialize_grads(False)).
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (is_given(i)) materialise(incoming, i);
     if (backward_.kind != Operand::Kind::graph) {
       // A hook that gives nothing in their place passes the gradients on.
       std::vector<Tensor> made =
@@ -63,6 +65,13 @@ class FunctionNode final : public Node {
   }
 
  private:
+  // Whether the backward is given the gradient of this result.
+  bool is_given(size_t i) const {
+    if (backward_.kind != Operand::Kind::graph) return true;
+    const auto& inputs = backward_.graph->inputs;
+    return i < inputs.size() && inputs[i] != kNoValue;
+  }
+
   Interpreter& interpreter_;
   const Operand& backward_;  // a graph, or the number of a hook
   std::vector<SavedTensor> saved_;

@@ -6,6 +6,7 @@
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/saved_tensor_hooks.h"
+#include "meta/autograd/state.h"
 #include "meta/autograd/views.h"
 #include "meta/optim/optimizer.h"
 #include "meta/run/within_backward.h"
@@ -81,6 +82,12 @@ bool lies_within(const TensorFacts& facts, const Tensor& of) {
   return facts.offset >= 0 && bytes <= of->storage->bytes;
 }
 
+// Of nodes on the current thread.
+void leave_out_numbers(Session& session, int64_t count) {
+  if (count < 0 || count > UINT32_MAX) fail("step::nodes: {} is no count of nodes", count);
+  (session.backward_thread ? autograd_state(session).device_thread_sequence : session.sequence) += count;
+}
+
 uint16_t stream_numbered(int64_t number) {
   if (number < 0 || number > UINT16_MAX) fail("step::stream: {} is no stream", number);
   return static_cast<uint16_t>(number);
@@ -122,6 +129,8 @@ void Interpreter::run_mode_call(StepCall call, const StepArguments& given) {
       session_.modes.math_attention = given.value(2).boolean();
       session_.modes.cudnn_attention = given.value(3).boolean();
       break;
+    case StepCall::nodes: leave_out_numbers(session_, given.value(0).integer()); break;
+    case StepCall::engine_thread: session_.backward_thread = given.value(0).boolean(); break;
     case StepCall::autocast_enter: autocast_.push_back(entered_autocast(session_, given)); break;
     case StepCall::autocast_leave:
       if (autocast_.empty()) fail("step::autocast_leave: no region of autocast is open");

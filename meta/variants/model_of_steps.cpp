@@ -159,6 +159,8 @@ class Extraction {
       case StepCall::grad_mode:
       case StepCall::inference_mode:
       case StepCall::attention:
+      case StepCall::engine_thread:
+      case StepCall::nodes:
       case StepCall::autocast_enter:
       case StepCall::autocast_leave:
       case StepCall::requires_grad:

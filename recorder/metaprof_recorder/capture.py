@@ -24,14 +24,15 @@ from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_sparse import SparseTensors
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
-from metaprof_recorder.capture_unseen import TRANSFORMS, Unseen
+from metaprof_recorder.capture_transforms import Transforms
+from metaprof_recorder.capture_unseen import Unseen
 from metaprof_recorder.held import counts_tell
 
 
 class Capture:
     """`begin` and `end` once each; the rest does nothing between."""
 
-    def __init__(self, torch, sources):
+    def __init__(self, torch, sources, wrappers):
         self.torch = torch
         self.running = False
         self.paused = 0          # within a backward and the like: calls are not the program's own
@@ -65,7 +66,9 @@ class Capture:
         self.watches_compiler = False
         self._counts_tell = False
         self.off = torch._C._DisablePythonDispatcher  # within it operators are called, and not written down
-        self.transform = torch._C._functorch.maybe_current_level  # of torch.func; None: none is at work
+        self._mode, self._tracing = torch._C._get_dispatch_mode, torch._C._TorchDispatchModeKey.PROXY
+        self.transforms = Transforms(torch, wrappers)
+        self.transform = self.transforms.level
         self._current_stream, self._current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
     # ---- beginning and end
@@ -147,14 +150,13 @@ class Capture:
         tensor_class = self._tensor
         signature = Signature(overload)
         compiling = self.torch.compiler.is_compiling
-        transform = self.transform
+        transform, transforms = self.transform, self.transforms
 
         def call(*arguments, **options):
-            if self.paused or not self.running or signature.asks or compiling():
-                with off():
-                    return overload(*arguments, **options)
             if transform() is not None:
-                with self.unseen.part(TRANSFORMS), off():
+                return self.transforms.call(overload, self._tensors_in([*arguments, *options.values()]), arguments, options)
+            if self.paused or not self.running or signature.asks or compiling() or self._is_traced():
+                with off():
                     return overload(*arguments, **options)
             if signature.passes_on:
                 return self._pass_on(signature, overload, arguments, options)
@@ -168,8 +170,10 @@ class Capture:
             if relevant:
                 self.drop_held()
             texts = self._arguments(signature, arguments, options) if relevant else None
-            with off():
+            transforms.write_nodes(self)
+            with off() if transforms.depth == 0 else transforms.wrappers.seen(off()):
                 result = overload(*arguments, **options)
+            transforms.note_nodes()
             if texts is None:
                 if not self._on_device(result):
                     return result
@@ -180,7 +184,7 @@ class Capture:
                 made = self._all_made(signature, result)
             if signature.chooses_attention:
                 self._write_attention()
-            self._call(f"{made}{signature.name}({texts})", sys._getframe(1))
+            self._call(f"{made}{signature.name}({texts})", self.transforms.frame or sys._getframe(1))
             if signature.makes_list:
                 self._lists[self._now.names[id(result[1])].numbers[-1]] = self._integers(result[1])
             return result
@@ -221,15 +225,19 @@ class Capture:
         tensor_class = self._tensor
         for value in values:
             if isinstance(value, tensor_class):
-                if value.is_cuda or (value.requires_grad and id(value) in self._now.names):
+                if self._has_memory(value) or (value.requires_grad and id(value) in self._now.names):
                     return True
             elif type(value) in (list, tuple) and value and self._concern(value):
                 return True
         return False
 
+    def _has_memory(self, tensor):
+        """Whether it is on the device, and not only said to be (while a compiler looks at what a function does)."""
+        return tensor.is_cuda and (type(tensor) in self._plain or type(tensor).__name__ != "FakeTensor")
+
     def _on_device(self, result):
         if isinstance(result, self._tensor):
-            return result.is_cuda
+            return self._has_memory(result)
         return isinstance(result, (list, tuple)) and any(self._on_device(value) for value in result)
 
     def _arguments(self, signature, arguments, options):
@@ -364,7 +372,8 @@ class Capture:
         name = self._now.names.get(key)
         if name is None:
             name = self._now.names[key] = Name(tensor, self._died, self._now, number)
-            if self._counts_tell and name.grad and kind is self._tensor and self.torch.is_grad_enabled():
+            # Within a transform of torch.func a tensor may be held by its wrapper alone, which no count tells.
+            if self._counts_tell and name.grad and kind is self._tensor and self.torch.is_grad_enabled() and not self.transforms.depth:
                 self._now.held.watch(name)
         else:
             if name.gone is not None:
@@ -452,7 +461,7 @@ class Capture:
 
     def _call(self, text, frame):
         """Writes a call of an operator, after what has changed since the last one."""
-        self._write_modes()
+        self.write_modes()
         scope = self._now.modules[-1][0]
         stack = self._places.stack(frame)
         source = None if self._given_dtype is None else self.dtypes.source(frame, self._given_dtype)
@@ -495,7 +504,7 @@ class Capture:
             self._now.stream = number
             self.add(f"step::stream({number})")
 
-    def _write_modes(self):
+    def write_modes(self):
         """The modes that have changed since the last call; they stand behind the tensors that the call has met, which do not care."""
         torch = self.torch
         self.write_stream()
@@ -507,6 +516,10 @@ class Capture:
         if inference is not self._now.inference:
             self.add(f"step::inference_mode({inference})")
             self._now.inference = inference
+        engine = threading.get_ident() != self.thread
+        if engine is not self._now.engine:
+            self.add(f"step::engine_thread({engine})")
+            self._now.engine = engine
 
     def _write_attention(self):
         """Which implementations of attention may be chosen, if others than before (torch.nn.attention.sdpa_kernel)."""
@@ -534,7 +547,11 @@ class Capture:
             self.call(f"step::{text}")
 
     def active(self):
-        return self.running and not self.paused and threading.get_ident() == self.thread and self.transform() is None
+        return self.running and not self.paused and threading.get_ident() == self.thread and self.transform() is None and not self._is_traced()
+
+    def _is_traced(self):
+        """Whether a function is being looked at (make_fx) instead of called."""
+        return self._mode(self._tracing) is not None
 
     # ---- what the recorder observes
 
@@ -562,7 +579,7 @@ class Capture:
 
     def name(self, kind, tensor, name="", persistent=True):
         """What a tensor is for; whether a buffer is part of the model's state."""
-        if not self.active() or not isinstance(tensor, self._tensor) or not (tensor.is_cuda or id(tensor) in self._now.names):
+        if not self.active() or not isinstance(tensor, self._tensor) or not (self._has_memory(tensor) or id(tensor) in self._now.names):
             return
         number = self.use(tensor)
         if number not in self._named:

@@ -8,7 +8,6 @@ import functools
 import sys
 import threading
 
-from metaprof_recorder.capture_unseen import TRANSFORMS
 
 
 class Backward:
@@ -80,7 +79,7 @@ class Backward:
         def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
             arguments = (roots, gradients, retain, create, inputs, *rest)
             if capture.running and not capture.paused and capture.transform() is not None:
-                with capture.unseen.part(TRANSFORMS):
+                with capture.transforms.engine(sys._getframe(1)):
                     return original(*arguments, **options)
             if not capture.active():
                 return original(*arguments, **options)
@@ -124,8 +123,8 @@ class Backward:
         calls = capture._now
         if self._line is None or self._busy or not capture.running or calls is not capture._program:
             return function()
-        before = capture.paused, capture.thread, calls.grad, calls.inference, calls.stream
-        self._busy, capture.paused, capture.thread = True, 0, threading.get_ident()
+        before = capture.paused, capture.thread, calls.grad, calls.inference, calls.stream, calls.engine
+        self._busy, capture.paused, capture.thread, calls.engine = True, 0, threading.get_ident(), False
         calls.grad = capture.torch.is_grad_enabled()
         guard = capture.torch._C._EnablePythonDispatcher()
         try:
@@ -154,7 +153,7 @@ class Backward:
         finally:
             del guard
             self._busy = False
-            capture.paused, capture.thread, calls.grad, calls.inference, calls.stream = before
+            capture.paused, capture.thread, calls.grad, calls.inference, calls.stream, calls.engine = before
 
     def _let_go(self, gradient):
         """The hook has kept no handle of what it was given. A later hook may be given the same object, anew."""

@@ -30,6 +30,7 @@ class Calls:
         self.grad = grad     # modes, as the last call had them
         self.inference = False
         self.attention = (True, True, True, True)
+        self.engine = False  # whether they are called on the engine's thread
         self.stream = stream
         self.modules = [(0, {}, 0)]  # number of the scope, how often each path was called in it, how many calls there were before
         self.open = True

@@ -39,7 +39,6 @@ class Body:
         self.add(("kept", number), tensor)
         return True
 
-
 class Function:
     """A call of a custom function that backward will come to."""
 
@@ -90,7 +89,8 @@ class Functions:
 
     def _forward(self, cls, arguments, options):
         capture = self.capture
-        if cls.__module__ == self._own or self.depth or not capture.active() or not capture._concern(arguments):
+        within = self.depth or capture._now is not capture._program  # within a backward there are no gradients of it, either
+        if cls.__module__ == self._own or within or not capture.active() or not capture._concern(arguments):
             return self._apply(cls, *arguments, **options)
         tensor_class = capture._tensor
         given = [value for value in arguments if isinstance(value, tensor_class)]
@@ -99,7 +99,7 @@ class Functions:
         # What FSDP's own do in backward has effects beyond the gradients.
         function.number = capture.backward.number() if cls.__module__.startswith("torch.distributed.fsdp") else None
         function.key = (cls, tuple(capture._facts.of(value) for value in given))
-        capture._write_modes()
+        capture.write_modes()
         capture.step(f"function_enter({words(function.name)})")
         self._saving, self.depth = {}, 1
         try:

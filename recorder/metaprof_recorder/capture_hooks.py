@@ -104,20 +104,15 @@ def _watch_contiguous(capture, owner, original):
 
 
 def _watch_higher_order(capture, torch):
-    """Operators of the framework's own in Python (flex_attention) that have no kernel where calls are seen: they run unseen."""
+    """Operators of the framework's own in Python (flex_attention, cond) that have no kernel where calls are seen: what they call is seen."""
     operator, key = torch._ops.HigherOrderOperator, torch._C.DispatchKey.PreDispatch
-    keys = torch._C.DispatchKeySet(key)
     original = operator.dispatch
 
     @functools.wraps(original)
     def dispatch(self, given, /, *arguments, **options):
-        if given != key or not capture.running or key in self.py_kernels:
-            return original(self, given, *arguments, **options)
-        with torch._C._ExcludeDispatchKeyGuard(keys):
-            if not capture.active():
-                return self(*arguments, **options)
-            with capture.unseen.part(f"the operator {self.name()}"), capture.off():
-                return self(*arguments, **options)
+        if given == key and key not in self.py_kernels:
+            given = (torch._ops._compute_keyset(arguments, options, self.non_fallthrough_keys).remove(key)).highestPriorityTypeId()
+        return original(self, given, *arguments, **options)
 
     operator.dispatch = dispatch
 

@@ -24,7 +24,7 @@ class Regions:
         capture = self._capture
         if not capture.active() or self._line is not None:
             return False
-        capture._write_modes()  # whether a region keeps anything for backward depends on them
+        capture.write_modes()  # whether a region keeps anything for backward depends on them
         calls = capture._now
         self._line, self._given, self._begun = len(calls.lines), given, len(calls.calls)
         self.values_before[self._line] = capture._values
@@ -33,7 +33,7 @@ class Regions:
 
     def close(self):
         capture, calls = self._capture, self._capture._now
-        capture._write_modes()
+        capture.write_modes()
         keep_unused(capture, self._given, self._begun)
         if all(isinstance(calls.lines[index], int) for index in calls.calls[self._begun:]):
             calls.lines[self._line] = "# a checkpointed region without calls"

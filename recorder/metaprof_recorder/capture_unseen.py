@@ -1,8 +1,6 @@
 """What is not in the captured program, and the share of it: of the bytes that the run requested from the device's allocator."""
 import functools
 
-TRANSFORMS = "transforms of torch.func"  # vmap, grad and their like call operators on wrappers of tensors. What comes out is met.
-
 
 class Unseen:
     def __init__(self, torch):

@@ -23,8 +23,9 @@ MODULE, CUT = "metaprof module ", "metaprof cut "
 class History:
     """`begin` and `end` once each; `mark`, `enter`, `leave` cost nothing when it does not run."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, wrappers):
         self._torch = torch
+        self._wrappers = wrappers
         self._range = self._disable = None
         self._log_level = None
         self._thread = None      # whose profiler it is
@@ -67,19 +68,21 @@ class History:
 
     def mark(self, number):
         if self.running:
-            with self._range(f"{CUT}{number}"):
+            with self._wrappers.seen(), self._range(f"{CUT}{number}"):
                 pass
 
     def enter(self, path):
         if not self.running:
             return None
         opened = self._range(MODULE + path)
-        opened.__enter__()
+        with self._wrappers.seen():
+            opened.__enter__()
         return opened
 
     def leave(self, opened):
         if opened is not None:
-            opened.__exit__(None, None, None)
+            with self._wrappers.seen():
+                opened.__exit__(None, None, None)
 
     def end(self):
         """What was recorded; None if it did not run."""

@@ -13,7 +13,7 @@ import os
 import threading
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, names, reads, sources, tags
+from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, names, reads, sources, tags, wrappers
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -35,9 +35,10 @@ class Recorder:
         self.detail_steps = int(os.environ.get("METAPROF_RECORD_DETAIL") or DETAIL_STEPS)
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
-        self.history = events.History(torch)
+        self.wrappers = wrappers.Wrappers(torch)
+        self.history = events.History(torch, self.wrappers)
         self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice, lambda: self.phases.step)
-        self.capture = capture.Capture(torch, self.sources) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
+        self.capture = capture.Capture(torch, self.sources, self.wrappers) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
         self.rows = []
@@ -78,6 +79,7 @@ class Recorder:
         torch._C._cuda_memoryStats = self.statistics.program_reads
         torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets
         self.history.give_way_to_program(self)
+        self.wrappers.install()
         if self.capture:
             self.capture.install()
         distributed.represent(torch)
@@ -260,7 +262,9 @@ class Recorder:
 
     def _is_traced(self):
         """Whether a compiler calls, with tensors that are not the program's."""
-        return self.torch.compiler.is_compiling() or self.torch._guards.TracingContext.try_get() is not None
+        torch = self.torch
+        return torch.compiler.is_compiling() or torch._guards.TracingContext.try_get() is not None or \
+            torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None
 
     def _around_backward(self, original):
         torch = self.torch

@@ -46,6 +46,29 @@ TEST(CapturedProgram, WhatExamplesRanIsEqualToTheirRuns) {
   EXPECT_EQ(count, 17u);
 }
 
+// What transforms of torch.func call below their wrappers: gradients of gradients of tasks, Jacobians of batches, an ensemble, a custom
+// function that is vectorized.
+TEST(CapturedProgram, TransformsAreEqualToTheirRuns) {
+  for (const std::string name : {"maml", "jacobian", "ensemble", "vmapped_function"}) {
+    const Outcome outcome = run_program("check tests/data/captured/" + name + ".mp --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_EQ(summary["exact_phases"], summary["phases"]) << summary;
+    EXPECT_EQ(summary["peak_allocated_error"], 0.0) << summary;
+    EXPECT_EQ(run_program("profile tests/data/captured/" + name + ".mp --strict").exit_code, 0) << name;
+  }
+}
+
+// Flex attention that is not compiled computes scores, applies functions to them and to a mask, each under transforms.
+TEST(CapturedProgram, FlexAttentionIsEqualToItsRun) {
+  const Outcome outcome = run_program("check tests/data/captured/flex.mp --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json summary = Json::parse(outcome.out)["summary"][0];
+  EXPECT_EQ(summary["phases"], 13);  // setup, and four of each of three steps
+  EXPECT_EQ(summary["exact_phases"], 13) << summary;
+  EXPECT_EQ(summary["peak_allocated_error"], 0.0) << summary;
+}
+
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).
 TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
   for (const std::string name : {"encoder", "encoder_masked"}) {

@@ -159,7 +159,8 @@ Checked gradcheck(const Operator& op, std::string_view example, const char* devi
       return checked;
     }
     for (const Tensor& result : results)
-      if (is_complex(result.dtype())) throw NoNumbers("complex results: differences are taken of real ones");
+      if (is_complex(result.dtype()))
+        throw NoNumbers("complex results: our tensors have no pending conjugation");
     checked.failure = check_first(program, checked.gradients);
     if (!checked.failure.empty()) return checked;
     try {

@@ -4,7 +4,6 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/products/family.h"
-#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
@@ -204,12 +203,10 @@ constexpr Op kCrossProducts[] = {
      .host_code = {},
      .derivatives = {{{"other"},
                       {"self"},
-                      [](Backward& b) -> Gradients { return {cross(b.grad(), conj(b("self")), b["dim"])}; }},
+                      [](Backward& b) -> Gradients { return {cross(b.grad(), b("self"), b["dim"])}; }},
                      {{"self"},
                       {"other"},
-                      [](Backward& b) -> Gradients {
-                        return {cross(conj(b("other")), b.grad(), b["dim"])};
-                      }}},
+                      [](Backward& b) -> Gradients { return {cross(b("other"), b.grad(), b["dim"])}; }}},
      .flops = elementwise_flops<3>,
      .examples = {"f32[2,3] f32[2,3]"}},
     {.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",

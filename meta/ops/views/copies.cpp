@@ -154,7 +154,7 @@ constexpr Op in_place_operator(std::string_view schema, std::string_view node, v
           .derivatives = {{{"self"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples,
-          .facts = {.node = node, .reads_marks = kConjugated | kNegated}};
+          .facts = {.node = node}};
 }
 
 constexpr Op kInPlace[] = {
