@@ -73,6 +73,8 @@ at::Tensor CpuNumbers::of(const Tensor& tensor) {
   c10::TensorImpl* impl = made.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(as_array(tensor.sizes()), as_array(tensor.strides()), tensor->offset);
   if (tensor->wrapped_number) impl->set_wrapped_number(true);
+  if (tensor->marks & kConjugated) made._set_conj(true);
+  if (tensor->marks & kNegated) made._set_neg(true);
   return made;
 }
 

@@ -115,6 +115,7 @@ Tensor SavedTensor::unpack(Node& node) const {
       tensor->storage = storage_;
       tensor->offset = geometry_->offset;
       tensor->own_version = geometry_->own_version;
+      tensor->marks = geometry_->marks;
       if (has_history_) set_gradient_edge(tensor, {Ref<Node>(&node), output_nr_});
       return tensor;
     }

@@ -163,6 +163,8 @@ struct Facts {
   void (*on_placement)(Session&, const Operator&, std::span<const Value> arguments) = nullptr;
   /// Under autocast the operator casts its arguments itself, then goes on with `next`.
   void (*cast_by)(Call&) = nullptr;
+  /// Marks (meta/tensor/tensor.h) with which it takes tensors as they are; of others it gets copies (meta/session/marks.h).
+  uint8_t reads_marks = 0;
   bool artefact = false;          ///< an exporter's check that eager execution does not run
   bool cuts_history = false;      ///< the argument itself without its history: no work that could be kept
   bool writes_each_once = false;  ///< its target may not overlap itself, as that of `name_` (in_place_too)

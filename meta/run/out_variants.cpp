@@ -8,21 +8,40 @@
 namespace metaprof {
 namespace {
 
-// Overloads that a plain "out" may be of, apart from the one without a name (native_functions.yaml, 2.11).
-constexpr std::string_view kOverloadsOfOut[] = {"",     ".Tensor",        ".dim",  ".dim_IntList",
-                                                ".int", ".ScalarOpt_dim", ".self", ".start_step"};
+// Overloads that one which only says what is written ("out", "grad_input", "values") may be of, apart from the one
+// without a name (native_functions.yaml, 2.11).
+constexpr std::string_view kOverloadsOfOut[] = {"",
+                                                ".Tensor",
+                                                ".dim",
+                                                ".dim_IntList",
+                                                ".int",
+                                                ".ScalarOpt_dim",
+                                                ".self",
+                                                ".start_step",
+                                                ".other",
+                                                ".Tensor_mode",
+                                                ".stable",
+                                                ".p",
+                                                ".tol_tensor",
+                                                ".rcond_tensor"};
 
 bool is_value(const Operand& operand) {
   return operand.kind == Operand::Kind::value || operand.kind == Operand::Kind::values;
 }
 
-// Every operand has a place, and at least one is written.
+// An overload is called after the first of what it writes: max.dim_max(…, max=, max_values=).
+bool is_called_after(const GraphNode& node, const Operand& first_written) {
+  const std::string_view name = node.op;
+  return name.substr(name.find('.')).find(first_written.name) != std::string_view::npos;
+}
+
+// Every operand has a place, and what is written is as much as the operator makes.
 bool takes(const Operator& op, const GraphNode& node) {
   size_t written = 0;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     const Operand& operand = node.operands[i];
     if (is_out(op, operand)) {
-      if (!is_value(operand)) return false;
+      if (!is_value(operand) || (written == 0 && !is_called_after(node, operand))) return false;
       ++written;
     } else if (operand.name.empty()) {
       if (i >= op.schema.arguments.size()) return false;
@@ -30,7 +49,7 @@ bool takes(const Operator& op, const GraphNode& node) {
       if (is_value(operand) && !argument.is_tensor() && !argument.is_tensors()) return false;
     }
   }
-  return written > 0;
+  return written > 0 && written == op.schema.returns.size();
 }
 
 // What the operator's record says of the call, with these results in place of new ones.
@@ -69,14 +88,16 @@ bool is_out(const Operator& functional, const Operand& operand) {
 const Operator* functional_of(const Registry& registry, const GraphNode& node) {
   const std::string_view name = node.op;
   const size_t dot = name.find('.');
-  if (dot == std::string_view::npos || !name.ends_with("out")) return nullptr;
+  if (dot == std::string_view::npos) return nullptr;
   const std::string base(name.substr(0, dot));
   const auto fitting = [&](std::string_view overload) {
     const Operator* op = registry.find(base + std::string(overload));
     return op && takes(*op, node) ? op : nullptr;
   };
-  if (name.ends_with("_out"))
-    return fitting(name.substr(dot, name.size() - dot - std::string_view("_out").size()));
+  // "dim_max" is of ".dim", "Scalar_out" of ".Scalar"; "grad_input" of what has no name of its own.
+  const size_t last_word = name.rfind('_');
+  if (last_word != std::string_view::npos && last_word > dot)
+    if (const Operator* op = fitting(name.substr(dot, last_word - dot))) return op;
   for (const std::string_view overload : kOverloadsOfOut)
     if (const Operator* op = fitting(overload)) return op;
   return nullptr;

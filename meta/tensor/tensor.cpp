@@ -29,6 +29,7 @@ Tensor alias(const Tensor& tensor, SizesView sizes, SizesView strides, int64_t o
   view->is_parameter = tensor->is_parameter;
   view->inference = tensor->inference;
   view->own_version = tensor->own_version;
+  view->marks = tensor->marks;
   return view;
 }
 

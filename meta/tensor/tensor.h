@@ -60,6 +60,9 @@ enum class Layout : uint8_t { strided, sparse, sparse_csr, sparse_csc, sparse_bs
 /// "strided", "COO", "CSR", …
 std::string_view name_of(Layout layout);
 
+/// What a reader of the tensor has to do to what lies in memory: bits of TensorImpl::marks.
+enum Mark : uint8_t { kConjugated = 1, kNegated = 2 };
+
 /// How a view was made, which decides whether it may be written in place.
 enum class ViewOrigin : uint8_t { plain, multi_output, no_grad };
 
@@ -93,6 +96,7 @@ class TensorImpl : public Pooled<TensorImpl> {
   bool contiguous;              ///< row-major
   bool dense;                   ///< non-overlapping and dense
   bool is_parameter = false;    ///< parameter or buffer: never counted as an activation
+  uint8_t marks = 0;            ///< Mark
   ViewOrigin view_origin = ViewOrigin::plain;
   uint32_t history_version = 0;  ///< of a view: the storage's version when its grad_fn was right
   uint32_t output_nr = 0;        ///< which output of grad_fn this is

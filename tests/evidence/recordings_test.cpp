@@ -75,7 +75,7 @@ TEST_F(AllRecordings, Cuda) {
   EXPECT_GE(share(counts, What::outputs), whole ? 0.998 : 0.997);
   EXPECT_GE(share(counts, What::saved), whole ? 0.998 : 1);
   EXPECT_GE(share(counts, What::forward_events), whole ? 0.99 : 0.997);
-  EXPECT_GE(share(counts, What::backward_events), whole ? 0.99 : 0.991);
+  EXPECT_GE(share(counts, What::backward_events), whole ? 0.999 : 0.997);
   EXPECT_GE(share(counts, What::grads), whole ? 0.998 : 1);
   for (const CaseResult& result : summary.differing) EXPECT_NE(result.reason, "") << result.name;
 }
@@ -98,7 +98,7 @@ TEST_P(RecordingsOf215, Cuda) {
   EXPECT_GE(share(counts, What::outputs), 0.998);
   EXPECT_GE(share(counts, What::saved), 0.999);
   EXPECT_GE(share(counts, What::forward_events), 0.999);
-  EXPECT_GE(share(counts, What::backward_events), 0.995);
+  EXPECT_GE(share(counts, What::backward_events), 0.999);
   EXPECT_GE(share(counts, What::grads), 0.999);
 }
 

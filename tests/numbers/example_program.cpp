@@ -172,7 +172,7 @@ std::vector<Tensor> ExampleProgram::differentiable(const Results& results) {
 }
 
 std::vector<double> ExampleProgram::values(const Tensor& tensor) {
-  const at::Tensor data = numbers->of(tensor).to(at::kDouble).contiguous();
+  const at::Tensor data = numbers->of(tensor).to(at::kDouble).contiguous().resolve_neg();
   const auto* from = data.data_ptr<double>();
   return {from, from + data.numel()};
 }

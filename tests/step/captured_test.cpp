@@ -335,6 +335,22 @@ TEST(Captured, CallsStandOnTheirStreams) {
   EXPECT_EQ(found.rows[0].numbers.segment.current, 2);
 }
 
+// An overload that writes is called after what it writes, and after that which it is of, if that has a name.
+TEST(Captured, WhatIsWrittenHasManyNames) {
+  const std::string given =
+      "%a: f32[64,64] = step::tensor()\n%c: f32[64] = step::tensor()\n%i: i64[64] = step::tensor()\n"
+      "%b: f32[64,64] = step::tensor()\n%s: f32[] = step::tensor()\n";
+  StepOptions strict;
+  strict.strict = true;
+  for (const std::string call :
+       {"_, _ = aten::max.dim_max(%a, 0, max=%c, max_values=%i)", "_ = aten::max.unary_out(%a, out=%s)",
+        "_ = aten::maximum.out(%a, %a, out=%b)", "_ = aten::gelu_backward.grad_input(%a, %a, grad_input=%b)",
+        "_, _ = aten::kthvalue.values(%a, 3, 0, values=%c, indices=%i)", "_ = aten::max.out(%a, %a, out=%b)",
+        "_ = aten::div.out_mode(%a, %a, rounding_mode=\"floor\", out=%b)",
+        "_ = aten::mean.dtype_out(%a, dtype=f32, out=%s)"})
+    EXPECT_EQ(message(given + call + "\n", strict), "no error") << call;
+}
+
 TEST(Captured, TheProgramEmptiesTheCache) {
   const std::string x = "%x: f32[1000] = step::tensor()\n%y: f32[1000] = step::tensor() drop %x, %y\n";
   EXPECT_EQ(phases(x).rows[0].numbers.reserved_bytes.current, 2 << 20);

@@ -6,6 +6,7 @@
 
 #include "meta/ops/fourier/family.h"
 #include "meta/ops/fourier/fourier.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 
@@ -38,15 +39,6 @@ Tensor resized(const Call& c, Tensor x, SizesView dims, SizesView sizes) {
     }
   }
   return pads ? call<"constant_pad_nd">(c.session, x, padding) : x;
-}
-
-// A conjugate is only marked; a transform that cannot read the mark gets a copy.
-Tensor conj(const Tensor& t) { return call<"_conj">(session_of(t), t); }
-
-Tensor c2r_of_conjugate(Call& c, const Tensor& x, SizesView dims, int64_t norm, int64_t last_size) {
-  const Tensor marked = conj(x);
-  const Ref<Storage> copy = c.temporary_bytes(multiply(x.numel(), element_size(x.dtype())));
-  return fft_c2r(marked, dims, norm, last_size);
 }
 
 // --- one dimension
@@ -91,7 +83,7 @@ void to_real_body(Call& c) {
   Tensor x = as_complex(self);
   if (c.given("n")) x = resized(c, x, Sizes{dim}, Sizes{size / 2 + 1});
   const int64_t norm = normalization(c, forward);
-  c.result(forward ? c2r_of_conjugate(c, x, Sizes{dim}, norm, size) : fft_c2r(x, Sizes{dim}, norm, size));
+  c.result(forward ? fft_c2r(conj(x), Sizes{dim}, norm, size) : fft_c2r(x, Sizes{dim}, norm, size));
 }
 
 // --- several dimensions
@@ -169,7 +161,7 @@ void hermitian_many_body(Call& c) {
   Tensor x = resized(c, input, d.half.dims, d.half.sizes);
   const int64_t norm = normalization(c, true);
   if (d.half.dims.size() > 1) x = fft_c2c(x, all_but_last(d.half.dims), norm, true);
-  c.result(c2r_of_conjugate(c, x, Sizes{d.half.dims.back()}, norm, d.last_size));
+  c.result(fft_c2r(conj(x), Sizes{d.half.dims.back()}, norm, d.last_size));
 }
 
 void inverse_hermitian_many_body(Call& c) {

@@ -1,6 +1,7 @@
 // Activation functions and their backward operators.
 
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
 
@@ -129,18 +130,18 @@ constexpr Op kSmoothBackwards[] = {
         "tanh_backward(Tensor grad_output, Tensor output) -> Tensor", "grad · (1 − output²)",
         {{{"grad_output"},
           {"output"},
-          [](Backward& b) { return call<"tanh_backward">(b.session, b.grad(), b("output")); }},
+          [](Backward& b) { return call<"tanh_backward">(b.session, b.grad(), conj(b("output"))); }},
          {{"output"},
           {"grad_output", "output"},
-          [](Backward& b) { return b.grad() * (-2 * b("output") * b("grad_output")); }}}),
+          [](Backward& b) { return conj(b.grad()) * (-2 * conj(b("output")) * b("grad_output")); }}}),
     activation_backward(
         "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", "grad · output · (1 − output)",
         {{{"grad_output"},
           {"output"},
-          [](Backward& b) { return call<"sigmoid_backward">(b.session, b.grad(), b("output")); }},
+          [](Backward& b) { return call<"sigmoid_backward">(b.session, b.grad(), conj(b("output"))); }},
          {{"output"},
           {"grad_output", "output"},
-          [](Backward& b) { return b.grad() * b("grad_output") * (-2 * b("output") + 1); }}}),
+          [](Backward& b) { return conj(b.grad()) * b("grad_output") * (-2 * conj(b("output")) + 1); }}}),
     activation_backward("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
                         "grad · gelu'(self)", gelu_twice()),
     activation_backward("silu_backward(Tensor grad_output, Tensor self) -> Tensor", "grad · silu'(self)",

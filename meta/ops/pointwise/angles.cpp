@@ -2,6 +2,7 @@
 
 #include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -97,21 +98,15 @@ void complex_meta(Call& c) {
   elementwise(c, {&a, &b}, complex_type(result_type({&a, &b})));
 }
 
-// A conjugate is made only when something is multiplied by it.
-Tensor times_conjugate(const Tensor& conjugated, const Tensor& factor) {
-  const Tensor conjugate = clone(conjugated);
-  return conjugate * factor;
-}
-
 // FunctionsManual.cpp, polar_backward: real(conj(grad) · sgn(result)), real(conj(grad) · i·result).
 Gradients polar_backward(Backward& b) {
   Gradients gradients{Tensor(), Tensor()};
   {
     const Tensor direction = sgn(b("result"));
-    gradients[0] = real(times_conjugate(b.grad(), direction));
+    gradients[0] = real(conj(b.grad()) * direction);
   }
   const Tensor turned = b("result") * Value::complex(0, 1);
-  gradients[1] = real(times_conjugate(b.grad(), turned));
+  gradients[1] = real(conj(b.grad()) * turned);
   return gradients;
 }
 

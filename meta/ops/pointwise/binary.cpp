@@ -3,6 +3,7 @@
 #include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
 #include "meta/ops/pointwise/ties.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/sparse/sparse.h"
 
@@ -10,7 +11,7 @@ namespace metaprof {
 namespace {
 
 // FunctionsManual.cpp, mul_tensor_backward and div_tensor_self_backward: of a real factor the real part.
-Tensor times(Backward& b, Name factor, Name of) { return real_if(b.grad() * b(factor), b.dtype(of)); }
+Tensor times(Backward& b, Name factor, Name of) { return real_if(b.grad() * conj(b(factor)), b.dtype(of)); }
 
 constexpr Derivative plus(Name of) { return {{of}, {}, gradient_itself}; }
 
@@ -78,7 +79,7 @@ Tensor flat_in(Backward& b, Name argument) {
 // −grad · ((self / other) / other): recorded in this order (binary/f32/div).
 Tensor divisor_gradient(Backward& b) {
   const Tensor first = b("self") / b("other");
-  const Tensor second = first / b("other");
+  const Tensor second = conj(first / b("other"));
   return real_if(neg(b.grad()) * second, b.dtype("other"));
 }
 
@@ -88,11 +89,12 @@ void division_mode_meta(Call& c) {
 }
 
 constexpr Op kQuotients[] = {
-    function_of_two(
-        "div.Tensor(Tensor self, Tensor other) -> Tensor", "self / other", promoted_floating_meta,
-        {{{"other"}, {"self", "other"}, [](Backward& b) { return divisor_gradient(b); }},
-         {{"self"}, {"other"}, [](Backward& b) { return real_if(b.grad() / b("other"), b.dtype("self")); }}},
-        {"f32[2,3] f32[3]", "i64[2] i64[2]", "f32[2] 3"}),
+    function_of_two("div.Tensor(Tensor self, Tensor other) -> Tensor", "self / other", promoted_floating_meta,
+                    {{{"other"}, {"self", "other"}, [](Backward& b) { return divisor_gradient(b); }},
+                     {{"self"},
+                      {"other"},
+                      [](Backward& b) { return real_if(b.grad() / conj(b("other")), b.dtype("self")); }}},
+                    {"f32[2,3] f32[3]", "i64[2] i64[2]", "f32[2] 3"}),
     node_named(
         "DivBackward1",
         function_of_two(

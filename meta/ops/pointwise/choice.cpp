@@ -3,6 +3,7 @@
 #include "meta/op/versions.h"
 #include "meta/ops/pointwise/family.h"
 #include "meta/ops/pointwise/ties.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -298,32 +299,41 @@ constexpr Op kMaskedFill[] = {
 
 constexpr Derivative self_times_one = {
     {"self"}, {}, [](Backward& b) { return real_if(b.grad(), b.dtype("self")); }};
+// The gradient of `of`, which is multiplied by `factor`.
+Tensor slope(Backward& b, Name of, const Tensor& factor) {
+  return real_if(b.grad() * conj(factor), b.dtype(of));
+}
+
 constexpr Op kAddedProducts[] = {
     under_autocast(
         Autocast::promote,
-        function_of_two(
-            "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-            "self + value · tensor1 · tensor2", promoted_meta,
-            {self_times_one,
-             {{"tensor1"}, {"tensor2"}, [](Backward& b) { return b.grad() * (b("tensor2") * b["value"]); }},
-             {{"tensor2"}, {"tensor1"}, [](Backward& b) { return b.grad() * (b("tensor1") * b["value"]); }}},
-            {"f32[2,3] f32[2,3] f32[3]"})),
+        function_of_two("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+                        "self + value · tensor1 · tensor2", promoted_meta,
+                        {self_times_one,
+                         {{"tensor1"},
+                          {"tensor2"},
+                          [](Backward& b) { return slope(b, "tensor1", b("tensor2") * b["value"]); }},
+                         {{"tensor2"},
+                          {"tensor1"},
+                          [](Backward& b) { return slope(b, "tensor2", b("tensor1") * b["value"]); }}},
+                        {"f32[2,3] f32[2,3] f32[3]"})),
     under_autocast(
         Autocast::promote,
-        function_of_two(
-            "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-            "self + value · tensor1 / tensor2", promoted_meta,
-            {self_times_one,
-             {{"tensor1"}, {"tensor2"}, [](Backward& b) { return b.grad() * (b["value"] / b("tensor2")); }},
-             {{"tensor2"},
-              {"tensor1", "tensor2"},
-              [](Backward& b) {
-                const Tensor square = b("tensor2") * b("tensor2");
-                const Tensor product = b["value"] * b("tensor1");
-                const Tensor quotient = product / square;
-                return neg(b.grad()) * quotient;
-              }}},
-            {"f32[2,3] f32[2,3] f32[3]"}))};
+        function_of_two("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+                        "self + value · tensor1 / tensor2", promoted_meta,
+                        {self_times_one,
+                         {{"tensor1"},
+                          {"tensor2"},
+                          [](Backward& b) { return slope(b, "tensor1", b["value"] / b("tensor2")); }},
+                         {{"tensor2"},
+                          {"tensor1", "tensor2"},
+                          [](Backward& b) {
+                            const Tensor square = b("tensor2") * b("tensor2");
+                            const Tensor product = b["value"] * b("tensor1");
+                            const Tensor quotient = conj(product / square);
+                            return real_if(neg(b.grad()) * quotient, b.dtype("tensor2"));
+                          }}},
+                        {"f32[2,3] f32[2,3] f32[3]"}))};
 
 Value one_minus(const Value& weight) { return Value(1 - weight.real()); }
 
@@ -335,13 +345,14 @@ constexpr Op kLerp[] = {
                     {"f32[2,3] f32[2,3] 0.5"}),
     node_named(
         "LerpBackward1",
-        function_of_two(
-            "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "self + weight · (end − self)",
-            promoted_meta,
-            {{{"end"}, {"weight"}, [](Backward& b) { return b.grad() * b("weight"); }},
-             {{"self"}, {"weight"}, [](Backward& b) { return b.grad() * (1 - b("weight")); }},
-             {{"weight"}, {"end", "self"}, [](Backward& b) { return b.grad() * (b("end") - b("self")); }}},
-            {"f32[2,3] f32[2,3] f32[2,3]"}))};
+        function_of_two("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+                        "self + weight · (end − self)", promoted_meta,
+                        {{{"end"}, {"weight"}, [](Backward& b) { return b.grad() * conj(b("weight")); }},
+                         {{"self"}, {"weight"}, [](Backward& b) { return b.grad() * conj(1 - b("weight")); }},
+                         {{"weight"},
+                          {"end", "self"},
+                          [](Backward& b) { return b.grad() * conj(b("end") - b("self")); }}},
+                        {"f32[2,3] f32[2,3] f32[2,3]"}))};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -19,13 +20,13 @@ Value less_one(const Value& exponent) {
 Tensor power_of_number_gradient(Backward& b) {
   const Value& exponent = b["exponent"];
   if (exponent.real() == 0) return zeros_like(b("self"));
-  return real_if(b.grad() * (exponent * pow(b("self"), less_one(exponent))), b.dtype("self"));
+  return real_if(b.grad() * conj(exponent * pow(b("self"), less_one(exponent))), b.dtype("self"));
 }
 
 Tensor base_gradient(Backward& b) {
   const Tensor lower = b("exponent") - 1;
   const Tensor power = call<"pow.Tensor_Tensor">(b.session, b("self"), lower);
-  const Tensor slope = b("exponent") * power;
+  const Tensor slope = conj(b("exponent") * power);
   const Tensor gradient = b.grad() * slope;
   const Tensor zero = scalar_like(gradient, 0.0);
   const Tensor constant = eq(b("exponent"), 0.0);
@@ -43,14 +44,14 @@ Tensor exponent_gradient(Backward& b) {
   const Tensor constant = zero_base(b);
   const Tensor cast = to(b("self"), result_type({&b("self"), &b("exponent")}));
   const Tensor logarithm = log(cast);
-  const Tensor slope = b("result") * logarithm;
+  const Tensor slope = conj(b("result") * logarithm);
   const Tensor zero = scalar_like(slope, 0.0);
   return b.grad() * where(constant, zero, slope);
 }
 
 Tensor exponent_of_number_gradient(Backward& b) {
   const double base = b.real("self");
-  if (base != 0) return b.grad() * (b("result") * Value(std::log(base)));
+  if (base != 0) return b.grad() * conj(b("result") * Value(std::log(base)));
   const Tensor constant = ge(b("exponent"), 0);
   const Tensor slope = b("result") * Value(std::log(base));
   const Tensor zero = scalar_like(slope, 0.0);
@@ -132,10 +133,10 @@ constexpr Op kLogSums[] = {
         "logaddexp(Tensor self, Tensor other) -> Tensor", "ln(e^self + e^other)", promoted_meta,
         {{{"other"},
           {"self", "other"},
-          [](Backward& b) { return b.grad() / (1 + exp(b("self") - b("other"))); }},
+          [](Backward& b) { return b.grad() / conj(1 + exp(b("self") - b("other"))); }},
          {{"self"},
           {"self", "other"},
-          [](Backward& b) { return b.grad() / (1 + exp(b("other") - b("self"))); }}})),
+          [](Backward& b) { return b.grad() / conj(1 + exp(b("other") - b("self"))); }}})),
     only_functional(function_of_two("logaddexp2(Tensor self, Tensor other) -> Tensor",
                                     "log₂(2^self + 2^other)", promoted_meta,
                                     {{{"other"},
@@ -162,7 +163,7 @@ Tensor first_factor_gradient(Backward& b, double border) {
 }
 template <FixedString name>
 Tensor first_factor_of_number_gradient(Backward& b, double border) {
-  const Tensor product = call<name>(b.session, b.grad(), b["other"]);
+  Tensor product = call<name>(b.session, b.grad(), b["other"]);
   if (b.real("other") > border) return product;
   return masked_fill(product, eq(b("self"), 0.0), 0.0);
 }
@@ -222,15 +223,17 @@ void ldexp_meta(Call& c) {
 
 template <bool adds_exponents>
 constexpr auto ldexps(const FrameworkRange& versions) {
-  const Op of_tensor = on_cuda(
-      ldexp_kernel<adds_exponents>,
-      only_functional(function_of_two(
-          "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
-          {{{"other"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * std::numbers::ln2; }},
-           {{"self"}, {"other"}, [](Backward& b) {
-              return b.grad() *
-                     call<"pow.Scalar">(b.session, adds_exponents ? Value(2.0) : Value(2), b("other"));
-            }}})));
+  const Op of_tensor =
+      on_cuda(ldexp_kernel<adds_exponents>,
+              only_functional(function_of_two(
+                  "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "self · 2^other", ldexp_meta,
+                  {{{"other"},
+                    {"result"},
+                    [](Backward& b) { return b.grad() * conj(b("result")) * std::numbers::ln2; }},
+                   {{"self"}, {"other"}, [](Backward& b) {
+                      return b.grad() * call<"pow.Scalar">(b.session, adds_exponents ? Value(2.0) : Value(2),
+                                                           b("other"));
+                    }}})));
   std::array ops = {of_tensor, in_place_as("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", of_tensor)};
   for (Op& op : ops) op.facts.versions = versions;
   return ops;

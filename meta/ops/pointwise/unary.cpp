@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "meta/ops/pointwise/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 
 namespace metaprof {
@@ -35,16 +36,16 @@ constexpr Op kArithmetic[] = {
                                         {{{"self"},
                                           {"result"},
                                           [](Backward& b) {
-                                            const Tensor square = b("result") * b("result");
+                                            const Tensor square = conj(b("result") * b("result"));
                                             return neg(b.grad()) * square;
                                           }}})),
     function_of_one("sqrt(Tensor self) -> Tensor", "√self", promoted_floating_meta,
-                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() / (2 * b("result")); }}}),
+                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() / (2 * conj(b("result"))); }}}),
     fp32_under_autocast(function_of_one("rsqrt(Tensor self) -> Tensor", "1 / √self", promoted_floating_meta,
                                         {{{"self"},
                                           {"result"},
                                           [](Backward& b) {
-                                            const Tensor cube = pow(b("result"), 3);
+                                            const Tensor cube = conj(pow(b("result"), 3));
                                             return -0.5 * b.grad() * cube;
                                           }}})),
     composite_of("square(Tensor self) -> Tensor", "self²",
@@ -58,24 +59,24 @@ constexpr Op kArithmetic[] = {
 constexpr Op kExponentials[] = {
     fp32_under_autocast(
         function_of_one("exp(Tensor self) -> Tensor", "e^self", promoted_floating_meta,
-                        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * b("result"); }}})),
+                        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * conj(b("result")); }}})),
     function_of_one("exp2(Tensor self) -> Tensor", "2^self", promoted_floating_meta,
-                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * b("result") * ln2; }}}),
-    fp32_under_autocast(
-        function_of_one("expm1(Tensor self) -> Tensor", "e^self − 1", promoted_floating_meta,
-                        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * (b("result") + 1); }}})),
+                    {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * conj(b("result")) * ln2; }}}),
+    fp32_under_autocast(function_of_one(
+        "expm1(Tensor self) -> Tensor", "e^self − 1", promoted_floating_meta,
+        {{{"self"}, {"result"}, [](Backward& b) { return b.grad() * (conj(b("result")) + 1); }}})),
     fp32_under_autocast(
         function_of_one("log(Tensor self) -> Tensor", "ln self", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / b("self"); }}})),
-    fp32_under_autocast(
-        function_of_one("log10(Tensor self) -> Tensor", "log₁₀ self", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") * ln10); }}})),
+                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / conj(b("self")); }}})),
+    fp32_under_autocast(function_of_one(
+        "log10(Tensor self) -> Tensor", "log₁₀ self", promoted_floating_meta,
+        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (conj(b("self")) * ln10); }}})),
     fp32_under_autocast(
         function_of_one("log1p(Tensor self) -> Tensor", "ln(1 + self)", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") + 1); }}})),
-    fp32_under_autocast(
-        function_of_one("log2(Tensor self) -> Tensor", "log₂ self", promoted_floating_meta,
-                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") * ln2); }}}))};
+                        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / conj(b("self") + 1); }}})),
+    fp32_under_autocast(function_of_one(
+        "log2(Tensor self) -> Tensor", "log₂ self", promoted_floating_meta,
+        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (conj(b("self")) * ln2); }}}))};
 
 // FunctionsManual.cpp, sinc_backward: 0 where the square is 0.
 Tensor sinc_slope(const Tensor& grad, const Tensor& angle, const Tensor& square) {
@@ -93,12 +94,12 @@ Gradients sinc_backward(Backward& b) {
 
 constexpr Op kTrigonometry[] = {
     function_of_one("sin(Tensor self) -> Tensor", "sin", promoted_floating_meta,
-                    {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * cos(b("self")); }}}),
+                    {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * conj(cos(b("self"))); }}}),
     function_of_one("cos(Tensor self) -> Tensor", "cos", promoted_floating_meta,
                     {{{"self"},
                       {"self"},
                       [](Backward& b) {
-                        const Tensor sine = sin(b("self"));
+                        const Tensor sine = conj(sin(b("self")));
                         return b.grad() * neg(sine);
                       }}}),
     fp32_under_autocast(function_of_one("tan(Tensor self) -> Tensor", "tan", promoted_floating_meta,
@@ -106,17 +107,21 @@ constexpr Op kTrigonometry[] = {
                                           {"result"},
                                           [](Backward& b) {
                                             const Tensor square = pow(b("result"), 2);
-                                            return b.grad() * (1 + square);
+                                            return b.grad() * conj(1 + square);
                                           }}})),
-    fp32_under_autocast(function_of_one(
-        "asin(Tensor self) -> Tensor", "arcsin", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * rsqrt(-b("self") * b("self") + 1); }}})),
-    fp32_under_autocast(function_of_one(
-        "acos(Tensor self) -> Tensor", "arccos", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * -rsqrt(-b("self") * b("self") + 1); }}})),
+    fp32_under_autocast(
+        function_of_one("asin(Tensor self) -> Tensor", "arcsin", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * conj(rsqrt(-b("self") * b("self") + 1)); }}})),
+    fp32_under_autocast(
+        function_of_one("acos(Tensor self) -> Tensor", "arccos", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * -conj(rsqrt(-b("self") * b("self") + 1)); }}})),
     function_of_one(
         "atan(Tensor self) -> Tensor", "arctan", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / (b("self") * b("self") + 1); }}}),
+        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() / conj(b("self") * b("self") + 1); }}}),
     function_of_one("sinc(Tensor self) -> Tensor", "sin(π self) / (π self)", promoted_floating_meta,
                     {{{"self"}, {"self"}, sinc_backward}})};
 
@@ -131,30 +136,55 @@ constexpr Op without_in_place_derivative(std::string_view schema, std::string_vi
   return node_named(node, only_functional(op));
 }
 
+// One root is enough for real numbers.
+Gradients acosh_gradient(Backward& b) {
+  if (!is_complex(b.dtype("self"))) return {b.grad() * rsqrt(b("self") * b("self") - 1)};
+  const Tensor more = rsqrt(b("self") + 1);
+  const Tensor less = rsqrt(b("self") - 1);
+  return {b.grad() * conj(more * less)};
+}
+
 constexpr Op kHyperbolic[] = {
-    fp32_under_autocast(function_of_one(
-        "sinh(Tensor self) -> Tensor", "sinh", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * call<"cosh">(b.session, b("self")); }}})),
-    fp32_under_autocast(function_of_one(
-        "cosh(Tensor self) -> Tensor", "cosh", promoted_floating_meta,
-        {{{"self"}, {"self"}, [](Backward& b) { return b.grad() * call<"sinh">(b.session, b("self")); }}})),
+    fp32_under_autocast(
+        function_of_one("sinh(Tensor self) -> Tensor", "sinh", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * conj(call<"cosh">(b.session, b("self"))); }}})),
+    fp32_under_autocast(
+        function_of_one("cosh(Tensor self) -> Tensor", "cosh", promoted_floating_meta,
+                        {{{"self"},
+                          {"self"},
+                          [](Backward& b) { return b.grad() * conj(call<"sinh">(b.session, b("self"))); }}})),
     function_of_one("tanh(Tensor self) -> Tensor", "tanh", promoted_floating_meta,
                     {{{"self"},
                       {"result"},
                       [](Backward& b) { return call<"tanh_backward">(b.session, b.grad(), b("result")); }}}),
     hyperbolic_inverse("asinh(Tensor self) -> Tensor", "arsinh",
-                       [](Backward& b) { return b.grad() * rsqrt(pow(b("self"), 2) + 1); }),
-    hyperbolic_inverse("acosh(Tensor self) -> Tensor", "arcosh",
-                       [](Backward& b) { return b.grad() * rsqrt(b("self") * b("self") - 1); }),
+                       [](Backward& b) { return b.grad() * conj(rsqrt(pow(b("self"), 2) + 1)); }),
+    hyperbolic_inverse("acosh(Tensor self) -> Tensor", "arcosh", acosh_gradient),
     hyperbolic_inverse("atanh(Tensor self) -> Tensor", "artanh",
                        [](Backward& b) {
                          const Tensor square = pow(b("self"), 2);
-                         const Tensor rest = 1 - square;
+                         const Tensor rest = conj(1 - square);
                          return b.grad() * 1 / rest;
                        }),
     without_in_place_derivative("asinh_(Tensor(a!) self) -> Tensor(a!)", "arsinh", "AsinhBackward1"),
     without_in_place_derivative("acosh_(Tensor(a!) self) -> Tensor(a!)", "arcosh", "AcoshBackward1"),
     without_in_place_derivative("atanh_(Tensor(a!) self) -> Tensor(a!)", "artanh", "AtanhBackward1")};
+
+// FunctionsManual.cpp, sgn_backward: a tensor without storage for real numbers.
+Gradients sgn_gradient(Backward& b) {
+  if (!is_complex(b.dtype("self")))
+    return {Tensor(call<"_efficientzerotensor">(b.session, b.sizes("self"), b.dtype("self"), Value(),
+                                                b.shape("self")->device))};
+  const Tensor length = abs(b("self"));
+  const Tensor square = b("result") * b("result");
+  const Tensor across = b.grad() - square * conj(b.grad());
+  const Tensor twice = 2 * length;
+  const Tensor slope = across / twice;
+  const Tensor origin = eq(length, 0.0);
+  return {Tensor(call<"masked_fill_.Scalar">(b.session, slope, origin, 0.0))};
+}
 
 constexpr Op kSteps[] = {
     function_of_one("sign(Tensor self) -> Tensor", "sign", same_dtype_meta, flat()),
@@ -168,15 +198,7 @@ constexpr Op kSteps[] = {
     function_of_one("frac(Tensor self) -> Tensor", "self − trunc(self)", same_dtype_meta,
                     {{{"self"}, {}, gradient_itself}}),
     function_of_one("sgn(Tensor self) -> Tensor", "self / |self|", same_dtype_meta,
-                    {{{"self"},
-                      {"self", "result"},
-                      [](Backward& b) {
-                        // FunctionsManual.cpp, sgn_backward: a tensor without storage for real
-                        // numbers.
-                        if (is_complex(b.dtype("self"))) not_implemented(b);
-                        return call<"_efficientzerotensor">(b.session, b.sizes("self"), b.dtype("self"),
-                                                            Value(), b.shape("self")->device);
-                      }}}),
+                    {{{"self"}, {"self", "result"}, sgn_gradient}}),
     function_of_one(
         "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
         "self with numbers for NaN and ±∞", same_dtype_meta,

@@ -8,6 +8,7 @@
 #include "meta/autograd/state.h"
 #include "meta/op/versions.h"
 #include "meta/ops/products/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/into_out.h"
 #include "meta/ops/rules/iterator.h"
@@ -26,21 +27,28 @@ bool blas_takes(const Tensor& m) {
 
 namespace {
 
-// native/cuda/cuBlasCommonArgs.h, prepare_matrix_for_cublas: dense matrices are taken as they are, whatever
-// the strides of dimensions of size 1.
-Tensor blas_operand(Call& c, const Tensor& m) { return m->dense || blas_takes(m) ? m : c.contiguous(m); }
-
 // As there: whether cuBLAS, which counts by columns, writes the matrix as it is and not its transpose.
 bool lies_by_columns(const Tensor& m) {
   if (m->dense) return !m->contiguous;
   return m.strides()[0] == 1 && m.strides()[1] >= std::max<int64_t>(1, m.size(0));
 }
 
+// As there: dense matrices are taken as they are, whatever the strides of dimensions of size 1. cuBLAS conjugates what
+// it transposes, so a matrix that is marked as a conjugate is copied if it does not lie across the result.
+Tensor blas_operand(Call& c, const Tensor& m, const Tensor& result) {
+  if (!m->dense && !blas_takes(m)) return c.contiguous(m);
+  return m->marks && lies_by_columns(m) == lies_by_columns(result) ? clone(m) : m;
+}
+
 // native/cuda/Blas.cpp, prepare_batch_matrix_for_cublas: also takes what is contiguous because dimensions are
-// of size 1, but no steps of 0.
-Tensor batched_operand(const Tensor& m) {
+// of size 1, but no steps of 0. Conjugates are copied as above.
+Tensor batched_operand(const Tensor& m, bool result_by_columns) {
   const bool steps = m.strides()[1] != 0 && m.strides()[2] != 0;
-  return blas_takes(m) || (m->contiguous && steps) ? m : clone(m, MemoryFormat::contiguous);
+  if (!blas_takes(m) && !(m->contiguous && steps)) return clone(m, MemoryFormat::contiguous);
+  if (m->marks == 0) return m;
+  const size_t fast = result_by_columns ? 1 : 2, slow = 3 - fast;
+  const bool along = m.strides()[fast] == 1 && m.strides()[slow] >= std::max<int64_t>(1, m.sizes()[fast]);
+  return along ? clone(m) : m;
 }
 
 // As there, bmm_out_cuda_impl: a batch of single columns is written as it is.
@@ -59,14 +67,14 @@ Tensor batched_result(const Tensor& m) {
 }  // namespace
 
 BlasOperands::BlasOperands(Call& c, const Tensor& a, const Tensor& b)
-    : result(blas_operand(c, c.result_tensor())),
-      first(blas_operand(c, lies_by_columns(result) ? a : b)),
-      second(blas_operand(c, lies_by_columns(result) ? b : a)) {}
+    : result(blas_operand(c, c.result_tensor(), c.result_tensor())),
+      first(blas_operand(c, lies_by_columns(result) ? a : b, result)),
+      second(blas_operand(c, lies_by_columns(result) ? b : a, result)) {}
 
 BatchedOperands::BatchedOperands(const Call& c, const Tensor& a, const Tensor& b)
     : result(batched_result(c.result_tensor())),
-      first(batched_operand(batch_lies_by_columns(result) ? a : b)),
-      second(batched_operand(batch_lies_by_columns(result) ? b : a)) {}
+      first(batched_operand(batch_lies_by_columns(result) ? a : b, batch_lies_by_columns(result))),
+      second(batched_operand(batch_lies_by_columns(result) ? b : a, batch_lies_by_columns(result))) {}
 
 namespace {
 
@@ -150,12 +158,14 @@ bool is_column_major(const TensorImpl& m) { return m.strides[0] == 1 && m.stride
 
 Tensor mat1_gradient(Backward& b, const Tensor& mat2, const TensorImpl& mat1, const Value& alpha) {
   const bool dense = mat1.layout == Layout::strided && !mat2.is_sparse();
-  return scaled(dense && is_column_major(mat1) ? t(mm(mat2, t(b.grad()))) : mm(b.grad(), t(mat2)), alpha);
+  return scaled(dense && is_column_major(mat1) ? t(mm(conj(mat2), t(b.grad()))) : mm(b.grad(), conj(t(mat2))),
+                alpha);
 }
 
 Tensor mat2_gradient(Backward& b, const Tensor& mat1, const TensorImpl& mat2, const Value& alpha) {
   const bool dense = mat2.layout == Layout::strided && !mat1.is_sparse();
-  return scaled(dense && is_column_major(mat2) ? t(mm(t(b.grad()), mat1)) : mm(t(mat1), b.grad()), alpha);
+  return scaled(dense && is_column_major(mat2) ? t(mm(t(b.grad()), conj(mat1))) : mm(conj(t(mat1)), b.grad()),
+                alpha);
 }
 
 // The product in the shape of the input is a view of it; from 2.15 on a tensor of its own (recorded:
@@ -307,7 +317,10 @@ constexpr Op addmm(void (*host_code)(Call&)) {
                       {{"self"}, {}, [](Backward& b) -> Gradients { return {scaled(b.grad(), b["beta"])}; }}},
       .flops = addmm_flops,
       .examples = {"f32[4] f32[2,3] f32[3,4]", "f32[2,4] f32[2,3] f32[3,4]/1,3 2 0.5"},
-      .facts = {.in_place_too = true, .autocast = Autocast::lower_precision, .product = true}};
+      .facts = {.in_place_too = true,
+                .autocast = Autocast::lower_precision,
+                .product = true,
+                .reads_marks = kConjugated}};
 }
 
 constexpr Op addmm_activation(void (*host_code)(Call&)) {
@@ -337,22 +350,23 @@ constexpr Op kProducts[] = {
            [](Backward& b) -> Gradients { return {mat2_gradient(b, b("self"), *b.shape("mat2"), 1)}; }}},
      .flops = mm_flops,
      .examples = {"f32[2,3] f32[3,4]", "f32[2,3] f32[3,4]/1,3"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true, .reads_marks = kConjugated}},
     before({2, 15}, addmm(addmm_cuda<false>)),
     since({2, 15}, addmm(addmm_cuda<true>)),
     {.schema = "bmm(Tensor self, Tensor mat2) -> Tensor",
      .summary = "self[i] · mat2[i]",
      .meta = bmm_meta,
      .host_code = {{DeviceType::cuda, bmm_cuda}},
-     .derivatives = {{{"self"},
-                      {"mat2"},
-                      [](Backward& b) -> Gradients { return {bmm(b.grad(), transpose(b("mat2"), 1, 2))}; }},
-                     {{"mat2"},
-                      {"self"},
-                      [](Backward& b) -> Gradients { return {bmm(transpose(b("self"), 1, 2), b.grad())}; }}},
+     .derivatives =
+         {{{"self"},
+           {"mat2"},
+           [](Backward& b) -> Gradients { return {bmm(b.grad(), conj(transpose(b("mat2"), 1, 2)))}; }},
+          {{"mat2"},
+           {"self"},
+           [](Backward& b) -> Gradients { return {bmm(conj(transpose(b("self"), 1, 2)), b.grad())}; }}},
      .flops = bmm_flops,
      .examples = {"f32[2,3,4] f32[2,4,5]"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true}},
+     .facts = {.autocast = Autocast::lower_precision, .product = true, .reads_marks = kConjugated}},
     {.schema = "bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
      .summary = "out[i] := self[i] · mat2[i]",
      .meta = into_out<bmm_meta>,

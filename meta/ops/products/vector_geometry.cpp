@@ -4,6 +4,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/products/family.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
@@ -203,10 +204,12 @@ constexpr Op kCrossProducts[] = {
      .host_code = {},
      .derivatives = {{{"other"},
                       {"self"},
-                      [](Backward& b) -> Gradients { return {cross(b.grad(), b("self"), b["dim"])}; }},
+                      [](Backward& b) -> Gradients { return {cross(b.grad(), conj(b("self")), b["dim"])}; }},
                      {{"self"},
                       {"other"},
-                      [](Backward& b) -> Gradients { return {cross(b("other"), b.grad(), b["dim"])}; }}},
+                      [](Backward& b) -> Gradients {
+                        return {cross(conj(b("other")), b.grad(), b["dim"])};
+                      }}},
      .flops = elementwise_flops<3>,
      .examples = {"f32[2,3] f32[2,3]"}},
     {.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",

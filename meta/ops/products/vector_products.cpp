@@ -4,6 +4,7 @@
 
 #include "meta/ops/products/family.h"
 #include "meta/ops/products/matmul.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
@@ -148,70 +149,69 @@ Tensor for_every_batch(Backward& b) {
 
 Gradients scaled_by_beta(Backward& b) { return {scaled(b.grad(), b["beta"])}; }
 
-constexpr Op kVectorProducts[] =
-    {{.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
-      .summary = "Σ self · tensor",
-      .meta = dot_meta,
-      .host_code = {{DeviceType::cuda, blas_result}},
-      .derivatives =
-          {{{"self"}, {"tensor"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("tensor"))}; }},
-           {{"tensor"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
-      .flops = dot_flops,
-      .examples = {"f32[3] f32[3]"},
-      .facts = {.autocast = Autocast::promote}},
-     {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
-      .summary = "Σ conj(self) · other",
-      .meta = dot_meta,
-      .host_code = {{DeviceType::cuda, blas_result}},
-      .derivatives =
-          {{{"self"}, {"other"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("other"))}; }},
-           {{"other"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
-      .flops = dot_flops,
-      .examples = {"f32[3] f32[3]"},
-      .facts = {.autocast = Autocast::promote}},
-     {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
-      .summary = "self · vec",
-      .meta = mv_meta,
-      .host_code = {{DeviceType::cuda,
-                     [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
-      .derivatives = {{{"self"}, {"vec"}, [](Backward& b) -> Gradients { return {ger(b.grad(), b("vec"))}; }},
-                      {{"vec"},
-                       {"self"},
-                       [](Backward& b) -> Gradients { return {mv(t(b("self")), b.grad())}; }}},
-      .flops = dot_flops,
-      .examples = {"f32[2,3] f32[3]"},
-      .facts = kLowerPrecision},
-     {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-      .summary = "beta·self + alpha·(mat · vec)",
-      .meta = addmv_meta,
-      .host_code = {{DeviceType::cuda,
-                     [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
-      .derivatives =
-          {{{"self"}, {}, scaled_by_beta},
-           {{"mat"},
-            {"vec"},
-            [](Backward& b) -> Gradients { return {scaled(ger(b.grad(), b("vec")), b["alpha"])}; }},
-           {{"vec"},
-            {"mat"},
-            [](Backward& b) -> Gradients { return {scaled(mv(t(b("mat")), b.grad()), b["alpha"])}; }}},
-      .flops = [](const Call& c) { return FlopCount{.own = 2 * c.tensor("mat").numel()}; },
-      .examples = {"f32[2] f32[2,3] f32[3]", "f32[] f32[2,3] f32[3] 2 0.5"},
-      .facts = kAlsoInPlace},
-     {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-      .summary = "beta·self + alpha·(vec1 vec2ᵀ)",
-      .meta = addr_meta,
-      .host_code = {},
-      .derivatives =
-          {{{"self"}, {}, scaled_by_beta},
-           {{"vec1"},
-            {"vec2"},
-            [](Backward& b) -> Gradients { return {scaled(mv(b.grad(), b("vec2")), b["alpha"])}; }},
-           {{"vec2"},
-            {"vec1"},
-            [](Backward& b) -> Gradients { return {scaled(mv(t(b.grad()), b("vec1")), b["alpha"])}; }}},
-      .flops = elementwise_flops<2>,
-      .examples = {"f32[2,3] f32[2] f32[3]"},
-      .facts = kAlsoInPlace}};
+constexpr Op kVectorProducts[] = {
+    {.schema = "dot(Tensor self, Tensor tensor) -> Tensor",
+     .summary = "Σ self · tensor",
+     .meta = dot_meta,
+     .host_code = {{DeviceType::cuda, blas_result}},
+     .derivatives =
+         {{{"self"}, {"tensor"}, [](Backward& b) -> Gradients { return {mul(b.grad(), conj(b("tensor")))}; }},
+          {{"tensor"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), conj(b("self")))}; }}},
+     .flops = dot_flops,
+     .examples = {"f32[3] f32[3]"},
+     .facts = {.autocast = Autocast::promote, .reads_marks = kConjugated}},
+    {.schema = "vdot(Tensor self, Tensor other) -> Tensor",
+     .summary = "Σ conj(self) · other",
+     .meta = dot_meta,
+     .host_code = {{DeviceType::cuda, blas_result}},
+     .derivatives =
+         {{{"self"}, {"other"}, [](Backward& b) -> Gradients { return {mul(conj(b.grad()), b("other"))}; }},
+          {{"other"}, {"self"}, [](Backward& b) -> Gradients { return {mul(b.grad(), b("self"))}; }}},
+     .flops = dot_flops,
+     .examples = {"f32[3] f32[3]"},
+     .facts = {.autocast = Autocast::promote, .reads_marks = kConjugated}},
+    {.schema = "mv(Tensor self, Tensor vec) -> Tensor",
+     .summary = "self · vec",
+     .meta = mv_meta,
+     .host_code = {{DeviceType::cuda,
+                    [](Call& c) { matrix_vector_cuda(c, c.tensor("self"), c.tensor("vec")); }}},
+     .derivatives =
+         {{{"self"}, {"vec"}, [](Backward& b) -> Gradients { return {ger(b.grad(), conj(b("vec")))}; }},
+          {{"vec"}, {"self"}, [](Backward& b) -> Gradients { return {mv(conj(t(b("self"))), b.grad())}; }}},
+     .flops = dot_flops,
+     .examples = {"f32[2,3] f32[3]"},
+     .facts = kLowerPrecision},
+    {.schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .summary = "beta·self + alpha·(mat · vec)",
+     .meta = addmv_meta,
+     .host_code = {{DeviceType::cuda,
+                    [](Call& c) { matrix_vector_cuda(c, c.tensor("mat"), c.tensor("vec")); }}},
+     .derivatives =
+         {{{"self"}, {}, scaled_by_beta},
+          {{"mat"},
+           {"vec"},
+           [](Backward& b) -> Gradients { return {scaled(ger(b.grad(), conj(b("vec"))), b["alpha"])}; }},
+          {{"vec"},
+           {"mat"},
+           [](Backward& b) -> Gradients { return {scaled(mv(conj(t(b("mat"))), b.grad()), b["alpha"])}; }}},
+     .flops = [](const Call& c) { return FlopCount{.own = 2 * c.tensor("mat").numel()}; },
+     .examples = {"f32[2] f32[2,3] f32[3]", "f32[] f32[2,3] f32[3] 2 0.5"},
+     .facts = kAlsoInPlace},
+    {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+     .summary = "beta·self + alpha·(vec1 vec2ᵀ)",
+     .meta = addr_meta,
+     .host_code = {},
+     .derivatives =
+         {{{"self"}, {}, scaled_by_beta},
+          {{"vec1"},
+           {"vec2"},
+           [](Backward& b) -> Gradients { return {scaled(mv(b.grad(), conj(b("vec2"))), b["alpha"])}; }},
+          {{"vec2"},
+           {"vec1"},
+           [](Backward& b) -> Gradients { return {scaled(mv(t(b.grad()), conj(b("vec1"))), b["alpha"])}; }}},
+     .flops = elementwise_flops<2>,
+     .examples = {"f32[2,3] f32[2] f32[3]"},
+     .facts = kAlsoInPlace}};
 
 constexpr Op kBatchedSums[] = {
     {.schema =
@@ -223,16 +223,19 @@ constexpr Op kBatchedSums[] = {
                      {{"batch1"},
                       {"batch2"},
                       [](Backward& b) -> Gradients {
-                        return {scaled(bmm(b.grad(), transpose(b("batch2"), 1, 2)), b["alpha"])};
+                        return {scaled(bmm(b.grad(), conj(transpose(b("batch2"), 1, 2))), b["alpha"])};
                       }},
                      {{"batch2"},
                       {"batch1"},
                       [](Backward& b) -> Gradients {
-                        return {scaled(bmm(transpose(b("batch1"), 1, 2), b.grad()), b["alpha"])};
+                        return {scaled(bmm(conj(transpose(b("batch1"), 1, 2)), b.grad()), b["alpha"])};
                       }}},
      .flops = baddbmm_flops,
      .examples = {"f32[2,3,5] f32[2,3,4] f32[2,4,5]", "f32[5] f32[2,3,4] f32[2,4,5] 1 0.5"},
-     .facts = kAlsoInPlace},
+     .facts = {.in_place_too = true,
+               .autocast = Autocast::lower_precision,
+               .product = true,
+               .reads_marks = kConjugated}},
     {.schema =
          "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .summary = "beta·self + alpha·Σ batch1[i] · batch2[i]",
@@ -243,12 +246,12 @@ constexpr Op kBatchedSums[] = {
                       {"batch2"},
                       [](Backward& b) -> Gradients {
                         const Tensor gradient = for_every_batch(b);
-                        return {scaled(bmm(gradient, transpose(b("batch2"), 1, 2)), b["alpha"])};
+                        return {scaled(bmm(gradient, conj(transpose(b("batch2"), 1, 2))), b["alpha"])};
                       }},
                      {{"batch2"},
                       {"batch1"},
                       [](Backward& b) -> Gradients {
-                        const Tensor transposed = transpose(b("batch1"), 1, 2);
+                        const Tensor transposed = conj(transpose(b("batch1"), 1, 2));
                         return {scaled(bmm(transposed, for_every_batch(b)), b["alpha"])};
                       }}},
      .flops = addbmm_flops,

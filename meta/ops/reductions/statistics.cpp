@@ -6,6 +6,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/reductions/norms.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/reduction.h"
@@ -178,7 +179,7 @@ Gradients whole_product_backward(Backward& b) {
     const Tensor zero = eq(self, 0);
     call<"nonzero">(b.session, zero);
   }
-  const Tensor quotient = div(b("result"), self);
+  const Tensor quotient = conj(div(b("result"), self));
   return {mul(b.grad(), quotient)};
 }
 
@@ -192,7 +193,7 @@ Gradients product_backward(Backward& b) {
   const Tensor zero = eq(self, 0);
   const Tensor zeros_per_slice = sum(zero, Sizes{dim}, true);
   { const Tensor zeros = sum(zeros_per_slice); }
-  const Tensor quotient = div(result, self);
+  const Tensor quotient = conj(div(result, self));
   return {mul(grad, quotient)};
 }
 
@@ -241,7 +242,7 @@ Gradients logsumexp_backward(Backward& b) {
   const Tensor grad = keepdim ? b.grad() : restore_dims(b.grad(), b["dim"], count);
   const Tensor result = keepdim ? b("result") : restore_dims(b("result"), b["dim"], count);
   const Tensor difference = sub(b("self"), result);
-  const Tensor softmax = exp(difference);
+  const Tensor softmax = conj(exp(difference));
   return {mul(grad, softmax)};
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "meta/autograd/backward.h"
+#include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
@@ -60,11 +61,11 @@ void cumprod_backward_body(Call& c) {
   const Tensor &grad = c.tensor("grad"), &input = c.tensor("input");
   const int64_t dim = c.integer("dim");
   if (input.numel() <= 1 || input.size(dim) == 1) return c.result(grad);
-  const Tensor weighted = mul(c.tensor("output"), grad);
+  const Tensor weighted = mul(conj(c.tensor("output")), grad);
   const Tensor zero = eq(input, 0);
   { const Tensor any = call<"any">(c.session, zero); }
   const Tensor running = reversed_cumsum(weighted, dim);
-  c.result(div(running, input));
+  c.result(div(running, conj(input)));
 }
 
 void cummaxmin_backward_body(Call& c) {
@@ -99,6 +100,10 @@ Gradients logcumsumexp_backward(Backward& b) {
   if (grad.dim() == 0 || grad.numel() == 0) return {grad};
   const Tensor lowest =
       call<"scalar_tensor">(s, std::numeric_limits<float>::lowest(), grad.dtype(), Value(), grad.device());
+  if (is_complex(grad.dtype())) {
+    const Tensor logarithm = log(conj(grad));
+    return {conj(exponential_part(logarithm, b("result"), b("self"), dim))};
+  }
   Tensor logarithm;
   {
     const Tensor magnitude = abs(grad);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "meta/autograd/backward.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
@@ -143,9 +145,9 @@ Tensor dense_of_compressed(Session& s, const Tensor& self, DType dtype) {
   offset = Tensor();
   const Tensor places = s.empty(Sizes{2, count}, DType::i64, self.device());
   { const Tensor lengths = integers(count); }
-  std::vector<Tensor>
+  std::array<Tensor, 5>
       linear;  // the linear place of each element: of three indices, wrapped, scaled and added up
-  for (int i = 0; i < 5; ++i) linear.push_back(integers(count));
+  for (Tensor& part : linear) part = integers(count);
   return dense;
 }
 

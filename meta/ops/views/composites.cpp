@@ -5,6 +5,7 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/views/family.h"
 #include "meta/ops/views/views.h"
+#include "meta/session/marks.h"
 
 namespace metaprof {
 namespace {
@@ -235,11 +236,25 @@ void part_body(Call& c) {
     if (part == 1) c.error("expects a complex tensor, got " + describe(self));
     return c.result(self);
   }
-  const Tensor pairs = call<"view_as_real">(c.session, self);
+  // native/UnaryOps.cpp: of a conjugate the parts of what it is the conjugate of, marked as negated for the imaginary one.
+  const bool conjugated = (self->marks & kConjugated) != 0;
+  Tensor pairs = call<"view_as_real">(c.session, conjugated ? call<"_conj">(c.session, self) : self);
+  if (conjugated && part == 1) pairs = call<"_neg_view">(c.session, pairs);
   c.result(call<"select.int">(c.session, pairs, pairs.dim() - 1, part));
 }
 
-// No tensor of ours has a pending conjugation or negation: _conj is seen as a view only.
+template <uint8_t mark>
+void marked_geometry(Call& c) {
+  alias_geometry(c);
+  set_marks(c.session, c.result_tensor(), c.result_tensor()->marks ^ mark);
+}
+
+template <uint8_t mark>
+void resolve_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.result(self->marks & mark ? call<"clone">(c.session, self) : self);
+}
+
 void self_body(Call& c) { c.result(c.tensor("self")); }
 void conj_body(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -352,13 +367,18 @@ constexpr Op kComplex[] = {
     composite_of("real(Tensor(a) self) -> Tensor(a)", "the real part", part_body<0>, {"f32[3]", "c64[3]"}),
     composite_of("imag(Tensor(a) self) -> Tensor(a)", "the imaginary part", part_body<1>, {"c64[3]"}),
     composite_of("conj(Tensor(a) self) -> Tensor(a)", "the conjugate", conj_body, {"f32[3]"}),
-    composite_of("resolve_conj(Tensor(a) self) -> Tensor(a)", "itself", self_body, {"f32[3]"}),
-    composite_of("resolve_neg(Tensor(a) self) -> Tensor(a)", "itself", self_body, {"f32[3]"}),
+    composite_of("resolve_conj(Tensor(a) self) -> Tensor(a)",
+                 "itself, or a copy if it is marked as a conjugate", resolve_body<kConjugated>, {"f32[3]"}),
+    composite_of("resolve_neg(Tensor(a) self) -> Tensor(a)", "itself, or a copy if it is marked as negated",
+                 resolve_body<kNegated>, {"f32[3]"}),
     composite_of("lift_fresh(Tensor(a) self) -> Tensor(a)", "itself: a tensor that was just made", self_body,
                  {"f32[3]"}),
     view_operator(
-        "_conj(Tensor(a) self) -> Tensor(a)", "the conjugate, as a view", alias_geometry,
-        [](Backward& b) { return call<"conj">(b.session, b.grad()); }, {"c64[3]"}, "ConjBackward0")};
+        "_conj(Tensor(a) self) -> Tensor(a)", "the conjugate, as a view", marked_geometry<kConjugated>,
+        [](Backward& b) { return call<"conj">(b.session, b.grad()); }, {"c64[3]"}, "ConjBackward0"),
+    view_operator(
+        "_neg_view(Tensor(a) self) -> Tensor(a)", "−self, as a view", marked_geometry<kNegated>,
+        [](Backward& b) { return neg(b.grad()); }, {"f32[3]"}, "NegViewBackward0")};
 
 }  // namespace
 

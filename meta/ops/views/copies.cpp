@@ -154,7 +154,7 @@ constexpr Op in_place_operator(std::string_view schema, std::string_view node, v
           .derivatives = {{{"self"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples,
-          .facts = {.node = node}};
+          .facts = {.node = node, .reads_marks = kConjugated | kNegated}};
 }
 
 constexpr Op kInPlace[] = {

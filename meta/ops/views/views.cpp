@@ -181,6 +181,8 @@ Tensor view_as_dtype(const Tensor& self, DType dtype, SizesView sizes, SizesView
 void view_as_real_geometry(Call& c) {
   const Tensor& self = c.tensor("self");
   if (!is_complex(self.dtype())) c.error(fmt::format("expects a complex tensor, got {}", describe(self)));
+  if (self->marks & kConjugated)
+    c.error("doesn't work on unresolved conjugated tensors: use resolve_conj() first");
   Sizes sizes = self.sizes(), strides = self.strides();
   for (int64_t& stride : strides) stride *= 2;
   sizes.push_back(2);
@@ -206,7 +208,7 @@ Gradients view_as_real_backward(Backward& b) {
   return {call<"view_as_complex">(b.session, contiguous(b.grad()))};
 }
 Gradients view_as_complex_backward(Backward& b) {
-  return {call<"view_as_real">(b.session, contiguous(b.grad()))};
+  return {call<"view_as_real">(b.session, call<"resolve_conj">(b.session, contiguous(b.grad())))};
 }
 
 Sizes inverse(const Sizes& dims) {
