@@ -33,6 +33,10 @@ TEST_F(Marks, AreSetAndTakenAwayByViews) {
   EXPECT_EQ(twice->marks, 0);
   EXPECT_EQ(transpose(once, 0, 1)->marks, kConjugated);
   EXPECT_EQ(blocks([&] { return conj(transpose(once, 0, 1)); }), Blocks{});
+  EXPECT_EQ((call<"detach">(*session_, once)->marks), kConjugated);
+  EXPECT_EQ(blocks([&] { return call<"detach">(*session_, once); }), Blocks{});
+  EXPECT_EQ(blocks([&] { return call<"conj_physical_">(*session_, conj(complex({2}))); }), (Blocks{2 * 8}))
+      << "of what it is called with alone";
   EXPECT_EQ((call<"resolve_conj">(*session_, once)->marks), 0);
   EXPECT_EQ(blocks([&] { return call<"resolve_conj">(*session_, once); }), (Blocks{4 * 6 * 8}));
   EXPECT_EQ(blocks([&] { return call<"resolve_conj">(*session_, x); }), Blocks{});

@@ -136,7 +136,7 @@ void istft_body(Call& c) {
   const bool onesided = c.given("onesided") ? c.boolean("onesided") : self.size(-2) != f.size;
   if (self.size(-2) != (onesided ? f.size / 2 + 1 : f.size))
     c.error(fmt::format("the spectrum of n_fft = {} has another size than {}", f.size, describe(self)));
-  Tensor input = call<"view_as_real">(s, self);
+  Tensor input = call<"view_as_real">(s, call<"resolve_conj">(s, self));
   Tensor window = padded_window(c, f, input);
   if (self.dim() == 2) input = unsqueeze(input, 0);
   const int64_t count = self.size(-1), length = f.size + f.hop * (count - 1);

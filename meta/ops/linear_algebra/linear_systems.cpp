@@ -103,7 +103,8 @@ constexpr Op kTriangular[] = {
        return {.own = c.result_tensor().numel() * c.tensor("self").size(-1)};
      },
      .examples = {"f32[3,3] f32[3,2] True", "f32[3,3] f32[2,3] False False",
-                  "f32[2,3,3] f32[2,3,2] True True True"}},
+                  "f32[2,3,3] f32[2,3,2] True True True"},
+     .facts = {.reads_marks = kConjugated | kNegated}},
     {.schema = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
                "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
      .summary = "X of A · X = self, A triangular",

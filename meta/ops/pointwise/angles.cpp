@@ -145,6 +145,12 @@ Gradients angle_backward(Backward& b) {
   return {where(origin, zero, turned)};
 }
 
+// Of a conjugate it makes what that is the conjugate of: ConjugateFallback.cpp lets these through.
+constexpr Op reads_conjugates(Op op) {
+  op.facts.reads_marks = kConjugated;
+  return op;
+}
+
 constexpr Op kComplexNumbers[] = {
     only_functional(
         function_of_two("complex(Tensor real, Tensor imag) -> Tensor", "real + i·imag", complex_meta,
@@ -156,10 +162,10 @@ constexpr Op kComplexNumbers[] = {
                                                         "angle of a complex number; 0 or π of a real one",
                                                         angle_meta, {{{"self"}, {"self"}, angle_backward}}))),
     node_named("ConjPhysicalBackward0",
-               only_functional(function_of_one(
+               reads_conjugates(only_functional(function_of_one(
                    "_conj_physical(Tensor self) -> Tensor", "complex conjugate", same_dtype_meta,
                    {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}},
-                   {"c64[2,3]"}))),
+                   {"c64[2,3]"})))),
     composite_of("conj_physical(Tensor self) -> Tensor", "complex conjugate",
                  [](Call& c) {
                    const Tensor& self = c.tensor("self");
@@ -168,9 +174,9 @@ constexpr Op kComplexNumbers[] = {
                  {"f32[2,3]"}),
     node_named(
         "ConjPhysicalBackward1",
-        only_functional(function_of_one(
+        reads_conjugates(only_functional(function_of_one(
             "conj_physical_(Tensor(a!) self) -> Tensor(a!)", "complex conjugate", self_meta,
-            {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}})))};
+            {{{"self"}, {}, [](Backward& b) { return call<"conj_physical">(b.session, b.grad()); }}}))))};
 
 void frexp_meta(Call& c) {
   const Tensor& self = c.tensor("self");

@@ -290,7 +290,7 @@ constexpr Op kView[] = {
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2]"},
-     .facts = {.cuts_history = true}}};
+     .facts = {.reads_marks = kConjugated | kNegated, .cuts_history = true}}};
 
 }  // namespace
 
