@@ -3,7 +3,12 @@
 find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
-find_package(ZLIB REQUIRED)
+set(ZLIB_USE_STATIC_LIBS ON)
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  set(ZLIB_USE_STATIC_LIBS OFF)
+  find_package(ZLIB REQUIRED)
+endif()
 find_package(Threads REQUIRED)
 
 # Tests and benchmarks; without them the program alone is built. The distribution's Python sees the
@@ -25,13 +30,24 @@ endif()
 # which costs a millisecond at every start.) Neither has a package file in Debian.
 function(metaprof_library_without_package target header library)
   find_path(${library}_INCLUDE_DIR ${header} REQUIRED)
-  find_library(${library}_LIBRARY ${library} REQUIRED)
+  find_library(${library}_LIBRARY NAMES lib${library}.a ${library} REQUIRED)
   add_library(${target} UNKNOWN IMPORTED)
   set_target_properties(${target} PROPERTIES
     IMPORTED_LOCATION "${${library}_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${${library}_INCLUDE_DIR}")
 endfunction()
 metaprof_library_without_package(minizip::minizip minizip/unzip.h minizip)
 metaprof_library_without_package(libdeflate::deflate libdeflate.h deflate)
+set_target_properties(minizip::minizip PROPERTIES INTERFACE_LINK_LIBRARIES ZLIB::ZLIB)
+
+# Each shared library that a program names costs a quarter of a millisecond at its start: libraries that exist as archives
+# are taken as those. The C++ runtime is, too, if nothing else brings the shared one; fmt would, whose archive Debian
+# does not have.
+include(CheckCXXSourceCompiles)
+file(READ "${CMAKE_SOURCE_DIR}/cmake/fmt_definitions.cpp" fmt_definitions)
+set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++ -static-libgcc)
+check_cxx_source_compiles("${fmt_definitions}
+int main() { return fmt::format(\"{:.3f} {:L} {}\", 1.0, 2, \"three\").empty(); }" METAPROF_HAVE_STATIC_RUNTIME)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
 
 # The heap of programs (core/heap/heap.cpp). Sanitizers bring their own.
 if(NOT METAPROF_SANITIZE AND NOT METAPROF_SANITIZE_THREADS)

@@ -78,6 +78,15 @@ function(metaprof_with_heap target)
   endif()
 endfunction()
 
+# A program that is started often has the C++ runtime and fmt in itself (MetaprofPackages.cmake). libfmt.so, which is on
+# its link line, is then left out as needless.
+function(metaprof_with_own_runtime target)
+  if(METAPROF_HAVE_STATIC_RUNTIME AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/cmake/fmt_definitions.cpp")
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:--as-needed)
+  endif()
+endfunction()
+
 # metaprof_test(core [SOURCES error_test.cpp ...] LINKS meta_core [ONE_PROCESS])
 # One test program; without SOURCES, all *.cpp of the current folder. Tests run in the root of the
 # checkout, so they name their data as "tests/data/...". Each GoogleTest case is a test of its own, or with

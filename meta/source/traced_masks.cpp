@@ -22,36 +22,42 @@ struct MaskParts {
 class TracedMasks {
  public:
   explicit TracedMasks(const Program& program)
-      : program_(program), graph_(program.graph), def_use_(program.graph), checks_(graph_.nodes.size()) {}
+      : program_(program),
+        graph_(program.graph),
+        def_use_(program.graph),
+        result_(program.graph),
+        checks_(graph_.nodes.size()) {}
 
   std::optional<Graph> run() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (is_mask(graph_.nodes[i])) leave_out(i);
+      if (is_mask(program_, graph_.nodes[i])) leave_out(i);
     if (changed_.empty()) return std::nullopt;
     remove_unused();
     return std::move(result_);
   }
 
+  static bool is_mask(const Program& program, const GraphNode& node) {
+    if (node.op != "aten::expand" || node.source < 0) return false;
+    const auto& stack = program.source_stacks[size_t(node.source)];
+    if (stack.empty() || stack.back().file.find("transformers/") == std::string::npos ||
+        stack.back().code.find("mask") == std::string::npos)
+      return false;
+    const TensorFacts* mask = facts(program.graph, result(node));
+    return mask && mask->dtype == DType::b8 && mask->sizes.size() == 4;
+  }
+
  private:
   // ---- what calls are
-
-  bool is_mask(const GraphNode& node) const {
-    if (node.op != "aten::expand" || node.source < 0) return false;
-    const auto& stack = program_.source_stacks[size_t(node.source)];
-    const TensorFacts* mask = facts(result(node));
-    return mask && mask->dtype == DType::b8 && mask->sizes.size() == 4 && !stack.empty() &&
-           stack.back().file.find("transformers/") != std::string::npos &&
-           stack.back().code.find("mask") != std::string::npos;
-  }
 
   static ValueId result(const GraphNode& node) {
     return node.targets.size() == 1 && node.targets[0].values.size() == 1 ? node.targets[0].values[0]
                                                                           : kNoValue;
   }
-  const TensorFacts* facts(ValueId value) const {
-    return value != kNoValue && graph_.values[size_t(value)].tensor ? &*graph_.values[size_t(value)].tensor
-                                                                    : nullptr;
+  static const TensorFacts* facts(const Graph& graph, ValueId value) {
+    return value != kNoValue && graph.values[size_t(value)].tensor ? &*graph.values[size_t(value)].tensor
+                                                                   : nullptr;
   }
+  const TensorFacts* facts(ValueId value) const { return facts(graph_, value); }
   static ValueId argument(const GraphNode& node, size_t position) {
     const bool is_value =
         position < node.operands.size() && node.operands[position].kind == Operand::Kind::value;
@@ -274,7 +280,7 @@ class TracedMasks {
   const Program& program_;
   const Graph& graph_;
   const DefUse def_use_;
-  Graph result_ = program_.graph;
+  Graph result_;
   std::vector<std::vector<GraphNode>> checks_;  // per node: calls behind it
   // Source stacks of calls that are other ones, and of masks that are not made.
   std::set<int32_t> changed_, skipped_;
@@ -282,6 +288,11 @@ class TracedMasks {
 
 }  // namespace
 
-std::optional<Graph> without_traced_masks(const Program& program) { return TracedMasks(program).run(); }
+std::optional<Graph> without_traced_masks(const Program& program) {
+  const auto is_mask = [&](const GraphNode& node) { return TracedMasks::is_mask(program, node); };
+  if (std::ranges::none_of(program.graph.nodes, is_mask))
+    return std::nullopt;  // most programs: nothing is copied
+  return TracedMasks(program).run();
+}
 
 }  // namespace metaprof
