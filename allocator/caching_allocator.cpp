@@ -110,7 +110,7 @@ bool CachingAllocator::find_free_block(Request& request) {
   if (request.size < limit && size >= limit) return false;
   if (request.size >= limit && size >= request.size + options_.conf.max_non_split_rounding) return false;
   request.block = pool.free.block(at);
-  pool.free.erase(at);
+  request.listed = at;
   return true;
 }
 
@@ -144,7 +144,8 @@ bool CachingAllocator::should_split(const Request& request) const {
 BlockNumber CachingAllocator::hand_out(const Request& request, std::uint64_t bytes) {
   const bool split = should_split(request);
   const bool was_split = blocks_[request.block].is_split();
-  const BlockNumber id = split ? split_front(request.block, request.size) : request.block;
+  if (!split && request.listed) pools_[request.pool].free.erase(*request.listed);
+  const BlockNumber id = split ? split_front(request) : request.block;
   Block& block = blocks_[id];
   block.allocated = true;
   block.requested = bytes;
@@ -171,16 +172,23 @@ BlockNumber CachingAllocator::hand_out(const Request& request, std::uint64_t byt
   return id;
 }
 
-// Cuts `size` bytes off the front of a block that is in no free list; what remains goes into one.
-BlockNumber CachingAllocator::split_front(BlockNumber rest, std::uint64_t size) {
-  const Range range{blocks_[rest].address, size};
+// Cuts what is asked for off the front of the block that was found; what remains is among the free ones.
+BlockNumber CachingAllocator::split_front(const Request& request) {
+  const BlockNumber rest = request.block;
+  const Range range{blocks_[rest].address, request.size};
   const BlockNumber front =
       make_block(blocks_[rest].stream, blocks_[rest].pool, range, place_within(blocks_[rest], range.address));
   blocks_[front].expandable = blocks_[rest].expandable;
   link_between(front, blocks_[rest].previous, rest);
-  move_begin(blocks_[rest], range.address + size);
-  blocks_[rest].size -= size;
-  insert_free(rest);
+  move_begin(blocks_[rest], range.address + range.size);
+  blocks_[rest].size -= range.size;
+  if (!request.listed) {
+    insert_free(rest);
+    return front;
+  }
+  BlockPool& pool = pools_[request.pool];
+  blocks_[rest].lookups_at_insertion = pool.lookups;
+  pool.free.replace(*request.listed, blocks_[rest].size, blocks_[rest].place, rest);
   return front;
 }
 
@@ -214,9 +222,10 @@ void CachingAllocator::free_block(BlockNumber id) {
   statistics_.requested_bytes.decrease(small, block.requested);
   block.requested = 0;
 
-  const std::uint64_t before = merge(id, block.previous);
-  const std::uint64_t after = merge(id, block.next);
-  insert_free(id);
+  Absorbed absorbed;
+  const std::uint64_t before = merge(id, block.previous, absorbed);
+  const std::uint64_t after = merge(id, block.next, absorbed);
+  insert_free(id, absorbed);
   if (block.is_expandable()) return;
 
   // The change as a whole, because the maximum counts only what is left at the end.
@@ -228,13 +237,16 @@ void CachingAllocator::free_block(BlockNumber id) {
   if (added < before + after) statistics_.inactive_split_bytes.decrease(small, before + after - added);
 }
 
-// Bytes of `other` if it was available and has become part of `into`, else 0.
-std::uint64_t CachingAllocator::merge(BlockNumber into, BlockNumber other) {
+// Bytes of `other` if it was available and has become part of `into`, else 0. One entry that this leaves in the list of
+// free blocks is `absorbed`: the whole takes its place there.
+std::uint64_t CachingAllocator::merge(BlockNumber into, BlockNumber other, Absorbed& absorbed) {
   if (other == kNoBlock) return 0;
   Block& block = blocks_[into];
   const Block& neighbour = blocks_[other];
   if (!neighbour.is_available() || neighbour.mapped != block.mapped) return 0;
-  if (neighbour.mapped) {
+  if (neighbour.mapped && absorbed.size == 0) {
+    absorbed = {.size = neighbour.size, .place = neighbour.place};
+  } else if (neighbour.mapped) {
     erase_free(other);
   } else {
     pools_[block.pool].unmapped.erase({neighbour.stream, neighbour.address});
@@ -294,11 +306,12 @@ void CachingAllocator::link_between(BlockNumber id, BlockNumber before, BlockNum
   if (after != kNoBlock) blocks_[after].previous = id;
 }
 
-void CachingAllocator::insert_free(BlockNumber id) {
+void CachingAllocator::insert_free(BlockNumber id, Absorbed absorbed) {
   Block& block = blocks_[id];
   BlockPool& pool = pools_[block.pool];
   block.lookups_at_insertion = pool.lookups;
-  pool.free.insert(block.stream, block.size, block.place, id);
+  if (absorbed.size == 0) return pool.free.insert(block.stream, block.size, block.place, id);
+  pool.free.replace(pool.free.at(block.stream, absorbed.size, absorbed.place), block.size, block.place, id);
 }
 
 void CachingAllocator::erase_free(BlockNumber id) {

@@ -135,11 +135,17 @@ class CachingAllocator final : public DeviceAllocator {
     StreamId stream = 0;
     PoolIndex pool = 0;
     bool expandable = false;
-    BlockNumber block = kNoBlock;  // found
+    BlockNumber block = kNoBlock;                     // found
+    std::optional<FreeBlocks::Position> listed = {};  // where it still stands among the free ones of the pool
   };
   struct Range {
     std::uint64_t address = 0;
     std::uint64_t size = 0;
+  };
+  // An entry of a list of free blocks whose block has become a part of another one.
+  struct Absorbed {
+    std::uint64_t size = 0;  // 0: there is none
+    std::uint64_t place = 0;
   };
 
   // caching_allocator.cpp: the way of a request and of a free
@@ -148,10 +154,11 @@ class CachingAllocator final : public DeviceAllocator {
   bool find_any_block(Request& request);
   bool should_split(const Request& request) const;
   BlockNumber hand_out(const Request& request, std::uint64_t bytes);
-  BlockNumber split_front(BlockNumber block, std::uint64_t size);
+  BlockNumber split_front(const Request& request);
   void free_block(BlockNumber block);
-  std::uint64_t merge(BlockNumber into, BlockNumber other);
-  void insert_free(BlockNumber block);
+  std::uint64_t merge(BlockNumber into, BlockNumber other, Absorbed& absorbed);
+  void insert_free(BlockNumber block) { insert_free(block, Absorbed()); }
+  void insert_free(BlockNumber block, Absorbed absorbed);
   void erase_free(BlockNumber block);
   BlockNumber make_block(StreamId stream, PoolIndex pool, Range range, std::uint64_t place);
   std::uint64_t place_of_segment(Range range);

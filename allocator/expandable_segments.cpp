@@ -93,9 +93,10 @@ bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
     pools_[pool].unmapped[{blocks_[rest].stream, rest_address}] = rest;
     blocks_[id].size = mapped.size;
   }
-  merge(id, blocks_[id].previous);
-  merge(id, blocks_[id].next);
-  insert_free(id);
+  Absorbed absorbed;
+  merge(id, blocks_[id].previous, absorbed);
+  merge(id, blocks_[id].next, absorbed);
+  insert_free(id, absorbed);
   reserve(pool, mapped.size);
   note_segment(SegmentEvent::Kind::map, blocks_[id], mapped);
   return true;
@@ -132,8 +133,9 @@ void CachingAllocator::unmap_block(BlockNumber id) {
   move_begin(blocks_[id], unmapped.address);
   blocks_[id].size = unmapped.size;
   blocks_[id].mapped = false;
-  merge(id, blocks_[id].previous);
-  merge(id, blocks_[id].next);
+  Absorbed none;  // neighbours without memory behind them are in no list of free blocks
+  merge(id, blocks_[id].previous, none);
+  merge(id, blocks_[id].next, none);
   pools_[blocks_[id].pool].unmapped[{blocks_[id].stream, blocks_[id].address}] = id;
 
   device_.give_pages(unmapped.size);

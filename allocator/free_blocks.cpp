@@ -66,11 +66,42 @@ void FreeBlocks::split(std::size_t index) {
   runs_.insert(runs_.begin() + after, std::move(second));
 }
 
-void FreeBlocks::erase(StreamId stream, std::uint64_t size, std::uint64_t place) {
+FreeBlocks::Position FreeBlocks::at(StreamId stream, std::uint64_t size, std::uint64_t place) const {
   const Key key = key_of(stream, size, place);
   const Position at = find(key);
   assert(at != end() && runs_[at.run][at.index].key == key);
-  erase(at);
+  return at;
+}
+
+void FreeBlocks::erase(StreamId stream, std::uint64_t size, std::uint64_t place) {
+  erase(at(stream, size, place));
+}
+
+// Blocks that are split or merged mostly stay in their run: then only what lies between is moved.
+void FreeBlocks::replace(Position at, std::uint64_t size, std::uint64_t place, BlockNumber block) {
+  const Key key = key_of(stream(at), size, place);
+  const bool below_run = at.run > 0 && !(ends_[at.run - 1] < key);
+  const bool above_run = at.run + 1 < runs_.size() && ends_[at.run] < key;
+  if (below_run || above_run) {
+    const StreamId same = stream(at);
+    erase(at);
+    return insert(same, size, place, block);
+  }
+  Run& run = runs_[at.run];
+  const auto old = run.begin() + static_cast<std::ptrdiff_t>(at.index);
+  if (key < old->key) {
+    const std::size_t index = count_below(at.index, [&](std::size_t i) { return run[i].key < key; });
+    const auto place_now = run.begin() + static_cast<std::ptrdiff_t>(index);
+    std::move_backward(place_now, old, old + 1);
+    *place_now = {key, block};
+  } else {
+    const std::size_t behind = count_below(run.size() - at.index - 1,
+                                           [&](std::size_t i) { return run[at.index + 1 + i].key < key; });
+    const auto place_now = old + static_cast<std::ptrdiff_t>(behind);
+    std::move(old + 1, place_now + 1, old);
+    *place_now = {key, block};
+  }
+  ends_[at.run] = run.back().key;
 }
 
 void FreeBlocks::erase(Position at) {

@@ -25,7 +25,11 @@ class FreeBlocks {
   // A block of that stream, size and place must be there.
   void erase(StreamId stream, std::uint64_t size, std::uint64_t place);
   void erase(Position at);
+  // What is at `at` becomes this block of the same stream, in the place where it then belongs.
+  void replace(Position at, std::uint64_t size, std::uint64_t place, BlockNumber block);
 
+  // Where the block of that stream, size and place is; it must be there.
+  Position at(StreamId stream, std::uint64_t size, std::uint64_t place) const;
   // First block that is not below; end() if there is none. Positions are valid until the next change.
   Position lower_bound(StreamId stream, std::uint64_t size, std::uint64_t place = 0) const;
   Position begin() const { return {0, 0}; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <iterator>
+#include <map>
 #include <random>
 #include <set>
 #include <tuple>
@@ -60,6 +61,34 @@ TEST(FreeBlocks, AgreesWithASetOverManyChanges) {
     at = free.next(at);
   }
   EXPECT_EQ(at, free.end());
+}
+
+TEST(FreeBlocks, WhatIsReplacedStandsWhereItBelongs) {
+  using Key = std::tuple<StreamId, std::uint64_t, std::uint64_t>;
+  FreeBlocks free;
+  std::map<Key, BlockNumber> expected;
+  std::mt19937 random(5);
+  const auto key = [&] { return Key{random() % 3, random() % 500 * 512, random() % 40 * 512}; };
+  for (BlockNumber i = 0; i < 20'000; ++i) {
+    const Key next = key();
+    const auto [stream, size, place] = next;
+    const auto before = expected.lower_bound({stream, random() % 500 * 512, 0});
+    if (expected.contains(next)) continue;
+    if (i < 400 || before == expected.end() || std::get<0>(before->first) != stream) {
+      if (expected.size() < 400) {
+        free.insert(stream, size, place, i);
+        expected.emplace(next, i);
+      }
+      continue;
+    }
+    const auto [same, old_size, old_place] = before->first;
+    free.replace(free.at(same, old_size, old_place), size, place, i);
+    expected.erase(before);
+    expected.emplace(next, i);
+    std::vector<BlockNumber> blocks;
+    for (const auto& [at, block] : expected) blocks.push_back(block);
+    ASSERT_EQ(free.blocks(), blocks);
+  }
 }
 
 }  // namespace
