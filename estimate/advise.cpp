@@ -78,7 +78,7 @@ class Advisor {
     Phases need = replay_trace(trace, run, platform_, available);
     const bool fits = !need.out_of_memory && need.peak.reserved_bytes.peak <= available.count;
     if (need.out_of_memory) need = replay_trace(trace, run, platform_, unlimited_memory());
-    const ByPhase<Flops> flops = count(trace, rates_of(platform_)).total.counted;
+    const ByPhase<Flops> flops = counted_flops(trace);
     return {.changes = change,
             .allocated = {need.peak.allocated_bytes.peak},
             .reserved = {need.peak.reserved_bytes.peak},
@@ -285,7 +285,8 @@ AdviceReport advise(const Model& model, const RunOptions& given, const Estimate*
   if (model.is_trace()) fail("{}: a trace is a run that was: it has no switches", model.name);
   const RunOptions options = as_captured(given, model.program);
   Advisor advisor(model, options);
-  const Program program = with_inputs(model, options);
+  const std::optional<Program> other = changed_inputs(model, options);
+  const Program& program = other ? *other : model.program;
   AdviceReport report = heading_of(model, options, program);
   const std::vector<Change> changes = changes_for(program, options);
   if (const std::optional<AdviceRow> known = as_it_is ? row_of(as_it_is->report) : std::nullopt) {

@@ -14,6 +14,18 @@ bool asked_libraries(const WorkspaceSources& workspaces) {
          0;
 }
 
+void mark_sizes(const Trace& trace, Requests& requests) {
+  for (Request& request : requests.list)
+    if (request.kind == Request::Kind::allocate)
+      request.size_of_platform = trace.storages[request.slot].size_of_platform;
+}
+
+Requests with_sizes(Requests requests, std::span<const int64_t> sizes) {
+  for (Request& request : requests.list)
+    if (request.size_of_platform > 0) request.bytes = sizes[request.size_of_platform - 1];
+  return requests;
+}
+
 }  // namespace
 
 std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOptions& run,
@@ -30,14 +42,28 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
   if (!steps) return std::nullopt;
   for (size_t i = 0; i < optimizers.size(); ++i) {
     Requests requests = requests_of(steps->trace, steps->events[i], platform.device());
+    mark_sizes(steps->trace, requests);
     repeat_last_step(requests, run.step.steps - steps->steps);
-    shared.optimizers_.push_back(
-        {.choice = optimizers[i], .requests = std::move(requests), .without_limit = {}});
+    shared.add(optimizers[i], std::move(requests));
   }
-  shared.parameters_ = parameters_of(steps->trace).all.bytes;
+  shared.parameters_ = bytes_of_parameters(steps->trace);
   shared.saved_ = saved_by_first_forward(steps->trace, platform.device()).bytes;
-  shared.flops_ = count(steps->trace, rates_of(platform)).total.counted;
+  shared.flops_ = counted_flops(steps->trace);
   return shared;
+}
+
+void SharedSteps::add(OptimizerChoice optimizer, Requests requests) {
+  const auto same = std::ranges::find_if(
+      asked_, [&](const Asked& known) { return ask_for_the_same(known.requests, requests); });
+  optimizers_.emplace_back(optimizer, same - asked_.begin());
+  if (same == asked_.end()) asked_.push_back({.requests = std::move(requests), .without_limit = {}});
+}
+
+SharedSteps::Sizes SharedSteps::sizes_on(const Platform& platform) const {
+  const Platform whole = with_environment(platform, environment_);
+  Sizes sizes;
+  for (const auto& size : questions_.sizes()) sizes.push_back(size(whole));
+  return sizes;
 }
 
 bool SharedSteps::hold_on(const Platform& platform) const {
@@ -45,14 +71,21 @@ bool SharedSteps::hold_on(const Platform& platform) const {
   Hardware same_memory = platform.hardware;
   same_memory.memory = platform_.hardware.memory;
   if (same_memory == platform_.hardware) return true;
+  const auto is_nothing = [](int64_t bytes) { return bytes == 0; };  // which is not asked for
   return !asked_libraries(workspaces_) && platform.device() == platform_.device() &&
-         questions_.has_same_answers(with_environment(platform, environment_));
+         questions_.has_same_answers(with_environment(platform, environment_)) &&
+         std::ranges::none_of(sizes_on(platform), is_nothing) &&
+         std::ranges::none_of(sizes_on(platform_), is_nothing);
 }
 
 SharedSteps::Memory SharedSteps::memory(const RunOptions& run, const Platform& platform) {
   const OptimizerChoice choice{run.step.optimizer, run.step.optimizer_impl};
-  OfOptimizer& one = *std::ranges::find(optimizers_, choice, &OfOptimizer::choice);
-  return memory(one.requests, one.without_limit, run, platform);
+  Asked& asked =
+      asked_[std::ranges::find(optimizers_, choice, &std::pair<OptimizerChoice, size_t>::first)->second];
+  const Sizes sizes = sizes_on(platform);
+  std::optional<Phases>& without_limit = asked.without_limit[sizes];
+  if (sizes == sizes_on(platform_)) return memory(asked.requests, without_limit, run, platform);
+  return memory(with_sizes(asked.requests, sizes), without_limit, run, platform);
 }
 
 SharedSteps::Memory SharedSteps::memory(const Requests& requests, const RunOptions& run,

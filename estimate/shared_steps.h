@@ -39,19 +39,24 @@ class SharedSteps {
   const WorkspaceSources& workspaces() const { return workspaces_; }
 
  private:
-  struct OfOptimizer {
-    OptimizerChoice choice;
+  // What a platform answers to Questions::sizes.
+  using Sizes = std::vector<int64_t>;
+  // What some optimizers ask for.
+  struct Asked {
     Requests requests;
-    std::optional<Phases> without_limit;  // by the allocator's usual settings
+    std::map<Sizes, std::optional<Phases>> without_limit;  // by the allocator's usual settings
   };
 
   static Memory memory(const Requests& requests, std::optional<Phases>& without_limit, const RunOptions& run,
                        const Platform& platform);
+  void add(OptimizerChoice optimizer, Requests requests);
+  Sizes sizes_on(const Platform& platform) const;
 
   Platform platform_;
   std::map<std::string, std::string> environment_;
   Questions questions_;
-  std::vector<OfOptimizer> optimizers_;
+  std::vector<Asked> asked_;
+  std::vector<std::pair<OptimizerChoice, size_t>> optimizers_;  // with the place in asked_
   Bytes parameters_, saved_;
   ByPhase<Flops> flops_;
   WorkspaceSources workspaces_;

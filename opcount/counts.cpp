@@ -93,21 +93,22 @@ class Counter {
 
  private:
   void add(const CallRecord& call, const CallCost& own) {
-    Cost cost;
-    if (!cost.all.part(call.phase)) return;
-    *cost.counted.part(call.phase) = own.counted;
-    *cost.all.part(call.phase) = own.all;
-    *cost.moved.part(call.phase) = own.moved;
-    counts_.total += cost;
-    by_module_[call.module] += cost;
+    if (!counts_.total.all.part(call.phase)) return;
+    add(counts_.total, call.phase, own);
+    add(by_module_[call.module], call.phase, own);
     counts_.kernels += own.moved.count > 0;
-    add_to_op(call, cost);
+    if (!call.composite) add_to_op(call, own);
     *part(counts_.roofline, call.phase) += own.seconds;
     *part(counts_.expected, call.phase) += own.expected;
   }
 
-  void add_to_op(const CallRecord& call, const Cost& cost) {
-    if (call.composite) return;
+  static void add(Cost& sum, Phase phase, const CallCost& own) {
+    *sum.counted.part(phase) += own.counted;
+    *sum.all.part(phase) += own.all;
+    add_at_least(*sum.moved.part(phase), own.moved);
+  }
+
+  void add_to_op(const CallRecord& call, const CallCost& own) {
     OpCost*& op = of_text_[call.op];
     if (!op) {
       const std::string name = op_packet_name(trace_.text(call.op));
@@ -115,7 +116,7 @@ class Counter {
       op->op = name;
     }
     ++op->calls;
-    op->cost += cost;
+    add(op->cost, call.phase, own);
   }
 
   static double* part(PhaseSeconds& seconds, Phase phase) {
@@ -162,6 +163,21 @@ std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates) {
 }
 
 Counts count(const Trace& trace, const Rates& rates) { return Counter(trace, rates).count(); }
+
+ByPhase<Flops> counted_flops(const Trace& trace) {
+  ByPhase<Flops> sum;
+  std::vector<bool> covered;  // by open call or node: what happens inside is counted already
+  for (const Event& event : first_step(trace)) {
+    if (event.kind == Event::Kind::node) covered.push_back(false);
+    if (event.kind == Event::Kind::end && !covered.empty()) covered.pop_back();
+    if (event.kind != Event::Kind::call) continue;
+    const CallRecord& call = trace.calls[event.id];
+    const bool outer = !covered.empty() && covered.back();
+    if (Flops* part = sum.part(call.phase); part && !outer) *part += call.counted;
+    covered.push_back(outer || (call.counted + call.own).count > 0);
+  }
+  return sum;
+}
 
 double arithmetic_intensity(Flops flops, Bytes moved) {
   return moved.count > 0 ? static_cast<double>(flops.count) / static_cast<double>(moved.count) : 0;

@@ -82,6 +82,9 @@ std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates);
 /// whose kernel it is states no cost of its own.
 Counts count(const Trace& trace, const Rates& rates);
 
+/// Counts::total.counted, and nothing else.
+ByPhase<Flops> counted_flops(const Trace& trace);
+
 /// FLOPs per byte moved; 0 if nothing moves.
 double arithmetic_intensity(Flops flops, Bytes moved);
 

@@ -13,13 +13,24 @@ void add(TensorTotals& totals, int64_t elements, Bytes bytes) {
   ++totals.tensors;
 }
 
+Bytes bytes_of(const ParameterRecord& record) {
+  return {multiply(numel(record.sizes), element_size(record.dtype))};
+}
+
 }  // namespace
+
+Bytes bytes_of_parameters(const Trace& trace) {
+  Bytes bytes;
+  for (const ParameterRecord& record : trace.parameters)
+    if (!record.buffer) bytes += bytes_of(record);
+  return bytes;
+}
 
 Parameters parameters_of(const Trace& trace) {
   Parameters parameters;
   for (const ParameterRecord& record : trace.parameters) {
     const int64_t elements = numel(record.sizes);
-    const Bytes bytes{multiply(elements, element_size(record.dtype))};
+    const Bytes bytes = bytes_of(record);
     if (record.buffer) {
       add(parameters.buffers, elements, bytes);
       continue;

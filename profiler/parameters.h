@@ -24,5 +24,7 @@ struct Parameters {
 };
 
 Parameters parameters_of(const Trace& trace);
+/// Parameters::all.bytes, and nothing else.
+Bytes bytes_of_parameters(const Trace& trace);
 
 }  // namespace metaprof

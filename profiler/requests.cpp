@@ -122,6 +122,30 @@ Requests requests_of(const Trace& trace, std::span<const Event> events, Device d
   return Reading(trace, device).read(events);
 }
 
+bool ask_for_the_same(const Requests& one, const Requests& other) {
+  if (one.list.size() != other.list.size()) return false;
+  std::vector<uint32_t> others(one.slots, ~uint32_t{0});  // by slot of `one`
+  for (size_t i = 0; i < one.list.size(); ++i) {
+    const Request &a = one.list[i], &b = other.list[i];
+    if (a.kind != b.kind || a.stream != b.stream || a.bytes != b.bytes ||
+        a.size_of_platform != b.size_of_platform)
+      return false;
+    switch (a.kind) {
+      case Request::Kind::allocate: others[a.slot] = b.slot; break;
+      case Request::Kind::free:
+      case Request::Kind::record_stream:
+        if (others[a.slot] != b.slot) return false;
+        break;
+      case Request::Kind::begin_part:
+        if (one.parts[a.slot] != other.parts[b.slot]) return false;
+        break;
+      case Request::Kind::empty_cache:
+      case Request::Kind::end_part: break;
+    }
+  }
+  return true;
+}
+
 void repeat_last_step(Requests& requests, int times) {
   if (times <= 0) return;
   Repetition repetition(requests);

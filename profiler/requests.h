@@ -23,7 +23,8 @@ struct Request {
   Kind kind;
   uint16_t stream = 0;
   uint32_t slot = 0;
-  uint32_t event = 0;  ///< index of the event that it comes from
+  uint32_t event = 0;             ///< index of the event that it comes from
+  uint32_t size_of_platform = 0;  ///< of the storage (StorageRecord), for who has asked
   int64_t bytes = 0;
 };
 
@@ -35,6 +36,9 @@ struct Requests {
 
 /// `events`: those of `trace`, or others that speak of its storages.
 Requests requests_of(const Trace& trace, std::span<const Event> events, Device device);
+
+/// Whether both ask for the same in the same order, whatever their slots are called: an allocator does the same for both.
+bool ask_for_the_same(const Requests& one, const Requests& other);
 
 /// Adds the last step's requests again, as further steps: for who knows that a step leaves everything as it found
 /// it, but for tensors that it replaces by their like. Errors: this step replaces what is not alike.

@@ -2,6 +2,7 @@
 // What a run asks of the platform that it is on. Another platform that gives the same answers would have the same
 // run: a sweep over devices dispatches it once (docs/search.md).
 
+#include <cstdint>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -19,7 +20,18 @@ class Questions {
       return question(other) == answer;
     });
   }
-  /// Whether another platform would have answered everything in the same way. Of the same version of the framework.
+  /// A size of storages, on which nothing else in the run depends as long as it is not 0: takes a const Platform& and
+  /// gives bytes. Its number, from 1.
+  template <class Question>
+  uint32_t note_size(Question question) {
+    sizes_.emplace_back(std::move(question));
+    return static_cast<uint32_t>(sizes_.size());
+  }
+  using Size = std::function<int64_t(const Platform&)>;
+  const std::vector<Size>& sizes() const { return sizes_; }
+
+  /// Whether another platform would have answered everything in the same way, but for sizes. Of the same version of the
+  /// framework.
   bool has_same_answers(const Platform& other) const {
     for (const auto& same : asked_)
       if (!same(other)) return false;
@@ -28,6 +40,7 @@ class Questions {
 
  private:
   std::vector<std::function<bool(const Platform&)>> asked_;
+  std::vector<Size> sizes_;
 };
 
 }  // namespace metaprof

@@ -107,6 +107,13 @@ class Session final : public StorageSource {
   /// A new storage on a device. 0 bytes: a storage without an event.
   Ref<Storage> allocate(Device device, int64_t bytes, Category category);
   Ref<Storage> allocate(Device device, int64_t bytes) { return allocate(device, bytes, category); }
+  /// The same of as many bytes as the platform says (Questions::note_size).
+  template <class Question>
+  Ref<Storage> allocate_asking(Device device, Category category, Question question) {
+    Ref<Storage> storage = allocate(device, question(platform), category);
+    if (questions) trace.storages[storage->id].size_of_platform = questions->note_size(std::move(question));
+    return storage;
+  }
   /// A new tensor with memory for it.
   Tensor empty_strided(SizesView sizes, SizesView strides, DType dtype, Device device);
   Tensor empty(SizesView sizes, DType dtype, Device device);

@@ -127,6 +127,9 @@ struct StorageRecord {
   uint32_t name = 0;    ///< text: a parameter's or buffer's name, "cuBLAS workspace" …; 0: none
   Category category = Category::activation;
   bool estimated = false;  ///< a library alone knows its size, and was not asked
+  uint32_t size_of_platform =
+      0;  ///< 1 + index into Questions::sizes, which `bytes` is the answer to; 0: no other platform
+          ///< says another size
 };
 
 class Trace {

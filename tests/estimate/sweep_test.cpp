@@ -174,7 +174,8 @@ TEST(RunGroups, OptimizerAndMemoryDoNotSeparateRuns) {
 }
 
 // GPT-2 in fp32 asks whether attention's kernels run there and how they align, how large cuBLAS's workspace is, and how
-// many blocks reduce its sums. An A100 and an RTX 4090 agree; an H200's workspace is larger; a T4's kernels align less.
+// many blocks reduce its sums. An A100, an RTX 4090 and an H200 agree but for the size of the workspace and of the sums'
+// buffers, on which nothing else depends; a T4's kernels align less.
 TEST(SharedSteps, HoldOnDevicesThatAnswerAlike) {
   const Model model = read_model("tests/data/models/gpt2.b1.s64.pt2");
   RunOptions run;
@@ -190,7 +191,7 @@ TEST(SharedSteps, HoldOnDevicesThatAnswerAlike) {
   ASSERT_TRUE(steps);
   EXPECT_TRUE(steps->hold_on(on("a100")));
   EXPECT_TRUE(steps->hold_on(on("rtx4090")));
-  EXPECT_FALSE(steps->hold_on(on("h200")));
+  EXPECT_TRUE(steps->hold_on(on("h200")));
   EXPECT_FALSE(steps->hold_on(on("t4")));
   EXPECT_FALSE(steps->hold_on(on("cpu")));
 }

@@ -97,7 +97,9 @@ Refusal refuses_on_cudnn(const Session& s, const AttentionCall& a) {
   if (!sixteenths && !s.platform.framework.cudnn_attention_takes_any_dropout)
     return "its dropout is a multiple of 1/16";
   const int64_t head = a.query.size(3), value_head = a.value.size(3);
-  const int64_t largest = libraries.attention_of_cudnn_is_wide() && is_between(s, 90, 90) ? 256 : 128;
+  const bool is_wide = head > 128 || value_head > 128;
+  const int64_t largest =
+      is_wide && libraries.attention_of_cudnn_is_wide() && is_between(s, 90, 90) ? 256 : 128;
   if (head > largest || value_head > largest)
     return largest == 128 ? "heads are wider than 128" : "heads are wider than 256";
   if (head % 8 != 0 || value_head % 8 != 0) return "the size of a head is no multiple of 8";
@@ -196,9 +198,14 @@ AttentionChoice choose_attention(const Session& s, const AttentionCall& a) {
       choice.taken = AttentionBackend::math;
     return choice;
   }
-  // cuDNN comes first on Hopper and Blackwell; last otherwise, behind what takes everything.
-  const bool prefers_cudnn = s.platform.libraries.attention_of_cudnn_is_preferred() && is_between(s, 90, 109);
-  if (prefers_cudnn && takes(AttentionBackend::cudnn, cudnn_refuses(s, a))) return choice;
+  // cuDNN comes first on Hopper and Blackwell; last otherwise, behind what takes everything. Where it refuses, what runs
+  // does not depend on that: no question of the run's.
+  if (s.platform.libraries.attention_of_cudnn_is_preferred()) {
+    const Refusal refusal = cudnn_refuses(s, a);
+    const int sm = s.platform.hardware.sm;
+    const bool comes_first = refusal ? sm >= 90 && sm <= 109 : is_between(s, 90, 109);
+    if (comes_first && takes(AttentionBackend::cudnn, refusal)) return choice;
+  }
   if (takes(AttentionBackend::flash, flash_refuses(s, a))) return choice;
   if (takes(AttentionBackend::efficient, efficient_refuses(s, a))) return choice;
   if (!s.modes.math_attention && !cudnn_refuses(s, a))

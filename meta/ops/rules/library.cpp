@@ -26,8 +26,7 @@ Ref<Storage>& kept_workspace(Session& session, Library library, Device device) {
   return session.library_workspaces[key_of(library, handle, session.stream)];
 }
 
-Ref<Storage> new_workspace(Session& session, Device device, Bytes bytes, std::string_view name) {
-  Ref<Storage> workspace = session.allocate(device, bytes.count, Category::workspace);
+Ref<Storage> named(Session& session, Ref<Storage> workspace, std::string_view name) {
   session.trace.storages[workspace->id].name = session.trace.intern(name);
   return workspace;
 }
@@ -37,8 +36,8 @@ Ref<Storage> take_workspace(Session& session, Device device, Library library, bo
                             Bytes (Platform::*bytes)() const, std::string_view name) {
   if (!device.is_cuda()) return {};
   const auto make = [&] {
-    const int64_t count = session.ask([=](const Platform& platform) { return (platform.*bytes)().count; });
-    return new_workspace(session, device, Bytes{count}, name);
+    const auto count = [=](const Platform& platform) { return (platform.*bytes)().count; };
+    return named(session, session.allocate_asking(device, Category::workspace, count), name);
   };
   if (!keep) return make();
   Ref<Storage>& kept = kept_workspace(session, library, device);
@@ -84,8 +83,9 @@ void make_dropout_state(Session& session, Device device) {
   // cudnnDropoutGetStatesSize is known to the library alone. This is what the recordings have for every device, but
   // those were made without the library: an estimate.
   constexpr Bytes kBytes = {3244032};
-  dropout_state_of(session, Library::dropout_state, device) =
-      estimated(session, new_workspace(session, device, kBytes, "cuDNN dropout state"));
+  dropout_state_of(session, Library::dropout_state, device) = estimated(
+      session,
+      named(session, session.allocate(device, kBytes.count, Category::workspace), "cuDNN dropout state"));
 }
 
 }  // namespace

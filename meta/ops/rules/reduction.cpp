@@ -74,12 +74,6 @@ std::vector<IteratorDim> iterator_dims(const Tensor& input, SizesView dims) {
   return all;
 }
 
-struct Blocks {
-  int64_t buffer = 0, semaphores = 0;
-
-  friend bool operator==(const Blocks&, const Blocks&) = default;
-};
-
 // How threads are laid over outputs and inputs, where several blocks may reduce one output.
 struct ReductionLayout {
   int64_t values = 0;           // per thread, if one block reduces an output
@@ -136,15 +130,14 @@ std::optional<ReductionLayout> reduction_layout(std::span<const IteratorDim> dim
       .bytes_per_block = kernel.accumulator * outputs * (on_fastest ? 1 : width * output_vector)};
 }
 
-// The same function: as many blocks as the device runs at once.
-Blocks reduction_blocks(const ReductionLayout& layout, const Hardware& device) {
+// The same function: of as many blocks as the device runs at once; 0: one block does it.
+int64_t reduction_bytes(const ReductionLayout& layout, const Hardware& device) {
   const auto& [values, grid, threads, bytes_per_block] = layout;
   const int64_t target = device.multiprocessors * (device.threads_per_multiprocessor / threads);
-  if (grid > target) return {};
+  if (grid > target) return 0;
   const int64_t blocks =
       std::max(std::min(divide_up(target, grid), divide_up(values, 16)), divide_up(values, 256));
-  if (blocks <= 1) return {};
-  return {bytes_per_block * blocks, 4 * grid};
+  return blocks > 1 ? bytes_per_block * blocks : 0;
 }
 
 constexpr int64_t kMoreThanAnyDevice = int64_t{1} << 44;  // bytes: 16 TiB
@@ -176,11 +169,12 @@ void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, in
   }
   const std::optional<ReductionLayout> layout = reduction_layout(dims, offset, kernel);
   if (!layout) return;
-  const Blocks blocks = call.ask(
-      [layout = *layout](const Platform& platform) { return reduction_blocks(layout, platform.hardware); });
-  if (blocks.buffer == 0) return;
-  auto buffer = call.temporary_bytes(blocks.buffer);
-  auto semaphores = call.temporary_bytes(blocks.semaphores);
+  const auto bytes = [layout = *layout](const Platform& platform) {
+    return reduction_bytes(layout, platform.hardware);
+  };
+  if (!call.ask([=](const Platform& platform) { return bytes(platform) > 0; })) return;
+  auto buffer = call.session.allocate_asking(call.device(), Category::temporary, bytes);
+  auto semaphores = call.temporary_bytes(4 * layout->grid);
 }
 
 }  // namespace
