@@ -1,6 +1,7 @@
 #include "cli/run_options.h"
 
 #include <cctype>
+#include <cstdlib>
 
 #include "cli/console.h"
 #include "core/error.h"
@@ -50,7 +51,9 @@ void add_run_options(Command& command, RunOptions& options) {
 }
 
 void take_environment(Command& command) {
-  for (const RunOption& option : run_options()) command.take_environment(option.flag(), variable_of(option));
+  for (const RunOption& option : run_options())
+    if (const std::string variable = variable_of(option); std::getenv(variable.c_str()))
+      command.take_environment(option.flag(), variable);
 }
 
 void add_grid_options(Command& command, Grid& grid) {

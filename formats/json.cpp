@@ -61,11 +61,10 @@ std::string unescaped(std::string_view raw) {
   std::string text;
   text.reserve(raw.size());
   for (size_t at = 0; at < raw.size();) {
-    const char c = raw[at++];
-    if (c != '\\') {
-      text += c;
-      continue;
-    }
+    const size_t plain = std::min(raw.find('\\', at), raw.size());
+    text.append(raw, at, plain - at);
+    if (plain == raw.size()) break;
+    at = plain + 1;
     const char kind = raw[at++];
     switch (kind) {
       case 'b': text += '\b'; break;

@@ -15,7 +15,7 @@ namespace metaprof {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_blank(char c) { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t'); }
 
 // A byte at which the scan of a string has something to do: a quote, a backslash, less than 0x20, or beyond ASCII.
 // As a signed number what is beyond ASCII is less than 0x20, too.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "meta/trace/module_path.h"
 #include "reports/folded_module.h"
@@ -16,18 +17,19 @@ namespace {
 constexpr size_t kMostShown = 7, kMostOperators = 4;
 
 // "aten::_foreach_sqrt" → "_foreach_sqrt"
-std::string short_op(const std::string& op) {
+std::string_view short_op(std::string_view op) {
   const size_t colons = op.rfind("::");
-  return colons == std::string::npos ? op : op.substr(colons + 2);
+  return colons == op.npos ? op : op.substr(colons + 2);
 }
 
+// Its texts are those of the storages, and of folded modules.
 struct Group {
   Category category = Category::activation;
-  std::string path;
-  std::set<std::string> layers, names;
-  std::map<std::string, std::pair<int64_t, std::set<std::string>>>
+  std::string_view path;
+  std::set<std::string_view> layers, names;
+  std::map<std::string_view, std::pair<int64_t, std::set<std::string_view>>>
       bytes_by_home;  // of named ones, with layers
-  std::map<std::string, int64_t> bytes_by_op;
+  std::map<std::string_view, int64_t> bytes_by_op;
   Bytes bytes;
   size_t storages = 0;
   const LargeStorage* largest = nullptr;
@@ -40,22 +42,21 @@ bool belongs_to_all(Category category) {
 }
 
 std::string operators_of(const Group& group) {
-  std::vector<std::pair<int64_t, std::string>> ops;
+  std::vector<std::pair<int64_t, std::string_view>> ops;
   for (const auto& [op, bytes] : group.bytes_by_op)
     if (!op.empty()) ops.emplace_back(-bytes, short_op(op));
   std::ranges::sort(ops);
   std::string text;
   for (size_t i = 0; i < std::min(ops.size(), kMostOperators); ++i)
-    text += (i == 0 ? "" : ", ") + ops[i].second;
+    text.append(i == 0 ? "" : ", ").append(ops[i].second);
   return ops.size() > kMostOperators ? text + ", …" : text;
 }
 
 // " (69 %: 16 × model.model.layers.*.mlp)": the modules that have most of it; empty: it is not known, or all.
 std::string largest_home(const Group& group) {
-  const std::pair<const std::string, std::pair<int64_t, std::set<std::string>>>* largest = nullptr;
-  for (const auto& home : group.bytes_by_home)
-    if (!largest || home.second.first > largest->second.first) largest = &home;
-  if (!largest || group.bytes_by_home.size() < 2) return "";
+  if (group.bytes_by_home.size() < 2) return "";
+  const auto largest =
+      std::ranges::max_element(group.bytes_by_home, {}, [](const auto& home) { return home.second.first; });
   const auto& [bytes, layers] = largest->second;
   return fmt::format(" ({:.0f} %: {}{})",
                      100.0 * static_cast<double>(bytes) / static_cast<double>(group.bytes.count),
@@ -79,7 +80,7 @@ std::string name_of(const Group& group) {
     default: break;
   }
   std::string text = group.layers.size() > 1 ? fmt::format("{} × ", group.layers.size()) : "";
-  text += group.path.empty() ? std::string("(root)") : group.path;
+  text += group.path.empty() ? "(root)" : group.path;
   if (const std::string ops = operators_of(group); !ops.empty()) text += ": " + ops;
   return group.category == Category::activation ? text
                                                 : text + fmt::format(" ({})", to_string(group.category));
@@ -95,17 +96,22 @@ std::string SourceLines::line_of(const std::string& module, const std::string& o
 }
 
 std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines) {
-  std::map<std::pair<Category, std::string>, Group> groups;
+  std::unordered_map<std::string_view, FoldedModule> folded_modules;  // many storages are of one module
+  const auto folded = [&](std::string_view path) -> const FoldedModule& {
+    const auto [found, is_new] = folded_modules.try_emplace(path);
+    if (is_new) found->second = folded_module(path);
+    return found->second;
+  };
+  std::map<std::pair<Category, std::string_view>, Group> groups;
   for (const LargeStorage& storage : held) {
-    const FoldedModule module =
-        belongs_to_all(storage.category) ? FoldedModule() : folded_module(storage.module);
+    const FoldedModule& module = folded(belongs_to_all(storage.category) ? "" : storage.module);
     Group& group = groups[{storage.category, module.path}];
     group.category = storage.category;
     group.path = module.path;
     group.layers.insert(module.layer);
     if (!storage.name.empty()) {
       group.names.insert(storage.name);
-      const FoldedModule home = folded_module(parent_path(storage.name));
+      const FoldedModule& home = folded(parent_path(storage.name));
       auto& [bytes, layers] = group.bytes_by_home[home.path];
       bytes += storage.bytes.count;
       layers.insert(home.layer);

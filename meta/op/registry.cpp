@@ -1,6 +1,10 @@
 #include "meta/op/registry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cctype>
 
 #include "core/error.h"
@@ -166,14 +170,30 @@ const std::vector<Slot>& slots() { return slot_list(); }
 
 namespace {
 
-// "add.Tensor(Tensor self, …) -> Tensor", in place → "aten::add_.Tensor"
-std::string name_in(std::string_view schema, bool in_place) {
+// A name as its record has it, in pieces: "add.Tensor(Tensor self, …) -> Tensor", in place → "aten::", "add", "_", ".Tensor".
+using NameInPieces = std::array<std::string_view, 4>;
+
+NameInPieces name_in(std::string_view schema, bool in_place) {
   const std::string_view name = schema.substr(0, schema.find('('));
   const size_t dot = std::min(name.find('.'), name.size());
-  std::string full(name.find("::") == name.npos ? "aten::" : "");
-  full += name.substr(0, dot);
-  if (in_place) full += '_';
-  return full += name.substr(dot);
+  return {name.find("::") == name.npos ? "aten::" : "", name.substr(0, dot), in_place ? "_" : "",
+          name.substr(dot)};
+}
+
+// FNV-1a.
+uint32_t hash_of(std::span<const std::string_view> pieces) {
+  uint32_t hash = 2166136261;
+  for (const std::string_view piece : pieces)
+    for (const char c : piece) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return hash;
+}
+
+bool is_name(std::string_view name, const NameInPieces& pieces) {
+  for (const std::string_view piece : pieces) {
+    if (!name.starts_with(piece)) return false;
+    name.remove_prefix(piece.size());
+  }
+  return name.empty();
 }
 
 std::unique_ptr<Operator> make_operator(const Op& record, bool in_place, uint32_t id) {
@@ -204,20 +224,42 @@ Registry::Registry(std::span<const Records> tables, FrameworkVersion version) : 
   for (Records records : tables) {
     for (const Op& record : records) {
       if (!record.facts.versions.holds(version)) continue;
-      if (record.facts.in_place_too) add(record, true);
-      add(record, false);
+      if (record.facts.in_place_too) entries_.push_back({&record, true});
+      entries_.push_back({&record, false});
     }
   }
-  by_name_.reserve(entries_.size());
-  for (uint32_t id = 0; id < entries_.size(); ++id)
-    if (!by_name_.emplace(entries_[id].name, id).second)
-      fail("operator {} has two records", entries_[id].name);
+  index_names();
   operators_.resize(entries_.size());
   by_id_ = std::vector<std::atomic<const Operator*>>(entries_.size());
 }
 
-void Registry::add(const Op& record, bool in_place) {
-  entries_.push_back({&record, in_place, name_in(record.schema, in_place)});
+void Registry::index_names() {
+  by_name_.resize(std::bit_ceil(2 * entries_.size() + 1));
+  for (uint32_t id = 0; id < entries_.size(); ++id) {
+    const NameInPieces pieces = name_in(entries_[id].record->schema, entries_[id].in_place);
+    const uint32_t hash = hash_of(pieces);
+    size_t at = hash & (by_name_.size() - 1);
+    for (; by_name_[at].id_and_one != 0; at = (at + 1) & (by_name_.size() - 1))
+      if (by_name_[at].hash == hash) {
+        const Entry& other = entries_[by_name_[at].id_and_one - 1];
+        const std::string name = fmt::to_string(fmt::join(pieces, ""));
+        if (is_name(name, name_in(other.record->schema, other.in_place)))
+          fail("operator {} has two records", name);
+      }
+    by_name_[at] = {hash, id + 1};
+  }
+}
+
+std::optional<uint32_t> Registry::id_of(std::string_view name) const {
+  const uint32_t hash = hash_of({&name, 1});
+  for (size_t at = hash & (by_name_.size() - 1); by_name_[at].id_and_one != 0;
+       at = (at + 1) & (by_name_.size() - 1)) {
+    const uint32_t id = by_name_[at].id_and_one - 1;
+    if (by_name_[at].hash == hash &&
+        is_name(name, name_in(entries_[id].record->schema, entries_[id].in_place)))
+      return id;
+  }
+  return std::nullopt;
 }
 
 const Operator& Registry::made(uint32_t id) const {
@@ -230,14 +272,14 @@ const Operator& Registry::made(uint32_t id) const {
 }
 
 const Operator* Registry::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &made(found->second);
+  const std::optional<uint32_t> id = id_of(name);
+  return id ? &made(*id) : nullptr;
 }
 
 const std::vector<std::unique_ptr<Operator>>& Registry::operators() const {
   for (uint32_t id = 0; id < entries_.size(); ++id) made(id);
   for (uint32_t slot = 0; slot < by_slot_.size(); ++slot)
-    if (by_name_.contains(full_name(slots()[slot]))) make_slot(slot);
+    if (id_of(full_name(slots()[slot]))) make_slot(slot);
   return operators_;
 }
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "meta/op/record.h"
@@ -55,8 +55,8 @@ struct Operator {
   bool has_derivative() const { return !rows.empty(); }
 };
 
-/// An operator is made of its record when it is first asked for: a model has some dozens of two thousand. Several
-/// threads may use one registry.
+/// An operator is made of its record when it is first asked for: a model has some dozens of two thousand. So is its name:
+/// what is kept of it until then is a hash. Several threads may use one registry.
 class Registry {
  public:
   /// The records that hold in a version of the framework. They must outlive the registry. Errors: two of one name.
@@ -78,15 +78,19 @@ class Registry {
   struct Entry {
     const Op* record;
     bool in_place;
-    std::string name;
   };
-  void add(const Op& record, bool in_place);
+  struct Place {
+    uint32_t hash = 0;
+    uint32_t id_and_one = 0;  // 0: free
+  };
+  void index_names();
+  std::optional<uint32_t> id_of(std::string_view name) const;
   const Operator& made(uint32_t id) const;
   const Operator& make_slot(uint32_t slot) const;
 
   std::vector<Entry> entries_;  // by id
-  std::unordered_map<std::string_view, uint32_t> by_name_;
-  mutable std::mutex making_;                                          // of operators_
+  std::vector<Place> by_name_;  // where its hash says, or behind; a power of two of them
+  mutable std::mutex making_;   // of operators_
   mutable std::vector<std::unique_ptr<Operator>> operators_;           // by id; null: nobody has asked for it
   mutable std::vector<std::atomic<const Operator*>> by_id_, by_slot_;  // the same, for who does not wait
 };

@@ -2,7 +2,8 @@
 // Paths of modules: "model.layer1.0". The root's path is empty.
 
 #include <string_view>
-#include <vector>
+
+#include "core/small_vector.h"
 
 namespace metaprof {
 
@@ -21,10 +22,10 @@ inline int path_depth(std::string_view path) {
 }
 
 /// A module and those around it, the innermost first, the root last.
-inline std::vector<std::string_view> enclosing_modules(std::string_view path) {
-  std::vector<std::string_view> paths;
+inline SmallVector<std::string_view, 12> enclosing_modules(std::string_view path) {
+  SmallVector<std::string_view, 12> paths;
   for (; !path.empty(); path = parent_path(path)) paths.push_back(path);
-  paths.emplace_back("");
+  paths.push_back("");
   return paths;
 }
 
