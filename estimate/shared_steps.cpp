@@ -52,7 +52,7 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
   return shared;
 }
 
-void SharedSteps::add(OptimizerChoice optimizer, Requests requests) {
+void SharedSteps::add(const OptimizerChoice& optimizer, Requests requests) {
   const auto same = std::ranges::find_if(
       asked_, [&](const Asked& known) { return ask_for_the_same(known.requests, requests); });
   optimizers_.emplace_back(optimizer, same - asked_.begin());

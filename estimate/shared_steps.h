@@ -49,7 +49,7 @@ class SharedSteps {
 
   static Memory memory(const Requests& requests, std::optional<Phases>& without_limit, const RunOptions& run,
                        const Platform& platform);
-  void add(OptimizerChoice optimizer, Requests requests);
+  void add(const OptimizerChoice& optimizer, Requests requests);
   Sizes sizes_on(const Platform& platform) const;
 
   Platform platform_;

@@ -122,6 +122,7 @@ std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const So
     if (!group.largest || storage.bytes > group.largest->bytes) group.largest = &storage;
   }
   std::vector<Culprit> culprits;
+  culprits.reserve(groups.size());
   for (const auto& [key, group] : groups)
     culprits.push_back({.what = name_of(group),
                         .bytes = group.bytes,
