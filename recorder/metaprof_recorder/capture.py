@@ -12,7 +12,6 @@ What no operator does is written as calls of `step::` (docs/program.md): phases,
 """
 import sys
 import threading
-import weakref
 
 from metaprof_recorder import capture_distributed, capture_hooks, capture_lines, environment
 from metaprof_recorder.capture_backward import Backward
@@ -20,6 +19,7 @@ from metaprof_recorder.capture_calls import Calls, Name
 from metaprof_recorder.capture_distributed import awaited, inner
 from metaprof_recorder.capture_dtypes import DTypes
 from metaprof_recorder.capture_functions import Functions, tensors_in
+from metaprof_recorder.capture_optimizers import Optimizers
 from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_sparse import SparseTensors
@@ -58,8 +58,7 @@ class Capture:
         self._guard = None
         self._named = set()      # values that have been told what they are for
         self._lists = {}         # number of a value -> what that list on the host holds, as the program's calls know it
-        self._optimizers = weakref.WeakKeyDictionary()  # optimizer -> its number
-        self._optimizing = 0     # depth of optimizers' own calls
+        self.optimizers = Optimizers(self, torch)
         self._streams = {0: 0}   # number that PyTorch gives a stream -> ours
         self._warnings = []
         self.refused = None      # why there is no program
@@ -310,7 +309,7 @@ class Capture:
             return self.use(tensor)
         if self._sparse.is_one(tensor):
             return self._sparse.meet(tensor)
-        base = self._of_same_storage(tensor) if tensor.is_cuda else None
+        base = self.looking_into(self._address(tensor)) if tensor.is_cuda else None
         facts = self._facts_of(tensor)
         grad = " grad" if tensor.requires_grad and facts else ""
         if base is None:
@@ -338,9 +337,6 @@ class Capture:
         offset = f" offset {memory.storage_offset()}" if memory.storage_offset() else ""
         grad = " grad" if tensor.requires_grad else ""
         self.add(f"%{number}: {self._facts_of(tensor)}{offset}{grad} = step::alias(%{of})")
-
-    def _of_same_storage(self, tensor):
-        return self.looking_into(self._address(tensor))
 
     def looking_into(self, address):
         """A tensor that has a name and looks into the storage at this address; None: there is none."""
@@ -521,6 +517,10 @@ class Capture:
             self.add(f"step::engine_thread({engine})")
             self._now.engine = engine
 
+    def _switches_itself(self):
+        """Gradients are off within these by themselves."""
+        return self.functions.depth > 0 or self.regions.is_reentrant()
+
     def _write_attention(self):
         """Which implementations of attention may be chosen, if others than before (torch.nn.attention.sdpa_kernel)."""
         allowed = tuple(getattr(self.torch._C, f"_get_{name}_sdp_enabled")() for name in ("flash", "mem_efficient", "math", "cudnn"))
@@ -585,31 +585,6 @@ class Capture:
         if number not in self._named:
             self._named.add(number)
             self.call(f"step::name({words(kind)}, {words(name)}, %{number}{'' if persistent else ', False'})")
-
-    # ---- optimizers
-
-    def optimizer_begins(self):
-        """Its constructor or its step; what another one calls within is part of it."""
-        self._optimizing += 1
-        if self._optimizing == 1:
-            self.step("optimizer_enter()")
-
-    def optimizer_ends(self, optimizer, what):
-        """`what`: "made" or "step"."""
-        self._optimizing -= 1
-        if self._optimizing or not self.active():
-            return
-        number = self._optimizers.setdefault(optimizer, len(self._optimizers))
-        tensors = [tensor for group in getattr(optimizer, "param_groups", ()) for tensor in group["params"]]
-        kinds = (self._tensor, self.torch.nn.Parameter)
-        plain = bool(tensors) and all(type(tensor) in kinds for tensor in tensors)
-        parameters = "[" + ", ".join(f"%{self.use(tensor)}" for tensor in tensors) + "]" if plain else "None"
-        kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
-        self.call(f"step::optimizer_leave({number}, {words(what)}, {words(kind)}, {parameters})")
-
-    def _switches_itself(self):
-        """Gradients are off within these by themselves."""
-        return self.functions.depth > 0 or self.regions.is_reentrant()
 
     # ---- the text
 

@@ -360,5 +360,5 @@ class Compiling:
 def _watch_optimizers(capture):
     """Their steps; their constructors are told by who counts them as phases."""
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-    register_optimizer_step_pre_hook(lambda *_: capture.optimizer_begins())
-    register_optimizer_step_post_hook(lambda optimizer, *_: capture.optimizer_ends(optimizer, "step"))
+    register_optimizer_step_pre_hook(lambda *_: capture.optimizers.begin())
+    register_optimizer_step_post_hook(lambda optimizer, *_: capture.optimizers.end(optimizer, "step"))

@@ -316,13 +316,13 @@ class Recorder:
             self.local.constructing = True
             self.phases.constructor_begins()
             if self.capture:
-                self.capture.optimizer_begins()
+                self.capture.optimizers.begin()
             try:
                 return original(optimizer, *arguments, **options)
             finally:
                 self.local.constructing = False
                 if self.capture:
-                    self.capture.optimizer_ends(optimizer, "made")
+                    self.capture.optimizers.end(optimizer, "made")
                 self.phases.constructor_ends()
         return call
 
