@@ -1,7 +1,6 @@
 #include "cli/run_options.h"
 
 #include <cctype>
-#include <cstdlib>
 
 #include "cli/console.h"
 #include "core/error.h"
@@ -51,9 +50,7 @@ void add_run_options(Command& command, RunOptions& options) {
 }
 
 void take_environment(Command& command) {
-  for (const RunOption& option : run_options())
-    if (const std::string variable = variable_of(option); std::getenv(variable.c_str()))
-      command.take_environment(option.flag(), variable);
+  for (const RunOption& option : run_options()) command.take_environment(option.flag(), variable_of(option));
 }
 
 void add_grid_options(Command& command, Grid& grid) {
