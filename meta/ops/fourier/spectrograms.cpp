@@ -31,7 +31,7 @@ Tensor whole_window(Call& c, const Frames& f, const Tensor& signal) {
   const Tensor& window = c.tensor("window");
   if (f.window == f.size) return window;
   const DType dtype = window.defined() ? window.dtype() : signal.dtype();
-  const Tensor out = call<"zeros">(c.session, Sizes{f.size}, dtype, Value(), signal.device());
+  Tensor out = call<"zeros">(c.session, Sizes{f.size}, dtype, Value(), signal.device());
   const Tensor middle = call<"narrow">(c.session, out, 0, (f.size - f.window) / 2, f.window);
   if (window.defined()) {
     copy_(middle, window);
