@@ -66,18 +66,21 @@ class Sources:
     @staticmethod
     def is_called_from(folder, function=None):
         """Whether a function of a file of this folder, and of this name, is among those that run now."""
-        frame = sys._getframe(1)
-        while frame is not None and (folder not in frame.f_code.co_filename or function not in (None, frame.f_code.co_name)):
-            frame = frame.f_back
-        return frame is not None
+        return _frame_within(folder, function) is not None
 
     @staticmethod
     def line_within(folder):
         """The text of the line of the innermost function of this folder that runs now; None: there is none."""
-        frame = sys._getframe(1)
-        while frame is not None and folder not in frame.f_code.co_filename:
-            frame = frame.f_back
+        frame = _frame_within(folder)
         return None if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _frame_within(folder, function=None):
+    """The innermost frame of a file of this folder, and of a function of this name; None: there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and (folder not in frame.f_code.co_filename or function not in (None, frame.f_code.co_name)):
+        frame = frame.f_back
+    return frame
 
 
 def _frames(frame):
