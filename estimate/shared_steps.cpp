@@ -14,15 +14,10 @@ bool asked_libraries(const WorkspaceSources& workspaces) {
          0;
 }
 
-void mark_sizes(const Trace& trace, Requests& requests) {
-  for (Request& request : requests.list)
-    if (request.kind == Request::Kind::allocate)
-      request.size_of_platform = trace.storages[request.slot].size_of_platform;
-}
-
 Requests with_sizes(Requests requests, std::span<const int64_t> sizes) {
   for (Request& request : requests.list)
-    if (request.size_of_platform > 0) request.bytes = sizes[request.size_of_platform - 1];
+    if (request.kind == Request::Kind::allocate && request.size_of_platform > 0)
+      request.bytes = sizes[request.size_of_platform - 1];
   return requests;
 }
 
@@ -42,7 +37,6 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
   if (!steps) return std::nullopt;
   for (size_t i = 0; i < optimizers.size(); ++i) {
     Requests requests = requests_of(steps->trace, steps->events[i], platform.device());
-    mark_sizes(steps->trace, requests);
     repeat_last_step(requests, run.step.steps - steps->steps);
     shared.add(optimizers[i], std::move(requests));
   }

@@ -50,8 +50,12 @@ class Reading {
   void add(Kind kind, const Event& event, uint32_t index, int64_t bytes = 0) {
     const StorageRecord& storage = trace_.storages[event.id];
     if (storage.device != device_ || storage.bytes.count == 0) return;
-    requests_.list.push_back(
-        {.kind = kind, .stream = event.stream, .slot = event.id, .event = index, .bytes = bytes});
+    requests_.list.push_back({.kind = kind,
+                              .stream = event.stream,
+                              .slot = event.id,
+                              .event = index,
+                              .size_of_platform = storage.size_of_platform,
+                              .bytes = bytes});
   }
 
   const Trace& trace_;

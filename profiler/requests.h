@@ -24,7 +24,7 @@ struct Request {
   uint16_t stream = 0;
   uint32_t slot = 0;
   uint32_t event = 0;             ///< index of the event that it comes from
-  uint32_t size_of_platform = 0;  ///< of the storage (StorageRecord), for who has asked
+  uint32_t size_of_platform = 0;  ///< of the storage (StorageRecord)
   int64_t bytes = 0;
 };
 
