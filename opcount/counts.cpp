@@ -20,6 +20,32 @@ std::span<const Event> first_step(const Trace& trace) {
   return {trace.events.begin(), end};
 }
 
+// Whether an open call already stands for what happens inside it.
+struct Covering {
+  bool flops = false;
+  bool bytes = false;
+};
+
+// What covers each call, as the events go by.
+class OpenCalls {
+ public:
+  /// Of a call that begins: what covers it.
+  Covering begin(const CallRecord& call) {
+    const Covering outer = open_.empty() ? Covering{} : open_.back();
+    open_.push_back({.flops = outer.flops || (call.counted + call.own).count > 0,
+                     .bytes = outer.bytes || call.moved.count > 0});
+    return outer;
+  }
+  /// Any other event.
+  void pass(const Event& event) {
+    if (event.kind == Event::Kind::node) open_.push_back({});
+    if (event.kind == Event::Kind::end && !open_.empty()) open_.pop_back();
+  }
+
+ private:
+  std::vector<Covering> open_;
+};
+
 class Pricing {
  public:
   Pricing(const Trace& trace, const Rates& rates)
@@ -27,34 +53,26 @@ class Pricing {
 
   std::vector<CallCost> run(std::span<const Event> events) {
     for (const Event& event : events) {
-      if (event.kind == Event::Kind::call) begin(event.id);
-      if (event.kind == Event::Kind::node) covering_.push_back({});
-      if (event.kind == Event::Kind::end && !covering_.empty()) covering_.pop_back();
+      if (event.kind == Event::Kind::call)
+        begin(event.id);
+      else
+        open_.pass(event);
     }
     return std::move(costs_);
   }
 
  private:
-  // Whether an open call already stands for what happens inside it.
-  struct Covering {
-    bool flops = false;
-    bool bytes = false;
-  };
-
   void begin(uint32_t index) {
     const CallRecord& call = trace_.calls[index];
-    const Covering outer = covering_.empty() ? Covering{} : covering_.back();
-    const Flops all = call.counted + call.own;
+    const Covering outer = open_.begin(call);
     CallCost& cost = costs_[index];
     if (!outer.flops) {
       cost.counted = call.counted;
-      cost.all = all;
+      cost.all = call.counted + call.own;
     }
     if (!outer.bytes) cost.moved = call.moved;
     cost.seconds = seconds(call, cost);
     cost.expected = expected_seconds(trace_, call, cost, rates_);
-    covering_.push_back(
-        {.flops = outer.flops || all.count > 0, .bytes = outer.bytes || call.moved.count > 0});
   }
 
   double seconds(const CallRecord& call, const CallCost& cost) const {
@@ -68,7 +86,7 @@ class Pricing {
   const Trace& trace_;
   const Rates& rates_;
   std::vector<CallCost> costs_;
-  std::vector<Covering> covering_;
+  OpenCalls open_;
 };
 
 // A lower bound stays one where the sum has no place in 64 bits.
@@ -166,15 +184,15 @@ Counts count(const Trace& trace, const Rates& rates) { return Counter(trace, rat
 
 ByPhase<Flops> counted_flops(const Trace& trace) {
   ByPhase<Flops> sum;
-  std::vector<bool> covered;  // by open call or node: what happens inside is counted already
+  OpenCalls open;
   for (const Event& event : first_step(trace)) {
-    if (event.kind == Event::Kind::node) covered.push_back(false);
-    if (event.kind == Event::Kind::end && !covered.empty()) covered.pop_back();
-    if (event.kind != Event::Kind::call) continue;
+    if (event.kind != Event::Kind::call) {
+      open.pass(event);
+      continue;
+    }
     const CallRecord& call = trace.calls[event.id];
-    const bool outer = !covered.empty() && covered.back();
-    if (Flops* part = sum.part(call.phase); part && !outer) *part += call.counted;
-    covered.push_back(outer || (call.counted + call.own).count > 0);
+    const Covering outer = open.begin(call);
+    if (Flops* part = sum.part(call.phase); part && !outer.flops) *part += call.counted;
   }
   return sum;
 }
