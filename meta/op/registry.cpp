@@ -233,33 +233,38 @@ Registry::Registry(std::span<const Records> tables, FrameworkVersion version) : 
   by_id_ = std::vector<std::atomic<const Operator*>>(entries_.size());
 }
 
+namespace {
+
+// Where the operator of a name is in a table of hashes, or would be. `name` gives the name, where hashes are equal.
+template <class Places, class Entries, class Name>
+size_t place_of(const Places& places, const Entries& entries, uint32_t hash, Name name) {
+  size_t at = hash & (places.size() - 1);
+  for (; places[at].id_and_one != 0; at = (at + 1) & (places.size() - 1)) {
+    if (places[at].hash != hash) continue;
+    const auto& entry = entries[places[at].id_and_one - 1];
+    if (is_name(name(), name_in(entry.record->schema, entry.in_place))) break;
+  }
+  return at;
+}
+
+}  // namespace
+
 void Registry::index_names() {
   by_name_.resize(std::bit_ceil(2 * entries_.size() + 1));
   for (uint32_t id = 0; id < entries_.size(); ++id) {
     const NameInPieces pieces = name_in(entries_[id].record->schema, entries_[id].in_place);
     const uint32_t hash = hash_of(pieces);
-    size_t at = hash & (by_name_.size() - 1);
-    for (; by_name_[at].id_and_one != 0; at = (at + 1) & (by_name_.size() - 1))
-      if (by_name_[at].hash == hash) {
-        const Entry& other = entries_[by_name_[at].id_and_one - 1];
-        const std::string name = fmt::to_string(fmt::join(pieces, ""));
-        if (is_name(name, name_in(other.record->schema, other.in_place)))
-          fail("operator {} has two records", name);
-      }
-    by_name_[at] = {hash, id + 1};
+    const auto name = [&] { return fmt::to_string(fmt::join(pieces, "")); };
+    Place& place = by_name_[place_of(by_name_, entries_, hash, name)];
+    if (place.id_and_one != 0) fail("operator {} has two records", name());
+    place = {hash, id + 1};
   }
 }
 
 std::optional<uint32_t> Registry::id_of(std::string_view name) const {
-  const uint32_t hash = hash_of({&name, 1});
-  for (size_t at = hash & (by_name_.size() - 1); by_name_[at].id_and_one != 0;
-       at = (at + 1) & (by_name_.size() - 1)) {
-    const uint32_t id = by_name_[at].id_and_one - 1;
-    if (by_name_[at].hash == hash &&
-        is_name(name, name_in(entries_[id].record->schema, entries_[id].in_place)))
-      return id;
-  }
-  return std::nullopt;
+  const Place& place = by_name_[place_of(by_name_, entries_, hash_of({&name, 1}), [&] { return name; })];
+  if (place.id_and_one == 0) return std::nullopt;
+  return place.id_and_one - 1;
 }
 
 const Operator& Registry::made(uint32_t id) const {
