@@ -6,6 +6,7 @@
 
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/elementwise.h"
+#include "meta/ops/rules/no_gradient.h"
 
 namespace metaprof {
 namespace {
@@ -14,17 +15,6 @@ Device device_of(const Call& c) { return c.given("device") ? c["device"].device(
 
 void made(Call& c, const Sizes& sizes, DType otherwise) {
   c.output(sizes, contiguous_strides(sizes), c.dtype("dtype", otherwise), device_of(c));
-}
-
-constexpr Op factory(std::string_view schema, std::string_view summary, void (*meta)(Call&),
-                     const Examples& examples) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = meta,
-          .host_code = {},
-          .derivatives = not_differentiable,
-          .flops = free_of_flops,
-          .examples = examples};
 }
 
 // --- sequences. Ends that are tensors on the device are copied to the host first; how many steps there are
@@ -37,37 +27,37 @@ void steps_meta(Call& c) {
 }
 
 constexpr Op kSequences[] = {
-    factory("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
-            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            "equal steps from start to end", steps_meta, {"0 1 5"}),
-    factory("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? "
-            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-            "Tensor",
-            "equal steps from start to end", steps_meta, {"f32[] f32[] 5"}),
-    factory("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? "
-            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-            "Tensor",
-            "equal steps from start to end", steps_meta, {"f32[] 1 5"}),
-    factory("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? "
-            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-            "Tensor",
-            "equal steps from start to end", steps_meta, {"0 f32[] 5"}),
-    factory("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? "
-            "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-            "Tensor",
-            "equal factors from base^start to base^end", steps_meta, {"0 1 5"}),
-    factory("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, "
-            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-            "pin_memory=None) -> Tensor",
-            "equal factors from base^start to base^end", steps_meta, {"f32[] f32[] 5"}),
-    factory("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, "
-            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-            "pin_memory=None) -> Tensor",
-            "equal factors from base^start to base^end", steps_meta, {"f32[] 1 5"}),
-    factory("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, "
-            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-            "pin_memory=None) -> Tensor",
-            "equal factors from base^start to base^end", steps_meta, {"0 f32[] 5"})};
+    no_gradient("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "equal steps from start to end", steps_meta, {"0 1 5"}),
+    no_gradient("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+                "Tensor",
+                "equal steps from start to end", steps_meta, {"f32[] f32[] 5"}),
+    no_gradient("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+                "Tensor",
+                "equal steps from start to end", steps_meta, {"f32[] 1 5"}),
+    no_gradient("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+                "Tensor",
+                "equal steps from start to end", steps_meta, {"0 f32[] 5"}),
+    no_gradient("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+                "Tensor",
+                "equal factors from base^start to base^end", steps_meta, {"0 1 5"}),
+    no_gradient("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, "
+                "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                "pin_memory=None) -> Tensor",
+                "equal factors from base^start to base^end", steps_meta, {"f32[] f32[] 5"}),
+    no_gradient("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, "
+                "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                "pin_memory=None) -> Tensor",
+                "equal factors from base^start to base^end", steps_meta, {"f32[] 1 5"}),
+    no_gradient("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, "
+                "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                "pin_memory=None) -> Tensor",
+                "equal factors from base^start to base^end", steps_meta, {"0 f32[] 5"})};
 
 // --- matrices
 
@@ -91,26 +81,26 @@ void triu_indices_meta(Call& c) {
 }
 
 constexpr Op kMatrices[] = {
-    factory("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-            "bool? pin_memory=None) -> Tensor",
-            "identity matrix",
-            [](Call& c) {
-              made(c, Sizes{c.integer("n"), c.integer("n")}, kDefaultDType);
-            },
-            {"3"}),
-    factory("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-            "device=None, bool? pin_memory=None) -> Tensor",
-            "identity matrix",
-            [](Call& c) {
-              made(c, Sizes{c.integer("n"), c.integer("m")}, kDefaultDType);
-            },
-            {"3 4"}),
-    factory("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
-            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            "indices on and below a diagonal", tril_indices_meta, {"3 4"}),
-    factory("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
-            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            "indices on and above a diagonal", triu_indices_meta, {"3 4"})};
+    no_gradient("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                "bool? pin_memory=None) -> Tensor",
+                "identity matrix",
+                [](Call& c) {
+                  made(c, Sizes{c.integer("n"), c.integer("n")}, kDefaultDType);
+                },
+                {"3"}),
+    no_gradient("eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+                "device=None, bool? pin_memory=None) -> Tensor",
+                "identity matrix",
+                [](Call& c) {
+                  made(c, Sizes{c.integer("n"), c.integer("m")}, kDefaultDType);
+                },
+                {"3 4"}),
+    no_gradient("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "indices on and below a diagonal", tril_indices_meta, {"3 4"}),
+    no_gradient("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "indices on and above a diagonal", triu_indices_meta, {"3 4"})};
 
 void triangle_meta(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -204,19 +194,19 @@ constexpr Op without_memory(Op op) {
 }
 
 constexpr Op kNew[] = {
-    factory("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-            "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            "memory of self's dtype", new_meta, {"f32[2] (2 3)"}),
-    factory("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
-            "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            "one number of self's dtype", new_meta, {"f32[2] (2 3) 1"}),
-    factory("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, "
-            "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            "memory with its dimensions in this order", empty_permuted_meta, {"(2 3) (1 0)"}),
-    without_memory(
-        factory("_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
-                "Device? device=None, bool? pin_memory=None) -> Tensor",
-                "zeros without memory", [](Call& c) { made(c, c.ints("size"), kDefaultDType); }, {"(2 3)"}))};
+    no_gradient("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "memory of self's dtype", new_meta, {"f32[2] (2 3)"}),
+    no_gradient("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
+                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "one number of self's dtype", new_meta, {"f32[2] (2 3) 1"}),
+    no_gradient("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, "
+                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "memory with its dimensions in this order", empty_permuted_meta, {"(2 3) (1 0)"}),
+    without_memory(no_gradient(
+        "_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+        "Device? device=None, bool? pin_memory=None) -> Tensor",
+        "zeros without memory", [](Call& c) { made(c, c.ints("size"), kDefaultDType); }, {"(2 3)"}))};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "meta/autograd/views.h"
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/no_gradient.h"
 #include "meta/ops/views/views.h"
 
 namespace metaprof {
@@ -101,36 +102,26 @@ void unknown_number(Call& c) {
   c.result(Value());
 }
 
-constexpr Op plain(std::string_view schema, std::string_view summary, void (*meta)(Call&),
-                   std::string_view example, Facts facts = {}) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = meta,
-          .host_code = {},
-          .derivatives = not_differentiable,
-          .flops = free_of_flops,
-          .examples = {example},
-          .facts = facts};
-}
-
 constexpr Op number_in(std::string_view schema) {
-  return plain(schema, "the number itself, which only the data knows", unknown_number, "f32[]",
-               {.reads_data = true, .host_reads = true});
+  return no_gradient(schema, "the number itself, which only the data knows", unknown_number, {"f32[]"},
+                     {.reads_data = true, .host_reads = true});
 }
 
 constexpr Op kResizing[] = {
-    plain("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-          "self with other sizes; new elements are as they come", resize_meta, "f32[2] (2 3)"),
-    plain("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
-          "Tensor(a!)",
-          "self with another tensor's sizes", resize_as_meta, "f32[2] f32[2,3]"),
-    plain("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
-          "self as another look into the source's memory, like the source", set_meta, "f32[2] f32[2,3]"),
-    plain("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] "
-          "size, SymInt[] stride=[]) -> Tensor(a!)",
-          "self as another look into the source's memory", set_part_meta, "f32[2] f32[2,3] 1 (2 2) (2 1)"),
-    plain("set_(Tensor(a!) self) -> Tensor(a!)", "self without elements or memory", set_to_nothing_meta,
-          "f32[2]"),
+    no_gradient("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+                "self with other sizes; new elements are as they come", resize_meta, {"f32[2] (2 3)"}),
+    no_gradient("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
+                "Tensor(a!)",
+                "self with another tensor's sizes", resize_as_meta, {"f32[2] f32[2,3]"}),
+    no_gradient("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+                "self as another look into the source's memory, like the source", set_meta,
+                {"f32[2] f32[2,3]"}),
+    no_gradient(
+        "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] "
+        "size, SymInt[] stride=[]) -> Tensor(a!)",
+        "self as another look into the source's memory", set_part_meta, {"f32[2] f32[2,3] 1 (2 2) (2 1)"}),
+    no_gradient("set_(Tensor(a!) self) -> Tensor(a!)", "self without elements or memory", set_to_nothing_meta,
+                {"f32[2]"}),
     composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor", "summed to what broadcasts to self",
                  sum_to_size_body, {"f32[2,3] (3)"}),
     number_in("item(Tensor self) -> Scalar"),

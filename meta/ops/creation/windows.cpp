@@ -5,6 +5,7 @@
 
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/no_gradient.h"
 
 namespace metaprof {
 namespace {
@@ -47,23 +48,13 @@ void window_kernel(Call& c) {
   c.result(periodic ? narrow(window, 0, 0, length) : window);
 }
 
-constexpr Op made_by(std::string_view schema, std::string_view summary, std::string_view example,
-                     void (*kernel)(Call&)) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = kernel,
-          .host_code = {},
-          .derivatives = not_differentiable,
-          .flops = free_of_flops,
-          .examples = {example}};
-}
 template <Shape shape>
 constexpr Op window(std::string_view schema, std::string_view summary, std::string_view example) {
-  return made_by(schema, summary, example, window_kernel<shape, false>);
+  return no_gradient(schema, summary, window_kernel<shape, false>, {example});
 }
 template <Shape shape>
 constexpr Op periodic_window(std::string_view schema, std::string_view summary, std::string_view example) {
-  return made_by(schema, summary, example, window_kernel<shape, true>);
+  return no_gradient(schema, summary, window_kernel<shape, true>, {example});
 }
 
 constexpr Op kWindows[] = {

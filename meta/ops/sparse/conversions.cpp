@@ -6,6 +6,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/no_gradient.h"
 #include "meta/ops/sparse/family.h"
 #include "meta/ops/sparse/sparse.h"
 
@@ -133,14 +134,7 @@ void to_rows_kernel(Call& c) {
 constexpr const char* kCoordinates = "f32[4,3]sparse(i64[2,5] f32[5])";
 
 constexpr Op part_of(std::string_view schema, std::string_view summary, void (*meta)(Call&)) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = meta,
-          .host_code = {},
-          .derivatives = not_differentiable,
-          .flops = free_of_flops,
-          .examples = {kCoordinates},
-          .facts = {.cuts_history = true}};
+  return no_gradient(schema, summary, meta, {kCoordinates}, {.cuts_history = true});
 }
 
 constexpr Op kConversions[] = {

@@ -7,6 +7,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/no_gradient.h"
 #include "meta/ops/sparse/family.h"
 
 namespace metaprof {
@@ -182,17 +183,6 @@ Gradients gradient_of_values(Backward& b) {
   return {call<"_values">(b.session, call<"sparse_mask">(b.session, b.grad(), result))};
 }
 
-constexpr Op over_parts(std::string_view schema, std::string_view summary, void (*meta)(Call&),
-                        std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = meta,
-          .host_code = {},
-          .derivatives = not_differentiable,
-          .flops = free_of_flops,
-          .examples = {example}};
-}
-
 constexpr Op kSparse[] = {
     composite_of(
         "sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, ScalarType? "
@@ -210,20 +200,20 @@ constexpr Op kSparse[] = {
      .flops = free_of_flops,
      .examples = {"1 1 (10 3) i64[1,4] f32[4,3]"},
      .facts = {.node = "SparseCooTensorWithDimsAndTensorsBackward0"}},
-    over_parts(
+    no_gradient(
         "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
         "SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
         "pin_memory=None) -> Tensor",
-        "a compressed matrix over indices and values", make_compressed_meta, "i64[5] i64[6] f32[6] (4 3)"),
-    over_parts(
+        "a compressed matrix over indices and values", make_compressed_meta, {"i64[5] i64[6] f32[6] (4 3)"}),
+    no_gradient(
         "sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, "
         "Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
         "device=None, bool? pin_memory=None) -> Tensor",
-        "a compressed matrix over indices and values", make_compressed_meta, "i64[5] i64[6] f32[6] (4 3)"),
-    over_parts("_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
-               "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
-               "is_coalesced=None) -> Tensor",
-               "a sparse tensor over indices and values", make_meta, "i64[1,4] f32[4,3] (10 3)")};
+        "a compressed matrix over indices and values", make_compressed_meta, {"i64[5] i64[6] f32[6] (4 3)"}),
+    no_gradient("_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
+                "is_coalesced=None) -> Tensor",
+                "a sparse tensor over indices and values", make_meta, {"i64[1,4] f32[4,3] (10 3)"})};
 
 }  // namespace
 
