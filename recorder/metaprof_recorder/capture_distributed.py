@@ -45,7 +45,7 @@ def alone():
 def keys_below(torch, overload, tensors):
     """Where a call of this operator goes below autograd, which does nothing for it; what it calls there is seen again. None: it may do something."""
     functions, key, name = torch._C, torch._C.DispatchKey, overload.name()
-    if alone() and not name.startswith("fsdp::"):  # in place of other ranks its process group copies, which no other one does
+    if alone() and "c10d" in name.partition("::")[0]:  # in place of other ranks its process group copies, which no other one does
         return None
     keys = functions._dispatch_tls_local_include_set()
     for tensor in tensors:
@@ -53,7 +53,8 @@ def keys_below(torch, overload, tensors):
             return None
         keys = keys | functions._dispatch_keys(tensor)
     for backend in (key.CUDA, key.CPU):
-        if keys.has(backend) and functions._dispatch_has_kernel_for_dispatch_key(name, str(backend).rpartition(".")[2]):
+        kernels = (str(backend).rpartition(".")[2], "CompositeExplicitAutograd")
+        if keys.has(backend) and any(functions._dispatch_has_kernel_for_dispatch_key(name, kernel) for kernel in kernels):
             return functions.DispatchKeySet(backend)
     return None
 

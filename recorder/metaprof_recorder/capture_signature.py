@@ -2,7 +2,8 @@
 from metaprof_recorder.capture_text import word
 
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size", "aten::sparse_dim", "aten::dense_dim", "aten::_nnz", "aten::is_coalesced"}  # take no memory, and make nothing that a program uses
-PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::")  # what they call is called by the program, and is all that takes memory
+# What they call is called by the program, and is all that takes memory: flex_lib's only operator is Python (torch/_dynamo/_trace_wrapped_higher_order_op.py).
+PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::", "flex_lib::")
 GIVE_DTYPES = {"aten::type_as", "aten::to.other"}  # the second argument says which dtype (and device) the result has
 CHOOSE_ATTENTION = {"aten::scaled_dot_product_attention", "aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}
 SIZES_FOLLOW = ("lengths", "batch_sizes")  # arguments: lists on the host that say how large results are
@@ -21,7 +22,7 @@ class Signature:
         self.gives_dtype = (1, "other") if self.name in GIVE_DTYPES else ()
         self.chooses_attention = self.name in CHOOSE_ATTENTION
         self.passes_on = self.name.startswith(PASS_ON)
-        self.is_written = not self.name.startswith("fsdp::")
+        self.is_written = not self.name.startswith(("fsdp::", "flex_lib::"))
         self.results = len(schema.returns)
         self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
         self.empty = {}
