@@ -42,7 +42,7 @@ void CaseTensors::note_span(const RecordedTensor& recorded) {
 }
 
 Ref<Storage> CaseTensors::storage_for(const RecordedTensor& recorded) {
-  const Device device = recorded.on_host ? kHost : session_.device;
+  const Device device = recorded.on_host ? kHost : gpu_;
   if (recorded.storage == 0) return session_.allocate(device, 0);
   Ref<Storage>& storage = made_[recorded.storage];
   if (!storage) {
@@ -55,7 +55,7 @@ Ref<Storage> CaseTensors::storage_for(const RecordedTensor& recorded) {
 }
 
 Tensor CaseTensors::make(const RecordedTensor& recorded) {
-  const Device device = recorded.on_host ? kHost : session_.device;
+  const Device device = recorded.on_host ? kHost : gpu_;
   Tensor tensor(new TensorImpl(recorded.sizes, recorded.strides, recorded.dtype, device));
   tensor->offset = recorded.offset;
   tensor->requires_grad = recorded.requires_grad;
@@ -241,7 +241,7 @@ std::vector<Value> CaseTensors::arguments(const Operator& op, const std::vector<
   std::vector<Value> arguments;
   for (size_t i = 0; i < inputs.size(); ++i)
     arguments.push_back(
-        recorded_argument(op.schema.arguments[i], inputs[i], session_.device,
+        recorded_argument(op.schema.arguments[i], inputs[i], gpu_,
                           [this](const RecordedTensor& tensor) { return tensor_argument(tensor); }));
   return arguments;
 }

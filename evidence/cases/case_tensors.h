@@ -18,7 +18,12 @@ class CaseTensors {
   /// one call are different ones, in the order in which they were made.
   static constexpr int kInOrder = -1;
   CaseTensors(const RecordedCase& recorded, Session& session, int choice)
-      : case_(recorded), session_(session), choice_(choice) {}
+      : case_(recorded),
+        session_(session),
+        gpu_(session.device.is_cuda() ? session.device : Device{DeviceType::cuda, 0}),
+        choice_(choice) {
+    map_.gpu_begins_at_zero = session.device.is_cpu();
+  }
 
   /// How many other choices there are.
   int ambiguous() const { return ambiguous_; }
@@ -65,6 +70,7 @@ class CaseTensors {
 
   const RecordedCase& case_;
   Session& session_;
+  Device gpu_;  // cases of the host may move something there
   StorageMap map_;
   int choice_;
   int ambiguous_ = 0;

@@ -47,12 +47,15 @@ bool writes_leaf(const Operator& op, const std::vector<Value>& arguments) {
 }
 
 // The recording does not say in which mode a call was made. It was without grad if a leaf was written, or if
-// something that requires grad went in and nothing came out that does although it could.
+// something that requires grad went in and nothing came out that does although it could. Of sparse tensors a recording
+// does not say whether they do.
 bool was_without_grad(const Operator& op, const std::vector<Value>& arguments,
                       const std::vector<RecordedValue>& inputs, const std::vector<RecordedValue>& outputs) {
   if (writes_leaf(op, arguments)) return true;
   const auto requires_grad = [](const RecordedTensor& t) { return t.requires_grad; };
-  const auto is_number = [](const RecordedTensor& t) { return is_differentiable(t.dtype); };
+  const auto is_number = [](const RecordedTensor& t) {
+    return is_differentiable(t.dtype) && t.parts.empty();
+  };
   if (!any_tensor(inputs, requires_grad)) return false;
   return any_tensor(outputs, is_number) && !any_tensor(outputs, requires_grad);
 }
@@ -91,12 +94,13 @@ std::string show_traced(std::span<const MemoryEvent> events, size_t index, const
   return text + at_work(trace, from, event.source).text();
 }
 
-// Sizes that follow from data are what the recording says, as they are what a program says.
+// Sizes that follow from data are what the recording says, as they are what a program says. Of a sparse tensor those of
+// its values.
 Sizes first_sizes(std::span<const RecordedValue> outputs) {
   Sizes sizes;
   if (!outputs.empty())
     for_each_tensor(outputs[0], [&](const RecordedTensor& tensor) {
-      if (sizes.empty()) sizes = tensor.sizes;
+      if (sizes.empty()) sizes = tensor.parts.empty() ? tensor.sizes : tensor.parts.back().sizes;
     });
   return sizes;
 }
@@ -217,7 +221,8 @@ class Repetition {
       if (output.value.kind != RecordedValue::Kind::tensor) continue;
       const RecordedTensor& expected = output.value.tensor[0];
       const Tensor& got = tensors_.outputs()[i];
-      if (!same_tensor(expected, got, tensors_.map()) || expected.requires_grad != got.requires_grad())
+      const bool both = !expected.parts.empty() || expected.requires_grad == got.requires_grad();
+      if (!both || !same_tensor(expected, got, tensors_.map()))
         differ(What::outputs, output.name + " " + show(expected),
                output.name + " " + show(got, tensors_.map()));
     }

@@ -44,7 +44,8 @@ bool same_tensor(const RecordedTensor& recorded, const Tensor& ours, StorageMap&
       if (!same_tensor(recorded.parts[i], Tensor(ours->extra->parts[i]), map)) return false;
     return true;
   }
-  if (recorded.storage == 0) return !ours->storage || ours->storage->bytes == 0;
+  if (recorded.storage == 0 && !(map.gpu_begins_at_zero && !recorded.on_host))
+    return !ours->storage || ours->storage->bytes == 0;
   return ours->storage && map.match(recorded.storage, ours->storage->id);
 }
 

@@ -9,6 +9,10 @@ namespace metaprof {
 /// A one-to-one relation that grows as tensors are compared.
 class StorageMap {
  public:
+  /// In a recording of the host, the first block of a GPU has the number that elsewhere means that there is none: its
+  /// address is 0, which only a recording of the GPU keeps taken.
+  bool gpu_begins_at_zero = false;
+
   /// The two belong together, now or since before. `ours`: number of a storage in the trace.
   bool match(int64_t recorded, uint32_t ours) {
     auto [forth, new_forth] = to_ours_.emplace(recorded, ours);

@@ -112,9 +112,9 @@ TEST_F(AllRecordings, OtherDevices) {
 
 TEST_F(AllRecordings, Cpu) {
   const CaseCounts counts = repeat_files({"shapes.cpu.log.gz", "opinfo.cpu.log.gz"}).totals;
-  EXPECT_GE(share(counts, What::outputs), evidence_.whole ? 0.993 : 0.978);
-  EXPECT_GE(share(counts, What::saved), evidence_.whole ? 0.993 : 0.991);
-  EXPECT_GE(share(counts, What::grads), evidence_.whole ? 0.99 : 0.997);
+  EXPECT_GE(share(counts, What::outputs), evidence_.whole ? 0.998 : 0.978);
+  EXPECT_GE(share(counts, What::saved), evidence_.whole ? 0.995 : 0.991);
+  EXPECT_GE(share(counts, What::grads), evidence_.whole ? 0.999 : 0.997);
 }
 
 // A line that explains no difference any more is to be deleted.

@@ -8,8 +8,9 @@ namespace metaprof {
 Tables searching_operators();  // searching.cpp
 Tables selection_operators();  // selection.cpp
 Tables sorting_operators();    // sorting.cpp
+Tables unique_operators();     // unique.cpp
 
-inline constexpr Tables (*kOrderingFamily[])() = {searching_operators, selection_operators,
-                                                  sorting_operators};
+inline constexpr Tables (*kOrderingFamily[])() = {searching_operators, selection_operators, sorting_operators,
+                                                  unique_operators};
 
 }  // namespace metaprof

@@ -1,4 +1,4 @@
-// Operators whose result depends on values: where elements are not 0, which are unique, how often they occur.
+// Operators whose result depends on values: where elements are not 0, how often values occur, where they belong.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 namespace metaprof {
 namespace {
 
-constexpr Facts kHostReads = {.reads_data = true, .host_reads = true};
+constexpr Facts kReadsOnHost = {.reads_data = true, .host_reads = true};
 constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};  // of composites
 
 // --- nonzero: [how many, dimensions], written transposed
@@ -74,7 +74,7 @@ constexpr Op kNonzero[] = {
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[2,3]"},
-     .facts = kHostReads},
+     .facts = kReadsOnHost},
     {.schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      .summary = "places of the first elements that are not 0",
      .meta =
@@ -95,104 +95,6 @@ constexpr Op kNonzero[] = {
         "where(Tensor condition) -> Tensor[]", "places of what is true, by dimension",
         [](Call& c) { c.result(call_all<"nonzero_numpy">(c.session, c["condition"]).value()); }, {"b8[2,3]"},
         kReadsData)};
-
-// --- unique (aten/src/ATen/native/cuda/UniqueCub.cu)
-
-void unique_outputs(Call& c, bool inverse, bool counts) {
-  const Tensor& self = c.tensor("self");
-  const int64_t values = size_by_data(c);
-  c.output(Sizes{values}, self.dtype());
-  if (inverse) {
-    c.output(self.sizes(), DType::i64);
-  } else {
-    c.output(Sizes{0}, DType::i64);
-  }
-  c.output(Sizes{counts ? values : 0}, DType::i64);
-}
-
-// Every result has room for as many as there are elements.
-void unique_memory(Call& c, bool consecutive, bool inverse, bool counts) {
-  const Tensor self = c.contiguous(c.tensor("self"));
-  const int64_t count = self.numel(), element = element_size(self.dtype());
-  if (!inverse) c.allocate(1);  // no elements, no block
-  if (!counts && c.results.size() > 2) c.allocate(2);
-  if (count == 0) return c.allocate_all();
-  Tensor sorted, places;
-  if (!consecutive) {
-    sorted = c.temporary(Sizes{count}, self.dtype());
-    if (inverse) {
-      const Tensor range = c.temporary(Sizes{count}, DType::i64);
-      places = c.temporary(Sizes{count}, DType::i64);
-      c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, element, 8, 8 * element));
-    } else {
-      c.temporary_bytes(cub_bytes<cub_sort_bytes>(c, count, element, 0, 8 * element));
-    }
-  }
-  if (inverse) {
-    c.allocate(1);
-    const Tensor starts = c.temporary(Sizes{count}, DType::i64);
-    c.temporary_bytes(cub_scan_bytes(count, 4));
-  }
-  c.allocate(0, count * element);
-  const Tensor length = c.temporary(Sizes{1}, DType::i64);
-  if (counts) {
-    c.allocate(2, count * 8);
-    c.temporary_bytes(cub_run_length_bytes(count));
-  } else {
-    c.temporary_bytes(cub_bytes<cub_unique_bytes>(c, count, element));
-  }
-}
-
-template <bool consecutive>
-void unique_meta(Call& c) {
-  unique_outputs(c, c.boolean("return_inverse"), c.boolean("return_counts"));
-}
-
-template <bool consecutive>
-void unique_cuda(Call& c) {
-  unique_memory(c, consecutive, c.boolean("return_inverse"), c.boolean("return_counts"));
-}
-
-constexpr Op unique(std::string_view schema, std::string_view summary, void (*meta)(Call&),
-                    void (*kernel)(Call&), std::string_view example) {
-  return {.schema = schema,
-          .summary = summary,
-          .meta = meta,
-          .host_code = {{DeviceType::cuda, kernel}},
-          .derivatives = not_differentiable,
-          .flops = input_flops,
-          .examples = {example},
-          .facts = kHostReads};
-}
-
-void unique_consecutive_meta(Call& c) {
-  if (c.given("dim")) c.error("unique slices along a dimension are not modelled");
-  unique_meta<true>(c);
-}
-
-constexpr Op kUnique[] = {
-    unique("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
-           "return_counts=False) -> (Tensor, Tensor, Tensor)",
-           "each value once, where it was, how often", unique_meta<false>, unique_cuda<false>, "f32[2,3]"),
-    unique("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
-           "int? dim=None) -> (Tensor, Tensor, Tensor)",
-           "each run of a value once, where it was, how long", unique_consecutive_meta, unique_cuda<true>,
-           "f32[2,3]"),
-    {.schema = "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, "
-               "Tensor)",
-     .summary = "each value once, and where it was",
-     .meta =
-         [](Call& c) {
-           const Tensor& self = c.tensor("self");
-           c.output(Sizes{size_by_data(c)}, self.dtype());
-           c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
-         },
-     .host_code = {{DeviceType::cuda,
-                    [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }}},
-     .derivatives = not_differentiable,
-     .flops = input_flops,
-     .examples = {"i64[4]"},
-     .facts = kHostReads}};
 
 // --- histc, bincount, one_hot
 
@@ -222,13 +124,13 @@ void bincount_meta(Call& c) {
   c.output(Sizes{bins}, dtype);
 }
 
-// Without a number of classes the largest value decides; it counts as 0.
+// Without a number of classes the largest value decides; where the program does not say what follows, it counts as 0.
 void one_hot_body(Call& c) {
   const Tensor& self = c.tensor("self");
   int64_t classes = c.integer("num_classes");
   if (classes == -1) {
     const Tensor largest = call<"max">(c.session, self);
-    classes = 1;
+    classes = std::max<int64_t>(1, size_by_data(c, size_t(self.dim())));
   }
   Sizes sizes = self.sizes();
   sizes.push_back(classes);
@@ -245,7 +147,7 @@ constexpr Op kCounts[] = {
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"f32[6] 3 0 1"},
-     .facts = kHostReads},
+     .facts = kReadsOnHost},
     {.schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
      .summary = "how often each number occurs",
      .meta = bincount_meta,
@@ -253,7 +155,7 @@ constexpr Op kCounts[] = {
      .derivatives = not_differentiable,
      .flops = input_flops,
      .examples = {"i64[4] None 3"},
-     .facts = kHostReads},
+     .facts = kReadsOnHost},
     composite_of("one_hot(Tensor self, int num_classes=-1) -> Tensor",
                  "1 at the place of each number, 0 elsewhere", one_hot_body, {"i64[4] 5"},
                  {.one_of_last = true})};
@@ -347,7 +249,7 @@ constexpr Op kSearches[] = {
 }  // namespace
 
 Tables searching_operators() {
-  static constexpr Records tables[] = {kNonzero, kUnique, kCounts, kSearches, kMembership};
+  static constexpr Records tables[] = {kNonzero, kCounts, kSearches, kMembership};
   return tables;
 }
 

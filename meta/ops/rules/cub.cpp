@@ -25,13 +25,13 @@ int64_t tile_states(int64_t tiles, int64_t value_bytes, bool primitive) {
 
 struct Tile {
   int64_t threads, items;
-  int64_t size() const { return threads * items; }
+  constexpr int64_t size() const { return threads * items; }
 };
 
 // cub/util_arch.cuh: policies are written for four-byte elements.
 Tile register_bound(int64_t threads, int64_t items, int64_t bytes) {
   const int64_t scaled = std::max<int64_t>(1, items * 4 / std::max<int64_t>(4, bytes));
-  return {std::min(threads, divide_up(48 * 1024, bytes * scaled * 32) * 32), scaled};
+  return {std::min(threads, divide_up(int64_t{48} * 1024, bytes * scaled * 32) * 32), scaled};
 }
 
 // tuning_radix_sort.cuh, sm90_small_key_tuning: keys of one and two bytes with 64-bit counts.
@@ -98,13 +98,13 @@ int64_t cub_segmented_sort_bytes(int64_t count, int64_t key_bytes, int64_t value
 int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive) {
   // tuning_scan.cuh: tuned sizes are for CUB's own operators; others take 128 threads of 15 four-byte
   // elements, fewer of larger ones, at most 30.
-  const int64_t items = std::clamp<int64_t>(15 * 4 / accumulator_bytes, 1, 30);
+  const int64_t items = std::clamp<int64_t>(int64_t{15} * 4 / accumulator_bytes, 1, 30);
   return kSlack + tile_states(divide_up(count, 128 * items), accumulator_bytes, primitive);
 }
 
 int64_t cub_scan_by_key_bytes(const Hardware& device, int64_t count, int64_t value_bytes) {
   // tuning_scan_by_key.cuh. Descriptors of 16 bytes (value, flag, status), and a key per tile.
-  int64_t tile = 256 * 9;
+  int64_t tile = Tile{256, 9}.size();
   if (device.sm >= 90) {
     tile = value_bytes == 8 ? 224 * 11 : 288 * 14;
   } else if (device.sm >= 80 && device.sm < 86) {
@@ -116,7 +116,7 @@ int64_t cub_scan_by_key_bytes(const Hardware& device, int64_t count, int64_t val
 
 int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t key_bytes) {
   // tuning_unique_by_key.cuh, values of 4 bytes.
-  int64_t tile = 64 * std::clamp<int64_t>(11 * 4 / key_bytes, 1, 11);
+  int64_t tile = 64 * std::clamp<int64_t>(int64_t{11} * 4 / key_bytes, 1, 11);
   if (device.sm >= 90) {
     tile = key_bytes == 8 ? 640 * 7 : 512 * 14;
   } else if (device.sm >= 80 && device.sm < 86) {
@@ -125,28 +125,49 @@ int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t k
   return kSlack + tile_states(divide_up(count, tile), 8, true);
 }
 
+// thrust/system/cuda/detail/adjacent_difference.h: nothing but room to align it.
+int64_t thrust_adjacent_difference_bytes() { return kSlack; }
+
+int64_t thrust_sum_bytes(const Hardware& device, int64_t count) {
+  // tuning_scan.cuh, sums of 8 bytes.
+  int64_t tile = Tile{128, 7}.size();
+  if (device.sm >= 90) {
+    tile = Tile{224, 12}.size();
+  } else if (device.sm >= 80 && device.sm < 86) {
+    tile = Tile{288, 11}.size();
+  }
+  return kSlack + tile_states(divide_up(count, tile), 8, true);
+}
+
+int64_t thrust_unique_bytes(int64_t count) {
+  // thrust/system/cuda/detail/unique.h: a kernel of its own, 64 threads of 11 four-byte elements on every device. The
+  // count of what is left lies beside it.
+  constexpr int64_t tile = Tile{64, 5}.size();
+  return kSlack + aligned(kSlack + tile_states(divide_up(count, tile), 4, true)) + aligned(4);
+}
+
 int64_t thrust_unique_by_key_bytes(const Hardware& device, int64_t count) {
   // tuning_unique_by_key.cuh, keys and values of 8 bytes; thrust/system/cuda/detail/unique_by_key.h puts the count of
   // what is left beside it.
-  int64_t tile = 64 * 5;
+  int64_t tile = Tile{64, 5}.size();
   if (device.sm >= 90) {
-    tile = 448 * 11;
+    tile = Tile{448, 11}.size();
   } else if (device.sm >= 80 && device.sm < 86) {
-    tile = 192 * 7;
+    tile = Tile{192, 7}.size();
   }
   return kSlack + aligned(kSlack + tile_states(divide_up(count, tile), 4, true)) + aligned(4);
 }
 
 int64_t thrust_sort_by_key_bytes(int64_t count, int64_t key_bytes, int64_t value_bytes) {
   // dispatch_merge_sort.cuh: copies of keys and values, and where each tile's part of a merge begins.
-  const int64_t tile = 256 * std::max<int64_t>(1, 17 * 4 / std::max<int64_t>(4, key_bytes));
+  const int64_t tile = 256 * std::max<int64_t>(1, int64_t{17} * 4 / std::max<int64_t>(4, key_bytes));
   return kSlack + aligned(count * key_bytes) + aligned(count * value_bytes) +
          aligned(4 * (1 + divide_up(count, tile)));
 }
 
 int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes) {
   // tuning_select_if.cuh, without flags.
-  Tile tile = {128, std::clamp<int64_t>(10 * 4 / element_bytes, 1, 10)};
+  Tile tile = {128, std::clamp<int64_t>(int64_t{10} * 4 / element_bytes, 1, 10)};
   if (device.sm >= 90) {
     tile = element_bytes == 8 ? Tile{384, 11} : element_bytes == 4 ? Tile{384, 17} : Tile{256, 22};
   } else if (device.sm >= 80 && device.sm < 86) {
@@ -160,24 +181,24 @@ int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_
 
 int64_t cub_run_length_bytes(int64_t count) {
   // dispatch_reduce_by_key.cuh: descriptors of 16 bytes; 128 threads of 6 by default.
-  return kSlack + aligned(16 * (divide_up(count, 128 * 6) + 32));
+  return kSlack + aligned(16 * (divide_up(count, Tile{128, 6}.size()) + 32));
 }
 
 int64_t cub_flagged_bytes(const Hardware& device, int64_t count) {
   // tuning_select_if.cuh, flagged, elements of 8 bytes.
-  int64_t tile = 128 * 5;
+  int64_t tile = Tile{128, 5}.size();
   if (device.sm >= 90) {
-    tile = 384 * 11;
+    tile = Tile{384, 11}.size();
   } else if (device.sm >= 80 && device.sm < 86) {
-    tile = 384 * 6;
+    tile = Tile{384, 6}.size();
   }
   return kSlack + tile_states(divide_up(count, tile), 4, true);
 }
 
 int64_t cub_sum_bytes(const Hardware& device, int64_t count) {
   // tuning_reduce.cuh: 256 threads of 16; dispatch_reduce.cuh: five blocks for each that fits the device.
-  if (count <= 256 * 16) return kNothing;
-  const int64_t blocks = device.multiprocessors * (device.threads_per_multiprocessor / 256) * 5;
+  if (count <= Tile{256, 16}.size()) return kNothing;
+  const int64_t blocks = int64_t{device.multiprocessors} * (device.threads_per_multiprocessor / 256) * 5;
   return kSlack + aligned(4 * blocks);
 }
 

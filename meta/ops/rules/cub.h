@@ -23,6 +23,12 @@ int64_t cub_scan_bytes(int64_t count, int64_t accumulator_bytes, bool primitive 
 int64_t cub_scan_by_key_bytes(const Hardware& device, int64_t count, int64_t value_bytes);
 /// DeviceSelect::UniqueByKey with 4-byte values and 64-bit counts.
 int64_t cub_unique_by_key_bytes(const Hardware& device, int64_t count, int64_t key_bytes);
+/// thrust::adjacent_difference from one array into another.
+int64_t thrust_adjacent_difference_bytes();
+/// thrust::inclusive_scan: sums of integers of 8 bytes.
+int64_t thrust_sum_bytes(const Hardware& device, int64_t count);
+/// thrust::unique of integers of 8 bytes with a comparison of the caller's own.
+int64_t thrust_unique_bytes(int64_t count);
 /// thrust::unique_by_key with keys and values of 8 bytes.
 int64_t thrust_unique_by_key_bytes(const Hardware& device, int64_t count);
 /// thrust::sort_by_key with a comparison of the caller's own: a merge sort.

@@ -8,6 +8,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/sizes_by_data.h"
 #include "meta/ops/sparse/family.h"
 #include "meta/ops/sparse/sparse.h"
 
@@ -21,18 +22,31 @@ void check_compressed(const Tensor& self) {
     fail("of the elements of a {} tensor one by one nothing is known", name_of(self->layout));
 }
 
-// dense_to_sparse: places of what is not 0, then the values there.
-Tensor coordinates_of_dense(Session& s, const Tensor& self, int64_t sparse_dims) {
+// Places of what is not 0 or, where only the first dimensions become coordinates, of slices that are not all 0: as if
+// every element of these were different from 0.
+Tensor coordinates_in(Session& s, const Tensor& self, int64_t sparse_dims) {
+  if (sparse_dims == self.dim()) return clone(transpose(call<"nonzero">(s, self), 0, 1));
+  const SizesByData told = s.sizes_by_data;
+  const int64_t slices = told.first_result.empty() ? 0 : told.first_result[0];
+  int64_t count = slices;
+  for (int64_t d = sparse_dims; d < self.dim(); ++d) count = multiply(count, self.size(d));
+  const Sizes elements{count}, unique{sparse_dims, slices};
+  Scoped<SizesByData> sizes(s.sizes_by_data,
+                            {told.first_result.empty() ? SizesView() : SizesView(elements), told.assumed});
   const Tensor places = transpose(call<"nonzero">(s, self), 0, 1);
-  const int64_t count = places.size(1), dense_dims = self.dim() - sparse_dims;
-  if (dense_dims != 0 && count != 0)
-    fail("of coordinates of a part of the dimensions of a dense tensor nothing is known");
+  s.sizes_by_data.first_result = unique;
+  Results found = call_all<"unique_dim">(s, call<"narrow">(s, places, 0, 0, sparse_dims), 1);
+  return contiguous(found[0]);
+}
+
+// dense_to_sparse: coordinates, then the values there.
+Tensor coordinates_of_dense(Session& s, const Tensor& self, int64_t sparse_dims) {
+  const Tensor indices = coordinates_in(s, self, sparse_dims);
+  const int64_t count = indices.size(1);
   Sizes sizes{count};
   for (int64_t d = sparse_dims; d < self.dim(); ++d) sizes.push_back(self.size(d));
-  const Tensor indices = s.empty(Sizes{sparse_dims, count}, DType::i64, self.device());
-  const Tensor values = s.empty(sizes, self.dtype(), self.device());
-  if (count != 0) clone(values);
-  Tensor sparse = make_sparse(s, indices, values, self.sizes());
+  const Tensor found = s.empty(sizes, self.dtype(), self.device());
+  Tensor sparse = make_sparse(s, indices, count > 0 ? clone(found) : found, self.sizes());
   sparse->extra->coalesced = true;
   return sparse;
 }
@@ -66,8 +80,8 @@ Gradients to_sparse_gradient(Backward& b) {
   fail("of the gradient of a {} tensor that became another one nothing is known", name_of(layout));
 }
 
-constexpr Op conversion(std::string_view schema, std::string_view summary, std::string_view example,
-                        void (*kernel)(Call&)) {
+constexpr Op conversion(std::string_view schema, std::string_view node, std::string_view summary,
+                        std::string_view example, void (*kernel)(Call&)) {
   return {.schema = schema,
           .summary = summary,
           .meta = kernel,
@@ -75,16 +89,18 @@ constexpr Op conversion(std::string_view schema, std::string_view summary, std::
           .derivatives = {{{"self"}, {}, to_sparse_gradient}},
           .flops = input_flops,
           .examples = {example},
-          .facts = {.node = "ToSparseBackward0", .reads_data = true, .host_reads = true}};
+          .facts = {.node = node, .reads_data = true, .host_reads = true}};
 }
 
+constexpr Facts kReadsData = {.cudagraph_unsafe = true, .reads_data = true};  // of composites
+
 constexpr Op kFromDense[] = {
-    composite_of("to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor",
-                 "coordinates of what is not 0",
-                 [](Call& c) {
-                   c.result(call<"_to_sparse.sparse_dim">(c.session, c.tensor("self"), c["sparse_dim"]));
-                 },
-                 {"f32[2,3] 2"}),
+    composite_of(
+        "to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", "coordinates of what is not 0",
+        [](Call& c) {
+          c.result(call<"_to_sparse.sparse_dim">(c.session, c.tensor("self"), c["sparse_dim"]));
+        },
+        {"f32[2,3] 2"}, kReadsData),
     composite_of(
         "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> "
         "Tensor",
@@ -93,13 +109,15 @@ constexpr Op kFromDense[] = {
           c.result(
               call<"_to_sparse">(c.session, c.tensor("self"), c["layout"], c["blocksize"], c["dense_dim"]));
         },
-        {"f32[2,3]"}),
-    conversion("_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", "coordinates of what is not 0",
-               "f32[2,3] 2", [](Call& c) { to_coordinates(c, c.integer("sparse_dim")); }),
+        {"f32[2,3]"}, kReadsData),
+    conversion("_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", "ToSparseBackward0",
+               "coordinates of what is not 0", "f32[2,3] 2",
+               [](Call& c) { to_coordinates(c, c.integer("sparse_dim")); }),
     conversion(
         "_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> "
         "Tensor",
-        "coordinates of what is not 0, or another sparse layout", "f32[2,3]", to_sparse_kernel)};
+        "ToSparseBackward1", "coordinates of what is not 0, or another sparse layout", "f32[2,3]",
+        to_sparse_kernel)};
 
 }  // namespace
 
