@@ -14,7 +14,7 @@ Tensor make_tensor(Session& session, const RecordedTensor& recorded, bool gradie
   } else {
     tensor =
         Tensor(new TensorImpl(recorded.sizes, contiguous_strides(recorded.sizes), recorded.dtype, device));
-    tensor->layout = Layout::sparse;
+    tensor->layout = recorded.layout == "csr" ? Layout::sparse_csr : Layout::sparse;
     tensor->storage = session.allocate(device, 0);
     for (const RecordedTensor& part : recorded.parts)
       tensor->ensure_extra().parts.push_back(make_tensor(session, part, false));

@@ -1,5 +1,6 @@
 #include "evidence/recordings/recorded_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -40,19 +41,22 @@ void parse_rest(RecordedTensor& tensor, TextCursor rest, std::string_view whole,
   tensor.storage = parse_integer(rest.rest());
 }
 
-// sparse(INDICES VALUES)
+// sparse(INDICES VALUES), and in examples csr(ROWS COLUMNS VALUES)
 void parse_sparse(RecordedTensor& tensor, std::string_view rest, std::string_view whole, Storages storages) {
-  tensor.layout = "sparse";
-  rest.remove_prefix(std::string_view("sparse(").size());
-  const size_t close = rest.rfind(')'), space = rest.find(' ');
-  if (close == rest.npos || space == rest.npos || space > close) fail("'{}' is not a sparse tensor", whole);
-  for (std::string_view part : {rest.substr(0, space), rest.substr(space + 1, close - space - 1)}) {
-    auto parsed = parse_tensor(part, storages);
+  const size_t open = rest.find('('), close = rest.rfind(')');
+  tensor.layout = rest.substr(0, open);
+  if (close == rest.npos || close < open) fail("'{}' is not a sparse tensor", whole);
+  std::string_view parts = rest.substr(open + 1, close - open - 1);
+  while (!parts.empty()) {
+    const size_t space = std::min(parts.find(' '), parts.size());
+    auto parsed = parse_tensor(parts.substr(0, space), storages);
     if (!parsed || !parsed->layout.empty()) fail("'{}' is not a sparse tensor", whole);
     tensor.parts.push_back(std::move(*parsed));
+    parts.remove_prefix(std::min(space + 1, parts.size()));
   }
+  if (tensor.parts.size() != (tensor.layout == "csr" ? 3 : 2)) fail("'{}' is not a sparse tensor", whole);
   tensor.on_host = tensor.parts[0].on_host;
-  tensor.requires_grad = tensor.parts[1].requires_grad;
+  tensor.requires_grad = tensor.parts.back().requires_grad;
 }
 
 class Parser {
@@ -201,7 +205,7 @@ std::optional<RecordedTensor> parse_tensor(std::string_view text, Storages stora
   const std::string_view rest = text.substr(close + 1);
   if (!dtype) {
     tensor.layout = text.substr(0, open);
-  } else if (rest.starts_with("sparse(")) {
+  } else if (rest.starts_with("sparse(") || rest.starts_with("csr(")) {
     parse_sparse(tensor, rest, text, storages);
   } else if (rest.empty() || std::string_view("/+g@").find(rest[0]) != std::string_view::npos) {
     parse_rest(tensor, TextCursor(rest), text, storages);

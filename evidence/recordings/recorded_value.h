@@ -20,8 +20,9 @@ struct RecordedTensor {
   bool requires_grad = false;
   bool on_host = false;
   int64_t storage = 0;
-  std::string layout;                 ///< empty: strided; "sparse", or the framework's name of another layout
-  std::vector<RecordedTensor> parts;  ///< sparse: indices and values
+  std::string
+      layout;  ///< empty: strided; "sparse", "csr" (examples), or the framework's name of another layout
+  std::vector<RecordedTensor> parts;  ///< sparse: indices and values; csr: rows, columns and values
 };
 
 struct RecordedValue {

@@ -17,6 +17,16 @@ void note_released(const Storage& storage, uint32_t node) {
   session_of(storage).trace.add({.kind = Event::Kind::release, .id = storage.id, .value = node});
 }
 
+// A sparse result without its history, which would hold the node that holds it: the same parts.
+Tensor parts_only(const Tensor& sparse) {
+  Tensor other = alias(sparse);
+  other->layout = sparse->layout;
+  TensorExtra& extra = other->ensure_extra();
+  extra.parts = sparse->extra->parts;
+  extra.coalesced = sparse->extra->coalesced;
+  return other;
+}
+
 }  // namespace
 
 SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(node.record) {
@@ -30,6 +40,10 @@ SavedTensor::SavedTensor(const Tensor& tensor, Node& node, bool output) : node_(
   const bool packs = !autograd_state(node.session).saved_tensor_hooks.empty() && !tensor->wrapped_number;
   if (packs) {
     pack(tensor, node, output);
+  } else if (output && tensor.is_sparse()) {
+    kind_ = Kind::original;
+    original_ = parts_only(tensor);
+    note_saved(*original_->storage, node_);
   } else if (output && (tensor->grad_fn || !tensor->requires_grad)) {
     kind_ = Kind::output;
     has_history_ = bool(tensor->grad_fn);

@@ -11,6 +11,7 @@
 #include "meta/autograd/engine.h"
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"
+#include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -80,8 +81,10 @@ std::vector<Tensor> differentiable_results(const Results& results) {
 void run_backward(Session& session, const std::vector<Tensor>& roots) {
   std::vector<Tensor> gradients;
   for (const Tensor& root : roots)
-    gradients.push_back(
-        session.empty_strided(root.sizes(), contiguous_strides(root.sizes()), root.dtype(), root.device()));
+    gradients.push_back(root.is_sparse()
+                            ? sparse_alias(root)
+                            : session.empty_strided(root.sizes(), contiguous_strides(root.sizes()),
+                                                    root.dtype(), root.device()));
   backward(session, roots, gradients);
 }
 

@@ -3,26 +3,12 @@
 
 #include "core/error.h"
 #include "meta/autograd/engine.h"
-#include "meta/ops/sparse/sparse.h"
-#include "tests/ops/image_ops_test.h"
+#include "tests/ops/sparse_test.h"
 
 namespace metaprof {
 namespace {
 
-using Blocks = std::vector<int64_t>;
-
-class SparseProducts : public ImageOps {
- protected:
-  Tensor coordinates(bool coalesced = true) {
-    Tensor sparse = make_sparse(*session_, tensor(Sizes{2, 6}, DType::i64), tensor(Sizes{6}), Sizes{5, 4});
-    sparse->extra->coalesced = coalesced;
-    return sparse;
-  }
-  Tensor rows() {
-    return make_sparse_compressed(*session_, Layout::sparse_csr, tensor(Sizes{6}, DType::i64),
-                                  tensor(Sizes{6}, DType::i64), tensor(Sizes{6}), Sizes{5, 4});
-  }
-};
+class SparseProducts : public SparseOps {};
 
 TEST_F(SparseProducts, CoordinatesBecomeRowsOf32Bits) {
   const Tensor sparse = coordinates(), dense = tensor(Sizes{4, 8});
@@ -90,8 +76,10 @@ TEST_F(SparseProducts, RowsShareTheColumnsOfCoordinates) {
 TEST_F(SparseProducts, OtherPairsAreRefused) {
   const Tensor sparse = coordinates();
   EXPECT_THROW(call<"mm">(*session_, sparse, tensor(Sizes{5, 8})), Error);
-  EXPECT_THROW(call<"mm">(*session_, sparse, coordinates()), Error);
-  EXPECT_THROW(call<"mm">(*session_, tensor(Sizes{8, 5}), sparse), Error);
+  EXPECT_THROW(call<"mm">(*session_, sparse, coordinates()), Error);  // 5 × 4 and 5 × 4
+  EXPECT_THROW(call<"mm">(*session_, t(rows()), sparse), Error);      // columns and coordinates
+  EXPECT_THROW(call<"mm">(*session_, tensor(Sizes{8, 6}), blocks()), Error);
+  EXPECT_THROW(call<"mm">(*session_, t(blocks()), tensor(Sizes{6, 8})), Error);
 }
 
 // None, as nothing says how many are not 0: a count, what its sum needs, and what finding them needs.

@@ -99,7 +99,7 @@ bool is_empty_product(const Call& c, const Tensor& factor) {
 }
 
 void mm_cuda(Call& c) {
-  if (c.tensor("self").is_sparse()) return;
+  if (c.tensor("self").is_sparse() || c.tensor("mat2").is_sparse()) return;
   c.allocate(0);
   if (is_empty_product(c, c.tensor("self"))) return;
   const BlasOperands operands(c, c.tensor("self"), c.tensor("mat2"));
@@ -144,7 +144,7 @@ bool adds_matrix_by_lt(const Call& c) {
 
 template <bool matrices_too>
 void addmm_cuda(Call& c) {
-  if (c.tensor("mat1").is_sparse()) return;
+  if (c.tensor("mat1").is_sparse() || c.tensor("mat2").is_sparse()) return;
   c.allocate(0);
   if (is_empty_product(c, c.tensor("mat1"))) return;
   const BlasOperands operands(c, c.tensor("mat1"), c.tensor("mat2"));

@@ -165,6 +165,13 @@ int64_t thrust_sort_by_key_bytes(int64_t count, int64_t key_bytes, int64_t value
          aligned(4 * (1 + divide_up(count, tile)));
 }
 
+int64_t thrust_reduce_by_key_bytes(int64_t count) {
+  // dispatch_reduce_by_key.cuh: descriptors of 16 bytes; 256 threads of 9 on every device. reduce_by_key.h puts the count of
+  // sums beside them.
+  const int64_t states = aligned(16 * (divide_up(count, 256 * 9) + 32));
+  return kSlack + aligned(kSlack + states) + aligned(8);
+}
+
 int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes) {
   // tuning_select_if.cuh, without flags.
   Tile tile = {128, std::clamp<int64_t>(int64_t{10} * 4 / element_bytes, 1, 10)};

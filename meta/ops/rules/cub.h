@@ -31,8 +31,10 @@ int64_t thrust_sum_bytes(const Hardware& device, int64_t count);
 int64_t thrust_unique_bytes(int64_t count);
 /// thrust::unique_by_key with keys and values of 8 bytes.
 int64_t thrust_unique_by_key_bytes(const Hardware& device, int64_t count);
-/// thrust::sort_by_key with a comparison of the caller's own: a merge sort.
+/// thrust::sort_by_key with a comparison of the caller's own: a merge sort. `value_bytes` 0: thrust::sort.
 int64_t thrust_sort_by_key_bytes(int64_t count, int64_t key_bytes, int64_t value_bytes);
+/// thrust::reduce_by_key with keys and sums of 8 bytes and a comparison of the caller's own.
+int64_t thrust_reduce_by_key_bytes(int64_t count);
 /// DeviceSelect::Unique with 32-bit counts.
 int64_t cub_unique_bytes(const Hardware& device, int64_t count, int64_t element_bytes);
 /// DeviceRunLengthEncode::Encode.

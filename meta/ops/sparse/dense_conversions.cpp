@@ -15,13 +15,6 @@
 namespace metaprof {
 namespace {
 
-bool is_by_rows(const Tensor& self) { return self->layout == Layout::sparse_csr; }
-
-void check_compressed(const Tensor& self) {
-  if (!is_by_rows(self) && self->layout != Layout::sparse_csc)
-    fail("of the elements of a {} tensor one by one nothing is known", name_of(self->layout));
-}
-
 // Places of what is not 0 or, where only the first dimensions become coordinates, of slices that are not all 0: as if
 // every element of these were different from 0.
 Tensor coordinates_in(Session& s, const Tensor& self, int64_t sparse_dims) {
@@ -120,54 +113,6 @@ constexpr Op kFromDense[] = {
         to_sparse_kernel)};
 
 }  // namespace
-
-// _convert_indices_from_csr_to_coo: rows and columns of each element, over the same values.
-Tensor coordinates_of_compressed(Session& session, const Tensor& self) {
-  check_compressed(self);
-  const Tensor plain = sparse_part(self, 1);
-  const Tensor indices = session.empty(Sizes{2, plain.size(0)}, plain.dtype(), self.device());
-  Tensor sparse = make_sparse(session, indices, sparse_part(self, 2), self.sizes());
-  sparse->extra->coalesced = is_by_rows(self);
-  return sparse;
-}
-
-// dense_to_sparse_compressed: of a mask of what is not 0 the places, where each row begins, and the values.
-Tensor rows_of_dense(Session& s, const Tensor& self) {
-  const Tensor mask = call<"ne.Scalar">(s, self, 0);
-  const Tensor places = call<"nonzero">(s, mask);
-  const Tensor begins = s.empty(Sizes{self.size(0) + 1}, DType::i64, self.device());
-  const Tensor flat = call<"nonzero">(s, reshape(mask, Sizes{-1}));
-  const Tensor values = index_select(reshape(self, Sizes{-1}), 0, select(flat, 1, 0));
-  return make_sparse_compressed(s, Layout::sparse_csr, begins, select(places, 1, 1), values, self.sizes());
-}
-
-// sparse_compressed_to_dense: as of a batch of one. Where the rows of all batches begin is joined from parts, and the
-// elements are put at their places by batch, row and column (index_put_).
-Tensor dense_of_compressed(Session& s, const Tensor& self, DType dtype) {
-  check_compressed(self);
-  const int64_t count = sparse_part(self, 2).size(0), rows = sparse_part(self, 0).size(0) - 1;
-  const auto integers = [&](int64_t n) { return s.empty(Sizes{n}, DType::i64, self.device()); };
-  Tensor dense = call<"zeros">(s, self.sizes(), dtype, Value(), self.device());
-  Tensor batches = integers(1);
-  const Tensor batch_of_each = integers(count);
-  batches = Tensor();
-  Tensor offset = integers(1);
-  Tensor repeated = integers(rows), shifted = integers(rows), begins = integers(rows);
-  Tensor end = integers(1), scaled_end = integers(1);
-  const Tensor all_begins = integers(rows + 1);
-  scaled_end = Tensor();
-  repeated = Tensor();
-  end = Tensor();
-  shifted = Tensor();
-  begins = Tensor();
-  offset = Tensor();
-  const Tensor places = s.empty(Sizes{2, count}, DType::i64, self.device());
-  { const Tensor lengths = integers(count); }
-  std::array<Tensor, 5>
-      linear;  // the linear place of each element: of three indices, wrapped, scaled and added up
-  for (Tensor& part : linear) part = integers(count);
-  return dense;
-}
 
 Tables dense_conversion_operators() {
   static constexpr Records tables[] = {kFromDense};

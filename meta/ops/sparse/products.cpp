@@ -1,4 +1,4 @@
-// Products of a sparse and a dense matrix (native/sparse/cuda/SparseCUDATensorMath.cu and SparseBlasImpl.cpp,
+// Products of a sparse and another matrix (native/sparse/cuda/SparseCUDATensorMath.cu and SparseBlasImpl.cpp,
 // native/sparse/SparseTensorMath.cpp, native/mkl/SparseBlasImpl.cpp, PyTorch 2.11).
 
 #include <fmt/format.h>
@@ -52,40 +52,36 @@ void add_product_of_compressed(const Call& c, const Tensor& dense) {
   note_unknown_scratch(c);
 }
 
+bool are_lines(Layout layout) { return layout == Layout::sparse_csr || layout == Layout::sparse_csc; }
+
 const Tensor& checked(Call& c, Name name) {
   const Tensor& matrix = c.tensor(name);
   if (matrix.dim() != 2) c.error(fmt::format("expects a matrix, got {}", describe(matrix)));
   return matrix;
 }
 
-void check_factors(Call& c, const Tensor& sparse, const Tensor& dense) {
-  if (sparse.size(1) != dense.size(0))
-    c.error(fmt::format("the inner sizes must agree; got {} and {}", describe(sparse), describe(dense)));
-  if (!sparse.is_sparse() || dense.is_sparse())
-    c.error(fmt::format("of a product of a {} and a {} matrix nothing is known", name_of(sparse->layout),
-                        name_of(dense->layout)));
-  if (sparse->layout == Layout::sparse && sparse_part(sparse, 0).size(0) != 2)
-    c.error("expects a matrix whose two dimensions are both sparse");
-}
-
-// The sum of all elements (native/sparse/SparseTensorMath.cpp, _sparse_sum)
-
-void sparse_sum_body(Call& c) {
-  const Tensor coalesced = call<"coalesce">(c.session, c.tensor("self"));
-  c.result(sum(call<"values">(c.session, coalesced)));
+void check_factors(Call& c, const Tensor& a, const Tensor& b) {
+  if (a.size(1) != b.size(0))
+    c.error(fmt::format("the inner sizes must agree; got {} and {}", describe(a), describe(b)));
+  const Layout first = a->layout, second = b->layout;
+  const bool known = !b.is_sparse()            ? first != Layout::sparse_bsc
+                     : !a.is_sparse()          ? second != Layout::sparse_bsr
+                     : first == Layout::sparse ? second == Layout::sparse
+                                               : are_lines(first) && are_lines(second);
+  if (!known)
+    c.error(
+        fmt::format("the framework has no product of a {} and a {} matrix", name_of(first), name_of(second)));
+  for (const Tensor* factor : {&a, &b})
+    if ((*factor)->layout == Layout::sparse && sparse_part(*factor, 0).size(0) != 2)
+      c.error("expects a matrix whose two dimensions are both sparse");
 }
 
 FlopCount product_flops(const Tensor& sparse, const Tensor& dense) {
-  return {.own = 2 * sparse_part(sparse, sparse->extra->parts.size() - 1).numel() * dense.size(1)};
-}
-
-// SparseBlasImpl.cpp, sampled_addmm: a product where `zeros` has elements. Its result is made empty, then as large as that.
-Tensor sampled_product(Session& s, const Tensor& zeros) {
-  Tensor empty = s.empty(Sizes{1}, DType::i64, zeros.device());
-  const Tensor begins = empty_like(sparse_part(zeros, 0));
-  empty = Tensor();
-  const Tensor plain = empty_like(sparse_part(zeros, 1)), values = empty_like(sparse_part(zeros, 2));
-  return make_sparse_compressed(s, Layout::sparse_csr, begins, plain, values, zeros.sizes());
+  if (!sparse.is_sparse()) return product_flops(dense, sparse);
+  const int64_t elements = sparse_part(sparse, sparse->extra->parts.size() - 1).numel();
+  if (!dense.is_sparse()) return {.own = 2 * elements * dense.numel() / std::max<int64_t>(1, sparse.size(1))};
+  const int64_t others = sparse_part(dense, dense->extra->parts.size() - 1).numel();
+  return {.own = 2 * elements * others / std::max<int64_t>(1, dense.size(0))};
 }
 
 // FunctionsManual.cpp, mm_mat1_sparse_grad: where the sparse factor has elements, the gradient has some.
@@ -94,7 +90,7 @@ Tensor sparse_gradient(Backward& b, const Tensor& sparse, const Tensor& dense) {
     const Tensor mask = call<"coalesce">(b.session, sparse);
     return call<"sparse_mask">(b.session, scaled(mm(b.grad(), t(dense)), b["alpha"]), mask);
   }
-  if (sparse->layout == Layout::sparse_csr) return sampled_product(b.session, clone(sparse));
+  if (sparse->layout == Layout::sparse_csr) return sampled_product(nullptr, b.session, clone(sparse));
   fail("of the gradient of a {} factor of a product nothing is known", name_of(sparse->layout));
 }
 
@@ -105,16 +101,24 @@ void sparse_addmm_kernel(Call& c) {
   c.result(call<"addmm">(c.session, c.tensor("self"), mat1, mat2, c["beta"], c["alpha"]));
 }
 
+// native/sparse/SparseTensorMath.cpp, _sparse_mm.
 void sparse_mm_body(Call& c) {
   const Tensor &sparse = checked(c, "sparse"), &dense = checked(c, "dense");
   check_factors(c, sparse, dense);
-  const Tensor zeros = zeros_of(dense, Sizes{sparse.size(0), dense.size(1)});
-  c.result(call<"_sparse_addmm">(c.session, zeros, sparse, dense, 0, 1));
+  Session& s = c.session;
+  if (sparse->layout == Layout::sparse && dense.is_sparse())
+    return c.result(call<"_sparse_sparse_matmul">(s, sparse, dense));
+  if (sparse.is_sparse() && dense.is_sparse())
+    return c.result(call<"_sparse_addmm">(s, zero_rows(s, sparse, dense), sparse, dense, 0, 1));
+  if (sparse.is_sparse()) {
+    const Tensor zeros = zeros_of(dense, Sizes{sparse.size(0), dense.size(1)});
+    return c.result(call<"_sparse_addmm">(s, zeros, sparse, dense, 0, 1));
+  }
+  const Tensor zeros = zeros_of(sparse, Sizes{sparse.size(0), dense.size(1)});
+  c.result(t(call<"_sparse_addmm">(s, t(zeros), t(dense), t(sparse), 0, 1)));
 }
 
 constexpr Op kSparseProducts[] = {
-    composite_of("_sparse_sum(Tensor self) -> Tensor", "the sum of all elements", sparse_sum_body,
-                 {"f32[4,3]sparse(i64[2,5] f32[5])"}),
     composite_of("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", "sparse · dense", sparse_mm_body,
                  {"f32[4,3]sparse(i64[2,5] f32[5]) f32[3,2]"}),
     {.schema =
@@ -132,32 +136,53 @@ constexpr Op kSparseProducts[] = {
 
 }  // namespace
 
-bool product_with_sparse(Call& c, const Tensor& sparse, const Tensor& dense) {
-  if (!sparse.is_sparse() && !dense.is_sparse()) return false;
-  check_factors(c, sparse, dense);
+bool product_with_sparse(Call& c, const Tensor& a, const Tensor& b) {
+  if (!a.is_sparse() && !b.is_sparse()) return false;
+  check_factors(c, a, b);
   const BelowAutograd below(c.session);
-  const bool coordinates = sparse->layout == Layout::sparse;
-  const bool compressed_rows = coordinates || sparse->layout == Layout::sparse_csr;
-  const Tensor factor = compressed_rows ? sparse : call<"to_sparse_csr">(c.session, sparse);
-  const Tensor zeros = zeros_of(dense, Sizes{sparse.size(0), dense.size(1)});
-  c.result(coordinates ? call<"_sparse_addmm">(c.session, zeros, factor, dense, 0, 1)
-                       : call<"addmm">(c.session, zeros, factor, dense, 0.0, 1.0));
+  Session& s = c.session;
+  if (a->layout == Layout::sparse || b->layout == Layout::sparse) {
+    c.result(call<"_sparse_mm">(s, a, b));
+  } else if (a.is_sparse() && b.is_sparse()) {
+    const Tensor first = call<"to_sparse_csr">(s, a), second = call<"to_sparse_csr">(s, b);
+    c.result(call<"addmm">(s, zero_rows(s, a, b), first, second, 0.0, 1.0));
+  } else {
+    const bool by_columns = a->layout == Layout::sparse_csc;
+    const Tensor first = by_columns ? call<"to_sparse_csr">(s, a) : a;
+    const Tensor zeros = zeros_of(a.is_sparse() ? b : a, Sizes{a.size(0), b.size(1)});
+    c.result(call<"addmm">(s, zeros, first, b, 0.0, 1.0));
+  }
   return true;
 }
 
-bool sum_with_sparse_product(Call& c, const Tensor& sparse, const Tensor& dense) {
-  if (!sparse.is_sparse() && !dense.is_sparse()) return false;
-  check_factors(c, sparse, dense);
+bool sum_with_sparse_product(Call& c, const Tensor& a, const Tensor& b) {
+  if (!a.is_sparse() && !b.is_sparse()) return false;
+  check_factors(c, a, b);
   const BelowAutograd below(c.session);
+  if (a.is_sparse() && b.is_sparse()) {
+    if (c.tensor("self")->layout != Layout::sparse_csr || c.real("beta") != 0 || c.op.in_place)
+      c.error("of a product of two sparse matrices that is added to something nothing is known");
+    c.result(product_of_rows(c, a, b));
+    return true;
+  }
   Tensor sum = c.tensor("self");
   if (!c.op.in_place) {
-    sum = c.output(Sizes{sparse.size(0), dense.size(1)}, dense.dtype());
+    sum = c.output(Sizes{a.size(0), b.size(1)}, (a.is_sparse() ? b : a).dtype());
     c.allocate(0);
   } else {
     c.result(sum);
   }
-  if (c.on_cuda() && sparse->layout == Layout::sparse) add_product_of_coordinates(c, sparse, dense, sum);
-  if (c.on_cuda() && sparse->layout != Layout::sparse) add_product_of_compressed(c, dense);
+  if (!c.on_cuda()) return true;
+  // What stands on the right is the transposed product's left factor.
+  const Tensor sparse = a.is_sparse() ? a : t(b), dense = a.is_sparse() ? b : t(a);
+  switch (sparse->layout) {
+    case Layout::sparse: add_product_of_coordinates(c, sparse, dense, a.is_sparse() ? sum : t(sum)); break;
+    case Layout::sparse_bsr: add_product_of_blocks(c, sparse, dense, a.is_sparse() ? sum : t(sum)); break;
+    default: {
+      const Tensor rows = call<"to_sparse_csr">(c.session, sparse);
+      add_product_of_compressed(c, dense);
+    }
+  }
   return true;
 }
 

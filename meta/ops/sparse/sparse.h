@@ -20,20 +20,32 @@ Tensor make_sparse(Session& session, const Tensor& indices, const Tensor& values
 Tensor make_sparse_compressed(Session& session, Layout layout, const Tensor& compressed, const Tensor& plain,
                               const Tensor& values, SizesView sizes);
 
-/// The coordinates of a matrix of compressed rows or columns, over the same values. Errors: another layout.
+/// The layout of the transposed compressed matrix over the same parts.
+Layout flipped(Layout layout);
+/// The coordinates of a compressed matrix, over the same values.
 Tensor coordinates_of_compressed(Session& session, const Tensor& self);
-/// Compressed rows of what is not 0 in a dense matrix.
-Tensor rows_of_dense(Session& session, const Tensor& self);
-/// All elements of a matrix of compressed rows or columns. Errors: another layout.
+/// Coordinates in the layout of another matrix, and in blocks of its sizes.
+Tensor compressed_like(Session& session, const Tensor& coordinates, const Tensor& other);
+/// All elements of a compressed matrix.
 Tensor dense_of_compressed(Session& session, const Tensor& self, DType dtype);
 
 /// The transposed matrix, or two dimensions of coordinates swapped: no view of `self`, which is an argument of the call.
 Tensor transposed_sparse(Call& c, int64_t dim0, int64_t dim1);
 
-/// The product of a sparse and a dense matrix. Errors: other pairs. False if both are dense.
-bool product_with_sparse(Call& c, const Tensor& sparse, const Tensor& dense);
+/// The product of matrices of which one or both are sparse. Errors: pairs that the framework does not have. False if
+/// both are dense.
+bool product_with_sparse(Call& c, const Tensor& a, const Tensor& b);
 /// … added to the call's `self`.
-bool sum_with_sparse_product(Call& c, const Tensor& sparse, const Tensor& dense);
+bool sum_with_sparse_product(Call& c, const Tensor& a, const Tensor& b);
+
+/// The product of two matrices of compressed rows.
+Tensor product_of_rows(const Call& c, const Tensor& a, const Tensor& b);
+/// Compressed rows without elements, of the size of a · b.
+Tensor zero_rows(Session& session, const Tensor& a, const Tensor& b);
+/// A product where `self` has elements, as new compressed rows over copies of its lists.
+Tensor sampled_product(const Call* c, Session& session, const Tensor& self);
+/// The product of rows of blocks and a dense matrix, added to `sum`.
+void add_product_of_blocks(Call& c, const Tensor& blocks, const Tensor& dense, const Tensor& sum);
 
 /// A closed library takes memory for the call, of which nobody knows how much: counted as nothing, and named (a workspace
 /// of 0 bytes that is an estimate).
