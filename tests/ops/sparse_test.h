@@ -6,7 +6,13 @@
 
 namespace metaprof {
 
-using Blocks = std::vector<int64_t>;
+/// Bytes of blocks, as products of small numbers.
+struct Blocks : std::vector<int64_t> {
+  Blocks(std::initializer_list<int> bytes) : vector(bytes.begin(), bytes.end()) {}
+  Blocks(const std::vector<int64_t>& bytes) : vector(bytes) {}
+  Blocks(iterator begin, iterator end) : vector(begin, end) {}
+  Blocks(const_iterator begin, const_iterator end) : vector(begin, end) {}
+};
 
 /// Matrices of 5 rows, 4 columns and 6 elements, or of 6 rows, 4 columns and 3 blocks of 2 × 2.
 class SparseOps : public ImageOps {

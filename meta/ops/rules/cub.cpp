@@ -168,7 +168,7 @@ int64_t thrust_sort_by_key_bytes(int64_t count, int64_t key_bytes, int64_t value
 int64_t thrust_reduce_by_key_bytes(int64_t count) {
   // dispatch_reduce_by_key.cuh: descriptors of 16 bytes; 256 threads of 9 on every device. reduce_by_key.h puts the count of
   // sums beside them.
-  const int64_t states = aligned(16 * (divide_up(count, 256 * 9) + 32));
+  const int64_t states = aligned(16 * (divide_up(count, int64_t{256} * 9) + 32));
   return kSlack + aligned(kSlack + states) + aligned(8);
 }
 

@@ -85,7 +85,7 @@ Tensor as_wide_as(const Tensor& gradient, const Tensor& values, const Sizes& den
 
 // flatten_indices_by_dims
 Tensor flat_by_dims(Session& s, const Tensor& indices, const Sizes& dims) {
-  const Tensor flat = call<"zeros">(s, Sizes{indices.size(1)}, DType::i64, Value(), indices.device());
+  Tensor flat = call<"zeros">(s, Sizes{indices.size(1)}, DType::i64, Value(), indices.device());
   for (const int64_t dim : dims) call<"add_.Tensor">(s, flat, select(indices, 0, dim));
   return flat;
 }
