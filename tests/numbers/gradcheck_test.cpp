@@ -30,6 +30,8 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::view_as_real(*", "complex numbers: differences are taken of real ones"},
     {"aten::_conj*", "complex numbers: differences are taken of real ones"},
     {"aten::chalf(*", "complex numbers: differences are taken of real ones"},
+    {"aten::linalg_eig(*", "complex results: differences are taken of real ones"},
+    {"aten::linalg_eigvals(*", "complex results: differences are taken of real ones"},
     {"aten::cholesky_solve(*", "the kernel reads one triangle, the formula differentiates both"},
     {"aten::cholesky_inverse(*", "the kernel reads one triangle, the formula differentiates both"},
     {"aten::*ctc_loss*", "the gradient is by definition that of what log_softmax is taken of"},

@@ -191,10 +191,14 @@ Gradients lu_solve_lu_gradient(Backward& b) {
   return {tril(inner, -1) + high};
 }
 
+}  // namespace
+
 bool is_vector_case(const Tensor& a, const Tensor& b) {
   return b.dim() == 1 ||
          (a.dim() - 1 == b.dim() && b.sizes() == Sizes(a.sizes().begin(), a.sizes().end() - 1));
 }
+
+namespace {
 
 void solve_ex_meta(Call& c) {
   const Tensor &a = c.tensor("A"), &b = c.tensor("B");

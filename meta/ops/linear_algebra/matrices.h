@@ -43,6 +43,10 @@ void factorise(Call& call, const Tensor& a);
 void solve_by_cublas(Call& call, const Tensor& a, const Tensor& b);
 /// What cuBLAS asks for to factorise several matrices by QR; false, and nothing, for those that cuSOLVER takes.
 bool reflect_by_cublas(Call& call, const Tensor& a);
+/// The gradient of a matrix of which this is the pseudo-inverse, whose gradient is given.
+Tensor pseudo_inverse_gradient(const Tensor& grad, const Tensor& inverse, const Tensor& a);
+/// Whether `b` is one vector for each matrix rather than a matrix.
+bool is_vector_case(const Tensor& a, const Tensor& b);
 /// An error where the info of a factorisation says that it failed; `name` is for the message.
 inline void check_info(Session& s, const Tensor& info, const char* name) {
   call_all<"_linalg_check_errors">(s, info, name, info.dim() == 0);

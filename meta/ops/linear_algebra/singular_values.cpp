@@ -97,11 +97,12 @@ void pinv_kernel(Call& c) {
   c.adopt(0, made);
 }
 
+}  // namespace
+
 // FunctionsManual.cpp, pinv_backward; the operands of its sums from right to left, and all products live
 // until the sum is there.
-Gradients pinv_gradient(Backward& b) {
-  const Tensor &inverse = b("result"), &a = b("self");
-  const Tensor inverse_h = mH(inverse), grad_h = mH(b.grad());
+Tensor pseudo_inverse_gradient(const Tensor& grad, const Tensor& inverse, const Tensor& a) {
+  const Tensor inverse_h = mH(inverse), grad_h = mH(grad);
   if (a.size(-2) <= a.size(-1)) {
     const Tensor k = matmul(grad_h, inverse), right = matmul(k, inverse_h);
     const Tensor gram = matmul(inverse_h, inverse), seen = matmul(k, a);
@@ -109,7 +110,7 @@ Gradients pinv_gradient(Backward& b) {
     const Tensor onto = matmul(a, inverse), third = matmul(onto, right);
     const Tensor around = matmul(inverse, k), first = neg(mH(around));
     const Tensor two = first + right, three = two - third;
-    return {three + fourth};
+    return three + fourth;
   }
   const Tensor k = matmul(inverse, grad_h), left = matmul(inverse_h, k);
   const Tensor across = matmul(left, inverse), fourth = matmul(across, a);
@@ -117,8 +118,12 @@ Gradients pinv_gradient(Backward& b) {
   const Tensor onto = matmul(rest, inverse), second = matmul(onto, inverse_h);
   const Tensor around = matmul(k, inverse), first = neg(mH(around));
   const Tensor two = first + second, three = two + left;
-  return {three - fourth};
+  return three - fourth;
 }
+
+namespace {
+
+Gradients pinv_gradient(Backward& b) { return {pseudo_inverse_gradient(b.grad(), b("result"), b("self"))}; }
 
 void pinv_numbers_body(Call& c) {
   const Tensor& self = c.tensor("self");
