@@ -71,5 +71,23 @@ TEST_F(LeastSquares, PartsOfALineAreReducedByCub) {
   EXPECT_EQ(allocated(), (Bytes{16, 8, 40, 1279, 1}));
 }
 
+// Norms: sizes, sums of columns, the largest and which; how often each of 3 matrices is squared, in four steps; powers of two;
+// the matrices divided by these, 25 numbers, 5 powers of each matrix, a 1 and identities, 5 combinations.
+TEST_F(LeastSquares, ExponentialsOfSeveralMatricesArePolynomials) {
+  const Tensor a = with_gradient(tensor(Sizes{3, 6, 6}));
+  watch();
+  const Tensor result = call<"matrix_exp">(*session_, a);
+  const Bytes blocks = allocated();
+  ASSERT_GT(blocks.size(), 17u);
+  EXPECT_EQ(Bytes(blocks.begin(), blocks.begin() + 17),
+            (Bytes{432, 72, 12, 24, 12, 12, 12, 12, 12, 12, 8, 432, 100, 2160, 4, 432, 2160}));
+  // The gradient is a part of the exponential of matrices of twice the size, and is copied.
+  const Tensor gradient = tensor(Sizes{3, 6, 6});
+  watch();
+  backward(*session_, std::vector{result}, std::vector{gradient});
+  EXPECT_EQ(allocated().front(), 4 * 432);
+  EXPECT_EQ(allocated().back(), 432);
+}
+
 }  // namespace
 }  // namespace metaprof
