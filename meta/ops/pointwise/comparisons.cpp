@@ -118,9 +118,14 @@ constexpr Op predicate(std::string_view schema, std::string_view summary) {
   return only_functional(function_of_one(schema, summary, boolean_meta, not_differentiable));
 }
 
-// ATen/native/TensorCompare.cpp, isfinite: x = x and |x| ≠ ∞; the right side first.
+// ATen/native/TensorCompare.cpp, isfinite: x = x and |x| ≠ ∞; the right side first. Of complex numbers both parts.
 void isfinite_body(Call& c) {
   const Tensor& self = c.tensor("self");
+  if (is_complex(self.dtype())) {
+    const Tensor finite = call<"isfinite">(c.session, real(self));
+    const Tensor imaginary = call<"isfinite">(c.session, call<"imag">(c.session, self));
+    return c.result(call<"__iand__.Tensor">(c.session, finite, imaginary));
+  }
   if (is_integral(self.dtype(), true)) return c.result(call<"ones_like">(c.session, self, DType::b8));
   const Tensor magnitude = abs(self);
   const Tensor bounded = ne(magnitude, std::numeric_limits<double>::infinity());
@@ -161,15 +166,21 @@ constexpr Op kPredicates[] = {
     predicate("isnan(Tensor self) -> Tensor", "self is no number"),
     on_cuda(
         [](Call& c) {
-          if (is_integral(c.tensor("self").dtype(), true)) return c.allocate(0);
-          const Tensor magnitude = abs(c.tensor("self"));
+          const Tensor& self = c.tensor("self");
+          if (is_integral(self.dtype(), true)) return c.allocate(0);
+          if (is_complex(self.dtype())) {  // one part or the other
+            c.adopt(0, call<"isinf">(c.session, real(self)));
+            const Tensor imaginary = call<"isinf">(c.session, call<"imag">(c.session, self));
+            return;
+          }
+          const Tensor magnitude = abs(self);
           c.allocate(0);
         },
         predicate("isinf(Tensor self) -> Tensor", "|self| = ∞")),
     predicate("isposinf(Tensor self) -> Tensor", "self = ∞"),
     predicate("isneginf(Tensor self) -> Tensor", "self = −∞"),
     predicate("signbit(Tensor self) -> Tensor", "self < 0"),
-    composite_of("isfinite(Tensor self) -> Tensor", "|self| < ∞", isfinite_body, {"f32[2,3]"}),
+    composite_of("isfinite(Tensor self) -> Tensor", "|self| < ∞", isfinite_body, {"f32[2,3]", "c64[2,3]"}),
     composite_of("isreal(Tensor self) -> Tensor", "self has no imaginary part", isreal_body, {"f32[2,3]"}),
     composite_of("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
                  "equal_nan=False) -> Tensor",
