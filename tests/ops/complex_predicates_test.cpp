@@ -21,5 +21,20 @@ TEST_F(ComplexPredicates, BothPartsAreLookedAtOneAfterTheOther) {
   EXPECT_EQ(allocated(), std::vector<int64_t>{6400});
 }
 
+// No real copy: the result, and what a reduction over several blocks needs.
+TEST_F(ComplexPredicates, NormsReadComplexNumbers) {
+  const auto norm = [&](const Tensor& numbers, const Value& dim) {
+    watch();
+    call<"linalg_vector_norm">(*session_, numbers, 2, dim);
+    return allocated();
+  };
+  using Bytes = std::vector<int64_t>;
+  EXPECT_EQ(norm(tensor(Sizes{1000000}, DType::c64), Value()), (Bytes{4, 492, 4}));
+  EXPECT_EQ(norm(tensor(Sizes{8192, 4096}, DType::c64), Sizes{0}), (Bytes{16384, 138412032, 128}));
+  EXPECT_EQ(norm(tensor(Sizes{8192, 4096}, DType::c64), Sizes{1}), Bytes{32768});
+  EXPECT_EQ(norm(tensor(Sizes{1000000}, DType::c128), Value()), (Bytes{8, 1960, 4}));
+  EXPECT_EQ(norm(tensor(Sizes{8192, 4096}, DType::c128), Sizes{0}), (Bytes{32768, 553648128, 128}));
+}
+
 }  // namespace
 }  // namespace metaprof

@@ -83,7 +83,10 @@ void vector_norm_meta(Call& c) {
 void vector_norm_cuda(Call& c) {
   c.allocate(0);
   const DType dtype = c.result_tensor().dtype();
-  const Tensor input = reduction_input(c, c.tensor("self"), dtype);
+  const Tensor& self = c.tensor("self");
+  // Sizes of complex numbers are taken by the kernel.
+  const bool in_kernel = is_complex(self.dtype()) && real_type(self.dtype()) == dtype;
+  const Tensor input = in_kernel ? self : reduction_input(c, self, dtype);
   reduction_buffers(c, input, reduced_dims(c, c["dim"], input.dim()), c.result_tensor(),
                     {.accumulator = accumulator_bytes(dtype)});
 }

@@ -82,9 +82,10 @@ struct ReductionLayout {
   int64_t bytes_per_block = 0;  // of the buffer
 };
 
-// Reduce.cuh, setReduceConfig. Nothing: one block reduces each output on every device.
+// Reduce.cuh, setReduceConfig. Nothing: one block reduces each output on every device. Blocks that read complex numbers of
+// 16 bytes have half as many threads (mnt_wrapper).
 std::optional<ReductionLayout> reduction_layout(std::span<const IteratorDim> dims, int64_t offset,
-                                                const ReductionKernel& kernel) {
+                                                int64_t element, const ReductionKernel& kernel) {
   int64_t inputs = 1, outputs = 1;
   size_t reduced = 0;
   for (const IteratorDim& d : dims) {
@@ -111,7 +112,7 @@ std::optional<ReductionLayout> reduction_layout(std::span<const IteratorDim> dim
       dim0 /= output_vector;
     }
   }
-  const int64_t threads = 512 / output_vector;
+  const int64_t threads = (element == 16 ? 256 : 512) / output_vector;
   const int64_t power0 = dim0 < threads ? floor_power_of_two(dim0) : threads;
   const int64_t power1 = dim1 < threads ? floor_power_of_two(dim1) : threads;
   int64_t width = std::min<int64_t>(power0, 32);
@@ -167,7 +168,7 @@ void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, in
     halve_and_ask(call, std::move(second), offset, element, kernel);
     return;
   }
-  const std::optional<ReductionLayout> layout = reduction_layout(dims, offset, kernel);
+  const std::optional<ReductionLayout> layout = reduction_layout(dims, offset, element, kernel);
   if (!layout) return;
   const auto bytes = [layout = *layout](const Platform& platform) {
     return reduction_bytes(layout, platform.hardware);
