@@ -205,5 +205,24 @@ TEST_F(SparseOperators, SampledProductsAreRows) {
   EXPECT_THROW(call<"sparse_sampled_addmm">(*session_, coordinates(), a, b), Error);
 }
 
+TEST_F(SparseOperators, LayoutsHaveTheFrameworksNumbers) {
+  const Tensor dense = tensor(Sizes{6, 4});
+  EXPECT_EQ(call<"to_sparse">(*session_, dense, 4)->layout, Layout::sparse_csc);
+  EXPECT_EQ(call<"to_sparse">(*session_, dense, 5, Sizes{2, 2})->layout, Layout::sparse_bsr);
+  EXPECT_THROW(call<"to_sparse">(*session_, dense, 3), Error);
+}
+
+// Of coordinates as a product with a matrix of one column; of rows the result.
+TEST_F(SparseOperators, SparseMatricesTimesVectors) {
+  const Tensor a = coordinates(), b = rows(), vector = tensor(Sizes{4});
+  watch();
+  EXPECT_EQ(call<"mv">(*session_, a, vector).sizes(), Sizes{5});
+  EXPECT_EQ(Blocks(allocated()).front(), 20);
+  watch();
+  call<"mv">(*session_, b, vector);
+  EXPECT_EQ(allocated(), (Blocks{20}));
+  EXPECT_THROW(call<"mv">(*session_, blocks(), vector), Error);
+}
+
 }  // namespace
 }  // namespace metaprof

@@ -8,6 +8,7 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/library.h"
+#include "meta/ops/sparse/sparse.h"
 
 namespace metaprof {
 namespace {
@@ -46,13 +47,22 @@ void need_matrix_and_vector(const Call& c, const Tensor& matrix, const Tensor& v
 
 void mv_meta(Call& c) {
   need_matrix_and_vector(c, c.tensor("self"), c.tensor("vec"));
-  c.output(Sizes{c.tensor("self").size(0)}, c.tensor("self").dtype());
+  const Tensor& self = c.tensor("self");
+  if (self->layout == Layout::sparse) {  // native/sparse/SparseTensorMath.cpp, mv_sparse
+    const BelowAutograd below(c.session);
+    return c.result(squeeze(mm(self, unsqueeze(c.tensor("vec"), -1)), -1));
+  }
+  if (self.is_sparse() && self->layout != Layout::sparse_csr)
+    c.error(fmt::format("of a {} matrix times a vector nothing is known", name_of(self->layout)));
+  c.output(Sizes{self.size(0)}, self.dtype());
 }
 
 // native/cuda/Blas.cpp, addmv_out_cuda: an expanded vector is copied, then a matrix whose strides BLAS cannot
 // take.
 void matrix_vector_cuda(Call& c, const Tensor& matrix, const Tensor& vector) {
+  if (matrix->layout == Layout::sparse) return;
   c.allocate(0);
+  if (matrix.is_sparse()) return note_unknown_scratch(c);
   if (c.result_tensor().numel() == 0 || matrix.numel() == 0) return;
   const Tensor steps = vector.strides()[0] == 0 ? c.contiguous(vector) : vector;
   const Tensor operand = blas_takes(matrix) ? matrix : c.contiguous(matrix);

@@ -59,6 +59,7 @@ void add_product_of_blocks(Call& c, const Tensor& blocks, const Tensor& dense, c
   if (values.size(1) != values.size(2) || values.size(1) < 2)
     c.error(
         fmt::format("expects square blocks of 2 rows at least, got {} × {}", values.size(1), values.size(2)));
+  if (values.size(0) == 0) return;  // the sum is only scaled
   if (!is_plain_float(sum.dtype())) return by_cusparse(c.session, blocks, dense, sum);
   if (triton_takes(values.size(1), sum.size(1))) return by_triton(c.session, sum);
   by_gathering(c.session, blocks, sum);

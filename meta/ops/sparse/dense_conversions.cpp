@@ -53,13 +53,16 @@ void to_coordinates(Call& c, int64_t sparse_dims) {
 }
 
 void to_sparse_kernel(Call& c) {
-  const auto layout = c.given("layout") ? static_cast<Layout>(c.integer("layout")) : Layout::sparse;
   const Tensor& self = c.tensor("self");
-  if (layout == Layout::sparse) return to_coordinates(c, self.dim());
-  if (layout != Layout::sparse_csr)
-    c.error(fmt::format("of a {} tensor from another one nothing is known", name_of(layout)));
   const BelowAutograd below(c.session);
-  c.result(call<"_to_sparse_csr">(c.session, self));
+  switch (c.given("layout") ? c.integer("layout") : 1) {  // numbers of c10/core/Layout.h
+    case 1: return to_coordinates(c, self.dim());
+    case 2: return c.result(call<"_to_sparse_csr">(c.session, self));
+    case 4: return c.result(call<"_to_sparse_csc">(c.session, self));
+    case 5: return c.result(call<"_to_sparse_bsr">(c.session, self, c["blocksize"]));
+    case 6: return c.result(call<"_to_sparse_bsc">(c.session, self, c["blocksize"]));
+    default: c.error(fmt::format("{} is no sparse layout", c.integer("layout")));
+  }
 }
 
 // FunctionsManual.cpp, to_sparse_backward: as `self` was.
