@@ -99,9 +99,22 @@ void warn_of_outer_autocast(Pt2Context& context) {
     }
 }
 
+// An export does not say whether the model's calls are compiled, nor what masks of blocks hold.
+void warn_of_flex_attention(Pt2Context& context) {
+  const auto count =
+      std::ranges::count(context.program.graph.nodes, "metaprof::flex_attention", &GraphNode::op);
+  if (count)
+    context.warn(fmt::format(
+        "calls of flex attention ({}) are taken to be compiled, as torch.compile(flex_attention), "
+        "with the FLOPs of all pairs of queries and keys: what masks leave out is not in an export; "
+        "calls that are not compiled take whole matrices of scores (metaprof run --save)",
+        count));
+}
+
 }  // namespace
 
 void warn_of_traps(Pt2Context& context) {
+  warn_of_flex_attention(context);
   warn_of_lost_gradients(context);
   warn_of_disabled_autocast(context);
   warn_of_outer_autocast(context);

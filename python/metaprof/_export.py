@@ -6,6 +6,7 @@ import copy
 import inspect
 from typing import Any, Callable, Mapping, Optional
 
+from ._flex_attention import allowed_without_data, make_savable, masks_without_data
 from ._program import Error
 
 
@@ -120,10 +121,22 @@ def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict[str, A
     given = args if isinstance(args, tuple) else () if args is None else (args,)
     given, named = _bare_values(given), _bare_values(named)
     whole = _on_meta(module)
-    _give_loss(whole, given, named, loss)
+    masks_without_data(whole)
+    with allowed_without_data():
+        _give_loss(whole, given, named, loss)
+        exported = _exported(whole, given, named)
+    make_savable(exported)
     try:
-        exported = torch.export.export(whole, given, named, strict=False)
+        torch.export.save(exported, path)
+    except Exception as error:
+        raise Error(f"the export of the model cannot be saved: {_first_line(error)}") from error
+    return path
+
+
+def _exported(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    import torch
+
+    try:
+        return torch.export.export(module, args, kwargs, strict=False)
     except Exception as error:  # the exporter's own errors have many types
         raise Error(f"the model cannot be exported: {_first_line(error)}") from error
-    torch.export.save(exported, path)
-    return path

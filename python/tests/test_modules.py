@@ -106,6 +106,28 @@ def test_the_model_is_left_as_it_was():
     assert model.weight is before and model.weight.device.type == "cpu" and type(model) is torch.nn.Linear
 
 
+def test_flex_attention_is_taken_to_be_compiled():
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = torch.nn.Linear(64, 3 * 64)
+            self.bias = torch.nn.Parameter(torch.zeros(4))
+            self.mask = flex.create_block_mask(lambda b, h, q, k: q >= k, None, None, 256, 256, device="cpu")
+
+        def forward(self, x):
+            q, k, v = (each.view(2, 256, 4, 16).transpose(1, 2) for each in self.qkv(x).chunk(3, dim=-1))
+            masked = flex.flex_attention(q, k, v, block_mask=self.mask)
+            return (masked + flex.flex_attention(q, k, v, score_mod=lambda s, b, h, m, n: s + self.bias[h])).sum()
+
+    result = metaprof.profile(Net(), (torch.zeros(2, 256, 64),))
+    assert result.parameters == 64 * 192 + 192 + 4
+    # Two calls of two products: 2 · 2 · 4 · 256 · 256 · 16 each
+    assert result.json["flops_all"]["by_op"]["metaprof.flex_attention"]["forward"] == 2 * 2 * 2 * 2 * 4 * 256 * 256 * 16
+    assert not result.json["unmodelled"]
+
+
 def test_a_model_that_cannot_be_exported_says_why():
     class Data(torch.nn.Linear):
         def forward(self, x):

@@ -75,6 +75,38 @@ TEST(CapturedProgram, FlexAttentionIsEqualToItsRun) {
   }
 }
 
+// An export of compiled flex attention against its run: every phase, but the peak of the setup, in which the run makes its mask.
+TEST(CapturedProgram, FlexAttentionOfAnExportIsThatOfACompiledRun) {
+  const std::string file = "tests/data/captured/flex_compiled";
+  const Outcome run = run_program("check " + file + ".mp --json -");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Outcome outcome =
+      run_program("profile " + file + ".pt2 --device h200 --workspaces none --optimizer adamw --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("calls of flex attention (1) are taken to be compiled"), std::string::npos)
+      << outcome.err;
+  const Json report = Json::parse(outcome.out), rows = Json::parse(run.out)["rows"];
+  EXPECT_EQ(report["unmodelled"], Json::array());
+  // 2 of batch, 4 heads, 256 queries and keys, heads of 32: two products of 2 · 2 · 4 · 256 · 256 · 32; five in backward.
+  EXPECT_EQ(report["flops_all"]["by_op"]["metaprof.flex_attention"]["forward"], 2 * 33554432);
+  EXPECT_EQ(report["flops_all"]["by_op"]["metaprof.flex_attention_backward"]["backward"], 5 * 33554432);
+  size_t compared = 0;
+  for (const Json& row : rows) {
+    const std::string field = row["field"];
+    if (row["phase"] == "setup" ||
+        !(field.starts_with("allocated_bytes") || field.starts_with("requested_bytes")))
+      continue;
+    for (const Json& phase : report["phases"]) {
+      if (phase["phase"] != row["phase"] || phase.value("step", -1) != row["step"]) continue;
+      const size_t dot = field.find('.');
+      EXPECT_EQ(phase[field.substr(0, dot)][field.substr(dot + 1)], row["recorded"]) << row;
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared,
+            3u * 4 * 4);  // steps, phases, and allocated and requested bytes at the end and at the peak
+}
+
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).
 TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
   for (const std::string name : {"encoder", "encoder_masked"}) {
