@@ -58,7 +58,7 @@ struct GraphTask {
       }
       state.buffer = free_buffers.back();
       free_buffers.pop_back();
-      buffers[state.buffer] = InputBuffer(state.node->inputs());
+      buffers[state.buffer] = InputBuffer(state.node->inputs(), state.node->adds_apart);
     }
     return buffers[state.buffer];
   }

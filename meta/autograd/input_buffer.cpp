@@ -30,7 +30,8 @@ void record_wait(Session& session, Stream waits, Stream for_stream) {
 
 }  // namespace
 
-// torch/csrc/autograd/input_buffer.cpp, accumulate: where the sum is written.
+// torch/csrc/autograd/input_buffer.cpp, accumulate: where the sum is written. Into no tensor of a subclass
+// (isTensorSubclassLike).
 void InputBuffer::accumulate(Session& session, size_t position, Tensor gradient) {
   Tensor& held = gradients_[position];
   const bool by_rows = held->layout == Layout::sparse || held->layout == Layout::sparse_csr;
@@ -41,7 +42,7 @@ void InputBuffer::accumulate(Session& session, size_t position, Tensor gradient)
     held = std::move(gradient);
   } else if (by_rows) {
     held = call<"add.Tensor">(session, gradient, held);
-  } else if (can_accumulate_in_place(held) && !gradient.is_sparse()) {
+  } else if (!apart_ && can_accumulate_in_place(held) && !gradient.is_sparse()) {
     call<"add_.Tensor">(session, held, gradient);
   } else {
     held = call<"add.Tensor">(session, held, gradient);

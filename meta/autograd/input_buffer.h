@@ -7,7 +7,7 @@ namespace metaprof {
 
 class InputBuffer {
  public:
-  explicit InputBuffer(size_t inputs) {
+  explicit InputBuffer(size_t inputs, bool apart = false) : apart_(apart) {
     gradients_.resize(inputs);
     arrivals_.resize(inputs);
   }
@@ -34,6 +34,7 @@ class InputBuffer {
 
   Gradients gradients_;
   SmallVector<Arrival, 1> arrivals_;
+  bool apart_;  ///< never in place: Node::adds_apart
 };
 
 /// The buffer's gradient may be overwritten: plain, dense, and nobody else looks at it or its storage.

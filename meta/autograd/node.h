@@ -59,7 +59,9 @@ class Node : public Counted {
   uint32_t record;  ///< index into Trace::nodes
   uint32_t maker;   ///< 1 + index into Trace::calls
   uint16_t stream;  ///< the stream that was current when it was made
-  Device device;    ///< of its first output that is not on the host
+  /// Its outputs are tensors of a class of its own: of several gradients for one a new tensor is made.
+  bool adds_apart = false;
+  Device device;  ///< of its first output that is not on the host
   std::unique_ptr<NodeHooks> hooks;
   SmallVector<Edge, 3> next;  ///< one per gradient that `apply` returns
   /// Geometries of the forward's outputs: one per incoming gradient; may be undefined.

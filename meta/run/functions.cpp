@@ -12,7 +12,8 @@
 namespace metaprof {
 namespace {
 
-constexpr size_t kOperands = 6;  // of step::function_leave
+constexpr size_t kOperands = 6;             // of step::function_leave
+constexpr size_t kGraph = 5, kWrapped = 6;  // the latter may be left out
 
 class FunctionNode final : public Node {
  public:
@@ -89,7 +90,8 @@ void Interpreter::leave_function(const GraphNode& node, const Values& values) {
   if (functions_.empty()) fail("step::function_leave: no function has been entered");
   session_.modes.grad = functions_.back();
   functions_.pop_back();
-  if (node.operands.size() != kOperands) fail("step::function_leave: takes {} arguments", kOperands);
+  if (node.operands.size() != kOperands && node.operands.size() != kWrapped + 1)
+    fail("step::function_leave: takes {} arguments", kOperands);
   std::vector<Tensor> lists[4];  // arguments, results, saved, kept
   for (size_t i = 0; i < 4; ++i) {
     const Value list = evaluate(node.operands[i + 1], values);
@@ -100,7 +102,7 @@ void Interpreter::leave_function(const GraphNode& node, const Values& values) {
     if (!argument.defined()) fail("step::function_leave: an argument is not known");
   if (!session_.modes.grad || !requires_grad(arguments) || results.empty()) return;
   const std::string name = evaluate(node.operands[0], values).string();
-  const Operand& backward = node.operands.back();
+  const Operand& backward = node.operands[kGraph];
   const bool is_hook =
       backward.kind == Operand::Kind::constant && backward.constant.kind() == Value::Kind::integer;
   if (!is_hook && backward.kind != Operand::Kind::graph) {
@@ -122,6 +124,7 @@ void Interpreter::leave_function(const GraphNode& node, const Values& values) {
     else
       set_gradient_edge(result, {made, number});
   }
+  made->adds_apart = node.operands.size() > kWrapped && evaluate(node.operands[kWrapped], values).boolean();
   made->keep(saved, kept, results);
 }
 

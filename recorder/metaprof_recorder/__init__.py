@@ -22,11 +22,12 @@ The recorder imports nothing but the standard library until the program itself i
     devices     what a device says of itself
     distributed one rank of a large job
     agreement   objects that ranks send to each other
+    lengths     how long the sequences of nested tensors are
     assume      what the program's data are taken to be
     answers     the same, as the user says it
     sources     which line of the program it was
     names       words of a trace's text
     endings     how a program ends, and how it is ended
-    capture     the program as it calls torch; capture_hooks: what it does without an operator; capture_functions: custom functions; capture_text: how it is written
+    capture     the program as it calls torch; capture_hooks: what it does without an operator; capture_functions: custom functions; capture_nested: nested tensors; capture_text: how it is written
     output      the file that is written
 """

@@ -15,10 +15,12 @@ import threading
 
 from metaprof_recorder import capture_distributed, capture_hooks, capture_lines, environment
 from metaprof_recorder.capture_backward import Backward
-from metaprof_recorder.capture_calls import Calls, Name
+from metaprof_recorder.capture_calls import Calls, Name, caller
 from metaprof_recorder.capture_distributed import awaited, inner
 from metaprof_recorder.capture_dtypes import DTypes
 from metaprof_recorder.capture_functions import Functions, tensors_in
+from metaprof_recorder.capture_lists import Lists
+from metaprof_recorder.capture_nested import Nested, is_nested
 from metaprof_recorder.capture_optimizers import Optimizers
 from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
@@ -57,7 +59,7 @@ class Capture:
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
-        self._lists = {}         # number of a value -> what that list on the host holds, as the program's calls know it
+        self._lists = Lists(self)
         self.optimizers = Optimizers(self, torch)
         self._streams = {0: 0}   # number that PyTorch gives a stream -> ours
         self._warnings = []
@@ -68,6 +70,7 @@ class Capture:
         self._mode, self._tracing = torch._C._get_dispatch_mode, torch._C._TorchDispatchModeKey.PROXY
         self.transforms = Transforms(torch, wrappers)
         self.transform = self.transforms.level
+        self.nested = Nested(self, torch)
         self._current_stream, self._current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
     # ---- beginning and end
@@ -78,6 +81,7 @@ class Capture:
         capture_distributed.install(self)
         self.functions.install()
         self.backward.install()
+        self.nested.install()
 
     def begin(self):
         if self.running or self.refused:
@@ -157,6 +161,8 @@ class Capture:
             if self.paused or not self.running or signature.asks or compiling() or self._is_traced():
                 with off():
                     return overload(*arguments, **options)
+            if self.nested.among(arguments, options.values()):
+                return self.nested.call(overload, arguments, options)
             if signature.passes_on:
                 return self._pass_on(signature, overload, arguments, options)
             if signature.records_stream:
@@ -183,9 +189,9 @@ class Capture:
                 made = self._all_made(signature, result)
             if signature.chooses_attention:
                 self._write_attention()
-            self._call(f"{made}{signature.name}({texts})", self.transforms.frame or sys._getframe(1))
+            self._call(f"{made}{signature.name}({texts})", self.transforms.frame or caller())
             if signature.makes_list:
-                self._lists[self._now.names[id(result[1])].numbers[-1]] = self._integers(result[1])
+                self._lists.made(result[1])
             return result
 
         return call
@@ -213,7 +219,7 @@ class Capture:
             result = overload.redispatch(keys, *arguments, **options)
         if (signature.is_written or keys is None) and (self._concern(arguments) or self._on_device(result)):
             texts = self._arguments(signature, arguments, options)
-            made = self._all_made(signature, self._own_results(arguments, result))
+            made = self._all_made(signature, capture_distributed.own_results(self, arguments, result))
             self._call(f"{made}{signature.name}({texts})", sys._getframe(2))
             for tensor in capture_distributed.sent(self.torch, signature.name, arguments):
                 self.call(f"step::record_stream(%{self.use(tensor)}, {self._stream_number(capture_distributed.OF_RANKS)})")
@@ -249,7 +255,7 @@ class Capture:
         if isinstance(value, self._tensor):
             number = self.use(value)
             if which in signature.lists:
-                self._tell_list(number, value)
+                self._lists.tell(number, value)
             # A conversion that changes nothing gives back its argument, which then has two numbers. Whoever asks it for a dtype
             # wants that of before the conversion: `norm(x.float()).type_as(x)`.
             return f"%{self._now.names[id(awaited(value))].numbers[0] if which in signature.gives_dtype else number}"
@@ -265,19 +271,6 @@ class Capture:
         if type(value) is self._dtype:
             self._given_dtype = value
         return self._constants.text(value)
-
-    def _tell_list(self, number, value):
-        """Sizes of results follow from what this list on the host holds."""
-        if value.is_cuda or value.dim() != 1 or value.dtype != self.torch.int64:
-            return
-        integers = self._integers(value)
-        if self._lists.get(number) != integers:
-            self._lists[number] = integers
-            self.add(f"step::integers(%{number}, {integers})")
-
-    def _integers(self, value):
-        with self.off():
-            return value.tolist()
 
     def warn(self, text):
         """What a reader of the program should know."""
@@ -327,15 +320,18 @@ class Capture:
             self.use(base)
             self._alias(tensor, base)
 
-    def _alias(self, tensor, base):
+    def _alias(self, tensor, base, grad=True):
         name = self._now.names[id(base)]
         if name.gone is not None:
             self._is_back(name)
-        of = name.numbers[-1]
+        self.look(tensor, name.numbers[-1], grad)
+
+    def look(self, tensor, of, grad=True):
+        """Writes that a tensor is another one over the memory of this value."""
         number = self.new(tensor)
         memory = self._memory_of(tensor)
         offset = f" offset {memory.storage_offset()}" if memory.storage_offset() else ""
-        grad = " grad" if tensor.requires_grad else ""
+        grad = " grad" if grad and tensor.requires_grad else ""
         self.add(f"%{number}: {self._facts_of(tensor)}{offset}{grad} = step::alias(%{of})")
 
     def looking_into(self, address):
@@ -354,22 +350,30 @@ class Capture:
         except (RuntimeError, NotImplementedError):  # sparse, and other kinds without a storage
             return None
 
+    def number(self):
+        """Of another value."""
+        self._values += 1
+        return self._values - 1
+
     def new(self, tensor):
         """The number of a tensor that has no name yet, or of another value that is the same object."""
         kind = type(tensor)
+        if tensor.is_nested and not is_nested(tensor):
+            self.refuse("it computes with nested tensors of strided layout; those of jagged layout (layout=torch.jagged) are known")
         if kind not in self._kinds:
             self._kinds.add(kind)
             # It calls operators on other tensors, below autograd.
             if kind.__torch_dispatch__ is not self._tensor.__torch_dispatch__ and inner(tensor) is None:
                 self.refuse(f"it computes with tensors of the class {kind.__module__}.{kind.__qualname__}, whose operators are called below autograd")
-        number = self._values
-        self._values += 1
+        number = self.number()
         key = id(tensor)
         name = self._now.names.get(key)
         if name is None:
             name = self._now.names[key] = Name(tensor, self._died, self._now, number)
             # Within a transform of torch.func a tensor may be held by its wrapper alone, which no count tells.
-            if self._counts_tell and name.grad and kind is self._tensor and self.torch.is_grad_enabled() and not self.transforms.depth:
+            # So may one that autocast has converted.
+            counted = name.grad and (kind is self._tensor or is_nested(tensor)) and self.torch.is_grad_enabled()
+            if self._counts_tell and counted and not (self.transforms.depth or self.nested.casting):
                 self._now.held.watch(name)
         else:
             if name.gone is not None:
@@ -418,17 +422,6 @@ class Capture:
         number = self.new(tensor)
         facts = self._facts_of(tensor)
         return f"%{number}: {facts}" if facts else f"%{number}"
-
-    def _own_results(self, arguments, result):
-        """Without those that a call has made, and those that lie in the memory of an argument, which the schema does not say."""
-        if isinstance(result, (list, tuple)):
-            return type(result)(self._own_results(arguments, one) for one in result)
-        if not isinstance(result, self._tensor):
-            return result
-        if id(awaited(result)) in self._now.names:
-            return None
-        address = self._address(awaited(result))
-        return result if address is None or all(address != self._address(one) for one in self._tensors_in(arguments)) else None
 
     def _tensors_in(self, values):
         for value in values:
@@ -481,9 +474,11 @@ class Capture:
 
     def lines_with_drops(self, calls):
         """Of a function that has returned."""
-        lines = list(calls.lines)
+        lines, drops = list(calls.lines), {}
         for call, numbers in calls.drops.items():
-            lines[calls.calls[min(call, len(calls.calls) - 1)]] += " drop " + ", ".join(f"%{number}" for number in numbers)
+            drops.setdefault(calls.calls[min(call, len(calls.calls) - 1)], []).extend(numbers)
+        for line, numbers in drops.items():
+            lines[line] += " drop " + ", ".join(f"%{number}" for number in numbers)
         return lines
 
     def _stream_number(self, stream):
@@ -519,7 +514,7 @@ class Capture:
 
     def _switches_itself(self):
         """Gradients are off within these by themselves."""
-        return self.functions.depth > 0 or self.regions.is_reentrant()
+        return self.functions.depth > 0 or self.regions.is_reentrant() or self.nested.runs
 
     def _write_attention(self):
         """Which implementations of attention may be chosen, if others than before (torch.nn.attention.sdpa_kernel)."""

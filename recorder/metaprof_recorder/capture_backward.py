@@ -102,6 +102,7 @@ class Backward:
             with capture.off():
                 result = engine()
         finally:
+            capture.nested.restore()
             capture.paused -= 1
             if calls is capture._program and self._bodies:
                 text += ", True"

@@ -2,6 +2,8 @@
 import functools
 import os
 
+from metaprof_recorder.capture_nested import is_nested
+
 OF_RANKS = "ranks"  # in place of the number of the streams on which ranks send each other tensors
 
 
@@ -10,7 +12,9 @@ def install(capture):
 
 
 def inner(tensor):
-    """What a tensor's own memory is: of a DTensor the local one; None: nobody knows. The program has operators called on that instead."""
+    """What a tensor's own memory is: of a DTensor the local one, of a nested tensor its values; None: nobody knows. The program has operators called on that instead."""
+    if is_nested(tensor):
+        return tensor._values
     found = getattr(tensor, "_local_tensor", None)
     return found if found is not None else getattr(tensor, "elem", None)
 
@@ -57,6 +61,18 @@ def keys_below(torch, overload, tensors):
         if keys.has(backend) and any(functions._dispatch_has_kernel_for_dispatch_key(name, kernel) for kernel in kernels):
             return functions.DispatchKeySet(backend)
     return None
+
+
+def own_results(capture, arguments, result):
+    """Without those that a call has made, and those that lie in the memory of an argument, which the schema does not say."""
+    if isinstance(result, (list, tuple)):
+        return type(result)(own_results(capture, arguments, one) for one in result)
+    if not isinstance(result, capture._tensor):
+        return result
+    if id(awaited(result)) in capture._now.names:
+        return None
+    address = capture._address(awaited(result))
+    return result if address is None or all(address != capture._address(one) for one in capture._tensors_in(arguments)) else None
 
 
 def sent(torch, name, arguments):

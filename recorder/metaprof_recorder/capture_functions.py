@@ -33,20 +33,30 @@ class Body:
         name = self.enclosing.names.get(id(tensor))
         if name is None or name() is not tensor:
             return False
-        number = name.numbers[-1]
-        if number >= self.function.values:
+        number = max((number for number in name.numbers if number < self.function.values), default=None)
+        if number is None:
             return False
-        self.add(("kept", number), tensor)
+        self.add(self.source(number), tensor)
+        if name.gone is None:
+            name.last = max(name.last, self.function.call)
         return True
+
+    def source(self, number):
+        """Where a value of the program is from that the function has not saved."""
+        return "kept", number
+
 
 class Function:
     """A call of a custom function that backward will come to."""
+    is_seen = False  # whether its backward is seen wherever it runs, and what that takes counts as saved
 
     def __init__(self, functions, name, given):
         self.functions, self.name, self.given = functions, name, given
         self.saved = self.made = 0  # how many
         self.kept = []     # numbers of values
+        self.call = 0      # of the program: that by which it is left
         self.values = 0    # how many the program had before it
+        self.wrapped = False  # whether its results stand for tensors of a class of its own, which are made of them
         self.tensors = []  # which of the forward's arguments are tensors
         self.key = self.number = None  # the latter: of a hook, if its backward is one
         self.body = None
@@ -137,6 +147,7 @@ class Functions:
         else:
             self.leaves[len(capture._now.lines)] = function
         capture.call(text)
+        function.call = len(capture._now.calls) - 1
         if context is not None:
             setattr(context, NUMBER, len(self.all))
             self.all.append(function)
@@ -205,10 +216,18 @@ class Functions:
     def lines(self, index, begun):
         """The lines of a graph, and the line that takes it, of which the beginning is written."""
         function = self.leaves[index]
-        body = function.body or next((other.body for other in self.all if other.key == function.key and self._fits(function, other)), None)
+        if function.is_seen:
+            begun += listed(function.saved_values) + ", "
+            function.saved = len(function.saved_values)
+        body = function.body
+        if body is None and not function.is_seen:
+            body = next((other.body for other in self.all if other.key == function.key and self._fits(function, other)), None)
         extra = [number for kind, number in body.inputs if kind == "kept" and number not in body.function.kept] if body else []
         kept = function.kept + extra
-        begun += "[" + ", ".join(f"%{number}" for number in kept) + "]" if kept else "tensors[]"
+        begun += listed(kept)
+        if body is None and function.is_seen:  # backward has not come to it
+            return ["graph {", *["input _"] * (function.made + function.saved), *["return None"] * len(function.given),
+                    f"}} as g{index}", f"{begun}, graph(g{index}))"]
         if body is None:
             return [begun + ", None)"]
         sources = [("gradient", i) for i in range(function.made)] + [("saved", i) for i in range(function.saved)]
@@ -217,7 +236,8 @@ class Functions:
         lines = ["graph {"] + [f"input {body.inputs.get(source, '_')}" for source in sources]
         lines += body.capture.lines_with_drops(body.calls)
         lines += [f"return {value}" for value in body.returns]
-        return lines + [f"}} as g{index}", f"{begun}, graph(g{index}))"]
+        wrapped = ", True" if function.wrapped else ""
+        return lines + [f"}} as g{index}", f"{begun}, graph(g{index}){wrapped})"]
 
     @staticmethod
     def _fits(function, other):
@@ -225,6 +245,10 @@ class Functions:
         body = other.body
         return body is not None and len(other.kept) == len(function.kept) and other.made == function.made and \
             other.saved == function.saved and all(kind != "kept" or number in other.kept for kind, number in body.inputs)
+
+
+def listed(numbers):
+    return "[" + ", ".join(f"%{number}" for number in numbers) + "]" if numbers else "tensors[]"
 
 
 def tensors_in(tensor_class, tree, depth=0):

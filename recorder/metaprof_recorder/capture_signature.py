@@ -1,7 +1,8 @@
 """What of an operator's schema the text of its calls needs."""
 from metaprof_recorder.capture_text import word
 
-ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size", "aten::sparse_dim", "aten::dense_dim", "aten::_nnz", "aten::is_coalesced"}  # take no memory, and make nothing that a program uses
+ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size", "aten::sparse_dim", "aten::dense_dim", "aten::_nnz", "aten::is_coalesced",
+            "aten::sym_is_contiguous"}  # take no memory, and make nothing that a program uses
 # What they call is called by the program, and is all that takes memory: flex_lib's only operator is Python (torch/_dynamo/_trace_wrapped_higher_order_op.py).
 PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::", "flex_lib::")
 GIVE_DTYPES = {"aten::type_as", "aten::to.other"}  # the second argument says which dtype (and device) the result has

@@ -8,6 +8,7 @@ import threading
 
 ALIASES = {  # what the dispatcher's table says of a kernel -> the key that it is registered for, if not for one of its own
     "math kernel": ("CompositeImplicitAutograd",),
+    "nested kernel": ("CompositeImplicitAutogradNestedTensor",),
     "autograd kernel": ("Autograd",),
     "batched kernel": ("FuncTorchBatchedDecomposition",),
     "default backend kernel": ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd"),
@@ -40,11 +41,7 @@ class Transforms:
 
     def call(self, overload, tensors, arguments, options):
         """Goes on below the key on which calls are seen; what is called there is seen again."""
-        keys = self._keys_of(tensors)
-        known = overload.name(), keys.raw_repr()
-        target = self._targets.get(known)
-        if target is None:
-            target = self._targets[known] = self._target(known[0], keys)
+        target = self.target(overload, tensors)
         if self._numbers is None:
             self._numbers = {threading.get_ident(): self._next_number()}
         self.depth += 1
@@ -52,6 +49,16 @@ class Transforms:
             return overload._op_dk(target, *arguments, **options)
         finally:
             self.depth -= 1
+
+    def target(self, overload, tensors, without=None):
+        """The key with whose kernel a call of these tensors goes on; as if there were no keys `without`."""
+        keys = self._keys_of(tensors)
+        if without is not None:
+            keys = keys - without
+        known = overload.name(), keys.raw_repr()
+        if known not in self._targets:
+            self._targets[known] = self._target(known[0], keys)
+        return self._targets[known]
 
     def write_nodes(self, capture):
         """A backward goes by the numbers of nodes, each thread's own; the nodes of wrappers have taken some since the last call."""

@@ -13,7 +13,7 @@ import os
 import threading
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, names, reads, sources, tags, wrappers
+from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, lengths, names, reads, sources, tags, wrappers
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -84,6 +84,7 @@ class Recorder:
             self.capture.install()
         distributed.represent(torch)
         agreement.install(torch, devices.emulator())
+        lengths.install(torch, devices.emulator(), self.reads.answer)
         torch.cuda._lazy_call(self._device_is_used)
         endings.watch(self)
         self._assume(os.environ.get("METAPROF_RECORD_ASSUME"))

@@ -105,6 +105,20 @@ TEST(CapturedProgram, FlexAttentionOfAnExportIsThatOfACompiledRun) {
   }
   EXPECT_EQ(compared,
             3u * 4 * 4);  // steps, phases, and allocated and requested bytes at the end and at the peak
+// Nested tensors of jagged layout (tests/data/captured/jagged.py): what their operators call on the values, forward and backward.
+TEST(CapturedProgram, NestedTensorsAreEqualToTheirRuns) {
+  for (const std::string name :
+       {"transformer", "transformer_f32", "pooling", "norms", "joined", "padded", "recommender", "cross"}) {
+    const std::string file = "tests/data/captured/jagged_" + name + ".mp";
+    const Outcome outcome = run_program("check " + file + " --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_EQ(summary["phases"], 13) << name;  // setup, and four of each of three steps
+    EXPECT_EQ(summary["exact_phases"], 13) << summary;
+    EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+    EXPECT_TRUE(summary["first_difference"].is_null()) << summary;
+    EXPECT_EQ(run_program("profile " + file + " --strict").exit_code, 0) << name;
+  }
 }
 
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).

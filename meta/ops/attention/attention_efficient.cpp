@@ -116,17 +116,19 @@ const BackwardKernel& backward_kernel(const Call& c, int64_t head, bool half, bo
 
 // What the kernel accumulates in memory: dQ always (with a lock and a counter per tile, padded to 16 bytes),
 // dK and dV where they neither fit into registers nor can be added up in the result.
-int64_t workspace_bytes(const Call& c, const BackwardKernel& kernel) {
-  const Tensor &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
-  const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2), head = query.size(3);
-  const bool half = is_reduced_floating(query.dtype());
+struct Extent {
+  int64_t batch, heads, length, keys, head, value_head;
+};
+
+int64_t workspace_bytes(const Extent& of, bool half, const BackwardKernel& kernel) {
+  const auto& [batch, heads, length, keys, head, value_head] = of;
   const int64_t tile = 16 + int64_t{kernel.queries} * kernel.keys * 4;
   const int64_t dq = divide_up(length, kernel.queries) * divide_up(head, kernel.keys) * tile / 4;
   int64_t dkv = 0;
   if (half && !kernel.outputs_in_registers(half)) {
     const int64_t splits =
-        std::max<int64_t>(1, std::min(divide_up(key.size(2), kernel.keys), 200 / (batch * heads)));
-    dkv = splits * kernel.keys * (align_up(head, kernel.queries) + align_up(value.size(3), kernel.queries));
+        std::max<int64_t>(1, std::min(divide_up(keys, kernel.keys), 200 / (batch * heads)));
+    dkv = splits * kernel.keys * (align_up(head, kernel.queries) + align_up(value_head, kernel.queries));
   }
   return batch * heads * align_up(dkv + dq, 4) * 4;
 }
@@ -144,11 +146,10 @@ void efficient_backward_meta(Call& c) {
   c.output(bias.sizes(), contiguous_strides(padded), bias.dtype());
 }
 
-// Σ grad · output over a head, [B,H,M]: the 16-bit kernels compute it themselves.
-Tensor row_sums(Call& c, const Tensor& grad, bool half) {
-  const Tensor& query = c.tensor("query");
-  if (half) return c.temporary(Sizes{query.size(0), query.size(1), query.size(2)}, DType::f32);
-  const Tensor product = mul(grad, transpose(c.tensor("out"), 1, 2));
+// Σ grad · output over a head, [B,H,M], of tensors [B,M,H,K]: the 16-bit kernels compute it themselves.
+Tensor row_sums(Call& c, const Tensor& grad, const Tensor& out, bool half) {
+  if (half) return c.temporary(Sizes{grad.size(0), grad.size(2), grad.size(1)}, DType::f32);
+  const Tensor product = mul(grad, out);
   const Tensor sums = sum(product, Sizes{-1}, false);
   return contiguous(transpose(sums, -2, -1));
 }
@@ -175,8 +176,14 @@ void efficient_backward_cuda(Call& c) {
   const int64_t head = std::max(query.size(3), c.tensor("value").size(3));
   const BackwardKernel& kernel = backward_kernel(c, head, half, c.real("dropout_p") > 0);
   Ref<Storage> workspace;
-  const Tensor delta = row_sums(c, grad, half);
-  workspace = c.temporary_bytes(workspace_bytes(c, kernel), Category::workspace);
+  const Tensor delta = row_sums(c, grad, transpose(c.tensor("out"), 1, 2), half);
+  const Extent extent{.batch = query.size(0),
+                      .heads = query.size(1),
+                      .length = query.size(2),
+                      .keys = c.tensor("key").size(2),
+                      .head = query.size(3),
+                      .value_head = c.tensor("value").size(3)};
+  workspace = c.temporary_bytes(workspace_bytes(extent, half, kernel), Category::workspace);
 }
 
 Gradients efficient_gradients(Backward& b) {
@@ -187,6 +194,100 @@ Gradients efficient_gradients(Backward& b) {
   Gradients out;
   for (Value& value : all.list()) out.push_back(value.take_tensor());
   return out;
+}
+
+// --- [batch, length, heads, size of a head]; where sequences stand one behind the other the batch is 1, and the call says
+// where each begins and how long the longest one is
+
+Extent extent_of(const Call& c, Name begins, Name longest_query, Name longest_key) {
+  const Tensor &query = c.tensor("query"), &key = c.tensor("key");
+  Extent extent{query.size(0), query.size(2), query.size(1),
+                key.size(1),   query.size(3), c.tensor("value").size(3)};
+  if (!c.given(begins)) return extent;
+  extent.batch = c.tensor(begins).size(0) - 1;
+  if (c.given(longest_query)) extent.length = c.integer(longest_query);
+  if (c.given(longest_key)) extent.keys = c.integer(longest_key);
+  return extent;
+}
+
+Extent forward_extent(const Call& c) { return extent_of(c, "cu_seqlens_q", "max_seqlen_q", "max_seqlen_k"); }
+
+void packed_efficient_meta(Call& c) {
+  const Tensor& query = c.tensor("query");
+  const Extent extent = forward_extent(c);
+  c.output(Sizes{query.size(0), query.size(1), query.size(2), extent.value_head}, query.dtype());
+  const int64_t rows = c.boolean("compute_log_sumexp") ? align_up(extent.length, 32) : 0;
+  c.output(Sizes{extent.batch, extent.heads, rows}, DType::f32);
+  const Device device = seed_is_on_device(c) ? query.device() : kHost;
+  for (int scalar = 0; scalar < 2; ++scalar) c.output({}, {}, DType::i64, device);
+  c.result(extent.length);
+  c.result(extent.keys);
+}
+
+void packed_efficient_cuda(Call& c) {
+  const Tensor &query = c.tensor("query"), &out = c.results[0].tensor();
+  c.allocate(2);
+  c.allocate(3);
+  c.allocate(0);
+  c.allocate(1);
+  Tensor accumulated;
+  if (is_reduced_floating(query.dtype()) && out.size(3) > kLargestHeadInRegisters)
+    accumulated = c.temporary(out.sizes(), DType::f32);
+}
+
+void packed_efficient_backward_meta(Call& c) {
+  for (Name name : {Name("query"), Name("key"), Name("value")})
+    c.output(c.tensor(name).sizes(), c.tensor(name).dtype());
+  const Tensor& bias = c.tensor("bias");
+  if (!bias.defined() || !c.boolean("bias_requires_grad")) return c.no_output();
+  Sizes padded = bias.sizes();
+  padded.back() = align_up(padded.back(), 16);
+  c.output(bias.sizes(), contiguous_strides(padded), bias.dtype());
+}
+
+void packed_efficient_backward_cuda(Call& c) {
+  const Tensor& query = c.tensor("query");
+  const bool half = is_reduced_floating(query.dtype());
+  const Tensor grad = c.contiguous(c.tensor("grad_out_"));
+  c.allocate_all();
+  const Extent extent = extent_of(c, "cu_seqlens_q", "max_seqlen_q", "max_seqlen_k");
+  const BackwardKernel& kernel =
+      backward_kernel(c, std::max(extent.head, extent.value_head), half, c.real("dropout_p") > 0);
+  const Tensor delta = row_sums(c, grad, c.tensor("out"), half);
+  const Ref<Storage> workspace =
+      c.temporary_bytes(workspace_bytes(extent, half, kernel), Category::workspace);
+}
+
+Gradients packed_efficient_gradients(Backward& b) {
+  const auto longest = [&](Name told, Name of) {
+    return b[told].is_none() ? b.sizes(of)[1] : b[told].integer();
+  };
+  Results all = call_all<"_efficient_attention_backward">(
+      b.session, b.grad(), b("query"), b("key"), b("value"), b("bias"), b("output"), b("cu_seqlens_q"),
+      b("cu_seqlens_k"), longest("max_seqlen_q", "query"), longest("max_seqlen_k", "key"), b("logsumexp"),
+      b["dropout_p"], b("philox_seed"), b("philox_offset"), b["custom_mask_type"], b.wants("bias"),
+      b["scale"]);
+  Gradients out;
+  for (Value& value : all.list()) out.push_back(value.take_tensor());
+  return out;
+}
+
+// How long each sequence is nobody knows but the device: as if each query met as many keys as the longest one has.
+int64_t most_pairs_of_rows(const Call& c) {
+  const Tensor &query = c.tensor("query"), &key = c.tensor("key");
+  const int64_t longest =
+      c.given("cu_seqlens_q") && c.given("max_seqlen_k") ? c.integer("max_seqlen_k") : key.size(1);
+  return query.size(0) * query.size(1) * query.size(2) * (longest > 0 ? longest : key.size(1));
+}
+
+FlopCount packed_efficient_flops(const Call& c) {
+  return {.counted =
+              2 * multiply(most_pairs_of_rows(c), c.tensor("query").size(3) + c.tensor("value").size(3))};
+}
+
+FlopCount packed_efficient_backward_flops(const Call& c) {
+  return {.counted = 2 * multiply(most_pairs_of_rows(c),
+                                  3 * c.tensor("query").size(3) + 2 * c.tensor("value").size(3))};
 }
 
 constexpr Op kEfficientAttention[] = {
@@ -219,6 +320,40 @@ constexpr Op kEfficientAttention[] = {
      .flops = attention_backward_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "
                   "i64[] 0.0 (True True True False)"},
+     .facts = {.kernel = Kernel::attention}},
+    {.schema =
+         "_efficient_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor? "
+         "cu_seqlens_q, Tensor? cu_seqlens_k, SymInt? max_seqlen_q, SymInt? max_seqlen_k, float dropout_p, "
+         "int custom_mask_type, bool compute_log_sumexp=False, *, float? scale=None, Tensor? "
+         "seqlen_k=None, int? window_size=None) -> (Tensor output, Tensor logsumexp, Tensor philox_seed, "
+         "Tensor philox_offset, SymInt max_seqlen_batch_q, SymInt max_seqlen_batch_k)",
+     .summary =
+         "softmax(scale · query · keyᵀ + bias) · value, tile by tile, for sequences one behind the other",
+     .meta = packed_efficient_meta,
+     .host_code = {{DeviceType::cuda, packed_efficient_cuda}},
+     .derivatives = {{{"query", "key", "value", "bias"},
+                      {"query", "key", "value", "bias", "output", "logsumexp", "philox_seed", "philox_offset",
+                       "cu_seqlens_q", "cu_seqlens_k"},
+                      packed_efficient_gradients}},
+     .flops = packed_efficient_flops,
+     .examples = {"f32[1,7,3,8] f32[1,7,3,8] f32[1,7,3,8] None i32[3] i32[3] 4 4 0.0 0 True"},
+     .facts = {.random = true,
+               .product = true,
+               .kernel = Kernel::attention,
+               .no_gradient_for = {"logsumexp", "philox_seed", "philox_offset"}}},
+    {.schema =
+         "_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, Tensor value, Tensor? "
+         "bias, Tensor out, Tensor? cu_seqlens_q, Tensor? cu_seqlens_k, SymInt max_seqlen_q, SymInt "
+         "max_seqlen_k, Tensor logsumexp, float dropout_p, Tensor philox_seed, Tensor philox_offset, int "
+         "custom_mask_type, bool bias_requires_grad, *, float? scale=None, int? num_splits_key=None, int? "
+         "window_size=None, bool shared_storage_dqdkdv=False) -> (Tensor, Tensor, Tensor, Tensor)",
+     .summary = "gradients of query, key, value and bias",
+     .meta = packed_efficient_backward_meta,
+     .host_code = {{DeviceType::cuda, packed_efficient_backward_cuda}},
+     .derivatives = not_differentiable,
+     .flops = packed_efficient_backward_flops,
+     .examples = {"f32[1,7,3,8] f32[1,7,3,8] f32[1,7,3,8] f32[1,7,3,8] None f32[1,7,3,8] i32[3] i32[3] 4 4 "
+                  "f32[2,3,32] 0.0 i64[] i64[] 0 False"},
      .facts = {.kernel = Kernel::attention}}};
 
 }  // namespace
