@@ -291,8 +291,13 @@ void add_missing(CaseResult& result, std::string what) {
     result.missing.push_back(std::move(what));
 }
 
-// What keeps the case from being repeated: operators without a record, layouts that tensors do not have.
+// What keeps the case from being repeated: operators without a record, layouts that tensors do not have, and views of leaves
+// that were made before the recording began, to which a node of it leads nowhere.
 void find_missing(const RecordedCase& recorded, const Registry& registry, CaseResult& result) {
+  for (const RecordedNode& node : recorded.nodes)
+    if (!node.edges.empty() &&
+        std::ranges::all_of(node.edges, [](const std::string& edge) { return edge == "None"; }))
+      add_missing(result, "the way from " + node.name + " to its inputs");
   for (const RecordedStep& step : recorded_steps(recorded.forward)) {
     if (!step.call) continue;
     const std::string_view name = recorded.forward[step.begin].name;
