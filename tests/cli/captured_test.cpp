@@ -105,10 +105,12 @@ TEST(CapturedProgram, FlexAttentionOfAnExportIsThatOfACompiledRun) {
   }
   EXPECT_EQ(compared,
             3u * 4 * 4);  // steps, phases, and allocated and requested bytes at the end and at the peak
+}
+
 // Nested tensors of jagged layout (tests/data/captured/jagged.py): what their operators call on the values, forward and backward.
 TEST(CapturedProgram, NestedTensorsAreEqualToTheirRuns) {
-  for (const std::string name :
-       {"transformer", "transformer_f32", "pooling", "norms", "joined", "padded", "recommender", "cross"}) {
+  for (const std::string name : {"transformer", "transformer_f32", "pooling", "norms", "joined", "padded",
+                                 "recommender", "cross", "unbound", "offsets"}) {
     const std::string file = "tests/data/captured/jagged_" + name + ".mp";
     const Outcome outcome = run_program("check " + file + " --json -");
     ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
