@@ -379,7 +379,7 @@ class Capture:
             if name.gone is not None:
                 self._is_back(name)
             name.numbers.append(number)
-            name.last = len(self._now.calls)
+        self._now.used.append(name)
         return number
 
     def _died(self, name):

@@ -32,7 +32,7 @@ class Calls:
         self.drops = {}      # call -> numbers of values
         self.names = {}      # id of a tensor -> Name
         self.held = Held()   # names that only autograd may hold soon
-        self.used = []       # names that the call which is being prepared takes
+        self.used = []       # names that the call which is being prepared takes or makes
         self.grad = grad     # modes, as the last call had them
         self.inference = False
         self.attention = (True, True, True, True)

@@ -228,7 +228,8 @@ class Recorder:
             return
         stack = self._stack()
         if not stack:
-            if self._mine():
+            # Parametrizations call modules when they are made, which is often before anything is on a device.
+            if self._mine() and (self.phases.phase != "setup" or self.torch.cuda.is_initialized()):
                 new_step = self.phases.forward_begins(self.torch.is_grad_enabled())
                 if new_step or not self.phases._trains:
                     self._after_step()

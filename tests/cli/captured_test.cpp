@@ -123,6 +123,18 @@ TEST(CapturedProgram, NestedTensorsAreEqualToTheirRuns) {
   }
 }
 
+// Systems of equations of eight sizes, which cuBLAS, cuSOLVER and MAGMA share by rules; weights that are computed when they are read.
+TEST(CapturedProgram, LinearAlgebraIsEqualToItsRun) {
+  for (const auto& [name, phases] : {std::pair("systems", 17), std::pair("parametrized", 8)}) {
+    const Outcome outcome = run_program(std::string("check tests/data/captured/") + name + ".mp --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_EQ(summary["phases"], phases) << summary;
+    EXPECT_EQ(summary["exact_phases"], phases) << summary;
+    EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+  }
+}
+
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).
 TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
   for (const std::string name : {"encoder", "encoder_masked"}) {
@@ -191,7 +203,7 @@ TEST(CapturedProgram, StepsAreItsOwn) {
 
 // checkpoints.mp ran on an h200; the text of a program says where else it might have run.
 std::string captured_on(const std::string& device, const std::string& rest) {
-  const std::string file = temporary("_on_" + device + ".mp");
+  std::string file = temporary("_on_" + device + ".mp");
   std::ofstream(file) << "metaprof program 1\ncaptured torch 2.11.0 device " << device << rest
                       << "\nstep::phase(\"setup\", 0, -1)\n%0: f32[1024] = aten::zeros([1024], "
                          "device=device(model))\n";

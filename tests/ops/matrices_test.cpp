@@ -36,7 +36,37 @@ TEST_F(Matrices, SeveralAreHandedOverAsPointers) {
   watch();
   call_all<"linalg_lu_factor_ex">(*session_, many, true, false);
   EXPECT_EQ(allocated(),
-            (Blocks{7 * 36, 7 * 12, 7 * 4, 7 * 8, int64_t{32} << 20}));  // pointers, cuBLAS workspace
+            (Blocks{252, 84, 28, 56, int64_t{32} << 20}));  // seven times these, pointers, cuBLAS workspace
+}
+
+// 256 × 256: the order of rows, a range, the inverse order (8 bytes each of 256 rows), the right sides in that order.
+// Up to 2.10 the factors are those of Aᵀ, whose solution is put in order afterwards, in a copy.
+TEST_F(Matrices, LargeSystemsAreTwoTriangularOnes) {
+  constexpr int64_t n = 256, matrix = n * n * 4, places = n * 8, pivots = n * 4;
+  const Blocks factors{matrix, 4, matrix, pivots};
+  for (const int minor : {10, 11}) {
+    session_ = make_session(with_framework(platform_named("h200"), {.major = 2, .minor = minor}));
+    const Tensor a = tensor(Sizes{n, n});
+    watch();
+    call_all<"linalg_inv_ex">(*session_, a, false);
+    Blocks blocks = factors;
+    for (const int64_t bytes : minor == 10 ? Blocks{places, matrix} : Blocks{places, places, places, matrix})
+      blocks.push_back(bytes);
+    Blocks got = allocated();
+    std::erase(got, int64_t{32} << 20);  // cuBLAS's workspace
+    EXPECT_EQ(got, blocks) << minor;
+  }
+}
+
+// Twice 256 × 256 goes to MAGMA, of which nothing is known here; 16 of 128 × 128 to cuBLAS as a list.
+TEST_F(Matrices, LargeOnesAreNotListed) {
+  const Tensor two = tensor(Sizes{2, 256, 256}), many = tensor(Sizes{16, 128, 128});
+  watch();
+  call_all<"linalg_lu_factor_ex">(*session_, two, true, false);
+  EXPECT_EQ(allocated().size(), 3u);  // factors, pivots, info
+  watch();
+  call_all<"linalg_lu_factor_ex">(*session_, many, true, false);
+  EXPECT_EQ(allocated()[3], 16 * 8);
 }
 
 TEST_F(Matrices, OnlySquareOnesHaveAnInverse) {

@@ -168,18 +168,16 @@ void qr_meta(Call& c) {
 // it went.
 void qr_cuda(Call& c) {
   const Tensor& a = c.tensor("A");
-  const int64_t matrices = numel(batch_of(a));
   c.allocate_all();
   const Tensor scales = c.temporary(with_batch(batch_of(a), {std::min(a.size(-1), a.size(-2))}), a.dtype());
   const bool also_q = c["mode"].string() != "r" && scales.size(-1) > 0;
-  if (!reflect_by_cublas(c, a))
-    const Tensor info = c.temporary(Sizes{std::max<int64_t>(1, matrices)}, DType::i32);
+  if (!reflect_by_cublas(c, a)) const Tensor info = c.temporary(Sizes{1}, DType::i32);
   if (also_q) const Tensor info = c.temporary(Sizes{1}, DType::i32);
 }
 
 // FunctionsManual.cpp, linalg_qr_backward.
 Tensor half_diagonal_hermitian(const Tensor& triangle) {
-  const Tensor both = triangle + mH(triangle);
+  Tensor both = triangle + mH(triangle);
   const Tensor diagonal = call<"real">(session_of(both), call<"diagonal">(session_of(both), both, 0, -2, -1));
   call<"mul_.Scalar">(session_of(both), diagonal, 0.5);
   return both;

@@ -34,11 +34,11 @@ void cholesky_solve_meta(Call& c) {
   by_columns(c, solution_sizes(c, c.tensor("input2"), c.tensor("self")), c.tensor("self").dtype());
 }
 
-// Several matrices go to MAGMA before 2.15. Since then they are two triangular systems, solved in the result
+// Several matrices go to MAGMA before 2.12. Since then they are two triangular systems, solved in the result
 // (recorded: `opinfo/cholesky_solve/9`, `opinfo/cholesky_inverse/11`).
 bool two_triangular_systems(Call& c, const Tensor& factor) {
-  if (numel(batch_of(factor)) == 1) return false;
-  for (int system = 0; system < 2; ++system) solve_by_cublas(c, factor, c.result_tensor());
+  if (numel(batch_of(c.result_tensor())) == 1) return false;
+  for (int system = 0; system < 2; ++system) solve_triangles(c, factor, c.result_tensor());
   return true;
 }
 
@@ -48,9 +48,9 @@ Tensor copy_of_factor(Call& c) {
   return c.temporary(sizes, c.tensor("input2").dtype());
 }
 
-void cholesky_solve_cuda_since_15(Call& c) {
+void cholesky_solve_cuda_since_12(Call& c) {
   c.allocate(0);
-  if (two_triangular_systems(c, c.result_tensor())) return;
+  if (two_triangular_systems(c, c.tensor("input2"))) return;
   const Tensor info = info_of_one(c, c.result_tensor()), factor = copy_of_factor(c);
 }
 
@@ -84,7 +84,7 @@ void cholesky_inverse_cuda(Call& c) {
   const Tensor factor = c.temporary(self.sizes(), self.dtype()), info = info_of_one(c, self);
 }
 
-void cholesky_inverse_cuda_since_15(Call& c) {
+void cholesky_inverse_cuda_since_12(Call& c) {
   const Tensor& self = c.tensor("self");
   c.allocate(0);
   const Tensor factor = c.temporary(self.sizes(), self.dtype());
@@ -126,10 +126,10 @@ constexpr Op cholesky_inverse(void (*host_code)(Call&)) {
           .examples = {"f32[3,3]", "f32[2,3,3] True"}};
 }
 
-constexpr Op kCholeskySystems[] = {before({2, 15}, cholesky_solve(cholesky_solve_cuda)),
-                                   since({2, 15}, cholesky_solve(cholesky_solve_cuda_since_15)),
-                                   before({2, 15}, cholesky_inverse(cholesky_inverse_cuda)),
-                                   since({2, 15}, cholesky_inverse(cholesky_inverse_cuda_since_15))};
+constexpr Op kCholeskySystems[] = {before({2, 12}, cholesky_solve(cholesky_solve_cuda)),
+                                   since({2, 12}, cholesky_solve(cholesky_solve_cuda_since_12)),
+                                   before({2, 12}, cholesky_inverse(cholesky_inverse_cuda)),
+                                   since({2, 12}, cholesky_inverse(cholesky_inverse_cuda_since_12))};
 
 // --- LDLᴴ
 
@@ -207,8 +207,7 @@ namespace {
 void geqrf_cuda(Call& c) {
   c.allocate_all();
   if (reflect_by_cublas(c, c.tensor("self"))) return;
-  const int64_t matrices = numel(batch_of(c.tensor("self")));
-  const Tensor info = c.temporary(Sizes{std::max<int64_t>(1, matrices)}, DType::i32);
+  const Tensor info = c.temporary(Sizes{1}, DType::i32);
 }
 
 constexpr Op kFactoredSystem[] = {{.schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)",

@@ -56,7 +56,7 @@ void lstsq_meta(Call& c) {
 
 // What cuSOLVER itself takes is known to it alone.
 void by_reflectors(Call& c, const Problem& p, const Tensor& written) {
-  const auto info = [&] { c.temporary(Sizes{std::max<int64_t>(1, numel(p.batch))}, DType::i32); };
+  const auto info = [&] { c.temporary(Sizes{1}, DType::i32); };
   const auto factor = [&](const Tensor& a) {
     if (!reflect_by_cublas(c, a)) info();
   };
@@ -65,19 +65,19 @@ void by_reflectors(Call& c, const Problem& p, const Tensor& written) {
   if (p.rows < p.columns) {
     const Tensor transposed = c.temporary(with_batch(p.batch, {p.columns, p.rows}), p.a.dtype());
     factor(transposed);
-    solve_by_cublas(c, transposed, written);
+    solve_triangles(c, transposed, written);
     info();
   } else {
     factor(p.a);
     info();
-    solve_by_cublas(c, p.a, written);
+    solve_triangles(c, p.a, written);
   }
 }
 
 // Several systems that are not larger than 256 rows are one call of cuBLAS.
 void by_cublas(Call& c, const Problem& p) {
   const Tensor copy = c.temporary(with_batch(p.batch, {p.rows, p.columns}), p.a.dtype());
-  solve_by_cublas(c, copy, copy);
+  solve_by_lists(c, copy, copy);
 }
 
 void lstsq_cuda(Call& c) {

@@ -35,9 +35,12 @@ bool are_listed(const Tensor& a) { return numel(batch_of(a)) > 1 && a.numel() > 
 
 }  // namespace
 
-// Several square matrices are one call of cuBLAS.
+// lu_factor (cuda/linalg/BatchLinearAlgebra.cpp): several small square matrices are one call of cuBLAS; other ones are
+// for cuSOLVER or MAGMA, which ask for nothing here.
 void factorise(Call& c, const Tensor& a) {
-  if (!are_listed(a) || a.size(-1) != a.size(-2)) return;
+  const int64_t n = a.size(-1), matrices = numel(batch_of(a));
+  const bool small = n <= 16 || (n <= 128 && matrices <= 16);
+  if (!are_listed(a) || n != a.size(-2) || !small) return;
   const Tensor of_a = pointers(c, numel(batch_of(a)));
   cublas_workspace(c);
 }
@@ -248,8 +251,8 @@ LuSizes lu_parts(const Tensor& lu) {
 
 // A range of places, repeated for each matrix of a batch, says where the ones are.
 void permutation(Call& c, const Tensor& lu) {
-  const Tensor places = c.temporary(Sizes{lu.size(-2)}, DType::i64);
-  if (lu.dim() > 2) const Tensor of_each = c.temporary(with_batch(batch_of(lu), {lu.size(-2)}), DType::i64);
+  Tensor places = c.temporary(Sizes{lu.size(-2)}, DType::i64);
+  if (lu.dim() > 2) places = c.temporary(with_batch(batch_of(lu), {lu.size(-2)}), DType::i64);
 }
 
 void lu_unpack_meta(Call& c) {

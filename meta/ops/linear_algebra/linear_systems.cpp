@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "meta/autograd/backward.h"
+#include "meta/op/versions.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
@@ -24,12 +25,20 @@ void solve_triangular_meta(Call& c) {
 
 }  // namespace
 
-// cuBLAS takes lists of pointers to both matrices.
-void solve_by_cublas(Call& c, const Tensor& a, const Tensor& b) {
+void solve_by_lists(Call& c, const Tensor& a, const Tensor& b) {
   const int64_t matrices = numel(batch_of(b));
   const Tensor of_a = pointers(c, a.numel() == 0 ? 0 : matrices),
                of_b = pointers(c, b.numel() == 0 ? 0 : matrices);
   cublas_workspace(c);
+}
+
+// triangular_solve_kernel (cuda/linalg/BatchLinearAlgebra.cpp): up to eight large matrices are solved one after the
+// other, and MAGMA solves many that are larger still.
+void solve_triangles(Call& c, const Tensor& a, const Tensor& b) {
+  const int64_t n = a.size(-1);
+  const bool one_by_one = numel(batch_of(b)) <= 8 && n >= 64;
+  if (!one_by_one && n <= 512) return solve_by_lists(c, a, b);
+  if (one_by_one) cublas_workspace(c);
 }
 
 namespace {
@@ -40,7 +49,7 @@ void solve_triangular_cuda(Call& c) {
   c.allocate(0);
   Tensor copy;
   if (!is_column_major(a) && !a.is_contiguous()) copy = c.contiguous(mT(a));
-  solve_by_cublas(c, a, c.result_tensor());
+  solve_triangles(c, a, c.result_tensor());
 }
 
 Gradients solve_triangular_gradients(Backward& b) {
@@ -69,7 +78,7 @@ void triangular_solve_meta(Call& c) {
 
 void triangular_solve_cuda(Call& c) {
   c.allocate_all();
-  solve_by_cublas(c, c.tensor("A"), c.result_tensor());
+  solve_triangles(c, c.tensor("A"), c.result_tensor());
 }
 
 Gradients triangular_solve_gradients(Backward& b) {
@@ -123,28 +132,64 @@ void lu_solve_meta(Call& c) {
   c.output(sizes, c.boolean("left") ? column_major(sizes) : contiguous_strides(sizes), b.dtype());
 }
 
-// lu_solve_kernel (aten/src/ATen/native/cuda/linalg/BatchLinearAlgebra.cpp): up to two matrices with few
-// right sides are solved one after the other (recorded: 12×12 with one right side; 6×6 are not).
-bool one_by_one(int64_t matrices, int64_t n, int64_t right_sides) {
-  if (matrices > 2 || n == right_sides || n <= 8 || n > 128) return false;
-  return n <= 32 || (n <= 64 && right_sides <= 64) || right_sides <= 2;
+// What solves systems whose matrices are factorised, by lu_solve_kernel (cuda/linalg/BatchLinearAlgebra.cpp).
+enum class Solver : uint8_t { lists_by_cublas, one_by_one, two_triangles, magma };
+enum class Magma : uint8_t { for_many_right_sides, never };  ///< before 2.12, and since
+
+Solver solver_of(int64_t matrices, int64_t n, int64_t right_sides, bool transposed, Magma magma) {
+  if (n == right_sides) return n <= 16 ? Solver::lists_by_cublas : Solver::two_triangles;
+  if (n <= 8) {
+    const bool many = right_sides >= 256 && right_sides <= 1024;
+    return many && !transposed && magma != Magma::never ? Solver::magma : Solver::lists_by_cublas;
+  }
+  if (n > 128) return Solver::two_triangles;
+  const bool few = n <= 64 ? right_sides <= 64 || transposed || n <= 32 : right_sides <= 2;
+  if (matrices <= 2 && few) return Solver::one_by_one;
+  return right_sides <= (n <= 64 ? 8 : 2) ? Solver::lists_by_cublas : Solver::two_triangles;
 }
 
-void solve_with_factors(Call& c, int64_t matrices, int64_t n, int64_t right_sides) {
-  if (one_by_one(matrices, n, right_sides)) {
+// Its lambda lu_solve_triangular: the rows' order as numbers, by which the right sides are put in order before or after.
+void solve_two_triangles(Call& c, const Tensor& lu, const Tensor& b, bool transposed) {
+  const int64_t n = lu.size(-1), matrices = numel(batch_of(b));
+  const auto places = [&](int64_t rows) { return c.temporary(Sizes{rows * n}, DType::i64); };
+  Tensor order = places(1);
+  if (matrices > 1) order = places(matrices);
+  if (transposed) {
+    solve_triangles(c, lu, b);
+    solve_triangles(c, lu, b);
+    const Tensor copy = c.temporary(b.sizes(), b.dtype());
+    return;
+  }
+  const Tensor range = places(1), inverse = places(matrices), ordered = c.temporary(b.sizes(), b.dtype());
+  solve_triangles(c, lu, b);
+  solve_triangles(c, lu, b);
+}
+
+// `b`: right sides, as columns. Factors that all right sides of a batch share are repeated.
+void solve_with_factors(Call& c, const Tensor& lu, const Tensor& b, bool transposed, Magma magma) {
+  const int64_t n = lu.size(-1), matrices = numel(batch_of(b));
+  const Solver solver = solver_of(matrices, n, b.size(-1), transposed, magma);
+  if (solver == Solver::one_by_one) {
     const Tensor info = c.temporary(Sizes{1}, DType::i32);
     return;
   }
-  const Tensor of_lu = pointers(c, matrices), of_b = pointers(c, matrices);
-  cublas_workspace(c);
+  Tensor factors, pivots;
+  if (numel(batch_of(lu)) != matrices) {
+    factors = c.temporary(with_batch(batch_of(b), {n, n}), lu.dtype());
+    pivots = c.temporary(with_batch(batch_of(b), {n}), DType::i32);
+  }
+  if (solver == Solver::magma) return;
+  if (solver == Solver::two_triangles) return solve_two_triangles(c, lu, b, transposed);
+  solve_by_lists(c, lu, b);
 }
 
+template <Magma magma>
 void lu_solve_cuda(Call& c) {
   c.allocate(0);
   const Tensor& x = c.result_tensor();
   if (x.numel() == 0) return;
-  const int64_t n = c.tensor("LU").size(-1);
-  solve_with_factors(c, numel(batch_of(x)), n, x.size(c.boolean("left") ? -1 : -2));
+  const bool left = c.boolean("left");
+  solve_with_factors(c, c.tensor("LU"), left ? x : mT(x), left == c.boolean("adjoint"), magma);
 }
 
 Gradients lu_solve_b_gradient(Backward& b) {
@@ -215,7 +260,15 @@ void solve_ex_meta(Call& c) {
   c.output(batch_of(a), DType::i32);
 }
 
+// Of which matrix the factors are: before 2.11 of Aᵀ where A is contiguous, which lies by columns then.
+enum class Factorised : uint8_t { transpose_if_by_columns, itself };
+
+bool is_transposed(const Tensor& a, Factorised factorised) {
+  return factorised == Factorised::transpose_if_by_columns && factors_transpose(a);
+}
+
 // A result that does not lie by columns is solved for in a copy.
+template <Factorised factorised, Magma magma>
 void solve_ex_cuda(Call& c) {
   c.allocate_all();
   const Tensor& result = c.result_tensor();
@@ -224,11 +277,13 @@ void solve_ex_cuda(Call& c) {
   const bool vector = is_vector_case(c.tensor("A"), c.tensor("B"));
   Tensor copy;
   if (vector) copy = c.temporary(result.sizes(), result.dtype());
-  const int64_t n = c.tensor("A").size(-1);
-  const int64_t right_sides = vector ? 1 : result.size(c.boolean("left") ? -1 : -2);
-  solve_with_factors(c, std::max<int64_t>(1, numel(batch_of(c.tensor("A")))), n, right_sides);
+  const bool left = c.boolean("left");
+  const Tensor columns = vector ? unsqueeze(result, -1) : left ? result : mT(result);
+  const bool transposed = left == is_transposed(c.tensor("A"), factorised);
+  solve_with_factors(c, c.result_tensor(1), columns, transposed, magma);
 }
 
+template <Factorised factorised>
 Gradients solve_gradients(Backward& b) {
   const bool left = b.boolean("left");
   const Tensor& x = b("result");
@@ -238,7 +293,8 @@ Gradients solve_gradients(Backward& b) {
   if (b.session.modes.grad) {  // a second derivative needs the factorisation as a function of A
     of_b = call<"linalg_solve">(b.session, mH(b("A")), grad, left);
   } else {
-    of_b = call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), grad, left, !factors_transpose(b("A")));
+    const bool adjoint = !is_transposed(b("A"), factorised);
+    of_b = call<"linalg_lu_solve">(b.session, b("LU"), b("pivots"), grad, left, adjoint);
   }
   Tensor of_a;
   if (b.wants("A")) {
@@ -267,6 +323,7 @@ void inv_ex_meta(Call& c) {
   c.output(batch_of(a), DType::i32);
 }
 
+template <Factorised factorised>
 void inv_ex_cuda(Call& c) {
   const Tensor& a = c.tensor("A");
   c.allocate_all();
@@ -274,22 +331,63 @@ void inv_ex_cuda(Call& c) {
   const Tensor factors = c.temporary(a.sizes(), a.dtype());
   const Tensor pivots = c.temporary(with_batch(batch_of(a), {a.size(-1)}), DType::i32);
   factorise(c, a);
-  solve_with_factors(c, numel(batch_of(a)), a.size(-1), a.size(-1));
+  solve_with_factors(c, factors, c.result_tensor(), is_transposed(a, factorised), Magma::never);
 }
 
+constexpr Op lu_solve(void (*kernel)(Call&)) {
+  return {.schema =
+              "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
+              "adjoint=False) -> Tensor",
+          .summary = "X of P · L · U · X = B",
+          .meta = lu_solve_meta,
+          .host_code = {{DeviceType::cuda, kernel}},
+          .derivatives = {{{"B"}, {"LU", "pivots"}, lu_solve_b_gradient},
+                          {{"LU"}, {"LU", "pivots", "result"}, lu_solve_lu_gradient}},
+          .flops = [](const Call& c) -> FlopCount {
+            return {.own = 2 * c.result_tensor().numel() * c.tensor("LU").size(-1)};
+          },
+          .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[3,3] i32[3] f32[2,3] False",
+                       "f32[3,3] i32[3] f32[3,2] True True", "f32[3,3] i32[3] f32[2,3] False True"}};
+}
+
+constexpr Op solve_ex(void (*kernel)(Call&), Formula gradients) {
+  return {.schema =
+              "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
+              "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+          .summary = "X of A · X = B",
+          .meta = solve_ex_meta,
+          .host_code = {{DeviceType::cuda, kernel}},
+          .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, gradients}},
+          .flops = cubic_flops<1>,
+          .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
+          .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = {"LU", "pivots", "info"}}};
+}
+
+// FunctionsManual.cpp: −A⁻ᴴ · gradient · A⁻ᴴ.
+Gradients inv_gradient(Backward& b) {
+  const Tensor& inverse = b("inverse");
+  const Tensor right = matmul(b.grad(), mH(inverse));
+  const Tensor both = matmul(mH(inverse), right);
+  return {neg(both)};
+}
+
+constexpr Op inv_ex(void (*kernel)(Call&)) {
+  return {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+          .summary = "A⁻¹",
+          .meta = inv_ex_meta,
+          .host_code = {{DeviceType::cuda, kernel}},
+          .derivatives = {{{"A"}, {"inverse"}, inv_gradient}},
+          .flops = cubic_flops<2>,
+          .examples = {"f32[3,3]", "f32[2,3,3]"},
+          .facts = {.no_gradient_for = {"info"}}};
+}
+
+constexpr auto kOfTranspose = Factorised::transpose_if_by_columns, kOfItself = Factorised::itself;
+constexpr auto kMagma = Magma::for_many_right_sides, kNoMagma = Magma::never;
+
 constexpr Op kSolvers[] = {
-    {.schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
-               "adjoint=False) -> Tensor",
-     .summary = "X of P · L · U · X = B",
-     .meta = lu_solve_meta,
-     .host_code = {{DeviceType::cuda, lu_solve_cuda}},
-     .derivatives = {{{"B"}, {"LU", "pivots"}, lu_solve_b_gradient},
-                     {{"LU"}, {"LU", "pivots", "result"}, lu_solve_lu_gradient}},
-     .flops = [](const Call& c) -> FlopCount {
-       return {.own = 2 * c.result_tensor().numel() * c.tensor("LU").size(-1)};
-     },
-     .examples = {"f32[3,3] i32[3] f32[3,2]", "f32[3,3] i32[3] f32[2,3] False",
-                  "f32[3,3] i32[3] f32[3,2] True True", "f32[3,3] i32[3] f32[2,3] False True"}},
+    before({2, 12}, lu_solve(lu_solve_cuda<kMagma>)),
+    since({2, 12}, lu_solve(lu_solve_cuda<kNoMagma>)),
     {.schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
      .summary = "X of P · L · U · X = self",
      .meta = composite([](Call& c) {
@@ -299,35 +397,16 @@ constexpr Op kSolvers[] = {
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[3,2] f32[3,3] i32[3]"}},
-    {.schema = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
-               "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
-     .summary = "X of A · X = B",
-     .meta = solve_ex_meta,
-     .host_code = {{DeviceType::cuda, solve_ex_cuda}},
-     .derivatives = {{{"A", "B"}, {"A", "LU", "pivots", "result"}, solve_gradients}},
-     .flops = cubic_flops<1>,
-     .examples = {"f32[3,3] f32[3,2]", "f32[3,3] f32[3]", "f32[2,3,3] f32[2,2,3] False"},
-     .facts = {.node = "LinalgSolveExBackward0", .no_gradient_for = {"LU", "pivots", "info"}}},
+    before({2, 11}, solve_ex(solve_ex_cuda<kOfTranspose, kMagma>, solve_gradients<kOfTranspose>)),
+    since({2, 11}, before({2, 12}, solve_ex(solve_ex_cuda<kOfItself, kMagma>, solve_gradients<kOfItself>))),
+    since({2, 12}, solve_ex(solve_ex_cuda<kOfItself, kNoMagma>, solve_gradients<kOfItself>)),
     composite_of("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
                  "result, Tensor info)",
                  "X of A · X = B", [](Call& c) { solve_body(c, false, ""); }, {"f32[3,3] f32[3,2]"}),
     composite_of("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", "X of A · X = B",
                  [](Call& c) { solve_body(c, true, "torch.linalg.solve"); }, {"f32[3,3] f32[3,2]"}),
-    {.schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
-     .summary = "A⁻¹",
-     .meta = inv_ex_meta,
-     .host_code = {{DeviceType::cuda, inv_ex_cuda}},
-     .derivatives = {{{"A"},
-                      {"inverse"},
-                      [](Backward& b) -> Gradients {
-                        const Tensor& inverse = b("inverse");
-                        const Tensor right = matmul(b.grad(), mH(inverse));
-                        const Tensor both = matmul(mH(inverse), right);
-                        return {neg(both)};
-                      }}},
-     .flops = cubic_flops<2>,
-     .examples = {"f32[3,3]", "f32[2,3,3]"},
-     .facts = {.no_gradient_for = {"info"}}},
+    before({2, 11}, inv_ex(inv_ex_cuda<kOfTranspose>)),
+    since({2, 11}, inv_ex(inv_ex_cuda<kOfItself>)),
     composite_of("linalg_inv(Tensor A) -> Tensor", "A⁻¹",
                  [](Call& c) {
                    Results all = call_all<"linalg_inv_ex">(c.session, c["A"], false);

@@ -39,8 +39,10 @@ Tensor pointers(Call& call, int64_t matrices);
 void lu_outputs(Call& call, const Tensor& a);
 /// What a factorisation by LU with pivots asks for besides its results.
 void factorise(Call& call, const Tensor& a);
-/// What cuBLAS asks for to solve triangular systems.
-void solve_by_cublas(Call& call, const Tensor& a, const Tensor& b);
+/// What cuBLAS asks for that takes both batches of matrices as lists of pointers.
+void solve_by_lists(Call& call, const Tensor& a, const Tensor& b);
+/// What triangular systems ask for to be solved in `b`.
+void solve_triangles(Call& call, const Tensor& a, const Tensor& b);
 /// What cuBLAS asks for to factorise several matrices by QR; false, and nothing, for those that cuSOLVER takes.
 bool reflect_by_cublas(Call& call, const Tensor& a);
 /// The gradient of a matrix of which this is the pseudo-inverse, whose gradient is given.
