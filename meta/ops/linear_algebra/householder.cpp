@@ -117,8 +117,8 @@ Gradients reflector_gradients(const Tensor& grad, const Tensor& result, const Te
     copy_(select(of_tau, -1, now), squeeze(gradient.factor, -1));
     if (i + 1 == count) break;
     if (backwards) {
-      reflect_rows(k, now, reflector(now), of(tau, now));
       reflect_columns(k, next, reflector(next), of(inverse, next));
+      reflect_rows(k, now, reflector(now), of(tau, now));
     } else {
       reflect_rows(k, next, reflector(next), of(inverse, next));
       reflect_columns(k, now, reflector(now), of(tau, now));
@@ -148,7 +148,6 @@ void ormqr_meta(Call& c) {
 void ormqr_cuda(Call& c) {
   const Tensor& self = c.tensor("self");
   c.allocate(0);
-  if (c.result_tensor().numel() == 0) return;
   Tensor by_columns, scales;
   if (!is_column_major(self)) by_columns = clone(mT(self), MemoryFormat::contiguous);
   if (!c.tensor("input2").is_contiguous()) scales = contiguous(c.tensor("input2"));
