@@ -42,7 +42,7 @@ bool trusts_indices(const Operator& op) {
 
 ExampleProgram::ExampleProgram(const Operator& op, std::string_view example, const ExampleOptions& options)
     : op(op),
-      session(make_session(platform_named(options.device))),
+      session(make_session(with_framework(platform_named(options.device), options.framework))),
       numbers(std::make_unique<CpuNumbers>(*session)),
       arguments(example_arguments(*session, op, example, false)) {
   auto prepare = [&](const Tensor& tensor, size_t argument) {

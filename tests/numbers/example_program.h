@@ -19,6 +19,7 @@ struct ExampleOptions {
   bool double_precision = true;  ///< floating tensors and dtype arguments become f64
   bool gradients = true;
   const char* device = "cpu";
+  FrameworkVersion framework = {};
 };
 
 class ExampleProgram {

@@ -53,6 +53,7 @@ std::string compare(ExampleProgram& program, const Tensor& input, const std::str
 
 std::vector<Tensor> weights_for(ExampleProgram& program, const std::vector<Tensor>& results, uint32_t seed) {
   std::vector<Tensor> weights;
+  weights.reserve(results.size());
   for (const Tensor& result : results)
     weights.push_back(result.defined() ? program.weights(result.sizes(), seed++) : Tensor());
   return weights;
@@ -89,9 +90,8 @@ std::string check_first(ExampleProgram& program, int& compared) {
     };
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       if (program.op.record.meta.composite && !of_one[i].defined()) continue;
-      const std::string failure =
-          compare(program, program.inputs[i], fmt::format("input {} of result {}", i, r), of_one[i], one,
-                  kAbsolute, kElements, compared);
+      std::string failure = compare(program, program.inputs[i], fmt::format("input {} of result {}", i, r),
+                                    of_one[i], one, kAbsolute, kElements, compared);
       if (!failure.empty()) return failure;
     }
   }
@@ -144,10 +144,11 @@ bool is_refusal(std::string_view message) {
 
 }  // namespace
 
-Checked gradcheck(const Operator& op, std::string_view example, const char* device) {
+Checked gradcheck(const Operator& op, std::string_view example, const char* device,
+                  FrameworkVersion framework) {
   Checked checked;
   try {
-    ExampleProgram program(op, example, {.device = device});
+    ExampleProgram program(op, example, {.device = device, .framework = framework});
     if (program.inputs.empty()) {
       checked.not_checked = "no input is real and takes a gradient";
       return checked;

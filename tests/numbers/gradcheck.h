@@ -15,7 +15,8 @@ struct Checked {
   std::string no_second;    ///< why no second gradient was compared
 };
 
-/// First, then second derivatives of one example.
-Checked gradcheck(const Operator& op, std::string_view example, const char* device = "cpu");
+/// First, then second derivatives of one example. `op` is of that version of the framework.
+Checked gradcheck(const Operator& op, std::string_view example, const char* device = "cpu",
+                  FrameworkVersion framework = {});
 
 }  // namespace metaprof

@@ -183,19 +183,24 @@ TEST(Captured, ACustomFunctionMayGiveBackWhatItSavesAndIsGivenWhileItsBackwardRu
   EXPECT_EQ(held, peak_of_backward("  step::clear_gradients()\n") + 4000);
 }
 
-// Of two gradients for a result that stands for a tensor of a class of its own a new one is made: w, y, which is saved, the loss,
-// the gradients of y by both products, and their sum. Else it is written into the first one.
+// Of two gradients for a result that stands for a tensor of a class of its own a new one is made. Else the second one is added to the first.
 TEST(Captured, GradientsOfWrappedResultsAreNotAddedInPlace) {
-  const auto peak_of_backward = [](const std::string& wrapped) {
+  const auto additions = [](const std::string& wrapped, const std::string& name) {
     std::string calls = with_function("graph(g0)" + wrapped);
     calls.replace(calls.find("%l: f32[] = aten::sum(%y) drop %y"), 33,
                   "%a: f32[1000] = aten::mul.Tensor(%y, 3.0)\n"
                   "%b: f32[1000] = aten::mul.Tensor(%y, 3.0) drop %y\n"
                   "%l: f32[] = aten::dot(%a, %b) drop %a, %b");
-    return phases(calls).rows[2].numbers.requested_bytes.peak;
+    const Trace trace = run(calls);
+    return std::ranges::count_if(trace.calls,
+                                 [&](const CallRecord& call) { return trace.text(call.op) == name; });
   };
-  EXPECT_EQ(peak_of_backward(", True"), peak_of_backward("") + 4000);
-  EXPECT_EQ(peak_of_backward(", False"), peak_of_backward(""));
+  for (const std::string in_place : {"", ", False"}) {
+    EXPECT_EQ(additions(in_place, "aten::add_.Tensor"), 1);
+    EXPECT_EQ(additions(in_place, "aten::add.Tensor"), 0);
+  }
+  EXPECT_EQ(additions(", True", "aten::add_.Tensor"), 0);
+  EXPECT_EQ(additions(", True", "aten::add.Tensor"), 1);
 }
 
 // The backward of FSDP's functions is a hook, whose calls change nothing of the gradients unless it gives others.

@@ -152,7 +152,7 @@ constexpr Op kUnique[] = {
           c.output(Sizes{size_by_data(c)}, self.dtype());
           c.output(c.boolean("return_inverse") ? self.sizes() : Sizes{0}, DType::i64);
         },
-        [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }, "i64[4]"),
+        [](Call& c) { unique_memory(c, false, c.boolean("return_inverse"), false); }, "f32[4]"),
     unique(
         "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
         "return_counts=False) -> (Tensor, Tensor, Tensor)",

@@ -63,6 +63,7 @@ const Tensor& checked(Call& c, Name name) {
 void check_factors(Call& c, const Tensor& a, const Tensor& b) {
   if (a.size(1) != b.size(0))
     c.error(fmt::format("the inner sizes must agree; got {} and {}", describe(a), describe(b)));
+  if (!a.is_sparse() && !b.is_sparse()) c.error("expects a sparse factor, got two dense ones");
   const Layout first = a->layout, second = b->layout;
   const bool known = !b.is_sparse()            ? first != Layout::sparse_bsc
                      : !a.is_sparse()          ? second != Layout::sparse_bsr
@@ -77,7 +78,8 @@ void check_factors(Call& c, const Tensor& a, const Tensor& b) {
 }
 
 FlopCount product_flops(const Tensor& sparse, const Tensor& dense) {
-  if (!sparse.is_sparse()) return product_flops(dense, sparse);
+  if (!sparse.is_sparse())  // of two dense factors, which the kernel refuses, there is none
+    return dense.is_sparse() ? product_flops(dense, sparse) : FlopCount{};
   const int64_t elements = sparse_part(sparse, sparse->extra->parts.size() - 1).numel();
   if (!dense.is_sparse()) return {.own = 2 * elements * dense.numel() / std::max<int64_t>(1, sparse.size(1))};
   const int64_t others = sparse_part(dense, dense->extra->parts.size() - 1).numel();
