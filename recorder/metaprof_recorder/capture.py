@@ -25,6 +25,7 @@ from metaprof_recorder.capture_optimizers import Optimizers
 from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_sparse import SparseTensors
+from metaprof_recorder.capture_storages import Storages
 from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.capture_transforms import Transforms
 from metaprof_recorder.capture_unseen import Unseen
@@ -47,6 +48,7 @@ class Capture:
         self._constants = Constants(torch)
         self._facts = Facts(torch.strided)
         self._sparse = SparseTensors(self, torch)
+        self._storages = Storages(self)
         self._definitions = []   # lines that say what modules and source lines are
         self._places = Places(self._definitions.append, sources)
         self.dtypes = DTypes(torch, sources.kind)
@@ -200,8 +202,9 @@ class Capture:
         """A storage is named by a tensor that looks into it; sizes, strides and offset are what the tensor has afterwards."""
         tensor, storage = arguments[:2]
         self.drop_held()
-        source = self.looking_into(storage._cdata)
-        given = f"%{self.use(tensor)}, " + (f"%{self.use(source)}" if source is not None else 'unknown("UntypedStorage")')
+        source, number = self.looking_into(storage._cdata), self.use(tensor)
+        source = self._storages.number_of(storage) if source is None else self.use(source)
+        given = f"%{number}, " + ('unknown("UntypedStorage")' if source is None else f"%{source}")
         with self.off():
             result = overload(*arguments, **options)
         place = f"{tensor.storage_offset()}, {list(tensor.shape)}, {list(tensor.stride())}"
@@ -355,6 +358,10 @@ class Capture:
         self._values += 1
         return self._values - 1
 
+    def number(self):
+        self._values += 1
+        return self._values - 1
+
     def new(self, tensor):
         """The number of a tensor that has no name yet, or of another value that is the same object."""
         kind = type(tensor)
@@ -365,8 +372,7 @@ class Capture:
             # It calls operators on other tensors, below autograd.
             if kind.__torch_dispatch__ is not self._tensor.__torch_dispatch__ and inner(tensor) is None:
                 self.refuse(f"it computes with tensors of the class {kind.__module__}.{kind.__qualname__}, whose operators are called below autograd")
-        number = self.number()
-        key = id(tensor)
+        number, key = self.number(), id(tensor)
         name = self._now.names.get(key)
         if name is None:
             name = self._now.names[key] = Name(tensor, self._died, self._now, number)

@@ -16,7 +16,7 @@ MOST_KEPT = 1_000_000  # reads of which the operator is looked for
 # torch checks there whether all values are allowed, and refuses zeros that a program never had. The answer is yes. Not so where
 # an operator that is called there looks for its own errors (a Cholesky factorisation reads whether any matrix failed).
 CHECKS_VALUES = "/torch/distributions/"
-ASKS_FOR_ALL = ("all(", "_all_true(")
+ASKS_FOR_ALL = ("all(", "_all_true(", "torch.normal(")  # the last one asks whether no standard deviation is negative
 YES, NO = b"\1", b"\0"
 UNKNOWN = "copy to the host"
 # An optimizer whose state is on the device asks there how many steps it has made, and divides by what follows from it: never 0.

@@ -135,6 +135,20 @@ TEST(CapturedProgram, LinearAlgebraIsEqualToItsRun) {
   }
 }
 
+// A copy of a model with buffers, made on the device; actions drawn from distributions, which are checked there.
+TEST(CapturedProgram, CopiedModelsAndPoliciesAreEqualToTheirRuns) {
+  for (const std::string name : {"averaged", "policy"}) {
+    const std::string file = "tests/data/captured/" + name + ".mp";
+    const Outcome outcome = run_program("check " + file + " --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << name << outcome.err;
+    const Json summary = Json::parse(outcome.out)["summary"][0];
+    EXPECT_GE(summary["phases"], 8) << summary;
+    EXPECT_EQ(summary["exact_phases"], summary["phases"]) << summary;
+    EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+    EXPECT_EQ(run_program("profile " + file + " --strict").exit_code, 0) << name;
+  }
+}
+
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).
 TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
   for (const std::string name : {"encoder", "encoder_masked"}) {

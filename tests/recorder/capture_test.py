@@ -1,6 +1,7 @@
 """The text of captured programs, without PyTorch: constants, facts of tensors, modules and lines, phases."""
 import contextlib
 import functools
+import gc
 import pathlib
 import sys
 import types
@@ -9,7 +10,7 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder import capture, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_text, capture_unseen, held  # noqa: E402
+from metaprof_recorder import capture, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_storages, capture_text, capture_unseen, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 
 
@@ -221,11 +222,18 @@ class UnseenTest(unittest.TestCase):
                                              "(10.00 %)"])
 
 
+class Storage:
+    def __init__(self, address, device="cuda", size=24):
+        self._cdata, self.device, self.nbytes = address, types.SimpleNamespace(type=device), lambda: size
+
+
 class Storages:
     """Calls of a captured program, of which tensors look into storages."""
+    running = open = True
 
     def __init__(self, source):
-        self.source, self.lines = source, []
+        self.source, self.lines, self.drops, self.calls = source, [], {}, [0]
+        self._now, self._storages = self, capture_storages.Storages(self)
 
     def looking_into(self, address):
         return self.source if address == 40 else None
@@ -233,24 +241,47 @@ class Storages:
     def use(self, tensor):
         return tensor.number
 
+    def number(self):
+        return 7
+
     def drop_held(self):
         pass
 
     def off(self):
         return contextlib.nullcontext()
 
+    def add(self, text):
+        self.lines.append(text)
+
     def _call(self, text, _):
         self.lines.append(text)
 
 
 class SetTest(unittest.TestCase):
+    def setUp(self):
+        self.tensor, source = (types.SimpleNamespace(number=number, shape=(2, 3), stride=lambda: (3, 1), storage_offset=lambda: 5) for number in (1, 2))
+        self.calls = Storages(source)
+
+    def set(self, storage):
+        given = self.tensor, storage, 5, (2, 3), (3, 1)
+        self.assertIs(capture.Capture._set_storage(self.calls, lambda *_: self.tensor, given, {}), self.tensor)
+
     def test_a_storage_is_named_by_a_tensor_that_looks_into_it(self):
-        tensor, source = (types.SimpleNamespace(number=number, shape=(2, 3), stride=lambda: (3, 1), storage_offset=lambda: 5) for number in (1, 2))
-        for address, named in ((40, "%2"), (41, 'unknown("UntypedStorage")')):
-            calls = Storages(source)
-            given = tensor, types.SimpleNamespace(_cdata=address), 5, (2, 3), (3, 1)
-            self.assertIs(capture.Capture._set_storage(calls, lambda *_: tensor, given, {}), tensor)
-            self.assertEqual(calls.lines, [f"_ = aten::set_.source_Tensor_storage_offset(%1, {named}, 5, [2, 3], [3, 1])"])
+        for storage, named in ((Storage(40), "%2"), (Storage(41, device="cpu"), 'unknown("UntypedStorage")'), (Storage(41, size=0), 'unknown("UntypedStorage")')):
+            self.calls.lines.clear()
+            self.set(storage)
+            self.assertEqual(self.calls.lines, [f"_ = aten::set_.source_Tensor_storage_offset(%1, {named}, 5, [2, 3], [3, 1])"])
+
+    def test_a_storage_that_the_program_has_made_is_its_bytes_while_it_lives(self):
+        storage = Storage(41)
+        self.set(storage)
+        self.set(storage)
+        set_to_it = "_ = aten::set_.source_Tensor_storage_offset(%1, %7, 5, [2, 3], [3, 1])"
+        self.assertEqual(self.calls.lines, ["%7: u8[24] = aten::empty.memory_format([24], dtype=u8, device=device(model))", set_to_it, set_to_it])
+        self.assertEqual(self.calls.drops, {})
+        del storage
+        gc.collect()
+        self.assertEqual(self.calls.drops, {0: [7]})
 
 
 class Known:

@@ -80,7 +80,9 @@ void set_part_meta(Call& c) {
   const Sizes sizes = c.ints("size");
   const Sizes strides =
       c.ints("stride").empty() ? strides_in(MemoryFormat::contiguous, sizes) : c.ints("stride");
-  look_into(c, source_of(c)->storage, sizes, strides, c.integer("storage_offset"));
+  const Tensor& source = c.tensor("source");  // of any dtype: bytes are looked into
+  if (source.is_sparse()) c.error(describe(source) + " has no memory of its own");
+  look_into(c, source->storage, sizes, strides, c.integer("storage_offset"));
 }
 
 void set_to_nothing_meta(Call& c) {

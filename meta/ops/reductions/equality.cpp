@@ -33,7 +33,11 @@ constexpr Op kEquality[] = {
     composite_of("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
                  "atol=1e-08, bool equal_nan=False) -> bool",
                  "whether |self − other| ≤ atol + rtol · |other| everywhere", allclose_body,
-                 {"f32[2,3] f32[2,3]"}, {.cudagraph_unsafe = true, .reads_data = true})};
+                 {"f32[2,3] f32[2,3]"}, {.cudagraph_unsafe = true, .reads_data = true}),
+    composite_of("_is_all_true(Tensor self) -> Tensor", "whether all of some truth values are true",
+                 [](Call& c) { c.result(call<"all">(c.session, c["self"])); }, {"b8[2,3]"}),
+    composite_of("_is_any_true(Tensor self) -> Tensor", "whether any of some truth values is true",
+                 [](Call& c) { c.result(call<"any">(c.session, c["self"])); }, {"b8[2,3]"})};
 
 }  // namespace
 
