@@ -358,10 +358,6 @@ class Capture:
         self._values += 1
         return self._values - 1
 
-    def number(self):
-        self._values += 1
-        return self._values - 1
-
     def new(self, tensor):
         """The number of a tensor that has no name yet, or of another value that is the same object."""
         kind = type(tensor)
