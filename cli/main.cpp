@@ -7,7 +7,7 @@
 // long as a fiftieth of a report. Sanitizers look for leaks at the end of main.
 int main(int count, char** words) {
   const int status = metaprof::run_metaprof(count, words);
-#ifndef __SANITIZE_ADDRESS__
+#ifndef METAPROF_ADDRESS_SANITIZER
   std::fflush(nullptr);
   std::_Exit(status);
 #endif

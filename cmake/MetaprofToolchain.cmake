@@ -37,6 +37,7 @@ add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 
 if(METAPROF_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+  add_compile_definitions(METAPROF_ADDRESS_SANITIZER)  # core/pool.h
   add_link_options(-fsanitize=address,undefined)
 endif()
 if(METAPROF_SANITIZE_THREADS)
@@ -47,7 +48,8 @@ endif()
 # Fuzz targets (tests/fuzz) and what they link, with clang, whose library feeds them.
 option(METAPROF_FUZZ "Build the fuzz targets in place of the tests" OFF)
 if(METAPROF_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
+  # Lines are all that a finding names: with more, compiling and linking take longer.
+  add_compile_options(-fsanitize=fuzzer-no-link -gline-tables-only)
 endif()
 
 find_program(METAPROF_CCACHE ccache)

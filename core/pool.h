@@ -9,7 +9,7 @@
 
 namespace metaprof {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef METAPROF_ADDRESS_SANITIZER  // cmake/MetaprofToolchain.cmake
 inline constexpr bool kPools = false;
 #else
 inline constexpr bool kPools = true;

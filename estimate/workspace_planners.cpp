@@ -60,7 +60,7 @@ std::shared_ptr<WorkspacePlanners::Table> WorkspacePlanners::table(const std::st
                                                                    const Platform& platform) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Table>& table = tables_[file + "\n" + platform.hardware.name];
-  if (!table) table = std::make_shared<Table>(WorkspaceTable(file, platform.hardware.name));
+  if (!table) table = std::make_shared<Table>(Table{{file, platform.hardware.name}});
   return table;
 }
 

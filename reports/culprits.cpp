@@ -104,7 +104,8 @@ std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const So
   };
   std::map<std::pair<Category, std::string_view>, Group> groups;
   for (const LargeStorage& storage : held) {
-    const FoldedModule& module = folded(belongs_to_all(storage.category) ? "" : storage.module);
+    const FoldedModule& module =
+        folded(belongs_to_all(storage.category) ? std::string_view() : storage.module);
     Group& group = groups[{storage.category, module.path}];
     group.category = storage.category;
     group.path = module.path;

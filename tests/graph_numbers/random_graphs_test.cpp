@@ -15,7 +15,7 @@ namespace {
 
 int how_many_graphs() {
   if (const char* given = std::getenv("METAPROF_GRAPHS")) return std::atoi(given);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef METAPROF_ADDRESS_SANITIZER
   return 500;
 #else
   return 1000;  // METAPROF_GRAPHS=10000 for all

@@ -9,7 +9,7 @@
 
 #include "tests/numbers/machines.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef METAPROF_ADDRESS_SANITIZER
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -20,7 +20,7 @@ constexpr int kInstructions = 18;
 
 int how_many_programs() {
   if (const char* given = std::getenv("METAPROF_PROGRAMS")) return std::atoi(given);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef METAPROF_ADDRESS_SANITIZER
   return 500;
 #else
   return 10000;
@@ -30,7 +30,7 @@ int how_many_programs() {
 // A graph can keep itself alive, in the framework as here: what a tensor is multiplied by in place may have
 // been computed from a view of it, which its node saves. What such programs leave behind is no finding.
 class MayLeak {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef METAPROF_ADDRESS_SANITIZER
   __lsan::ScopedDisabler disabled_;
 #endif
  public:
