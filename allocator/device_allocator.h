@@ -16,7 +16,7 @@ struct AllocatorNumbers {
   AllocatorNumber allocated_bytes, requested_bytes, active_bytes, reserved_bytes, inactive_split_bytes;
   AllocatorNumber allocation, segment;  ///< numbers of blocks and of segments
 };
-/// All of them, in the order in which the lines of captured programs have them (docs/program.md).
+/// All of them, in the order in which the lines of captured programs have them (docs/reference/program.md).
 inline constexpr AllocatorNumber AllocatorNumbers::*kAllocatorNumbers[] = {
     &AllocatorNumbers::allocated_bytes,
     &AllocatorNumbers::requested_bytes,

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kDescription =
     "Whether CUDA graphs can capture a training step, and what they would cost: memory in and outside their "
     "pools,\n"
-    "copies and launches per step (docs/cudagraphs.md).\n"
+    "copies and launches per step (docs/explanation/cudagraphs.md).\n"
     "\n"
     "  metaprof cudagraphs model.pt2                    verdicts, the whole step as one graph, a tree of "
     "graphs\n"

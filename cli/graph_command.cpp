@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kGraphDescription =
     "A model compiled as a graph: what every pass does, and a step's peak, saved bytes, FLOPs and kernels\n"
-    "beside eager execution (docs/graph_executor.md).\n"
+    "beside eager execution (docs/explanation/graph_executor.md).\n"
     "\n"
     "  metaprof graph model.pt2\n"
     "  metaprof graph model.pt2 --passes              the graph before and after every pass\n"

@@ -19,9 +19,10 @@ constexpr const char* kModelsDescription =
     "  metaprof profile resnet50 --batch 64 --device rtx4090\n"
     "  metaprof profile llama-3.1-8b --precision bf16 --sequence 4096\n"
     "\n"
-    "Those of transformers are configurations of Hugging Face (docs/configs.md), those of torchvision are "
+    "Those of transformers are configurations of Hugging Face (docs/how_to/configs.md), those of torchvision "
+    "are "
     "written in\n"
-    "C++ (docs/nn.md).\n"
+    "C++ (docs/how_to/nn.md).\n"
     "\n"
     "Exit status: 0 fine, 2 bad usage.\n";
 

@@ -12,7 +12,7 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kPlanInputDescription =
-    "A model as planners of activation checkpointing read it (docs/planners.md).\n"
+    "A model as planners of activation checkpointing read it (docs/how_to/planners.md).\n"
     "\n"
     "  metaprof plan-input model.pt2 --format rotor | jq '.stages | length'\n"
     "  metaprof plan-input model.pt2 --format checkmate --precision amp-bf16 --output graph.json\n"

@@ -156,7 +156,7 @@ void add_report_options(Command& command, ProfileOptions& options) {
       .with_default();
   add("--write-trace", "FILE", options.write_trace, "write the run's events as text to FILE");
   add("--write-program", "FILE", options.write_program,
-      "write the model's calls as text to FILE (docs/program.md)");
+      "write the model's calls as text to FILE (docs/reference/program.md)");
   add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all").with_default();
   add("--sort", "COLUMN", options.text.sort,
       "sort by this column, the largest first; modules: among siblings");

@@ -1,6 +1,6 @@
 # What `cmake --install BUILD` installs, in two parts. `program`: bin/metaprof, what it finds beside itself in lib/metaprof,
 # its manual page and completions; the target `program` builds all of it. `development`: headers, libraries and
-# find_package(metaprof), for models that are written in C++ (docs/nn.md). `cpack` makes a Debian package of each.
+# find_package(metaprof), for models that are written in C++ (docs/how_to/nn.md). `cpack` makes a Debian package of each.
 
 set(home "lib/metaprof")  # launch/installation.cpp and meta/platform/cudnn look here, from bin/..
 install(TARGETS metaprof RUNTIME DESTINATION bin COMPONENT program)

@@ -21,7 +21,7 @@ namespace metaprof {
 class CompiledModel;
 
 /// Which of the steps are dispatched. A step that leaves everything as it found it is followed by its like
-/// (docs/search.md).
+/// (docs/explanation/search.md).
 enum class StepsToRun : uint8_t {
   all,
   until_alike  ///< up to such a step

@@ -11,7 +11,7 @@ namespace metaprof {
 struct FitOptions {
   Grid grid;
   std::string dimension = "batch";  ///< or "sequence"
-  bool plan = false;                ///< each size with the best plan of recomputation: docs/planning.md
+  bool plan = false;  ///< each size with the best plan of recomputation: docs/how_to/planning.md
 };
 
 /// Errors: the options contradict each other.

@@ -32,7 +32,7 @@ struct Model {
 /// `options`: those of the run, where there is one alone. A configuration is then built once, for its inputs.
 Model read_model(const std::string& model, const RunOptions& options = {});
 
-/// A program that was written in C++ (docs/nn.md), for estimate and its like.
+/// A program that was written in C++ (docs/how_to/nn.md), for estimate and its like.
 Model model_of(Program program);
 
 /// The model with the inputs that --batch, --sequence and --set ask for; nothing: the model has them. Errors: as

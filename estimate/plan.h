@@ -1,5 +1,5 @@
 #pragma once
-// What of a step to compute again in backward, so that it fits in a budget: docs/planning.md.
+// What of a step to compute again in backward, so that it fits in a budget: docs/how_to/planning.md.
 
 #include "estimate/model.h"
 #include "reports/checkpoint_report.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What the emulated device's libraries wrote of one process (docs/emulator.md, "The log").
+// What the emulated device's libraries wrote of one process (docs/explanation/emulator.md, "The log").
 
 #include <cstdint>
 #include <filesystem>

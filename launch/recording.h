@@ -1,5 +1,5 @@
 #pragma once
-// What the recorder (recorder/) has written of a program's processes. docs/run.md describes the files.
+// What the recorder (recorder/) has written of a program's processes. docs/reference/run.md describes the files.
 
 #include <filesystem>
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
 // How long a call is expected to take on a real device: no bound, an estimate by a few assumptions
-// (docs/profile_report.md, docs/accuracy.md).
+// (docs/reference/profile_report.md, docs/evidence/accuracy.md).
 
 #include "opcount/rates.h"
 

@@ -21,7 +21,7 @@ struct CheckReport {
 /// what is outside the tolerance.
 std::string check_text(const CheckReport& report);
 
-/// As docs/check.md describes it.
+/// As docs/how_to/check.md describes it.
 std::string check_json(const CheckReport& report);
 
 /// JUnit's XML: a test case for each measurement and baseline.

@@ -27,7 +27,7 @@ struct CudagraphsReport {
 };
 
 std::string cudagraphs_text(const CudagraphsReport& report);
-/// `metaprof.cudagraphs` (docs/cudagraphs.md).
+/// `metaprof.cudagraphs` (docs/explanation/cudagraphs.md).
 std::string cudagraphs_json(const CudagraphsReport& report);
 
 /// The tree of recorded graphs as Graphviz draws it.

@@ -1,5 +1,5 @@
 #pragma once
-// Memory as JSON, for the reports that have it: rows of phases, the peak (docs/profile_report.md).
+// Memory as JSON, for the reports that have it: rows of phases, the peak (docs/reference/profile_report.md).
 
 #include <map>
 #include <nlohmann/json.hpp>

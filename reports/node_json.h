@@ -7,7 +7,7 @@
 
 namespace metaprof {
 
-/// {"granularity", "rows": [{"index", "name", …}], "outside", "totals"}: docs/profile_report.md.
+/// {"granularity", "rows": [{"index", "name", …}], "outside", "totals"}: docs/reference/profile_report.md.
 nlohmann::ordered_json nodes_json(const ProfileReport& report);
 
 }  // namespace metaprof

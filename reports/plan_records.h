@@ -1,5 +1,5 @@
 #pragma once
-// What planners of activation checkpointing read: docs/planners.md describes every field with its unit.
+// What planners of activation checkpointing read: docs/how_to/planners.md describes every field with its unit.
 
 #include <string>
 #include <string_view>

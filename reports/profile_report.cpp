@@ -52,7 +52,7 @@ std::string guessed_note(const ProfileReport& report) {
   return fmt::format(
       "when tensors of the forward go is guessed where the export does not tell it: {} of them, {} together: "
       "{}; "
-      "metaprof run takes it from a run (docs/lifetimes.md)",
+      "metaprof run takes it from a run (docs/explanation/lifetimes.md)",
       tensors, human_bytes(bytes.count), why);
 }
 
@@ -60,7 +60,7 @@ std::string outside_note(const ProfileReport& report) {
   if (report.outside_source.empty()) return "";
   return fmt::format(
       "outside the allocator {} to {} are reported for such cards, and the most is counted "
-      "(docs/devices.md); "
+      "(docs/reference/devices.md); "
       "--context SIZE says what yours takes",
       human_bytes(report.outside_least.count), human_bytes(report.outside.count));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What `metaprof profile` found, and its forms. Reports are pure functions of this. docs/profile_report.md
+// What `metaprof profile` found, and its forms. Reports are pure functions of this. docs/reference/profile_report.md
 // explains the figures to users.
 
 #include <map>
@@ -112,7 +112,7 @@ std::string profile_markdown(const ProfileReport& report, const TextOptions& opt
 /// The whole table (no depth) as CSV: bytes, FLOPs and seconds without units. Errors: an unknown column.
 std::string profile_csv(const ProfileReport& report, const TextOptions& options);
 
-/// As docs/profile_report.md and reports/schema/profile.schema.json describe it; ends with a newline.
+/// As docs/reference/profile_report.md and reports/schema/profile.schema.json describe it; ends with a newline.
 std::string profile_json(const ProfileReport& report);
 
 }  // namespace metaprof

@@ -19,7 +19,7 @@ const RankRun& largest_rank(const RunReport& report);
 /// Errors: an unknown column.
 std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside);
 
-/// As docs/run.md describes it; ends with a newline.
+/// As docs/reference/run.md describes it; ends with a newline.
 std::string run_json(const RunReport& report);
 
 }  // namespace metaprof

@@ -134,7 +134,7 @@ std::string notes(const RunReport& report, const RankRun& rank) {
     text +=
         "an emulated device has no driver: what lies outside the allocator is what is reported for such "
         "cards "
-        "(docs/devices.md)\n";
+        "(docs/reference/devices.md)\n";
   if (!report.real && !report.asked_cudnn)
     text += "workspaces of convolutions count as 0 (--workspaces none)\n";
   if (rank.emulated.unplanned > 0)

@@ -1,5 +1,5 @@
 #pragma once
-// Where recordings of the framework are: docs/evidence.md.
+// Where recordings of the framework are: docs/evidence/evidence.md.
 
 #include <cstdlib>
 #include <filesystem>

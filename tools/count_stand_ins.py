@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The functions of the emulated device's libraries, counted: the table in docs/emulator.md.
+"""The functions of the emulated device's libraries, counted: the table in docs/explanation/emulator.md.
 
     count_stand_ins.py BUILD/emulator            prints it
     count_stand_ins.py BUILD/emulator --check    exit status 1 if the page has another one
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/emulator.md"
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/explanation/emulator.md"
 BEGIN, END = "<!-- functions: begin -->\n", "<!-- functions: end -->"
 
 

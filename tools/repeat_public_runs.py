@@ -10,7 +10,7 @@ is a run of its own; rows that OUT.csv has are left out, so that a check that wa
 with; METAPROF_CUDNN names a cuDNN that can plan for a device that is only described, if theirs cannot.
 
 A row of OUT.csv has the report's peaks after set-up, `own` (whether the program itself read the same), kinds of convolutions whose
-workspaces were not known, and seconds. --markdown prints the table of docs/accuracy.md.
+workspaces were not known, and seconds. --markdown prints the table of docs/evidence/accuracy.md.
 """
 import argparse
 import csv

@@ -3,7 +3,7 @@
 
   tools/select_recordings.py SHARED      SHARED: a folder with recordings/models, recordings/ops and models
 
-Training steps: those that docs/accuracy.md quotes; for every model and every value of every option one
+Training steps: those that docs/evidence/accuracy.md quotes; for every model and every value of every option one
 recording, the ones that add most for their size first; then the smallest of the rest up to STEPS. Their
 exports, and the facts of these, go to tests/data/models.
 
@@ -31,7 +31,7 @@ KNOWN_DIFFERENCES = ROOT / "evidence/cases/known_differences.inc"
 STEPS = 64
 CASES_PER_OPERATOR = 2
 CASES_PER_DIFFERENCE = 2
-QUOTED = ROOT / "docs/accuracy.md"  # a table of models, whose recordings a test compares with the page
+QUOTED = ROOT / "docs/evidence/accuracy.md"  # a table of models, whose recordings a test compares with the page
 LARGEST_STEP = 120_000  # bytes; a larger one would take the place of several others
 
 

@@ -28,6 +28,6 @@ void set_memory(int device, uint64_t bytes);
 }  // namespace metaprof::emulator
 
 METAPROF_CUDA const char* metaprof_emulator_version();
-/// A counter by its name (docs/emulator.md); device -1: all devices. 2^64 - 1 for an unknown name or device.
+/// A counter by its name (docs/explanation/emulator.md); device -1: all devices. 2^64 - 1 for an unknown name or device.
 METAPROF_CUDA uint64_t metaprof_emulator_count(const char* what, int device);
 METAPROF_CUDA void metaprof_emulator_reset_peak(int device);

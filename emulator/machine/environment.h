@@ -1,5 +1,5 @@
 #pragma once
-// What the environment says about the emulated machine (docs/emulator.md). A value that makes no sense ends the
+// What the environment says about the emulated machine (docs/explanation/emulator.md). A value that makes no sense ends the
 // process with one line on stderr and exit code 2.
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// The log of a process (docs/emulator.md, "The log"): a line an event, written at once.
+// The log of a process (docs/explanation/emulator.md, "The log"): a line an event, written at once.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Recorded operator cases (docs/evidence.md): what the framework did for one call and its backward.
+// Recorded operator cases (docs/evidence/evidence.md): what the framework did for one call and its backward.
 
 #include <memory>
 #include <string>

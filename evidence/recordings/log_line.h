@@ -1,5 +1,5 @@
 #pragma once
-// One line of a recording's log. docs/evidence.md has the grammar, which logs of steps and of operator cases
+// One line of a recording's log. docs/evidence/evidence.md has the grammar, which logs of steps and of operator cases
 // share.
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // Models as Hugging Face's `config.json` describes them: no weights, no Python, no export. What is built runs the
-// operators that the class of transformers 5.17 runs for an unpadded batch (docs/configs.md).
+// operators that the class of transformers 5.17 runs for an unpadded batch (docs/how_to/configs.md).
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Programs that are kept as text (docs/program.md).
+// Programs that are kept as text (docs/reference/program.md).
 
 #include <string>
 

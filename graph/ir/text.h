@@ -1,5 +1,5 @@
 #pragma once
-// A graph as text, and the text as a graph (docs/graph_executor.md):
+// A graph as text, and the text as a graph (docs/explanation/graph_executor.md):
 //
 //   graph(%x: Tensor(f32[*,*] cpu grad), %n: int) {
 //     %y: Tensor = aten::relu(%x)

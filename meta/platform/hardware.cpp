@@ -27,7 +27,7 @@ struct Card {
   double flops_f32, flops_tf32, flops_f16, flops_f64;  // FLOPs per second
 };
 
-// Memory: cudaDeviceProp::totalGlobalMem; docs/devices.md says of each card who reported it. Rates: the vendor's
+// Memory: cudaDeviceProp::totalGlobalMem; docs/reference/devices.md says of each card who reported it. Rates: the vendor's
 // data sheets, dense, without sparsity. Clocks: boost. PyTorch leaves TF32 off for matrix products unless asked.
 // The first of an architecture stands for it where a described card leaves something out.
 constexpr Card kCards[] = {

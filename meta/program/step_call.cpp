@@ -55,7 +55,7 @@ std::optional<StepCall> step_call(std::string_view op) {
   if (!op.starts_with(kNamespace)) return std::nullopt;
   for (const auto& row : kCalls)
     if (row.name == op.substr(kNamespace.size())) return row.call;
-  fail("{}: a program has no such call: docs/program.md lists those of step::", op);
+  fail("{}: a program has no such call: docs/reference/program.md lists those of step::", op);
 }
 
 }  // namespace metaprof

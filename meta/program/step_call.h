@@ -1,5 +1,5 @@
 #pragma once
-// What a captured program does without calling an operator, written as calls of `step::` (docs/program.md).
+// What a captured program does without calling an operator, written as calls of `step::` (docs/reference/program.md).
 
 #include <cstdint>
 #include <optional>

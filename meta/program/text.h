@@ -1,5 +1,5 @@
 #pragma once
-// A program as text: for people to read, to write by hand in tests, and to keep. docs/program.md describes it.
+// A program as text: for people to read, to write by hand in tests, and to keep. docs/reference/program.md describes it.
 //
 //   metaprof program 1
 //   parameter weight = %w: f32[4,3] grad

@@ -1,6 +1,6 @@
 #pragma once
 // What a run asks of the platform that it is on. Another platform that gives the same answers would have the same
-// run: a sweep over devices dispatches it once (docs/search.md).
+// run: a sweep over devices dispatches it once (docs/explanation/search.md).
 
 #include <cstdint>
 #include <functional>

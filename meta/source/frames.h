@@ -1,7 +1,7 @@
 #pragma once
 // Which functions of the model's source run a program's calls, and in which of their statements: what Python
 // would show if it stopped there. Found from the stack trace that a `.pt2` has for every call;
-// docs/lifetimes.md says how.
+// docs/explanation/lifetimes.md says how.
 
 #include <memory>
 #include <string>

@@ -256,7 +256,7 @@ class Lifetimes {
     return {end, doubt_of_variable(statement, end, level, users)};
   }
 
-  // Not of statements of libraries: what they say was compared with runs (docs/evidence.md).
+  // Not of statements of libraries: what they say was compared with runs (docs/evidence/evidence.md).
   static std::optional<Reason> doubt_of_line(const Statement& statement) {
     if (statement.of_library) return std::nullopt;
     if (statement.code.find(';') != std::string::npos) return Reason::statements;

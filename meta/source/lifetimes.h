@@ -1,6 +1,6 @@
 #pragma once
 // How long Python keeps a value alive: what decides peaks besides autograd. From the source lines and module
-// paths of a program's calls (docs/lifetimes.md):
+// paths of a program's calls (docs/explanation/lifetimes.md):
 //
 //  - an expression's temporary lives until the call that takes it returns;
 //  - what is passed to a function lives until that function returns;

@@ -220,10 +220,10 @@ void add_step_rows(std::vector<RunOption>& rows) {
                        "look through every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
                       &Step::anomaly)));
   add_gradient_rows(rows);
-  rows.push_back(
-      added_later(row({"execution", "WORD", Group::step,
-                       "eager, or compiled as a graph (docs/graph_executor.md)", word(list(kExecutions))},
-                      &Step::execution)));
+  rows.push_back(added_later(
+      row({"execution", "WORD", Group::step,
+           "eager, or compiled as a graph (docs/explanation/graph_executor.md)", word(list(kExecutions))},
+          &Step::execution)));
   rows.push_back(added_later(row(
       {"strict", "", Group::step, "an operator that is not known is an error", yes_or_no()}, &Step::strict)));
 }

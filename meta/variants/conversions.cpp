@@ -1,7 +1,7 @@
 // Conversions that changed nothing when a program was captured: x.to(torch.float32) of a tensor in 32 bits is x itself.
 //
 // One Python object then stood for what would be two in another precision, and each use of it is written as one of the
-// result. Whose use it is follows from where it stands (as docs/lifetimes.md says of exports): a dtype that the source
+// result. Whose use it is follows from where it stands (as docs/explanation/lifetimes.md says of exports): a dtype that the source
 // names is for the module that converts, so that uses outside its call are uses of the argument, and the result goes
 // when the call returns; a dtype taken from a tensor is for who called the module, so that the result goes on and the
 // argument goes when the call returns.

@@ -14,7 +14,7 @@ std::string call_text(const Program& program, const GraphNode& node);
 /// A call of `step::` with this name.
 bool is_step(const GraphNode& node, std::string_view name);
 
-/// Errors: a `step::name` or `step::phase` has not the arguments that it takes (docs/program.md).
+/// Errors: a `step::name` or `step::phase` has not the arguments that it takes (docs/reference/program.md).
 void expect_step_calls(const Program& program);
 
 /// The graph gets these calls; `place` says for each call before, and for the end, where it stands now or what stands

@@ -2,7 +2,7 @@
 
 `metaprof run` starts a program with this folder's parent on PYTHONPATH and with
 
-    METAPROF_RECORD         a folder that exists; what is recorded is written there (docs/run.md says in which form)
+    METAPROF_RECORD         a folder that exists; what is recorded is written there (docs/reference/run.md says in which form)
     METAPROF_RECORD_STEPS   end the program after so many optimizer steps; without it the program runs to its end
     METAPROF_RECORD_WORLD   answer for the other ranks of a job of so many
     METAPROF_RECORD_ASSUME  what sizes that follow from data are taken to be, a line each (assume.py)

@@ -1,7 +1,7 @@
 """Objects that the ranks of a job send to each other.
 
 torch.distributed pickles an object, sends its size and then its bytes as tensors. The emulated device carries such values from
-rank to rank (docs/emulator.md), but runs no kernels: what is computed of the sizes (the largest, the sum, where an object begins), and
+rank to rank (docs/explanation/emulator.md), but runs no kernels: what is computed of the sizes (the largest, the sum, where an object begins), and
 tensors that are joined. In the module that does this, and nowhere else, the functions here know what their kernels would have done.
 """
 import ctypes

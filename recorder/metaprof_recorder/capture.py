@@ -8,7 +8,7 @@ A tensor has a name as long as its Python object lives; `drop` is written behind
 autograd holds lives on: counts of references tell when the program's own last handle went (held.py). Where they cannot (PyTorch before
 2.10, and tensors without gradients), it dies within a backward, and is dropped behind the last call that used it.
 
-What no operator does is written as calls of `step::` (docs/program.md): phases, backward, modes, `.data`, `.grad`.
+What no operator does is written as calls of `step::` (docs/reference/program.md): phases, backward, modes, `.data`, `.grad`.
 """
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""How the text of a program writes what calls are given and what they make (docs/program.md of metaprof).
+"""How the text of a program writes what calls are given and what they make (docs/reference/program.md of metaprof).
 
 Knows nothing of torch but what it is told: classes, and the numbers that enumerations have in C++.
 """

@@ -3,7 +3,7 @@ import ctypes
 
 
 def emulator():
-    """The emulated device's library (docs/emulator.md); None on a real one."""
+    """The emulated device's library (docs/explanation/emulator.md); None on a real one."""
     try:
         library = ctypes.CDLL("libcuda.so.1")
         library.metaprof_emulator_count.restype = ctypes.c_uint64

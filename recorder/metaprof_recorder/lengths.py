@@ -1,7 +1,7 @@
 """How long the sequences of nested tensors of jagged layout are, where the host has said it.
 
 Offsets are on the device, and PyTorch reads them: how long the longest sequence is, how long each is (unbind). An emulated device has no
-numbers but the small ones that the host wrote (docs/emulator.md). Of a list of tensors the host knows the lengths, and offsets
+numbers but the small ones that the host wrote (docs/explanation/emulator.md). Of a list of tensors the host knows the lengths, and offsets
 that were copied from it stand on the device; where they are neither, zeros are read.
 """
 import functools

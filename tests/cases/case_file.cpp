@@ -112,7 +112,7 @@ class Reader {
       call();
   }
 
-  // The program's own text (docs/program.md), up to a line "end".
+  // The program's own text (docs/reference/program.md), up to a line "end".
   void begin_text() {
     in_text_ = true;
     text_ =

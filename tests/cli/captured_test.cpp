@@ -31,7 +31,7 @@ TEST(CapturedProgram, IsComparedWithItsOwnRun) {
   EXPECT_TRUE(summary["first_difference"].is_null()) << summary;
 }
 
-// The programs of examples/run as `metaprof run --save` captured them with torch 2.11.0 (docs/run.md): adam8bit to zero3.
+// The programs of examples/run as `metaprof run --save` captured them with torch 2.11.0 (docs/reference/run.md): adam8bit to zero3.
 TEST(CapturedProgram, WhatExamplesRanIsEqualToTheirRuns) {
   size_t count = 0;
   for (const auto& file : std::filesystem::directory_iterator("tests/data/captured/run")) {

@@ -1,4 +1,4 @@
-// docs/accuracy.md: what a forward adds to device memory, against recordings, to the byte.
+// docs/evidence/accuracy.md: what a forward adds to device memory, against recordings, to the byte.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ TEST_P(ForwardMemory, IsThatOfTheRecording) {
       EXPECT_EQ(estimate["phases"][i][field], recording["phases"][i][field]) << field << " of phase " << i;
   }
   // The page says so.
-  const std::string page = read_file("docs/accuracy.md");
+  const std::string page = read_file("docs/evidence/accuracy.md");
   const size_t row = page.find("| `" + model + "` |");
   ASSERT_NE(row, std::string::npos);
   const std::string number = with_commas(added_by_forward(recording, "allocated_bytes"));

@@ -168,9 +168,9 @@ TEST(Frameworks, AreListedWithWhatTheyWereComparedWith) {
   EXPECT_TRUE(says(json, "\"schema\": \"metaprof.frameworks\"") && says(json, "\"newest\": \"2.15.0\""));
 }
 
-// docs/accuracy.md says what the program says.
+// docs/evidence/accuracy.md says what the program says.
 TEST(Frameworks, ThePageHasTheSameNumbers) {
-  const std::string page = read_file("docs/accuracy.md");
+  const std::string page = read_file("docs/evidence/accuracy.md");
   std::ifstream rows("evidence/results/compared_versions.inc");
   int count = 0;
   for (std::string row; std::getline(rows, row); ++count) {

@@ -10,7 +10,7 @@ Prints a line per configuration and exits with 1 if one differs.
 """
 import argparse, collections, gzip, json, os, pathlib, subprocess, sys, tempfile
 
-# What docs/emulator.md says a description needs; `memory` comes from the recording.
+# What docs/explanation/emulator.md says a description needs; `memory` comes from the recording.
 DEVICES = {
     "h200": "title=NVIDIA H200;sm=90;multiprocessors=132;threads_per_multiprocessor=2048;shared_memory_per_block=232448;l2_cache=62914560",
     "h100": "title=NVIDIA H100 80GB HBM3;sm=90;multiprocessors=132;threads_per_multiprocessor=2048;shared_memory_per_block=232448",

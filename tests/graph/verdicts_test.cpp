@@ -2,7 +2,7 @@
 //
 //   case TITLE
 //   # a remark
-//   … lines of a program (docs/program.md), without the first
+//   … lines of a program (docs/reference/program.md), without the first
 //   expect captured                 the verdict, as `metaprof cudagraphs` says it; or: expect skipped: …
 //   expect input x copied 24 a      an input: fixed, or the bytes that are copied; the kind of mutation
 //   expect backward captured        of the backward of a step

@@ -14,7 +14,7 @@
 namespace metaprof {
 namespace {
 
-// The model of docs/nn.md, in twenty lines.
+// The model of docs/how_to/nn.md, in twenty lines.
 struct Mlp : nn::Module<Mlp> {
   explicit Mlp(const nn::Place& place)
       : Module(place, "Mlp"),

@@ -12,7 +12,7 @@ namespace {
 // An SM of Volta, Turing and the A100 has 64 cores, every other 128; each computes a multiply-add per cycle.
 TEST(Cards, Fp32FollowsFromCoresAndClock) {
   for (const Hardware& card : known_hardware()) {
-    // The H20's sheet says more than its clock gives; the A10G has no sheet (docs/devices.md).
+    // The H20's sheet says more than its clock gives; the A10G has no sheet (docs/reference/devices.md).
     if (card.is_cpu() || card.name == "h20" || card.name == "a10g") continue;
     const double cores = card.sm <= 80 ? 64 : 128;
     const double flops = 2 * cores * card.multiprocessors * static_cast<double>(card.clock_khz) * 1e3;

@@ -1,4 +1,4 @@
-// Programs as text (docs/program.md): what a line says, and what is said of lines that are none.
+// Programs as text (docs/reference/program.md): what a line says, and what is said of lines that are none.
 
 #include "meta/program/text.h"
 

@@ -54,7 +54,7 @@ TEST(ProfileText, SaysHowManyLifetimesAreGuessed) {
   EXPECT_NE(
       text.find("\nNote: when tensors of the forward go is guessed where the export does not tell it: 3 of "
                 "them, 3.0 KiB together: an element was assigned (2, 2.0 KiB), a list may have let it go (1, "
-                "1.0 KiB); metaprof run takes it from a run (docs/lifetimes.md)\n"),
+                "1.0 KiB); metaprof run takes it from a run (docs/explanation/lifetimes.md)\n"),
       std::string::npos)
       << text;
   const Json rows = Json::parse(profile_json(report))["guessed_lifetimes"];

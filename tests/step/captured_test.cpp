@@ -228,7 +228,8 @@ TEST(Captured, StepsAreThePrograms) {
 TEST(Captured, CallsThatCannotBeMadeSayWhy) {
   const std::string w = "%w: f32[4] grad = step::tensor()\n";
   const std::pair<std::string, std::string> kCases[] = {
-      {"step::phases()", "step::phases: a program has no such call: docs/program.md lists those of step::"},
+      {"step::phases()",
+       "step::phases: a program has no such call: docs/reference/program.md lists those of step::"},
       {"step::phase(\"lunch\", 0, -1)", "step::phase: there is no phase 'lunch'"},
       {"step::phase(\"forward\", -1, -1)", "step::phase: -1 is no step"},
       {"step::phase(\"forward\")", "step::phase: takes more than 1 arguments"},

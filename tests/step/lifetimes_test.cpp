@@ -1,4 +1,4 @@
-// When Python lets values go, from stack traces as a .pt2 has them (docs/lifetimes.md).
+// When Python lets values go, from stack traces as a .pt2 has them (docs/explanation/lifetimes.md).
 
 #include "meta/source/lifetimes.h"
 
