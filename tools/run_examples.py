@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the programs of examples/run and writes what `metaprof run` says of each into docs/reference/run.md.
+"""Runs the programs of examples/run and writes what `metaprof run` says of each into docs/evidence/transcripts.md.
 
     run_examples.py METAPROF PYTHON [--only WORD]... [--timm train.py]
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/reference/run.md"
+PAGE = ROOT / "docs/evidence/transcripts.md"
 BEGIN, END = "<!-- transcripts: begin -->\n", "<!-- transcripts: end -->\n"
 MOST_PHASES = 14
 LEFT_OUT = ("Modules", "Largest tensors")

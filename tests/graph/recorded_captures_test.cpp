@@ -132,7 +132,7 @@ int64_t counted(const Json& counters, std::string_view name) {
   return counter ? counter.integer() : 0;
 }
 
-// Figures that are others than the framework's (docs/explanation/cudagraphs.md says why).
+// Figures that differ from the framework's (docs/evidence/cudagraphs.md says why).
 bool is_known_to_differ(const std::string& framework, const std::string& name) {
   // reserved: - 2 MiB; peak: + 1,024 B
   return framework == "2.15" && (name == "checkpoint_mlp" || name == "rnn_in_container");
