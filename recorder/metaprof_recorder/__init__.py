@@ -17,6 +17,8 @@ The recorder imports nothing but the standard library until the program itself i
     statistics  the allocator's statistics by phase, while the program keeps its own view of them
     events      every request of memory, with operator, module and line
     reads       what the program read of the device's data
+    operators   the profiler's events in a row
+    modules     the program's modules and their paths, and where its parameters are
     tags        what a storage is for: parameter, gradient, optimizer state, input
     trace       the text in which the requests are written
     devices     what a device says of itself

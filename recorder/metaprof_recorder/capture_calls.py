@@ -41,3 +41,24 @@ class Calls:
         self.modules = [(0, {}, 0)]  # number of the scope, how often each path was called in it, how many calls there were before
         self.open = True
         self.enclosing = None  # what a function's calls meet of the program's: capture_functions.Body
+
+    def exchange(self, tensors, died, swap):
+        """Runs `swap`, which exchanges what two tensors are: their names go with it. It refuses tensors that anything refers to."""
+        names = [self.names.pop(id(tensor), None) for tensor in tensors]
+        states = [None if name is None else (name.numbers, name.last, name.grad, name.gone, self.held.forget(name)) for name in names]
+        self.used = [name for name in self.used if not any(name is one for one in names)]
+        del names
+        try:
+            result = swap()
+            tensors = tensors[::-1]
+        finally:
+            for tensor, state in zip(tensors, states):
+                if state is not None:
+                    self._name_again(tensor, died, *state)
+        return result
+
+    def _name_again(self, tensor, died, numbers, last, grad, gone, watched):
+        name = self.names[id(tensor)] = Name(tensor, died, self, None)
+        name.numbers, name.last, name.grad, name.gone = numbers, last, grad, gone
+        if watched:
+            self.held.watch(name)

@@ -15,6 +15,7 @@ def install(capture):
     _watch_dtype(capture, torch.Tensor, torch._C.TensorBase.dtype)
     _watch_contiguous(capture, torch.Tensor, torch.Tensor.contiguous)
     _watch_subclass(capture, torch.Tensor)
+    _watch_swap(capture, torch.utils)
     _watch_higher_order(capture, torch)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
@@ -101,6 +102,18 @@ def _watch_contiguous(capture, owner, original):
         return result
 
     owner.contiguous = contiguous
+
+
+def _watch_swap(capture, owner):
+    original = owner.swap_tensors
+
+    @functools.wraps(original)
+    def swap(first, second):
+        if not capture.active():
+            return original(first, second)
+        return capture._now.exchange([first, second], capture._died, lambda: original(first, second))
+
+    owner.swap_tensors = swap
 
 
 def _watch_higher_order(capture, torch):

@@ -38,6 +38,12 @@ class Held:
     def watch(self, reference):
         self._watched.append(reference)
 
+    def forget(self, reference):
+        """Whether it was watched; it is no longer."""
+        alive = [one for one in self._watched if one is not reference]
+        was, self._watched = len(alive) < len(self._watched), alive
+        return was
+
     def gone(self, count=sys.getrefcount):
         """Those that nobody but C++ holds; they, and those that are dead, are watched no longer."""
         found, alive = [], []

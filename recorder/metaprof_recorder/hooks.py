@@ -13,7 +13,8 @@ import os
 import threading
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, lengths, names, reads, sources, tags, wrappers
+from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, lengths, reads, sources, tags, wrappers
+from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
@@ -49,8 +50,7 @@ class Recorder:
         self.depth = 0           # of module calls in that thread
         self.in_backward = 0
         self.in_zero_grad = 0
-        self.paths = {}          # id of a module -> path
-        self.types = {}          # path -> class
+        self.modules = Modules()
         self.local = threading.local()
         self.ending_lock = threading.Lock()
         self.out_of_memory = []
@@ -62,7 +62,7 @@ class Recorder:
                   module.register_module_forward_hook(self._leave_module, with_kwargs=True, always_call=True).id}
         self._hide(module, hidden)
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-        register_optimizer_step_pre_hook(lambda *_: self._observe("optimizer_begins"))
+        register_optimizer_step_pre_hook(lambda *_: self._optimizer_begins())
         register_optimizer_step_post_hook(lambda optimizer, *_: self._optimizer_ends(optimizer))
         torch.autograd.backward = self._around_backward(torch.autograd.backward)
         torch.autograd.grad = self._around_backward(torch.autograd.grad)
@@ -230,26 +230,20 @@ class Recorder:
         if not stack:
             # Parametrizations call modules when they are made, which is often before anything is on a device.
             if self._mine() and (self.phases.phase != "setup" or self.torch.cuda.is_initialized()):
+                self.history.resume()
                 new_step = self.phases.forward_begins(self.torch.is_grad_enabled())
                 if new_step or not self.phases._trains:
                     self._after_step()
-            if id(module) not in self.paths:
-                self._name_modules(module)
+            path = self.modules.name(module)
             if self._mine() and self.history.running:
-                self.tags.model(module, self.paths[id(module)], self.cut)
+                self.tags.model(module, path, self.cut)
                 self.tags.inputs(arguments, self.cut)
-        path = self.paths.get(id(module), stack[-1][0] if stack else "")
+        path = self.modules.path(module)
+        if path is None:
+            path = stack[-1][0] if stack else ""
         stack.append((path, self.history.enter(path)))
         if self.capture:
             self.capture.enter(path)
-
-    def _name_modules(self, root):
-        """Paths from an outermost module; those of a second one begin with its class."""
-        prefix = type(root).__name__ if self.paths else ""
-        for path, inner in root.named_modules():
-            path = names.encodable(".".join(word for word in (prefix, path) if word))
-            self.paths[id(inner)] = path
-            self.types[path] = type(inner).__name__
 
     def _leave_module(self, module, arguments, *rest):
         """`rest`: named arguments and the result; the latter alone where the module has raised an error."""
@@ -276,6 +270,7 @@ class Recorder:
             counts = original.__name__ == "backward" or not options.get("create_graph")
             if not counts or self._is_traced() or not (self._mine() or self._follows()):
                 return original(*arguments, **options)
+            self.history.resume()
             self.phases.backward_begins()
             self.in_backward += 1
             try:
@@ -297,6 +292,11 @@ class Recorder:
             self._observe(what)
             return original(*arguments, **options)
         setattr(place, name, call)
+
+    def _optimizer_begins(self):
+        if self._mine():
+            self.history.resume()
+            self.phases.optimizer_begins()
 
     def _optimizer_ends(self, optimizer):
         if self.in_backward:
@@ -358,8 +358,8 @@ class Recorder:
         for device, found in found_all.by_device():
             events.write(self, found, device)
         self.output.write("environment", environment=environment.values_of(environment.MEMORY))
-        self.output.write("modules", types=self.types)
-        self.output.write("detail", took=round(monotonic() - before, 3), complete=not self.history.cut_short)
+        self.output.write("modules", types=self.modules.types)
+        self.output.write("detail", took=round(monotonic() - before, 3))
 
     def _write_program(self):
         if self.capture.refused:
@@ -367,7 +367,7 @@ class Recorder:
             return
         path = self.output.path("program", ".mp")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(self.capture.text(self.rows, self.types))
+            file.write(self.capture.text(self.rows, self.modules.types))
         self.output.write("program", file=os.path.basename(path))
 
     def _measure_outside(self):
@@ -389,7 +389,6 @@ class Recorder:
                 self._measure_outside()
             except Exception as error:  # noqa: BLE001 - a profiler that is not ended would crash the process
                 self.output.problem("events", f"the last phase could not be measured: {error!r}")
-            self.history.close()
             try:
                 self.write_events()
             except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then

@@ -3,28 +3,30 @@
 A tag is (cut, address, category, name, tensor): at that cut a storage of that purpose began at that address. Addresses are used
 again, so the cut decides which storage is meant.
 """
+from metaprof_recorder.modules import ByModule, Parameters
 from metaprof_recorder.names import tensor_word
 
 
 class Tags:
+    """Keeps no tensor: those of modules are looked for anew each time."""
+
     def __init__(self, torch, capture=None):
         self._torch = torch
         self._capture = capture  # of the program, which says what its tensors are for
         self._gradient_of = torch._C.TensorBase.grad.__get__
-        self._models = {}   # id of an outermost module -> names of its parameters by id
-        self._known = []    # parameters with a name: (name, parameter)
-        self._name_of = {}  # id of a parameter -> name
+        self._seen = ByModule()  # those whose tensors are tagged
+        self._parameters = Parameters()
         self.found = []
 
     def model(self, module, path, cut):
         """The parameters and buffers of an outermost module, when it is first called; their names begin with its path."""
-        if id(module) in self._models or any(id(module) in inner for inner in self._models.values()):
+        if self._seen.get(module):
             return
         try:
-            self._models[id(module)] = {id(inner) for inner in module.modules()}
+            for inner in module.modules():
+                self._seen.set(inner, True)
+            self._parameters.add(module, path)
             for name, parameter in module.named_parameters(path):
-                self._known.append(parameter)
-                self._name_of[id(parameter)] = name
                 self._tag(cut, parameter, "parameter", name)
             transient = {id(inner._buffers[key]) for inner in module.modules() for key in inner._non_persistent_buffers_set if key in inner._buffers}
             for name, buffer in module.named_buffers(path):
@@ -37,14 +39,15 @@ class Tags:
             self._tag(cut, argument, "input", "")
 
     def gradients(self, cut):
-        for parameter in self._known:
+        for name, parameter in self._parameters.now():
             gradient = self._gradient_of(parameter)
             if gradient is not None:
-                self._tag(cut, gradient, "gradient", self._name_of[id(parameter)])
+                self._tag(cut, gradient, "gradient", name)
 
     def optimizer(self, optimizer, cut):
+        names = {id(parameter): name for name, parameter in self._parameters.now()}
         for parameter, state in list(optimizer.state.items()):
-            name = self._name_of.get(id(parameter), "")
+            name = names.get(id(parameter), "")
             if isinstance(state, dict):
                 for key, value in state.items():
                     for tensor in _tensors(self._torch, value):

@@ -4,9 +4,10 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder.events import matched, nested
+from metaprof_recorder.events import matched  # noqa: E402
 from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
 from metaprof_recorder.names import quoted  # noqa: E402
+from metaprof_recorder.operators import nested  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 from metaprof_recorder.trace import Writer  # noqa: E402
 
@@ -49,7 +50,7 @@ class Events:
 
 
 def writer(events, rows, tags=()):
-    matches = matched(events.items, events.entries, 0)
+    matches = matched(events.items, events.entries, 0, [(0, events.time)])
     return Writer(events.items, events.entries, matches, rows, list(tags), Sources("/x/site-packages/torch"))
 
 
