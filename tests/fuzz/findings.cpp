@@ -1,0 +1,76 @@
+#include "tests/fuzz/findings.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+namespace metaprof {
+namespace {
+
+// A kind is told by words without addresses of memory, numbers of processes and lengths.
+std::string kind_of(const std::string& what) {
+  static const std::regex kVarying("0x[0-9a-f]{9,}|==[0-9]+==|[0-9]+ characters|message: .*");
+  return std::regex_replace(what, kVarying, "…");
+}
+
+bool fails_alike(const HostileCase& hostile, const std::string& kind) {
+  bool fails = false;
+  watch(0, 1,
+        {.run = [&](uint64_t) { return run_case(hostile); },
+         .found = [&](const Finding& finding) { fails = kind_of(finding.what) == kind; }});
+  return fails;
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+Findings::Findings(std::string folder, Make make, Shrink shrink)
+    : folder_(std::move(folder)), make_(std::move(make)), shrink_(std::move(shrink)) {
+  std::filesystem::create_directories(folder_);
+}
+
+void Findings::add(const Finding& finding) {
+  ++count_;
+  if (++kinds_[kind_of(finding.what)] > 1) return;
+  const std::string name = fmt::format("{}/{}", folder_, finding.number);
+  fmt::print("case {}: {}\n", finding.number, finding.what);
+  std::fflush(stdout);
+  write(finding, name);
+}
+
+void Findings::write(const Finding& finding, const std::string& name) const {
+  HostileCase hostile = make_(finding.number);
+  const std::string kind = kind_of(finding.what);
+  if (!finding.what.starts_with("a hang") && shrink_)
+    hostile = shrink_(hostile, [&](const HostileCase& less) { return fails_alike(less, kind); });
+  const std::string file = name + hostile.ending, command = hostile.command(file);
+  write_file(file, hostile.bytes);
+  write_file(name + ".txt", fmt::format("metaprof {}\n{}\n{}", command, finding.what, finding.report));
+  fmt::print("  metaprof {}\n", command);
+  std::fflush(stdout);
+}
+
+std::string Findings::text() const {
+  std::string text;
+  for (const auto& [kind, count] : kinds_) text += fmt::format("{:6} × {}\n", count, kind);
+  return text;
+}
+
+int run_cases(uint64_t begin, uint64_t count, const std::string& folder, const Findings::Make& make,
+              const Findings::Shrink& shrink) {
+  Findings findings(folder, make, shrink);
+  const uint64_t accepted = watch(begin, begin + count,
+                                  {.run = [&](uint64_t number) { return run_case(make(number)); },
+                                   .found = [&](const Finding& finding) { findings.add(finding); }});
+  fmt::print("{}{} cases, {} of them not refused; {} findings\n", findings.text(), count, accepted,
+             findings.count());
+  return findings.count() == 0 ? 0 : 1;
+}
+
+}  // namespace metaprof
