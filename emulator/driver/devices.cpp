@@ -1,4 +1,4 @@
-// Devices, contexts, errors, versions.
+// Devices, errors, versions; functions by their names.
 
 #include <cstdio>
 #include <cstring>
@@ -6,29 +6,9 @@
 #include "emulator/driver/driver.h"
 #include "emulator/machine/entry_point.h"
 #include "emulator/machine/memory.h"
+#include "emulator/machine/missing.h"
 #include "emulator/machine/pools.h"
-#include "emulator/machine/streams.h"
 #include "emulator/machine/versions.h"
-
-namespace metaprof::emulator {
-
-struct Context {};
-
-namespace {
-
-Context contexts[kMostDevices];
-
-}  // namespace
-
-Context* context_of(int device) { return &contexts[device]; }
-
-int device_of(const Context* context) {
-  for (int d = 0; d < kMostDevices; ++d)
-    if (&contexts[d] == context) return d;
-  return -1;
-}
-
-}  // namespace metaprof::emulator
 
 using namespace metaprof::emulator;
 
@@ -47,12 +27,12 @@ METAPROF_DRIVER cuGetErrorString(int error, const char** text) {
 }
 
 METAPROF_DRIVER cuDeviceGetCount(int* count) {
-  if (const Error error = enter()) return error;
+  if (const Error error = enter_initialized()) return error;
   *count = device_count();
   return success;
 }
 METAPROF_DRIVER cuDeviceGet(int* out, int device) {
-  if (const Error error = enter()) return error;
+  if (const Error error = enter_initialized()) return error;
   *out = device;
   return is_device(device) ? success : invalid_device;
 }
@@ -101,90 +81,6 @@ METAPROF_DRIVER cuDeviceGetDefaultMemPool(Pool** pool, int device) {
   return success;
 }
 
-METAPROF_DRIVER cuDevicePrimaryCtxRetain(Context** context, int device) {
-  if (const Error error = enter()) return error;
-  if (!is_device(device)) return invalid_device;
-  activate(device);
-  *context = context_of(device);
-  return success;
-}
-METAPROF_DRIVER cuDevicePrimaryCtxRelease_v2(int device) {
-  return is_device(device) ? success : invalid_device;
-}
-METAPROF_DRIVER cuDevicePrimaryCtxSetFlags_v2(int device, unsigned) {
-  return is_device(device) ? success : invalid_device;
-}
-METAPROF_DRIVER cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
-  if (const Error error = enter()) return error;
-  if (!is_device(device)) return invalid_device;
-  *flags = 0;
-  *active = is_active(device) ? 1 : 0;
-  return success;
-}
-METAPROF_DRIVER cuCtxGetCurrent(Context** context) {
-  if (const Error error = enter()) return error;
-  *context = is_active(current_device()) ? context_of(current_device()) : nullptr;
-  return success;
-}
-METAPROF_DRIVER cuCtxSetCurrent(Context* context) {
-  if (const Error error = enter()) return error;
-  if (!context) return success;
-  const int device = device_of(context);
-  return device < 0 ? invalid_context : set_current_device(device);
-}
-
-namespace {
-
-thread_local int pushed[64], depth = 0;
-
-}  // namespace
-
-METAPROF_DRIVER cuCtxPushCurrent_v2(Context* context) {
-  const int device = device_of(context);
-  if (device < 0 || depth == 64) return invalid_context;
-  pushed[depth++] = current_device();
-  return set_current_device(device);
-}
-METAPROF_DRIVER cuCtxPopCurrent_v2(Context** context) {
-  if (context) *context = context_of(current_device());
-  return depth == 0 ? invalid_context : set_current_device(pushed[--depth]);
-}
-METAPROF_DRIVER cuCtxCreate_v2(Context** context, unsigned, int device) {
-  if (const Error error = cuDevicePrimaryCtxRetain(context, device)) return error;
-  return set_current_device(device);
-}
-METAPROF_DRIVER cuCtxDestroy_v2(Context*) { return success; }
-METAPROF_DRIVER cuCtxGetDevice(int* device) {
-  if (const Error error = enter()) return error;
-  if (!is_active(current_device())) return invalid_context;
-  *device = current_device();
-  return success;
-}
-METAPROF_DRIVER cuCtxGetLimit(size_t* value, int) {
-  *value = 0;
-  return success;
-}
-METAPROF_DRIVER cuCtxSetLimit(int, size_t) { return success; }
-METAPROF_DRIVER cuCtxGetFlags(unsigned* flags) {
-  *flags = 0;
-  return success;
-}
-METAPROF_DRIVER cuCtxGetApiVersion(Context*, unsigned* version) {
-  *version = 3020;
-  return success;
-}
-METAPROF_DRIVER cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  if (least) *least = 0;
-  if (greatest) *greatest = -5;
-  return success;
-}
-METAPROF_DRIVER cuCtxSynchronize() {
-  if (const Error error = use_context()) return error;
-  pools_wait(current_device());
-  return wait_for_device(current_device());
-}
-METAPROF_DRIVER cuCtxEnablePeerAccess(Context*, unsigned) { return success; }
-
 // The newest function of a name. A program that asks gets the refusing one for what is not there, as for a call.
 METAPROF_DRIVER cuGetProcAddress_v2(const char* name, void** out, int, uint64_t, int* status) {
   *out = entry_point(name);
@@ -194,8 +90,26 @@ METAPROF_DRIVER cuGetProcAddress_v2(const char* name, void** out, int, uint64_t,
 METAPROF_DRIVER cuGetProcAddress(const char* name, void** out, int version, uint64_t flags) {
   return cuGetProcAddress_v2(name, out, version, flags, nullptr);
 }
-METAPROF_DRIVER cuGetExportTable(const void** table, const void*) {
+
+namespace {
+
+// The tables that a runtime asks for before all others: of CUDA 13, and of CUDA 12.
+constexpr unsigned char kRuntimeTables[][16] = {
+    {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d, 0xd9},
+    {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9}};
+
+}  // namespace
+
+// Tables of functions without names, which NVIDIA's libraries share. The runtime uses them, too, and among them one by which
+// it makes sure that the driver is NVIDIA's: this one is not, so a program that has that runtime in itself cannot use it.
+METAPROF_DRIVER cuGetExportTable(const void** table, const unsigned char* name) {
   *table = nullptr;
+  for (const auto& known : kRuntimeTables)
+    if (std::memcmp(known, name, sizeof known) == 0)
+      say_missing(
+          "libcuda.so.1", "cuGetExportTable",
+          "a CUDA runtime that is linked statically into this program or one of its libraries takes only "
+          "NVIDIA's driver; its calls fail. Link it dynamically (nvcc -cudart shared)");
   return not_found;
 }
 // Whoever wants the driver's messages gets none.

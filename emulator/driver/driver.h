@@ -10,17 +10,17 @@
 
 namespace metaprof::emulator {
 
-/// A context is that of a device: programs only pass it around.
+/// A context is that of a device, or a green one of it: programs only pass it around.
 struct Context;
 METAPROF_EXPORT Context* context_of(int device);
 /// -1: no context.
-int device_of(const Context* context);
+int device_of(Context* context);
 
 inline bool is_device(int device) { return device >= 0 && device < device_count(); }
 
 /// Every call that needs a context begins with it.
 inline Error use_context() {
-  if (const Error error = enter()) return error;
+  if (const Error error = enter_initialized()) return error;
   if (device_count() == 0) return no_device;
   activate(current_device());
   return success;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "emulator/driver/driver.h"
+#include "emulator/machine/capture.h"
 #include "emulator/machine/copies.h"
 #include "emulator/machine/pools.h"
 #include "emulator/machine/streams.h"
@@ -15,9 +16,9 @@ namespace {
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-Error begin(Stream* stream) {
+Error begin(Stream* stream, NodeKind kind = NodeKind::copy) {
   if (const Error error = use_context()) return error;
-  return submit(stream);
+  return submit(stream, kind);
 }
 
 }  // namespace
@@ -26,24 +27,26 @@ METAPROF_DRIVER cuMemAlloc_v2(uintptr_t* out, size_t bytes) {
   *out = 0;
   if (const Error error = use_context()) return error;
   if (bytes == 0) return invalid_value;
+  if (const Error error = check_unsafe_call()) return error;
   *out = allocate(current_device(), bytes, "cuMemAlloc");
   return *out ? success : out_of_memory;
 }
 METAPROF_DRIVER cuMemFree_v2(uintptr_t address) {
   if (const Error error = use_context()) return error;
+  if (const Error error = check_unsafe_call()) return error;
   return address == 0 || release(address, Kind::device, "cuMemFree") ? success : invalid_value;
 }
 METAPROF_DRIVER cuMemAllocAsync(uintptr_t* out, size_t bytes, Stream* stream) {
   *out = 0;
-  if (const Error error = begin(stream)) return error;
+  if (const Error error = begin(stream, NodeKind::allocation)) return error;
   void* address = nullptr;
   const Error error = allocate_from_pool(&address, current_pool(current_device()), bytes);
   *out = uintptr_t(address);
   return error;
 }
 METAPROF_DRIVER cuMemFreeAsync(uintptr_t address, Stream* stream) {
-  if (const Error error = begin(stream)) return error;
-  return free_to_pool(pointer(address));
+  if (const Error error = begin(stream, NodeKind::free)) return error;
+  return free_to_pool(pointer(address), moment_of(stream));
 }
 METAPROF_DRIVER cuMemGetInfo_v2(size_t* available, size_t* total) {
   if (const Error error = use_context()) return error;
@@ -61,7 +64,7 @@ METAPROF_DRIVER cuMemGetAddressRange_v2(uintptr_t* base, size_t* bytes, uintptr_
 
 // The numbers are CUDA's CUpointer_attribute.
 METAPROF_DRIVER cuPointerGetAttribute(void* out, int attribute, uintptr_t address) {
-  if (const Error error = enter()) return error;
+  if (const Error error = enter_initialized()) return error;
   const std::optional<Range> range = find_range(pointer(address));
   if (!range) return invalid_value;
   const bool on_device = range->kind == Kind::device || range->kind == Kind::mapped;
@@ -85,11 +88,13 @@ METAPROF_DRIVER cuPointerSetAttribute(const void*, int, uintptr_t) { return succ
 
 METAPROF_DRIVER cuMemcpy(uintptr_t to, uintptr_t from, size_t bytes) {
   if (const Error error = begin(nullptr)) return error;
-  return copy_bytes(pointer(to), pointer(from), bytes);
+  if (const Error error = copy_bytes(pointer(to), pointer(from), bytes)) return error;
+  return finish(nullptr);
 }
 METAPROF_DRIVER cuMemcpyAsync(uintptr_t to, uintptr_t from, size_t bytes, Stream* stream) {
   if (const Error error = begin(stream)) return error;
-  return copy_bytes(pointer(to), pointer(from), bytes);
+  if (const Error error = copy_bytes(pointer(to), pointer(from), bytes)) return error;
+  return host_waits(pointer(to), pointer(from)) ? finish(stream) : success;
 }
 METAPROF_DRIVER cuMemcpyHtoD_v2(uintptr_t to, const void* from, size_t bytes) {
   return cuMemcpy(to, uintptr_t(from), bytes);
@@ -115,7 +120,7 @@ namespace {
 // Fills `count` elements of 1, 2 or 4 bytes; in host memory too.
 template <class T>
 Error fill_elements(uintptr_t to, T value, size_t count, Stream* stream) {
-  if (const Error error = begin(stream)) return error;
+  if (const Error error = begin(stream, NodeKind::fill)) return error;
   if (is_device_address(pointer(to))) return fill_bytes(pointer(to), 0, count * sizeof(T));
   for (size_t i = 0; i < count; ++i) std::memcpy(static_cast<T*>(pointer(to)) + i, &value, sizeof value);
   return success;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "emulator/driver/driver.h"
+#include "emulator/machine/capture.h"
 #include "emulator/machine/counters.h"
 #include "emulator/machine/memory.h"
 #include "emulator/machine/occupancy.h"
@@ -28,7 +29,7 @@ Error give_handle(void** out) {
 Error launch_kernel(uint64_t blocks, uint64_t threads, Stream* stream) {
   if (const Error error = use_context()) return error;
   if (blocks == 0 || threads == 0 || threads > 1024) return invalid_value;
-  if (const Error error = submit(stream)) return error;
+  if (const Error error = submit(stream, NodeKind::kernel)) return error;
   count(Counter::kernels);
   return success;
 }
@@ -141,8 +142,10 @@ METAPROF_DRIVER cuLaunchKernelEx(const LaunchConfiguration* c, void*, void**, vo
                        uint64_t(c->block[0]) * c->block[1] * c->block[2], c->stream);
 }
 METAPROF_DRIVER cuLaunchHostFunc(Stream* stream, void (*call)(void*), void* data) {
-  if (const Error error = submit(stream)) return error;
-  call(data);
+  if (const Error error = submit(stream, NodeKind::host)) return error;
+  CaptureInfo capture;
+  capture_info(stream, &capture);
+  if (capture.status == CaptureStatus::none) call(data);  // a node of a graph runs when the graph does: never
   return success;
 }
 // A description of a tensor for copies in hardware: 128 bytes that only kernels read.

@@ -3,6 +3,7 @@
 #include "emulator/machine/streams.h"
 
 #include "emulator/driver/driver.h"
+#include "emulator/machine/capture.h"
 #include "emulator/machine/pools.h"
 
 using namespace metaprof::emulator;
@@ -34,11 +35,12 @@ METAPROF_DRIVER cuStreamGetCtx(Stream* stream, Context** context) {
   *context = context_of(device);
   return success;
 }
-METAPROF_DRIVER cuStreamQuery(Stream* stream) { return wait_for_stream(stream); }
+METAPROF_DRIVER cuStreamQuery(Stream* stream) { return ask_stream(stream); }
 METAPROF_DRIVER cuStreamSynchronize(Stream* stream) {
   if (const Error error = use_context()) return error;
+  if (const Error error = wait_for_stream(stream)) return error;
   pools_wait(current_device());
-  return wait_for_stream(stream);
+  return success;
 }
 METAPROF_DRIVER cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   return stream_waits_for_event(stream, event);
@@ -49,29 +51,45 @@ METAPROF_DRIVER cuStreamIsCapturing(Stream* stream, CaptureStatus* status) {
   *status = info.status;
   return error;
 }
+METAPROF_DRIVER cuStreamBeginCapture_v2(Stream* stream, int mode) { return begin_capture(stream, mode); }
+METAPROF_DRIVER cuStreamEndCapture(Stream* stream, Graph** graph) { return end_capture(stream, graph); }
 METAPROF_DRIVER cuStreamGetCaptureInfo_v2(Stream* stream, CaptureStatus* status, uint64_t* id, Graph** graph,
-                                          const void** nodes, size_t* count) {
+                                          Node* const** nodes, size_t* count) {
   CaptureInfo info;
   if (const Error error = capture_info(stream, &info)) return error;
   *status = info.status;
   if (id) *id = info.id;
   if (graph) *graph = info.graph;
-  if (nodes) *nodes = nullptr;
-  if (count) *count = 0;
+  if (nodes) *nodes = info.nodes;
+  if (count) *count = info.count;
   return success;
 }
-METAPROF_DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
-  *mode = 0;
-  return success;
+METAPROF_DRIVER cuStreamGetCaptureInfo_v3(Stream* stream, CaptureStatus* status, uint64_t* id, Graph** graph,
+                                          Node* const** nodes, const void** edges, size_t* count) {
+  if (edges) *edges = nullptr;  // all of them are plain
+  return cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
 }
+METAPROF_DRIVER cuStreamUpdateCaptureDependencies(Stream* stream, Node* const* nodes, size_t count,
+                                                  unsigned flags) {
+  return flags > 1 ? invalid_value : update_capture_dependencies(stream, nodes, count, flags == 1);
+}
+METAPROF_DRIVER cuStreamUpdateCaptureDependencies_v2(Stream* stream, Node* const* nodes, const void*,
+                                                     size_t count, unsigned flags) {
+  return cuStreamUpdateCaptureDependencies(stream, nodes, count, flags);
+}
+METAPROF_DRIVER cuThreadExchangeStreamCaptureMode(int* mode) { return exchange_capture_mode(mode); }
 // A value that a kernel would wait for: there is none that waits.
-METAPROF_DRIVER cuStreamWriteValue32(Stream* stream, uintptr_t, unsigned, unsigned) { return submit(stream); }
-METAPROF_DRIVER cuStreamWriteValue32_v2(Stream* stream, uintptr_t, unsigned, unsigned) {
-  return submit(stream);
+METAPROF_DRIVER cuStreamWriteValue32(Stream* stream, uintptr_t, unsigned, unsigned) {
+  return submit(stream, NodeKind::kernel);
 }
-METAPROF_DRIVER cuStreamWaitValue32(Stream* stream, uintptr_t, unsigned, unsigned) { return submit(stream); }
+METAPROF_DRIVER cuStreamWriteValue32_v2(Stream* stream, uintptr_t, unsigned, unsigned) {
+  return submit(stream, NodeKind::kernel);
+}
+METAPROF_DRIVER cuStreamWaitValue32(Stream* stream, uintptr_t, unsigned, unsigned) {
+  return submit(stream, NodeKind::kernel);
+}
 METAPROF_DRIVER cuStreamWaitValue32_v2(Stream* stream, uintptr_t, unsigned, unsigned) {
-  return submit(stream);
+  return submit(stream, NodeKind::kernel);
 }
 
 METAPROF_DRIVER cuEventCreate(Event** out, unsigned flags) {
@@ -83,7 +101,7 @@ METAPROF_DRIVER cuEventRecord(Event* event, Stream* stream) { return record_even
 METAPROF_DRIVER cuEventRecordWithFlags(Event* event, Stream* stream, unsigned) {
   return record_event(event, stream);
 }
-METAPROF_DRIVER cuEventQuery(Event* event) { return wait_for_event(event); }
+METAPROF_DRIVER cuEventQuery(Event* event) { return ask_event(event); }
 METAPROF_DRIVER cuEventSynchronize(Event* event) { return wait_for_event(event); }
 METAPROF_DRIVER cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   return elapsed_time(milliseconds, from, to);

@@ -51,6 +51,8 @@ Error fill_bytes(void* to, int value, size_t bytes) {
   return success;
 }
 
+bool host_waits(const void* to, const void* from) { return is_device_address(from) && !find_range(to); }
+
 Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height) {
   if (width > to_pitch || width > from_pitch) return invalid_value;
   for (size_t row = 0; row < height; ++row)

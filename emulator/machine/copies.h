@@ -12,6 +12,8 @@ namespace metaprof::emulator {
 /// What the addresses are is found out. Device memory that nobody holds gives invalid_value.
 METAPROF_EXPORT Error copy_bytes(void* to, const void* from, size_t bytes);
 METAPROF_EXPORT Error fill_bytes(void* to, int value, size_t bytes);
+/// Whether a copy on a stream returns only when it is complete: to memory of the host that CUDA does not know.
+METAPROF_EXPORT bool host_waits(const void* to, const void* from);
 /// Rows of `width` bytes, `to_pitch` and `from_pitch` bytes apart.
 METAPROF_EXPORT Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                 size_t height);

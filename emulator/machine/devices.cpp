@@ -46,6 +46,8 @@ Error enter() {
   return success;
 }
 
+Error enter_initialized() { return used.load(std::memory_order_relaxed) ? enter() : not_initialized; }
+
 int device_count() { return int(devices().size()); }
 int physical_device(int device) { return devices().at(size_t(device)); }
 int current_device() { return thread_device; }

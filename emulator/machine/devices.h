@@ -15,9 +15,11 @@ constexpr int kMostDevices = 16;
 /// Guards all state of the machine below; held over a fork, so that the child finds it whole.
 METAPROF_EXPORT std::mutex& machine_mutex();
 
-/// Every call that would use the driver begins with this: not_initialized in a process that was forked after its
-/// parent had used the driver, as with the real one.
+/// Every call that would use the driver, and initialises it, begins with this: not_initialized in a process that was forked
+/// after its parent had used the driver, as with the real one.
 METAPROF_EXPORT Error enter();
+/// The driver's own calls begin with this: not_initialized before something has initialised it.
+METAPROF_EXPORT Error enter_initialized();
 
 METAPROF_EXPORT int device_count();
 /// The machine's number of the process's device: they differ under CUDA_VISIBLE_DEVICES.

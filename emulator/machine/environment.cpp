@@ -82,6 +82,10 @@ Environment read_environment() {
   struct stat status = {};
   if (!out.log_folder.empty() && (stat(out.log_folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
     wrong("METAPROF_EMULATOR_LOG: " + out.log_folder + " is not a folder");
+  if (const std::string clock = variable("METAPROF_EMULATOR_CLOCK"); clock == "late")
+    out.clock = Clock::late;
+  else if (!clock.empty() && clock != "at-once")
+    wrong("METAPROF_EMULATOR_CLOCK is " + clock + ", but must be at-once or late");
   out.cudnn = variable("METAPROF_EMULATOR_CUDNN");
   return out;
 }

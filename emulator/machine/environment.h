@@ -25,11 +25,18 @@ struct Description {
 /// Throws std::invalid_argument that says what is wrong.
 METAPROF_EXPORT Description parse_description(const std::string& words);
 
+/// When work that a stream was given is complete (clock.h).
+enum class Clock {
+  at_once,  ///< everything is complete the moment it is given to a stream
+  late,     ///< nothing is complete before somebody waits for it
+};
+
 struct Environment {
   Description device;
   int device_count = 1;
   std::string log_folder;  ///< empty: no log
-  std::string cudnn;       ///< METAPROF_EMULATOR_CUDNN as it is
+  Clock clock = Clock::at_once;
+  std::string cudnn;  ///< METAPROF_EMULATOR_CUDNN as it is
 };
 
 METAPROF_EXPORT const Environment& environment();

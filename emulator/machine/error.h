@@ -14,9 +14,11 @@ enum Error : int {
   no_device = 100,
   invalid_device = 101,
   invalid_context = 201,
+  operating_system = 304,
   invalid_handle = 400,
   illegal_state = 401,
   not_found = 500,
+  not_ready = 600,
   peer_access_already_enabled = 704,
   peer_access_not_enabled = 705,
   host_memory_already_registered = 712,
@@ -25,6 +27,13 @@ enum Error : int {
   not_supported = 801,
   capture_unsupported = 900,
   capture_invalidated = 901,
+  capture_merge = 902,
+  capture_unmatched = 903,
+  capture_unjoined = 904,
+  capture_isolation = 905,
+  capture_implicit = 906,
+  captured_event = 907,
+  capture_wrong_thread = 908,
 };
 
 /// "cudaErrorMemoryAllocation", as the runtime spells it; null for a number that is none.

@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "emulator/machine/devices.h"
 #include "emulator/machine/memory.h"
+#include "emulator/machine/streams.h"
 
 namespace metaprof::emulator {
 
 struct Pool {
   int device = 0;
   uint64_t reserved = 0, used = 0, reserved_high = 0, used_high = 0, threshold = 0;
+  std::vector<std::pair<uint64_t, Moment>> freed;  ///< bytes that a stream may not be done with
   int reuse[4] = {0, 1, 1, 1};  ///< three permissions, by their attribute's number; they change nothing here
 };
 
@@ -55,9 +59,20 @@ Pool* standard(int device) {
   return pool;
 }
 
+// Bytes that were freed, and that a stream still works with.
+uint64_t busy(Pool& pool) {
+  auto& freed = pool.freed;
+  freed.erase(std::remove_if(freed.begin(), freed.end(), [](const auto& f) { return is_complete(f.second); }),
+              freed.end());
+  uint64_t sum = 0;
+  for (const auto& [bytes, moment] : freed) sum += bytes;
+  return sum;
+}
+
 void trim(Pool& pool, uint64_t keep) {
   if (pool.reserved <= keep) return;  // before rounding up: "everything" is the largest number
-  const uint64_t least = (std::max(keep, pool.used) + kStep - 1) / kStep * kStep;
+  const uint64_t held = std::min(pool.used + busy(pool), pool.reserved);
+  const uint64_t least = (std::max(keep, held) + kStep - 1) / kStep * kStep;
   if (pool.reserved <= least) return;
   give_back_bytes(pool.device, pool.reserved - least, kFunction);
   pool.reserved = least;
@@ -120,11 +135,13 @@ Error allocate_from_pool(void** out, Pool* pool, size_t bytes) {
   return success;
 }
 
-Error free_to_pool(void* address) {
+Error free_to_pool(void* address, const Moment& moment) {
   const std::lock_guard lock(state().mutex);
   const auto it = state().blocks.find(uintptr_t(address));
   if (it == state().blocks.end()) return invalid_value;
-  it->second.pool->used -= it->second.bytes;
+  Pool& pool = *it->second.pool;
+  pool.used -= it->second.bytes;
+  if (!is_complete(moment)) pool.freed.emplace_back(it->second.bytes, moment);
   release(it->first, Kind::device, kFunction);
   state().blocks.erase(it);
   return success;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator/machine/clock.h"
 #include "emulator/machine/error.h"
 #include "emulator/machine/export.h"
 
@@ -19,11 +20,13 @@ METAPROF_EXPORT Error make_pool(Pool** out, int device);
 METAPROF_EXPORT Error destroy_pool(Pool* pool);
 
 METAPROF_EXPORT Error allocate_from_pool(void** out, Pool* pool, size_t bytes);
-/// Error invalid_value: the address is none of a pool.
-METAPROF_EXPORT Error free_to_pool(void* address);
+/// A block that goes back to its pool. The pool may use it at once: it has a stream that needs it wait (as
+/// cudaMemPoolReuseAllowInternalDependencies allows); the device has it from `moment` on. Error invalid_value: the
+/// address is none of a pool.
+METAPROF_EXPORT Error free_to_pool(void* address, const Moment& moment);
 /// Gives back to the device what is not in use, down to `keep` bytes.
 METAPROF_EXPORT Error trim_pool(Pool* pool, size_t keep);
-/// What a wait does: trims to the release threshold.
+/// What a wait does: trims to the release threshold what streams are done with.
 METAPROF_EXPORT void pools_wait(int device);
 
 /// CUDA's cudaMemPoolAttr; sizes and the threshold are uint64_t, the others int.

@@ -1,88 +1,55 @@
 #include "emulator/machine/streams.h"
 
-#include <memory>
-#include <unordered_map>
-
-#include "emulator/machine/counters.h"
-#include "emulator/machine/devices.h"
+#include "emulator/machine/stream_state.h"
 
 namespace metaprof::emulator {
-
-struct Graph {
-  size_t nodes = 0;
-};
-struct GraphExecution {
-  size_t nodes = 0;
-};
-
 namespace {
 
-struct Capture {
-  uint64_t id = 0;
-  bool invalid = false;
-  Stream* origin = nullptr;
-  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
-};
+// A program that asks again and again, and does nothing else meanwhile, waits: on a device time goes by.
+constexpr int kPatience = 20;
+thread_local int asked_in_vain = 0;
 
-}  // namespace
+bool is_legacy(const Stream& stream) { return stream.id < kMostDevices; }
 
-struct Stream {
-  int device = 0;
-  unsigned flags = 0;
-  int priority = 0;
-  uint64_t id = 0;
-  std::shared_ptr<Capture> capture;
-};
-struct Event {
-  unsigned flags = 0;
-  bool recorded = false;
-  std::weak_ptr<Capture> capture;  ///< in which it was recorded
-};
-
-namespace {
-
-// Handles are addresses of these objects; one that is not among them is refused.
-template <class T>
-using Owned = std::unordered_map<T*, std::unique_ptr<T>>;
-
-struct State {
-  Owned<Stream> streams;
-  Owned<Event> events;
-  Owned<Graph> graphs;
-  Owned<GraphExecution> executions;
-  Stream defaults[kMostDevices];
-  uint64_t next_stream = 16, next_capture = 1;
-};
-
-State& state() {
-  static auto* const kState = new State;
-  return *kState;
+// The legacy stream's work comes after that of the streams that block, and the other way round.
+void join_legacy(Stream& stream) {
+  if (!is_legacy(stream)) {
+    if (!(stream.flags & kNonBlocking)) join(stream.ready, streams().defaults[stream.device].ready);
+    return;
+  }
+  for (auto& [handle, other] : streams().streams)
+    if (other->device == stream.device && !(other->flags & kNonBlocking)) join(stream.ready, other->ready);
 }
 
-template <class T>
-T* adopt(Owned<T>& owned, std::unique_ptr<T> object) {
-  T* const handle = object.get();
-  owned.emplace(handle, std::move(object));
-  return handle;
+Error ask(const Moment& moment) {
+  if (!has_come(moment)) {
+    if (++asked_in_vain < kPatience) return not_ready;
+    wait_until(moment);
+  }
+  asked_in_vain = 0;
+  return success;
 }
 
-template <class T>
-T* known(Owned<T>& owned, T* handle) {
-  return owned.count(handle) ? handle : nullptr;
+// Nobody can wait for a stream that captures.
+Error spoil(Capture& capture) {
+  capture.invalid = true;
+  return capture_unsupported;
 }
 
-bool is_default(const Stream* stream) { return uintptr_t(stream) <= 2; }
-
-// Null for a handle that is none.
-Stream* resolve(Stream* stream) {
-  State& s = state();
-  if (!is_default(stream)) return known(s.streams, stream);
-  Stream& standard = s.defaults[current_device()];
-  standard.device = current_device();
-  return &standard;
+Error enter_capture(Stream& stream, const std::shared_ptr<Capture>& capture,
+                    const std::vector<Node*>& nodes) {
+  if (stream.capture && stream.capture != capture) {
+    stream.capture->invalid = capture->invalid = true;
+    return capture_merge;
+  }
+  stream.capture = capture;
+  for (Node* const node : nodes) {
+    bool known = false;
+    for (const Node* const other : stream.last) known = known || other == node;
+    if (!known) stream.last.push_back(node);
+  }
+  return success;
 }
-
-constexpr unsigned kWithoutTiming = 2;  // cudaEventDisableTiming
 
 }  // namespace
 
@@ -92,14 +59,21 @@ Error make_stream(Stream** out, unsigned flags, int priority) {
   stream->device = current_device();
   stream->flags = flags;
   stream->priority = priority;
-  stream->id = state().next_stream++;
-  *out = adopt(state().streams, std::move(stream));
+  stream->id = streams().next_stream++;
+  *out = streams().streams.adopt(std::move(stream));
   return success;
 }
 
 Error destroy_stream(Stream* stream) {
   const std::lock_guard lock(machine_mutex());
-  return state().streams.erase(stream) ? success : invalid_handle;
+  Stream* const s = streams().streams.known(stream);
+  if (!s) return invalid_handle;
+  if (s->capture && s->capture->origin == s) {  // nobody can end it
+    s->capture->invalid = true;
+    s->capture->origin = nullptr;
+  }
+  streams().streams.erase(s);
+  return success;
 }
 
 Error stream_facts(Stream* stream, unsigned* flags, int* priority, int* device, uint64_t* id) {
@@ -113,165 +87,152 @@ Error stream_facts(Stream* stream, unsigned* flags, int* priority, int* device, 
   return success;
 }
 
+Error ask_stream(Stream* stream) {
+  const std::lock_guard lock(machine_mutex());
+  Stream* const s = resolve(stream);
+  if (!s) return invalid_handle;
+  if (s->capture) return spoil(*s->capture);
+  join_legacy(*s);
+  return ask(s->ready);
+}
+
 Error wait_for_stream(Stream* stream) {
   const std::lock_guard lock(machine_mutex());
-  const Stream* const s = resolve(stream);
+  Stream* const s = resolve(stream);
   if (!s) return invalid_handle;
-  if (!s->capture) return success;
-  s->capture->invalid = true;
-  return capture_unsupported;
+  if (s->capture) return spoil(*s->capture);
+  if (const Error error = check_legacy_stream(*s)) return error;
+  join_legacy(*s);
+  wait_until(s->ready);
+  return success;
+}
+
+Error finish(Stream* stream) {
+  {
+    const std::lock_guard lock(machine_mutex());
+    const Stream* const s = resolve(stream);
+    if (s && s->capture) return success;
+  }
+  return wait_for_stream(stream);
 }
 
 Error wait_for_device(int device) {
   const std::lock_guard lock(machine_mutex());
-  for (auto& [handle, stream] : state().streams) {
-    if (stream->device != device || !stream->capture) continue;
-    stream->capture->invalid = true;
-    return capture_unsupported;
-  }
+  for (auto& [handle, stream] : streams().streams)
+    if (stream->device == device && stream->capture) return spoil(*stream->capture);
+  for (auto& [handle, stream] : streams().streams)
+    if (stream->device == device) wait_until(stream->ready);
+  wait_until(streams().defaults[device].ready);
   return success;
 }
 
-Error submit(Stream* stream) {
+Error submit(Stream* stream, NodeKind kind) {
+  asked_in_vain = 0;
   const std::lock_guard lock(machine_mutex());
-  const Stream* const s = resolve(stream);
+  Stream* const s = resolve(stream);
   if (!s) return invalid_handle;
   if (s->capture) {
     if (s->capture->invalid) return capture_invalidated;
-    ++s->capture->graph->nodes;
+    s->last = {s->capture->graph->add(kind, std::move(s->last))};
+    return success;
   }
+  if (const Error error = check_legacy_stream(*s)) return error;
+  join_legacy(*s);
+  add_work(s->ready, s->id);
   return success;
+}
+
+Moment moment_of(Stream* stream) {
+  const std::lock_guard lock(machine_mutex());
+  const Stream* const s = resolve(stream);
+  return s ? s->ready : Moment();
+}
+
+bool is_complete(const Moment& moment) {
+  const std::lock_guard lock(machine_mutex());
+  return has_come(moment);
 }
 
 Error make_event(Event** out, unsigned flags) {
   const std::lock_guard lock(machine_mutex());
   auto event = std::make_unique<Event>();
   event->flags = flags;
-  *out = adopt(state().events, std::move(event));
+  *out = streams().events.adopt(std::move(event));
   return success;
 }
 
 Error destroy_event(Event* event) {
   const std::lock_guard lock(machine_mutex());
-  return state().events.erase(event) ? success : invalid_handle;
+  return streams().events.erase(event) ? success : invalid_handle;
 }
 
 Error record_event(Event* event, Stream* stream) {
   const std::lock_guard lock(machine_mutex());
-  Event* const e = known(state().events, event);
-  const Stream* const s = resolve(stream);
+  Event* const e = streams().events.known(event);
+  Stream* const s = resolve(stream);
   if (!e || !s) return invalid_handle;
+  join_legacy(*s);
   e->recorded = true;
+  e->device = s->device;
+  e->moment = s->capture ? Moment() : s->ready;
   e->capture = s->capture;
+  e->last = s->capture ? s->last : std::vector<Node*>();
   return success;
 }
 
-Error wait_for_event(Event* event) {
+namespace {
+
+// An event of a capture in progress: nobody outside of it can know when it comes.
+template <class Found>
+Error with_event(Event* event, Found found) {
   const std::lock_guard lock(machine_mutex());
-  const Event* const e = known(state().events, event);
+  if (const Error error = begin_unsafe_call()) return error;
+  const Event* const e = streams().events.known(event);
   if (!e) return invalid_handle;
-  const auto capture = e->capture.lock();
-  if (!capture) return success;
-  capture->invalid = true;
-  return capture_unsupported;
+  if (const auto capture = e->capture.lock()) {
+    capture->invalid = true;
+    return captured_event;
+  }
+  return found(e->moment);
+}
+
+}  // namespace
+
+Error ask_event(Event* event) {
+  return with_event(event, [](const Moment& moment) { return ask(moment); });
+}
+
+Error wait_for_event(Event* event) {
+  return with_event(event, [](const Moment& moment) {
+    wait_until(moment);
+    return success;
+  });
 }
 
 Error stream_waits_for_event(Stream* stream, Event* event) {
   const std::lock_guard lock(machine_mutex());
-  const Event* const e = known(state().events, event);
+  const Event* const e = streams().events.known(event);
   Stream* const s = resolve(stream);
   if (!e || !s) return invalid_handle;
-  if (const auto capture = e->capture.lock()) s->capture = capture;
+  if (!e->recorded) return success;
+  if (const auto capture = e->capture.lock()) return enter_capture(*s, capture, e->last);
+  if (s->capture) {  // a graph cannot wait for what is not in it
+    s->capture->invalid = true;
+    return capture_isolation;
+  }
+  join(s->ready, e->moment);
   return success;
 }
 
 Error elapsed_time(float* milliseconds, Event* from, Event* to) {
   const std::lock_guard lock(machine_mutex());
-  for (Event* const event : {from, to}) {
-    const Event* const e = known(state().events, event);
+  const Event* found[2] = {streams().events.known(from), streams().events.known(to)};
+  for (const Event* const e : found)
     if (!e || !e->recorded || (e->flags & kWithoutTiming)) return invalid_handle;
-  }
+  if (found[0]->device != found[1]->device) return invalid_handle;
+  for (const Event* const e : found)
+    if (!has_come(e->moment)) return not_ready;
   *milliseconds = 0.01F;
-  return success;
-}
-
-Error begin_capture(Stream* stream) {
-  const std::lock_guard lock(machine_mutex());
-  Stream* const s = resolve(stream);
-  if (!s) return invalid_handle;
-  if (is_default(stream)) return capture_unsupported;
-  if (s->capture) return illegal_state;
-  s->capture = std::make_shared<Capture>();
-  s->capture->id = state().next_capture++;
-  s->capture->origin = s;
-  return success;
-}
-
-Error end_capture(Stream* stream, Graph** out) {
-  const std::lock_guard lock(machine_mutex());
-  *out = nullptr;
-  const Stream* const s = resolve(stream);
-  if (!s) return invalid_handle;
-  const std::shared_ptr<Capture> capture = s->capture;
-  if (!capture || capture->origin != s) return illegal_state;
-  for (auto& [handle, other] : state().streams)
-    if (other->capture == capture) other->capture.reset();
-  for (Stream& other : state().defaults)
-    if (other.capture == capture) other.capture.reset();
-  if (capture->invalid) return capture_invalidated;
-  *out = adopt(state().graphs, std::move(capture->graph));
-  return success;
-}
-
-Error capture_info(Stream* stream, CaptureInfo* out) {
-  const std::lock_guard lock(machine_mutex());
-  const Stream* const s = resolve(stream);
-  if (!s) return invalid_handle;
-  *out = {};
-  if (!s->capture) return success;
-  *out = {s->capture->invalid ? CaptureStatus::invalidated : CaptureStatus::active, s->capture->id,
-          s->capture->graph.get()};
-  return success;
-}
-
-Error make_graph(Graph** out) {
-  const std::lock_guard lock(machine_mutex());
-  *out = adopt(state().graphs, std::make_unique<Graph>());
-  return success;
-}
-
-Error destroy_graph(Graph* graph) {
-  const std::lock_guard lock(machine_mutex());
-  return state().graphs.erase(graph) ? success : invalid_value;
-}
-
-Error graph_nodes(Graph* graph, size_t* count) {
-  const std::lock_guard lock(machine_mutex());
-  const Graph* const g = known(state().graphs, graph);
-  if (!g) return invalid_value;
-  *count = g->nodes;
-  return success;
-}
-
-Error instantiate(GraphExecution** out, Graph* graph) {
-  const std::lock_guard lock(machine_mutex());
-  const Graph* const g = known(state().graphs, graph);
-  if (!g) return invalid_value;
-  *out = adopt(state().executions, std::make_unique<GraphExecution>(GraphExecution{g->nodes}));
-  return success;
-}
-
-Error destroy_execution(GraphExecution* execution) {
-  const std::lock_guard lock(machine_mutex());
-  return state().executions.erase(execution) ? success : invalid_value;
-}
-
-Error launch(GraphExecution* execution, Stream* stream) {
-  const std::lock_guard lock(machine_mutex());
-  const GraphExecution* const e = known(state().executions, execution);
-  if (!e) return invalid_value;
-  if (!resolve(stream)) return invalid_handle;
-  count(Counter::kernels, e->nodes);
   return success;
 }
 

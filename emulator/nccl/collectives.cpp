@@ -23,7 +23,7 @@ using Combine = std::function<Sent(const std::vector<Sent>&)>;
 
 Result begin(const Communicator* communicator, Stream* stream) {
   if (!communicator) return invalid_argument;
-  if (enter() != success || submit(stream) != success) return unhandled_cuda_error;
+  if (enter() != success || submit(stream, NodeKind::kernel) != success) return unhandled_cuda_error;
   count(Counter::collectives);
   return done;
 }

@@ -1,4 +1,4 @@
-// Copies and fills. All are done at once, whatever the stream; a stream that captures gets a node.
+// Copies and fills. The bytes are moved at once; when a stream has done it the clock says.
 
 #include "emulator/machine/copies.h"
 
@@ -11,15 +11,13 @@ using namespace metaprof::emulator;
 namespace {
 
 // The device must be there, and the stream must take work.
-Error begin(Stream* stream) {
+Error begin(Stream* stream, NodeKind kind = NodeKind::copy) {
   if (const Error error = use_device()) return error;
-  return submit(stream);
+  return submit(stream, kind);
 }
 
-Error begin() {
-  if (const Error error = use_device()) return error;
-  return wait_for_stream(nullptr);
-}
+// A call that has no stream returns when the legacy stream is done.
+Error done(Error error) { return result(error == success ? finish(nullptr) : error); }
 
 // cudaMemcpyKind: between host and device in four directions, and one that is told by the addresses.
 Error check_direction(int kind) { return kind >= 0 && kind <= 4 ? success : invalid_direction; }
@@ -27,18 +25,19 @@ Error check_direction(int kind) { return kind >= 0 && kind <= 4 ? success : inva
 }  // namespace
 
 METAPROF_RUNTIME cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
-  if (const Error error = begin()) return fail(error);
+  if (const Error error = begin(nullptr)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
-  return result(copy_bytes(to, from, bytes));
+  return done(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, Stream* stream) {
   if (const Error error = begin(stream)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
-  return result(copy_bytes(to, from, bytes));
+  if (const Error error = copy_bytes(to, from, bytes)) return fail(error);
+  return result(host_waits(to, from) ? finish(stream) : success);
 }
 METAPROF_RUNTIME cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
-  if (const Error error = begin()) return fail(error);
-  return result(copy_bytes(to, from, bytes));
+  if (const Error error = begin(nullptr)) return fail(error);
+  return done(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, Stream* stream) {
   if (const Error error = begin(stream)) return fail(error);
@@ -46,9 +45,9 @@ METAPROF_RUNTIME cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_
 }
 METAPROF_RUNTIME cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, int kind) {
-  if (const Error error = begin()) return fail(error);
+  if (const Error error = begin(nullptr)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
-  return result(copy_rows(to, to_pitch, from, from_pitch, width, height));
+  return done(copy_rows(to, to_pitch, from, from_pitch, width, height));
 }
 METAPROF_RUNTIME cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                    size_t width, size_t height, int kind, Stream* stream) {
@@ -66,16 +65,16 @@ METAPROF_RUNTIME cudaMemcpyBatchAsync(void* const* to, const void* const* from, 
 }
 
 METAPROF_RUNTIME cudaMemset(void* to, int value, size_t bytes) {
-  if (const Error error = begin()) return fail(error);
-  return result(fill_bytes(to, value, bytes));
+  if (const Error error = begin(nullptr, NodeKind::fill)) return fail(error);
+  return done(fill_bytes(to, value, bytes));
 }
 METAPROF_RUNTIME cudaMemsetAsync(void* to, int value, size_t bytes, Stream* stream) {
-  if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = begin(stream, NodeKind::fill)) return fail(error);
   return result(fill_bytes(to, value, bytes));
 }
 METAPROF_RUNTIME cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                    Stream* stream) {
-  if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = begin(stream, NodeKind::fill)) return fail(error);
   for (size_t row = 0; row < height; ++row)
     if (const Error error = fill_bytes(static_cast<char*>(to) + row * pitch, value, width))
       return fail(error);

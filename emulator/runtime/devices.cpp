@@ -50,8 +50,9 @@ METAPROF_RUNTIME cudaInitDevice(int device, unsigned, unsigned) {
 
 METAPROF_RUNTIME cudaDeviceSynchronize() {
   if (const Error error = use_device()) return fail(error);
+  if (const Error error = wait_for_device(current_device())) return fail(error);
   pools_wait(current_device());
-  return result(wait_for_device(current_device()));
+  return success;
 }
 METAPROF_RUNTIME cudaDeviceReset() { return result(enter()); }
 METAPROF_RUNTIME cudaSetDeviceFlags(unsigned) { return result(enter()); }

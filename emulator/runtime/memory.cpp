@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "emulator/machine/capture.h"
+#include "emulator/machine/streams.h"
 #include "emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;
@@ -28,10 +30,17 @@ void* host_pages(size_t bytes) {
   return pages == MAP_FAILED ? nullptr : pages;
 }
 
+// What gives memory back waits for the device, which may still use it.
+Error begin_to_free() {
+  if (const Error error = check_unsafe_call()) return error;
+  return wait_for_device(current_device());
+}
+
 Error give_host_memory(void** out, size_t bytes, Kind kind) {
   *out = nullptr;
   if (const Error error = use_device()) return fail(error);
   if (bytes == 0) return success;
+  if (const Error error = check_unsafe_call()) return fail(error);
   void* const pages = host_pages(bytes);
   if (!pages) return fail(out_of_memory);
   add_host_range(uintptr_t(pages), bytes, kind, current_device());
@@ -52,6 +61,7 @@ METAPROF_RUNTIME cudaMalloc(void** out, size_t bytes) {
   *out = nullptr;
   if (const Error error = use_device()) return fail(error);
   if (bytes == 0) return success;
+  if (const Error error = check_unsafe_call()) return fail(error);
   *out = reinterpret_cast<void*>(allocate(current_device(), bytes, "cudaMalloc"));
   return *out ? success : fail(out_of_memory);
 }
@@ -64,6 +74,7 @@ METAPROF_RUNTIME cudaMallocPitch(void** out, size_t* pitch, size_t width, size_t
 METAPROF_RUNTIME cudaFree(void* address) {
   if (const Error error = use_device()) return fail(error);
   if (!address) return success;
+  if (const Error error = begin_to_free()) return fail(error);
   if (release(uintptr_t(address), Kind::device, "cudaFree")) return success;
   return free_host_memory(address, Kind::managed, "cudaFree") ? success : fail(invalid_value);
 }
@@ -81,6 +92,7 @@ METAPROF_RUNTIME cudaMallocHost(void** out, size_t bytes) {
 METAPROF_RUNTIME cudaFreeHost(void* address) {
   if (const Error error = use_device()) return fail(error);
   if (!address) return success;
+  if (const Error error = begin_to_free()) return fail(error);
   return free_host_memory(address, Kind::pinned, "cudaFreeHost") ? success : fail(invalid_value);
 }
 

@@ -20,7 +20,7 @@ bool is_device(int device) { return device >= 0 && device < device_count(); }
 METAPROF_RUNTIME cudaMallocFromPoolAsync(void** out, size_t bytes, Pool* pool, Stream* stream) {
   *out = nullptr;
   if (const Error error = use_device()) return fail(error);
-  if (const Error error = submit(stream)) return fail(error);
+  if (const Error error = submit(stream, NodeKind::allocation)) return fail(error);
   return result(allocate_from_pool(out, pool, bytes));
 }
 METAPROF_RUNTIME cudaMallocAsync(void** out, size_t bytes, Stream* stream) {
@@ -30,8 +30,8 @@ METAPROF_RUNTIME cudaMallocAsync(void** out, size_t bytes, Stream* stream) {
 }
 METAPROF_RUNTIME cudaFreeAsync(void* address, Stream* stream) {
   if (const Error error = use_device()) return fail(error);
-  if (const Error error = submit(stream)) return fail(error);
-  return address ? result(free_to_pool(address)) : success;
+  if (const Error error = submit(stream, NodeKind::free)) return fail(error);
+  return address ? result(free_to_pool(address, moment_of(stream))) : success;
 }
 
 METAPROF_RUNTIME cudaDeviceGetDefaultMemPool(Pool** out, int device) {

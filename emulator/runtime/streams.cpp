@@ -1,13 +1,21 @@
-// Streams, events, capture and graphs.
+// Streams, events and capture.
 
 #include "emulator/machine/streams.h"
 
 #include <cstring>
 
+#include "emulator/machine/capture.h"
 #include "emulator/machine/pools.h"
 #include "emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;
+
+namespace {
+
+// That something is not complete yet is no error that the thread keeps.
+Error answer(Error error) { return error == not_ready ? error : result(error); }
+
+}  // namespace
 
 METAPROF_RUNTIME cudaStreamCreateWithPriority(Stream** out, unsigned flags, int priority) {
   if (const Error error = use_device()) return fail(error);
@@ -39,23 +47,24 @@ METAPROF_RUNTIME cudaStreamGetDevice(Stream* stream, int* device) {
 }
 METAPROF_RUNTIME cudaStreamQuery(Stream* stream) {
   if (const Error error = use_device()) return fail(error);
-  return result(wait_for_stream(stream));
+  return answer(ask_stream(stream));
 }
 METAPROF_RUNTIME cudaStreamSynchronize(Stream* stream) {
   if (const Error error = use_device()) return fail(error);
+  if (const Error error = wait_for_stream(stream)) return fail(error);
   pools_wait(current_device());
-  return result(wait_for_stream(stream));
+  return success;
 }
 METAPROF_RUNTIME cudaStreamAddCallback(Stream* stream, void (*call)(Stream*, int, void*), void* data,
                                        unsigned) {
   if (const Error error = use_device()) return fail(error);
-  if (const Error error = submit(stream)) return fail(error);
+  if (const Error error = submit(stream, NodeKind::host)) return fail(error);
   call(stream, success, data);
   return success;
 }
 METAPROF_RUNTIME cudaLaunchHostFunc(Stream* stream, void (*call)(void*), void* data) {
   if (const Error error = use_device()) return fail(error);
-  if (const Error error = submit(stream)) return fail(error);
+  if (const Error error = submit(stream, NodeKind::host)) return fail(error);
   CaptureInfo capture;
   capture_info(stream, &capture);
   if (capture.status == CaptureStatus::none) call(data);  // a node of a graph runs when the graph does: never
@@ -85,12 +94,17 @@ METAPROF_RUNTIME cudaEventRecordWithFlags(Event* event, Stream* stream, unsigned
 }
 METAPROF_RUNTIME cudaEventQuery(Event* event) {
   if (const Error error = use_device()) return fail(error);
-  return result(wait_for_event(event));
+  return answer(ask_event(event));
 }
-METAPROF_RUNTIME cudaEventSynchronize(Event* event) { return cudaEventQuery(event); }
+METAPROF_RUNTIME cudaEventSynchronize(Event* event) {
+  if (const Error error = use_device()) return fail(error);
+  if (const Error error = wait_for_event(event)) return fail(error);
+  pools_wait(current_device());
+  return success;
+}
 METAPROF_RUNTIME cudaEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   if (const Error error = use_device()) return fail(error);
-  return result(elapsed_time(milliseconds, from, to));
+  return answer(elapsed_time(milliseconds, from, to));
 }
 #if METAPROF_CUDA_MAJOR == 12
 METAPROF_RUNTIME cudaEventElapsedTime_v2(float* milliseconds, Event* from, Event* to) {
@@ -108,9 +122,9 @@ METAPROF_RUNTIME cudaIpcGetEventHandle(void* handle, Event*) {
 }
 METAPROF_RUNTIME cudaIpcOpenEventHandle(Event** out, ...) { return cudaEventCreate(out); }
 
-METAPROF_RUNTIME cudaStreamBeginCapture(Stream* stream, int) {
+METAPROF_RUNTIME cudaStreamBeginCapture(Stream* stream, int mode) {
   if (const Error error = use_device()) return fail(error);
-  return result(begin_capture(stream));
+  return result(begin_capture(stream, mode));
 }
 METAPROF_RUNTIME cudaStreamEndCapture(Stream* stream, Graph** graph) {
   if (const Error error = use_device()) return fail(error);
@@ -124,88 +138,63 @@ METAPROF_RUNTIME cudaStreamIsCapturing(Stream* stream, CaptureStatus* status) {
   return result(error);
 }
 METAPROF_RUNTIME cudaThreadExchangeStreamCaptureMode(int* mode) {
-  thread_local int current = 0;
-  const int before = current;
-  current = *mode;
-  *mode = before;
-  return success;
+  return result(exchange_capture_mode(mode));
 }
 
 namespace {
 
-// Nodes have no identity here, so a capture has no dependencies to show.
 Error give_capture_info(Stream* stream, CaptureStatus* status, uint64_t* id, Graph** graph,
-                        const void** nodes, size_t* count) {
+                        Node* const** nodes, size_t* count) {
   if (const Error error = use_device()) return fail(error);
   CaptureInfo info;
   if (const Error error = capture_info(stream, &info)) return fail(error);
   *status = info.status;
   if (id) *id = info.id;
   if (graph) *graph = info.graph;
-  if (nodes) *nodes = nullptr;
-  if (count) *count = 0;
+  if (nodes) *nodes = info.nodes;
+  if (count) *count = info.count;
   return success;
+}
+
+// cudaStreamUpdateCaptureDependenciesFlags: 0 adds to what is there, 1 takes its place.
+Error update_dependencies(Stream* stream, Node* const* nodes, size_t count, unsigned flags) {
+  if (const Error error = use_device()) return fail(error);
+  return result(flags > 1 ? invalid_value : update_capture_dependencies(stream, nodes, count, flags == 1));
 }
 
 }  // namespace
 
+// Edges have no data here: null says that all of them are plain.
 #if METAPROF_CUDA_MAJOR == 12
 METAPROF_RUNTIME cudaStreamGetCaptureInfo(Stream* stream, CaptureStatus* status, uint64_t* id) {
   return give_capture_info(stream, status, id, nullptr, nullptr, nullptr);
 }
 METAPROF_RUNTIME cudaStreamGetCaptureInfo_v2(Stream* stream, CaptureStatus* status, uint64_t* id,
-                                             Graph** graph, const void** nodes, size_t* count) {
+                                             Graph** graph, Node* const** nodes, size_t* count) {
   return give_capture_info(stream, status, id, graph, nodes, count);
 }
 METAPROF_RUNTIME cudaStreamGetCaptureInfo_v3(Stream* stream, CaptureStatus* status, uint64_t* id,
-                                             Graph** graph, const void** nodes, const void** edges,
+                                             Graph** graph, Node* const** nodes, const void** edges,
                                              size_t* count) {
   if (edges) *edges = nullptr;
   return give_capture_info(stream, status, id, graph, nodes, count);
 }
-METAPROF_RUNTIME cudaStreamUpdateCaptureDependencies_v2() { return result(enter()); }
-METAPROF_RUNTIME cudaGraphNodeGetDependencies(void*, void*, size_t* count) {
-  if (count) *count = 0;
-  return success;
+METAPROF_RUNTIME cudaStreamUpdateCaptureDependencies(Stream* stream, Node* const* nodes, size_t count,
+                                                     unsigned flags) {
+  return update_dependencies(stream, nodes, count, flags);
 }
-METAPROF_RUNTIME cudaGraphNodeGetDependencies_v2(void*, void*, void*, size_t* count) {
-  if (count) *count = 0;
-  return success;
+METAPROF_RUNTIME cudaStreamUpdateCaptureDependencies_v2(Stream* stream, Node* const* nodes, const void*,
+                                                        size_t count, unsigned flags) {
+  return update_dependencies(stream, nodes, count, flags);
 }
 #else
 METAPROF_RUNTIME cudaStreamGetCaptureInfo(Stream* stream, CaptureStatus* status, uint64_t* id, Graph** graph,
-                                          const void** nodes, const void** edges, size_t* count) {
+                                          Node* const** nodes, const void** edges, size_t* count) {
   if (edges) *edges = nullptr;
   return give_capture_info(stream, status, id, graph, nodes, count);
 }
-METAPROF_RUNTIME cudaGraphNodeGetDependencies(void*, void*, void*, size_t* count) {
-  if (count) *count = 0;
-  return success;
+METAPROF_RUNTIME cudaStreamUpdateCaptureDependencies(Stream* stream, Node* const* nodes, const void*,
+                                                     size_t count, unsigned flags) {
+  return update_dependencies(stream, nodes, count, flags);
 }
 #endif
-METAPROF_RUNTIME cudaStreamUpdateCaptureDependencies() { return result(enter()); }
-
-METAPROF_RUNTIME cudaGraphCreate(Graph** out, unsigned) { return result(make_graph(out)); }
-METAPROF_RUNTIME cudaGraphDestroy(Graph* graph) { return result(destroy_graph(graph)); }
-METAPROF_RUNTIME cudaGraphGetNodes(Graph* graph, void* nodes, size_t* count) {
-  size_t all = 0;
-  if (const Error error = graph_nodes(graph, &all)) return fail(error);
-  if (nodes) std::memset(nodes, 0, std::min(all, *count) * sizeof(void*));
-  *count = all;
-  return success;
-}
-METAPROF_RUNTIME cudaGraphInstantiate(GraphExecution** out, Graph* graph, uint64_t) {
-  return result(instantiate(out, graph));
-}
-METAPROF_RUNTIME cudaGraphInstantiateWithFlags(GraphExecution** out, Graph* graph, uint64_t) {
-  return result(instantiate(out, graph));
-}
-METAPROF_RUNTIME cudaGraphExecDestroy(GraphExecution* execution) {
-  return result(destroy_execution(execution));
-}
-METAPROF_RUNTIME cudaGraphUpload(GraphExecution*, Stream*) { return result(use_device()); }
-METAPROF_RUNTIME cudaGraphLaunch(GraphExecution* execution, Stream* stream) {
-  if (const Error error = use_device()) return fail(error);
-  return result(launch(execution, stream));
-}
-METAPROF_RUNTIME cudaGraphDebugDotPrint() { return result(enter()); }

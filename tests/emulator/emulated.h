@@ -82,6 +82,28 @@ void check(const Environment& environment, Work work) {
   EXPECT_EQ(outcome.errors, "");
 }
 
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// Launches a kernel of one thread.
+inline int launch(const Library& runtime, void* stream) {
+  return runtime("cudaLaunchKernel", static_cast<const void*>("kernel"), Dim3{}, Dim3{},
+                 static_cast<void**>(nullptr), size_t(0), stream);
+}
+
+inline void* make_stream(const Library& runtime) {
+  void* stream = nullptr;
+  EXPECT_EQ(runtime("cudaStreamCreateWithFlags", &stream, 1U), 0);  // it does not wait for the legacy stream
+  return stream;
+}
+
+inline void* make_event(const Library& runtime) {
+  void* event = nullptr;
+  EXPECT_EQ(runtime("cudaEventCreate", &event), 0);
+  return event;
+}
+
 constexpr size_t kMiB = size_t(1) << 20;
 
 /// An H200 with this much memory.

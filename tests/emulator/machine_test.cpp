@@ -193,63 +193,6 @@ TEST(Streams, TimeBetweenEventsIsConstant) {
   });
 }
 
-struct Dim3 {
-  unsigned x = 1, y = 1, z = 1;
-};
-
-TEST(Capture, CollectsWhatIsGivenToItsStreams) {
-  check({}, [] {
-    const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
-    void *main = nullptr, *side = nullptr, *event = nullptr, *graph = nullptr, *execution = nullptr;
-    const auto launch = [&](void* stream) {
-      return runtime("cudaLaunchKernel", static_cast<const void*>("kernel"), Dim3{}, Dim3{},
-                     static_cast<void**>(nullptr), size_t(0), stream);
-    };
-    const auto status = [&](void* stream) {
-      int value = -1;
-      EXPECT_EQ(runtime("cudaStreamIsCapturing", stream, &value), 0);
-      return value;
-    };
-    EXPECT_EQ(runtime("cudaStreamCreate", &main), 0);
-    EXPECT_EQ(runtime("cudaStreamCreate", &side), 0);
-    EXPECT_EQ(runtime("cudaEventCreate", &event), 0);
-    EXPECT_EQ(runtime("cudaStreamBeginCapture", static_cast<void*>(nullptr), 0),
-              900);  // not the default stream
-    EXPECT_EQ(runtime("cudaStreamBeginCapture", main, 0), 0);
-    EXPECT_EQ(launch(main), 0);
-    EXPECT_EQ(runtime("cudaEventRecord", event, main), 0);
-    EXPECT_EQ(runtime("cudaStreamWaitEvent", side, event, 0U), 0);
-    EXPECT_EQ(status(side), 1);  // it joined
-    EXPECT_EQ(launch(side), 0);
-    EXPECT_EQ(runtime("cudaStreamEndCapture", main, &graph), 0);
-    EXPECT_EQ(status(side), 0);
-    size_t nodes = 0;
-    EXPECT_EQ(runtime("cudaGraphGetNodes", graph, static_cast<void*>(nullptr), &nodes), 0);
-    EXPECT_EQ(nodes, 2U);
-    EXPECT_EQ(runtime("cudaGraphInstantiateWithFlags", &execution, graph, uint64_t(0)), 0);
-    EXPECT_EQ(runtime("cudaGraphDestroy", graph), 0);
-    const uint64_t before = driver.count("kernels");
-    EXPECT_EQ(runtime("cudaGraphLaunch", execution, main), 0);
-    EXPECT_EQ(driver.count("kernels") - before, 2U);
-    EXPECT_EQ(runtime("cudaGraphExecDestroy", execution), 0);
-    EXPECT_EQ(runtime("cudaGraphLaunch", execution, main), 1);
-  });
-}
-
-TEST(Capture, IsSpoiltByAWait) {
-  check({}, [] {
-    const Library runtime("libcudart.so.13");
-    void *stream = nullptr, *graph = nullptr;
-    EXPECT_EQ(runtime("cudaStreamCreate", &stream), 0);
-    EXPECT_EQ(runtime("cudaStreamBeginCapture", stream, 0), 0);
-    EXPECT_EQ(runtime("cudaStreamSynchronize", stream), 900);
-    EXPECT_EQ(runtime("cudaStreamEndCapture", stream, &graph), 901);
-    EXPECT_EQ(graph, nullptr);
-    EXPECT_EQ(runtime("cudaStreamSynchronize", stream), 0);
-    EXPECT_EQ(runtime("cudaStreamEndCapture", stream, &graph), 401);  // none was begun
-  });
-}
-
 TEST(Kernels, AreCountedAndTheirShapeIsChecked) {
   check({}, [] {
     const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
@@ -356,6 +299,7 @@ TEST(Environment, WhatMakesNoSenseIsRefused) {
           "METAPROF_EMULATOR_MEMORY is 0, but must be a number from 1 to 4398046511104");
   refused("METAPROF_EMULATOR_LOG", "/no/such/folder",
           "METAPROF_EMULATOR_LOG: /no/such/folder is not a folder");
+  refused("METAPROF_EMULATOR_CLOCK", "soon", "METAPROF_EMULATOR_CLOCK is soon, but must be at-once or late");
   refused("METAPROF_EMULATOR_DEVICE", "h200", "METAPROF_EMULATOR_DEVICE: 'h200' is not key=value");
   refused("METAPROF_EMULATOR_DEVICE", "name=h200", "METAPROF_EMULATOR_DEVICE: title is missing");
   refused("METAPROF_EMULATOR_DEVICE", h200_with(1) + ";color=green",

@@ -244,6 +244,7 @@ TEST(VirtualMemory, MemoryIsTakenWhenItIsMade) {
     } properties;
     const void* const on_device = &properties;
     uintptr_t base = 0;
+    EXPECT_EQ(driver("cuInit", 0U), 0);
     EXPECT_EQ(driver("cuMemAddressReserve", &base, 200 * kMiB, size_t(0), uintptr_t(0), uint64_t(0)), 0);
     EXPECT_EQ(driver.count("memory"), 0U);
     uint64_t first = 0, second = 0, third = 0;

@@ -1,0 +1,124 @@
+#include "tests/emulator/emulated.h"
+
+namespace emulated {
+namespace {
+
+constexpr int kNotReady = 600;
+const Environment kLate = {{"METAPROF_EMULATOR_CLOCK", "late"}};
+
+TEST(Clock, AtOnceEverythingIsCompleteWhenItIsGiven) {
+  check({{"METAPROF_EMULATOR_CLOCK", "at-once"}}, [] {
+    const Library runtime("libcudart.so.13");
+    void *const stream = make_stream(runtime), *const event = make_event(runtime);
+    EXPECT_EQ(launch(runtime, stream), 0);
+    EXPECT_EQ(runtime("cudaEventRecord", event, stream), 0);
+    EXPECT_EQ(runtime("cudaEventQuery", event), 0);
+    EXPECT_EQ(runtime("cudaStreamQuery", stream), 0);
+  });
+}
+
+TEST(Clock, LateNothingIsCompleteBeforeSomebodyWaits) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13");
+    void *const stream = make_stream(runtime), *const early = make_event(runtime),
+                *const late = make_event(runtime);
+    EXPECT_EQ(runtime("cudaEventQuery", early), 0);  // never recorded
+    EXPECT_EQ(runtime("cudaStreamQuery", stream), 0);
+    EXPECT_EQ(launch(runtime, stream), 0);
+    EXPECT_EQ(runtime("cudaEventRecord", early, stream), 0);
+    EXPECT_EQ(launch(runtime, stream), 0);
+    EXPECT_EQ(runtime("cudaEventRecord", late, stream), 0);
+    EXPECT_EQ(runtime("cudaEventQuery", early), kNotReady);
+    EXPECT_EQ(runtime("cudaGetLastError"), 0);  // which is no error
+    float milliseconds = 0;
+    EXPECT_EQ(runtime("cudaEventElapsedTime", &milliseconds, early, late), kNotReady);
+    EXPECT_EQ(runtime("cudaEventSynchronize", early), 0);
+    EXPECT_EQ(runtime("cudaEventQuery", early), 0);
+    EXPECT_EQ(runtime("cudaEventQuery", late), kNotReady);
+    EXPECT_EQ(runtime("cudaStreamSynchronize", stream), 0);
+    EXPECT_EQ(runtime("cudaEventQuery", late), 0);
+  });
+}
+
+TEST(Clock, AWaitIsForAllThatCameBefore) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13");
+    void *const main = make_stream(runtime), *const side = make_stream(runtime),
+                *const other = make_stream(runtime);
+    void *const joint = make_event(runtime), *const event = make_event(runtime);
+    EXPECT_EQ(launch(runtime, side), 0);
+    EXPECT_EQ(runtime("cudaEventRecord", joint, side), 0);
+    EXPECT_EQ(runtime("cudaStreamWaitEvent", main, joint, 0U), 0);
+    EXPECT_EQ(launch(runtime, other), 0);
+    EXPECT_EQ(runtime("cudaEventRecord", event, main), 0);  // nothing of its own stream, but the other's work
+    EXPECT_EQ(runtime("cudaEventQuery", event), kNotReady);
+    EXPECT_EQ(runtime("cudaEventSynchronize", event), 0);
+    EXPECT_EQ(runtime("cudaStreamQuery", side), 0);
+    EXPECT_EQ(runtime("cudaStreamQuery", other), kNotReady);
+    EXPECT_EQ(runtime("cudaDeviceSynchronize"), 0);
+    EXPECT_EQ(runtime("cudaStreamQuery", other), 0);
+  });
+}
+
+TEST(Clock, BlockingStreamsAndTheLegacyOneWaitForEachOther) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13");
+    void *blocking = nullptr, *const free = make_stream(runtime), *const legacy = nullptr;
+    EXPECT_EQ(runtime("cudaStreamCreate", &blocking), 0);
+    EXPECT_EQ(launch(runtime, blocking), 0);
+    EXPECT_EQ(launch(runtime, free), 0);
+    EXPECT_EQ(launch(runtime, legacy), 0);
+    EXPECT_EQ(runtime("cudaStreamSynchronize", legacy), 0);
+    EXPECT_EQ(runtime("cudaStreamQuery", blocking), 0);
+    EXPECT_EQ(runtime("cudaStreamQuery", free), kNotReady);
+  });
+}
+
+TEST(Clock, CopiesThatTheHostSeesAreWaits) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13");
+    void *const stream = make_stream(runtime), *device = nullptr, *pinned = nullptr;
+    char pageable[64] = {};
+    EXPECT_EQ(runtime("cudaMalloc", &device, size_t(64)), 0);
+    EXPECT_EQ(runtime("cudaMallocHost", &pinned, size_t(64)), 0);
+    const auto copy = [&](void* to, const void* from) {
+      EXPECT_EQ(runtime("cudaMemcpyAsync", to, from, size_t(64), 4, stream), 0);
+      return runtime("cudaStreamQuery", stream);
+    };
+    EXPECT_EQ(copy(device, pinned), kNotReady);
+    EXPECT_EQ(copy(pinned, device), kNotReady);
+    EXPECT_EQ(copy(pageable, device), 0);
+    EXPECT_EQ(launch(runtime, stream), 0);
+    EXPECT_EQ(runtime("cudaFreeHost", pinned), 0);  // giving memory back waits for the device
+    EXPECT_EQ(runtime("cudaStreamQuery", stream), 0);
+  });
+}
+
+TEST(Clock, WhoOnlyAsksAgainAndAgainWaits) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13");
+    void* const stream = make_stream(runtime);
+    EXPECT_EQ(launch(runtime, stream), 0);
+    int asked = 0;
+    while (runtime("cudaStreamQuery", stream) == kNotReady) ++asked;
+    EXPECT_EQ(asked, 19);
+  });
+}
+
+// A pool keeps at a wait what a stream that nobody waited for still works with.
+TEST(Clock, APoolGivesBackWhatItsStreamsAreDoneWith) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
+    void *const main = make_stream(runtime), *const side = make_stream(runtime), *address = nullptr;
+    EXPECT_EQ(runtime("cudaMallocAsync", &address, 40 * kMiB, side), 0);
+    EXPECT_EQ(runtime("cudaFreeAsync", address, side), 0);
+    EXPECT_EQ(launch(runtime, main), 0);
+    EXPECT_EQ(runtime("cudaStreamSynchronize", main), 0);
+    EXPECT_EQ(driver.count("memory"), 64 * kMiB);
+    EXPECT_EQ(runtime("cudaStreamSynchronize", side), 0);
+    EXPECT_EQ(driver.count("memory"), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace emulated
