@@ -76,10 +76,10 @@ StepsToRun steps_to_run(const ProfileOptions& options) {
   return all ? StepsToRun::all : StepsToRun::until_alike;
 }
 
-void write_forms(const ProfileOptions& options, Results& results) {
+void write_forms(const ProfileOptions& options, ReportInputs& inputs) {
   for (size_t i = 0; i < options.files.size(); ++i) {
-    results.file = options.files[i];
-    if (!results.file.empty()) write_result(results.file, report_forms()[i].make(results));
+    inputs.file = options.files[i];
+    if (!inputs.file.empty()) write_result(inputs.file, report_forms()[i].make(inputs));
   }
 }
 
@@ -123,17 +123,17 @@ int profile(const Command& command, const ProfileOptions& options) {
   TextOptions text = options.text;
   text.width = static_cast<size_t>(options.width);
   text.colour = colour_on_stdout(options.color);
-  Results results(result, text);
-  if (!model.is_trace()) results.lines = source_lines(model.program);
-  results.compare = options.compare;
-  if (options.per_node) results.with_nodes(options.granularity);
-  write_forms(options, results);
+  ReportInputs inputs(result, text);
+  if (!model.is_trace()) inputs.lines = source_lines(model.program);
+  inputs.compare = options.compare;
+  if (options.per_node) inputs.with_nodes(options.granularity);
+  write_forms(options, inputs);
   ProfileReport& report = result.report;
   if (on_stdout) {
     print_note(workspace_note(report.workspaces));
   } else {
     if (!options.per_node) report.nodes.reset();
-    if (!options.markdown) report.culprits = culprits_of(report.memory.peak.largest, results.lines);
+    if (!options.markdown) report.culprits = culprits_of(report.memory.peak.largest, inputs.lines);
     std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
   }
   return verdict_of(report).fits ? kFine : kFinding;

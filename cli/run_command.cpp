@@ -144,9 +144,9 @@ void write_forms(const RunReport& report, const RunCommandOptions& options) {
   estimate.options.alloc_conf = rank.alloc_conf;
   estimate.trace = *rank.recorded.trace;
   estimate.report = profile_of(report, rank);
-  Results results(estimate, options.text);
+  ReportInputs inputs(estimate, options.text);
   for (size_t i = 0; i < all.size(); ++i)
-    if (!options.files[i].empty()) write_result(options.files[i], all[i].make(results));
+    if (!options.files[i].empty()) write_result(options.files[i], all[i].make(inputs));
 }
 
 // Of the device's memory, what the allocator cannot have: on a real one what was seen, else what was reported.

@@ -27,11 +27,11 @@ constexpr size_t kMostNodesOfPage = 40;
 const std::vector<ReportForm>& report_forms() {
   static const std::vector<ReportForm> kForms = {
       {"json", "write JSON to FILE; -: to stdout, in place of the text", StepsToRun::until_alike,
-       [](Results& r) { return profile_json(r.report()); }},
+       [](ReportInputs& r) { return profile_json(r.report()); }},
       {"csv", "the table as CSV, with plain numbers", StepsToRun::until_alike,
-       [](Results& r) { return profile_csv(r.report(), r.text); }},
+       [](ReportInputs& r) { return profile_csv(r.report(), r.text); }},
       {"html", "one page with timeline, peak and tables", StepsToRun::all,
-       [](Results& r) {
+       [](ReportInputs& r) {
          return html_page({.report = r.with_nodes(),
                            .schedule = r.schedule(),
                            .stays = r.stays(),
@@ -40,21 +40,21 @@ const std::vector<ReportForm>& report_forms() {
        },
        true},
       {"timeline", "a still picture of the step with the peak (.svg or .png)", StepsToRun::all,
-       [](Results& r) {
+       [](ReportInputs& r) {
          return r.as_png() ? timeline_png(r.report(), r.schedule()) : timeline_svg(r.report(), r.schedule());
        }},
       {"chrome_trace", "for Perfetto and chrome://tracing", StepsToRun::all,
-       [](Results& r) { return chrome_trace(r.schedule(), r.report().model); }},
+       [](ReportInputs& r) { return chrome_trace(r.schedule(), r.report().model); }},
       {"snapshot", "PyTorch's memory snapshot (.pickle), for pytorch.org/memory_viz", StepsToRun::all,
-       [](Results& r) { return memory_snapshot(r.history()); }},
+       [](ReportInputs& r) { return memory_snapshot(r.history()); }},
       {"folded", "the peak as folded stacks, for flame graphs", StepsToRun::until_alike,
-       [](Results& r) { return folded_stacks(r.report().memory.peak.largest); }},
+       [](ReportInputs& r) { return folded_stacks(r.report().memory.peak.largest); }},
       {"metrics", "figures as OpenMetrics text, for CI systems that keep them", StepsToRun::until_alike,
-       [](Results& r) { return open_metrics(r.report()); }},
+       [](ReportInputs& r) { return open_metrics(r.report()); }},
       {"dot", "the graph of nodes in Graphviz' language", StepsToRun::until_alike,
-       [](Results& r) { return graph_dot(r.with_nodes()); }},
+       [](ReportInputs& r) { return graph_dot(r.with_nodes()); }},
       {"svg", "the same, drawn on a page (.svg or .png)", StepsToRun::until_alike,
-       [](Results& r) {
+       [](ReportInputs& r) {
          const std::string dot = graph_dot(r.with_nodes(), {.most_nodes = kMostNodesOfPage, .page = true});
          return r.as_png() ? png_of_dot(dot) : svg_of_dot(dot);
        }},
@@ -68,32 +68,32 @@ std::string option_of(const ReportForm& form) {
   return option;
 }
 
-const Schedule& Results::schedule() {
+const Schedule& ReportInputs::schedule() {
   if (!schedule_)
     schedule_ =
         metaprof::schedule(estimate_.trace, estimate_.platform.device(), rates_of(estimate_.platform));
   return *schedule_;
 }
 
-std::vector<StorageStay> Results::stays() const {
+std::vector<StorageStay> ReportInputs::stays() const {
   return storage_stays(estimate_.trace, estimate_.platform.device());
 }
 
-const ProfileDiff* Results::compared() {
+const ProfileDiff* ReportInputs::compared() {
   if (compare.empty()) return nullptr;
   if (!compared_)
     compared_ = diff_profiles(ProfileFile(compare), ProfileFile(report().model, profile_json(report())));
   return &*compared_;
 }
 
-const ProfileReport& Results::with_nodes(std::string_view granularity) {
+const ProfileReport& ReportInputs::with_nodes(std::string_view granularity) {
   if (!report().nodes)
     estimate_.report.nodes = profile_nodes(estimate_.trace, estimate_.platform.device(),
                                            *granularity_named(granularity), rates_of(estimate_.platform));
   return report();
 }
 
-AllocatorHistory Results::history() const {
+AllocatorHistory ReportInputs::history() const {
   if (estimate_.platform.hardware.is_cpu())
     fail("--snapshot: {} has no caching allocator whose history could be shown",
          estimate_.platform.hardware.name);

@@ -19,10 +19,10 @@
 namespace metaprof {
 
 /// What reports are made from, each computed when a report first asks for it.
-class Results {
+class ReportInputs {
  public:
   /// `estimate`: its report gets its nodes if they are asked for.
-  Results(Estimate& estimate, const TextOptions& text) : text(text), estimate_(estimate) {}
+  ReportInputs(Estimate& estimate, const TextOptions& text) : text(text), estimate_(estimate) {}
 
   const ProfileReport& report() const { return estimate_.report; }
   const ProfileReport& with_nodes(std::string_view granularity = "module");
@@ -50,7 +50,7 @@ struct ReportForm {
   std::string_view name;  ///< "chrome_trace"; its option is --chrome-trace
   std::string_view what;  ///< of its file, for the help
   StepsToRun steps;       ///< of which it speaks
-  std::string (*make)(Results& results);
+  std::string (*make)(ReportInputs& inputs);
   bool shows_advice = false;  ///< what each switch would give, where a step does not fit
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that files include only headers of folders that their library links, and that no circle of includes is
-inside a folder, where X.h and X.cpp count as one.
+inside a folder, where X.h and X.cpp count as one. Checks, too, that no two headers define a class of the same name in
+the same namespace: the linker would keep the functions of one of them for both (the one-definition rule).
 
 The permission is the link line: `metaprof_library(meta_op LINKS core meta_trace)` in
 meta/op/CMakeLists.txt lets the files of meta/op include "core/...", "meta/trace/..." and their own
@@ -17,6 +18,8 @@ import sys
 LIBRARY = re.compile(r"metaprof_library\(\s*(\w+)\s*(?:LINKS([^)]*))?\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 COMMENT = re.compile(r"#.*")
+NAMESPACE = re.compile(r"namespace\s+([\w:]+)\s*\{")
+CLASS = re.compile(r"(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+class)?)\s+(\w+)(?:\s+final)?\s*(?::[^:;][^;]*)?\{")
 STANDS_ALONE = "emulator"
 NOT_CHECKED = {"tests", "bench", "build", "cmake", "examples", "docs", "tools"}
 
@@ -56,6 +59,30 @@ def includes_within(folder, files):
             if target.parent.as_posix() == folder and target.stem != path.stem and target.stem in within:
                 within[path.stem].add(target.stem)
     return within
+
+
+def defined_classes(header):
+    """(namespace, name) of each class that this header defines outside of other classes."""
+    namespaces = []
+    for line in header.read_text().splitlines():
+        opened = NAMESPACE.match(line)
+        defined = CLASS.match(line)
+        if opened:
+            namespaces.append(opened.group(1))
+        elif line.startswith("}  // namespace") and namespaces:
+            namespaces.pop()
+        elif defined:
+            yield "::".join(namespaces), defined.group(1)
+
+
+def classes_defined_twice(headers, root):
+    first = {}
+    for header in headers:
+        where = header.relative_to(root).as_posix()
+        for key in defined_classes(header):
+            other = first.setdefault(key, where)
+            if other != where:
+                yield f"{where}: class {'::'.join(filter(None, key))} is also defined in {other}"
 
 
 def find_cycle(links):
@@ -125,6 +152,8 @@ def main():
         cycle = find_cycle(includes_within(name, [path for path in files if path.parent == folder]))
         if cycle:
             problems.append(f"{name}: files include each other in a circle: " + " -> ".join(cycle))
+
+    problems += classes_defined_twice([path for path in files if path.suffix == ".h"], root)
 
     for problem in problems:
         print(problem)

@@ -90,6 +90,21 @@ class CheckIncludes(unittest.TestCase):
     def test_nothing_to_check_is_no_success(self):
         self.assertEqual(check({"README.md": ""})[0], 1)
 
+    def test_a_class_that_two_headers_define(self):
+        other = {"reports/tensor.h": "namespace metaprof {\n\nclass Shape final : public Base {\n};\n\n}  // namespace metaprof"}
+        self.expect_problem(
+            {**other, "meta/core/shape.h": "namespace metaprof {\nstruct Shape {\n};\n}  // namespace metaprof"},
+            "reports/tensor.h: class metaprof::Shape is also defined in meta/core/shape.h",
+        )
+
+    def test_the_same_name_in_two_namespaces_or_declared_only(self):
+        changes = {
+            "meta/core/shape.h": "namespace metaprof {\nstruct Shape {\n};\n}  // namespace metaprof",
+            "meta/op/shape.h": "namespace metaprof::graph {\nstruct Shape {\n};\n}  // namespace metaprof::graph",
+            "reports/shape.h": "namespace metaprof {\nstruct Shape;\n}  // namespace metaprof",
+        }
+        self.assertEqual(check({**GOOD, **changes})[0], 0)
+
 
 if __name__ == "__main__":
     unittest.main()
