@@ -13,6 +13,7 @@
 #include "reports/html_page.h"
 #include "reports/memory_snapshot.h"
 #include "reports/plan_records.h"
+#include "reports/profile_report.h"
 
 namespace metaprof {
 namespace {

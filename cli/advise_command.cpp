@@ -7,6 +7,7 @@
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
 #include "estimate/advise.h"
+#include "reports/advice_report.h"
 
 namespace metaprof {
 namespace {

@@ -7,6 +7,7 @@
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
 #include "estimate/cudagraphs.h"
+#include "reports/cudagraphs_report.h"
 
 namespace metaprof {
 namespace {

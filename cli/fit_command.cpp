@@ -7,6 +7,7 @@
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
 #include "estimate/fit.h"
+#include "reports/grid_report.h"
 
 namespace metaprof {
 namespace {

@@ -9,6 +9,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/graph_execution.h"
+#include "reports/graph_execution_report.h"
 
 namespace metaprof {
 namespace {

@@ -7,6 +7,7 @@
 #include "cli/metaprof.h"
 #include "cli/run_options.h"
 #include "estimate/weights.h"
+#include "reports/weights_report.h"
 
 namespace metaprof {
 namespace {

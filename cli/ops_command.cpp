@@ -11,6 +11,7 @@
 #include "estimate/operators.h"
 #include "evidence/cases/repeat_case.h"
 #include "reports/cases_report.h"
+#include "reports/operators_report.h"
 
 namespace metaprof {
 namespace {

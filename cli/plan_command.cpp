@@ -9,6 +9,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/plan.h"
+#include "reports/checkpoint_report.h"
 #include "reports/plan_curve.h"
 
 namespace metaprof {

@@ -7,6 +7,7 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/plan_report.h"
+#include "reports/plan_records.h"
 
 namespace metaprof {
 namespace {

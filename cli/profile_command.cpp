@@ -13,10 +13,13 @@
 #include "estimate/advise.h"
 #include "estimate/framework.h"
 #include "estimate/graph_execution.h"
-#include "estimate/report_forms.h"
 #include "estimate/source_lines.h"
 #include "meta/program/text.h"
 #include "meta/trace/text.h"
+#include "reports/advice_report.h"
+#include "reports/culprits.h"
+#include "reports/profile_report.h"
+#include "reports/report_forms.h"
 
 namespace metaprof {
 namespace {

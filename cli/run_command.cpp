@@ -16,12 +16,13 @@
 #include "cli/run_options.h"
 #include "core/error.h"
 #include "estimate/check.h"
-#include "estimate/report_forms.h"
 #include "estimate/sizes.h"
 #include "launch/run.h"
 #include "launch/saved_program.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/outside_allocator.h"
+#include "reports/profile_report.h"
+#include "reports/report_forms.h"
 #include "reports/run_report.h"
 
 namespace metaprof {

@@ -3,7 +3,7 @@
 
 #include "estimate/estimate.h"
 #include "estimate/model.h"
-#include "reports/advice_report.h"
+#include "estimate/results/advice.h"
 
 namespace metaprof {
 

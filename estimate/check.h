@@ -7,8 +7,8 @@
 
 #include "estimate/model.h"
 #include "estimate/parallel.h"
+#include "estimate/results/check.h"
 #include "meta/step/options.h"
-#include "reports/check_report.h"
 
 namespace metaprof {
 

@@ -1,8 +1,8 @@
 #pragma once
 // A report against an earlier one.
 
+#include "estimate/results/profile.h"
 #include "evidence/profiles/baseline.h"
-#include "reports/profile_report.h"
 
 namespace metaprof {
 

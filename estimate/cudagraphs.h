@@ -2,7 +2,7 @@
 // What CUDA graphs would cost a model's training step.
 
 #include "estimate/estimate.h"
-#include "reports/cudagraphs_report.h"
+#include "estimate/results/cudagraphs.h"
 
 namespace metaprof {
 

@@ -308,15 +308,11 @@ Phases replay_requests(const Requests& requests, const RunOptions& options, cons
 
 Verdict verdict_of(const RunOptions& options, const Platform& platform, const Phases& phases,
                    std::optional<Bytes> needed) {
-  ProfileReport report;
-  report.device = platform.hardware.name;
-  report.device_memory = platform.hardware.memory;
-  report.outside = outside_of(options, platform).most;
-  report.margin = margin_of(options);
-  report.memory.phases.peak = phases.peak;
-  report.memory.phases.out_of_memory = phases.out_of_memory;
-  report.needed_memory = needed;
-  return verdict_of(report);
+  const Verdict device{.device = platform.hardware.name,
+                       .outside = outside_of(options, platform).most,
+                       .margin = margin_of(options),
+                       .memory = platform.hardware.memory};
+  return judge(device, phases, needed);
 }
 
 namespace {

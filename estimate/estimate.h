@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "estimate/model.h"
+#include "estimate/results/profile.h"
 #include "estimate/workspace_planners.h"
 #include "meta/platform/outside_allocator.h"
 #include "meta/step/optimizers_in_turn.h"
 #include "meta/step/options.h"
 #include "meta/trace/trace.h"
 #include "profiler/phases.h"
-#include "reports/profile_report.h"
 
 namespace metaprof {
 

@@ -3,7 +3,7 @@
 
 #include "estimate/compiled_model.h"
 #include "estimate/estimate.h"
-#include "reports/graph_execution_report.h"
+#include "estimate/results/graph_execution.h"
 
 namespace metaprof {
 

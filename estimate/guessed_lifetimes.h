@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "estimate/results/profile.h"
 #include "meta/program/program.h"
 #include "meta/trace/trace.h"
-#include "reports/profile_report.h"
 
 namespace metaprof {
 

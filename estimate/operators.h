@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/operators_report.h"
+#include "estimate/results/operators.h"
 
 namespace metaprof {
 

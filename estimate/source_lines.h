@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "estimate/results/peak_contributors.h"
 #include "meta/program/program.h"
-#include "reports/culprits.h"
 
 namespace metaprof {
 

@@ -4,7 +4,7 @@
 #include "estimate/grid.h"
 #include "estimate/model.h"
 #include "estimate/parallel.h"
-#include "reports/grid_report.h"
+#include "estimate/results/grid.h"
 
 namespace metaprof {
 

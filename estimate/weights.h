@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "reports/weights_report.h"
+#include "estimate/results/weights.h"
 
 namespace metaprof {
 

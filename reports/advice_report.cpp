@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/text_table.h"
 #include "reports/verdict.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 namespace {

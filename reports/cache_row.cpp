@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 namespace {

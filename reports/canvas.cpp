@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/graph_dot.h"
 
 namespace metaprof {

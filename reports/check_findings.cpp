@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 namespace {

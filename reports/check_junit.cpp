@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "formats/display.h"
 #include "reports/check_findings.h"
 #include "reports/check_report.h"
-#include "reports/format.h"
 
 namespace metaprof {
 namespace {

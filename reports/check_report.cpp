@@ -159,11 +159,6 @@ Json baseline_json(const BaselineResult& result, double tolerance) {
 
 }  // namespace
 
-bool CheckReport::within() const {
-  const auto holds = [&](const auto& result) { return result.within(tolerance); };
-  return std::ranges::all_of(measurements, holds) && std::ranges::all_of(baselines, holds);
-}
-
 std::string check_text(const CheckReport& report) {
   std::string text;
   if (!report.measurements.empty()) text = measurements_text(report.measurements, report.tolerance);

@@ -2,19 +2,10 @@
 // Estimates against measurements and earlier reports, as `metaprof check` shows them.
 
 #include <string>
-#include <vector>
 
-#include "evidence/results/check_result.h"
+#include "estimate/results/check.h"
 
 namespace metaprof {
-
-struct CheckReport {
-  std::vector<CheckResult> measurements;
-  std::vector<BaselineResult> baselines;
-  double tolerance = 0;
-
-  bool within() const;
-};
 
 /// A line for each measurement: recorded and estimated peaks, their errors, phases that are equal, the first
 /// event that differs; then how many of them hold. For each baseline its figures and what changed most. Then

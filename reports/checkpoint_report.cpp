@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/plan_python.h"
 #include "reports/text_table.h"
 
@@ -47,15 +47,11 @@ std::string percent(double part, double whole) {
   return whole == 0 ? "0 %" : fmt::format("{:.1f} %", 100 * part / whole);
 }
 
-bool uses_bus(const CheckpointReport& report) {
-  return std::ranges::any_of(report.rows, [](const CheckpointRow& row) { return row.over_bus.count > 0; });
-}
-
 std::string figures_table(const CheckpointReport& report) {
   TextTable table;
   table.column("strategy", TextTable::Align::left);
   for (const char* title : {"allocated", "reserved", "recomputed FLOPs", "time"}) table.column(title);
-  const bool has_bus = uses_bus(report);
+  const bool has_bus = report.uses_bus();
   if (has_bus) table.column("over the bus");
   table.column("holds", TextTable::Align::left);
   const bool has_gap =
@@ -111,18 +107,6 @@ Json row_json(const CheckpointRow& row) {
 }
 
 }  // namespace
-
-const CheckpointRow& CheckpointReport::best() const {
-  const CheckpointRow* best = &plain;
-  const bool by_time = uses_bus(*this);
-  const auto order = [&](const CheckpointRow& row) {
-    const int64_t cost = by_time ? 0 : row.recompute_flops.count;
-    return std::tuple(!row.holds, row.holds ? cost : row.allocated.count, row.recompute_seconds);
-  };
-  for (const CheckpointRow& row : rows)
-    if (best == &plain || order(row) < order(*best)) best = &row;
-  return *best;
-}
 
 std::string checkpoint_text(const CheckpointReport& report) {
   const std::string reason = reason_of(report), model = shown(report.model, kMostCharactersOfName);

@@ -93,8 +93,6 @@ Json tree_json(const StepTree& tree) {
 
 }  // namespace
 
-bool CudagraphsReport::all_captured() const { return std::ranges::all_of(graphs, &CaptureVerdict::captured); }
-
 std::string cudagraphs_json(const CudagraphsReport& report) {
   Json options = Json::object();
   for (const auto& [name, value] : report.options) options[name] = option_json(value);

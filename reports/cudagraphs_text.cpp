@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "formats/display.h"
 #include "reports/cudagraphs_report.h"
-#include "reports/format.h"
 #include "reports/text_table.h"
 
 namespace metaprof {

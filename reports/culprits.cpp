@@ -6,9 +6,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "formats/display.h"
 #include "meta/trace/module_path.h"
 #include "reports/folded_module.h"
-#include "reports/format.h"
 #include "reports/text_table.h"
 
 namespace metaprof {
@@ -87,13 +87,6 @@ std::string name_of(const Group& group) {
 }
 
 }  // namespace
-
-std::string SourceLines::line_of(const std::string& module, const std::string& op) const {
-  if (const auto found = by_call.find({module, op}); found != by_call.end()) return found->second;
-  if (module.empty()) return "";  // the optimizer's and the loss's, too: no line is that of all
-  const auto found = by_module.find(module);
-  return found == by_module.end() ? "" : found->second;
-}
 
 std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines) {
   std::unordered_map<std::string_view, FoldedModule> folded_modules;  // many storages are of one module

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/text_table.h"
 
 namespace metaprof {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/text_table.h"
 
 namespace metaprof {

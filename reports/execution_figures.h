@@ -3,20 +3,9 @@
 
 #include <string>
 
-#include "core/units.h"
+#include "estimate/results/execution.h"
 
 namespace metaprof {
-
-struct ExecutionFigures {
-  Bytes peak;           ///< the most that is allocated at a time, in the whole run
-  Bytes saved;          ///< kept for backward when the first forward ends (profiler/saved.h)
-  Flops flops;          ///< of the first step, all operators
-  int64_t kernels = 0;  ///< of the first step (opcount/counts.h)
-};
-
-struct ExecutionComparison {
-  ExecutionFigures eager, graph;
-};
 
 /// A table of both.
 std::string comparison_text(const ExecutionComparison& comparison);

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "formats/display.h"
 #include "meta/trace/module_path.h"
 #include "reports/equal_layers.h"
-#include "reports/format.h"
 #include "reports/node_table.h"
 
 namespace metaprof {

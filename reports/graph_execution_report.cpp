@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "formats/display.h"
+#include "reports/execution_figures.h"
 #include "reports/execution_json.h"
-#include "reports/format.h"
 #include "reports/text_table.h"
 
 namespace metaprof {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "formats/display.h"
 #include "reports/figure_table.h"
-#include "reports/format.h"
 #include "reports/input_json.h"
 #include "reports/option_json.h"
 #include "reports/text_table.h"
@@ -40,18 +40,6 @@ constexpr SweepFigure kFigures[] = {
     {"peak_reserved_bytes", &SweepRow::reserved},    {"flops_forward", &SweepRow::flops_forward},
     {"flops_backward", &SweepRow::flops_backward},   {"flops_recompute", &SweepRow::flops_recompute}};
 
-}  // namespace
-
-bool FitReport::all_fit() const {
-  return std::ranges::all_of(rows, [](const FitRow& row) { return row.largest.has_value(); });
-}
-
-bool SweepReport::all_fit() const {
-  return std::ranges::all_of(rows, [](const SweepRow& row) { return row.fits; });
-}
-
-namespace {
-
 // The answer: for one row what it is, else how many rows have one.
 std::string first_line_of_fit(const FitReport& report) {
   const auto fitting =
@@ -67,10 +55,6 @@ std::string first_line_of_fit(const FitReport& report) {
   return fmt::format("FITS {}: {} {}{}\n", device, report.dimension, *row.largest,
                      row.unbounded ? " and more" : " at most");
 }
-
-}  // namespace
-
-namespace {
 
 std::string plans_of_rows(const FitReport& report) {
   std::string text;

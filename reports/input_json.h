@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/input_row.h"
+#include "estimate/results/input_row.h"
 
 namespace metaprof {
 

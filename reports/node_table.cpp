@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 namespace {

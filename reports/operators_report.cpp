@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/text_table.h"
 
 namespace metaprof {
@@ -58,21 +58,6 @@ std::string operators_json(const std::vector<OperatorRow>& rows) {
                          {"facts", row.facts}});
   }
   return dumped({{"schema", "metaprof.ops"}, {"schema_version", 1}, {"operators", operators}});
-}
-
-int64_t Coverage::calls() const {
-  return std::accumulate(operators.begin(), operators.end(), int64_t{0},
-                         [](int64_t sum, const CoverageRow& row) { return sum + row.calls; });
-}
-
-int64_t Coverage::known_calls() const {
-  return std::accumulate(
-      operators.begin(), operators.end(), int64_t{0},
-      [](int64_t sum, const CoverageRow& row) { return sum + (row.known ? row.calls : 0); });
-}
-
-int64_t Coverage::known_operators() const {
-  return std::count_if(operators.begin(), operators.end(), [](const CoverageRow& row) { return row.known; });
 }
 
 std::string coverage_text(const Coverage& coverage) {

@@ -7,12 +7,15 @@
 #include <unordered_map>
 
 #include "core/append.h"
+#include "formats/display.h"
 #include "formats/json_string.h"
 #include "meta/trace/module_path.h"
+#include "reports/advice_report.h"
 #include "reports/answer.h"
-#include "reports/format.h"
+#include "reports/culprits.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/text_table.h"
 
 namespace metaprof {

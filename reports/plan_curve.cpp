@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "formats/display.h"
 #include "reports/canvas.h"
-#include "reports/format.h"
 #include "reports/page_files.h"
 #include "reports/text_table.h"
 

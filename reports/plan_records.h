@@ -5,15 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/plan_input.h"
+#include "estimate/results/plan_input.h"
 
 namespace metaprof {
-
-struct PlanReport {
-  std::string model, device;
-  std::string root_type;  ///< of the model, "ResNet"
-  PlanInput input;
-};
 
 /// "rotor", "checkmate", "sac", "knapsack", "csv", "json".
 std::vector<std::string> plan_formats();

@@ -2,25 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "reports/format.h"
+#include "formats/display.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
-
-Verdict verdict_of(const ProfileReport& report) {
-  const Phases& phases = report.memory.phases;
-  Verdict verdict{.device = report.device,
-                  .reserved = {phases.peak.reserved_bytes.peak},
-                  .outside = report.outside,
-                  .margin = report.margin,
-                  .memory = report.device_memory};
-  if (!phases.out_of_memory) {
-    verdict.fits = verdict.left().count >= 0;
-  } else {
-    verdict.at_least = !report.needed_memory;
-    verdict.reserved = report.needed_memory.value_or(report.device_memory);
-  }
-  return verdict;
-}
 
 std::string verdict_line(const ProfileReport& report) {
   const std::string line = verdict_line(verdict_of(report));

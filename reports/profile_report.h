@@ -2,91 +2,23 @@
 // What `metaprof profile` found, and its forms. Reports are pure functions of this. docs/reference/profile_report.md
 // explains the figures to users.
 
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "core/option_value.h"
-#include "opcount/counts.h"
-#include "profiler/nodes.h"
-#include "profiler/profile.h"
-#include "reports/advice_report.h"
-#include "reports/cache_row.h"
-#include "reports/culprits.h"
-#include "reports/execution_figures.h"
-#include "reports/input_row.h"
+#include "estimate/results/profile.h"
 #include "reports/verdict.h"
 
 namespace metaprof {
 
-/// Bytes of libraries' workspaces, by where their sizes come from: a table of measured ones, plans made by
-/// the library itself, a rule of the framework or library; and calls of cuDNN by who answered.
-struct WorkspaceSources {
-  int64_t table = 0, planned = 0, rule = 0;
-  int64_t unplanned_calls = 0;  ///< nobody was asked: their workspaces count as 0
-  int64_t table_calls = 0, planned_calls = 0, rule_calls = 0;
-  int64_t cudnn = 0;    ///< version of the library that was asked: 91900 is 9.19.0; 0: none was
-  std::string failure;  ///< why it was not asked; empty: it was, or there was nothing to ask
-};
-
-/// Which figures are no plans of the library, and why; empty: all are.
-std::string workspace_note(const WorkspaceSources& workspaces);
-/// "9.19.0" of 91900.
-std::string version_text(int64_t cudnn);
-
-/// Tensors that Python may have let go at another time than the report has it, because an export does not tell. Of the
-/// first forward; without those that are kept for backward, which live on in any case.
-struct GuessedRow {
-  std::string why;      ///< "made in a call of a function, whose variables an export does not show"
-  int64_t tensors = 0;  ///< storages
-  Bytes bytes;          ///< of all of them: no peak is further off for it
-};
-
-struct ProfileReport {
-  std::string model;
-  std::string device;        ///< "h200"
-  std::string device_title;  ///< "NVIDIA H200"
-  std::string framework;     ///< version of PyTorch: "2.11.0"
-  std::string
-      framework_reason;  ///< "as asked", "which wrote the model", "which ran the program", "the newest that is known"
-  std::vector<std::string> of_run;  ///< names of options that the program's own run decided; empty: none
-  Bytes device_memory;
-  /// When memory runs out: what would be reserved, and what allocated, without a limit.
-  std::optional<Bytes> needed_memory, needed_allocated;
-  Bytes outside;        ///< of the device's memory: CUDA context, loaded kernels, handles; the most reported
-  Bytes outside_least;  ///< the least that was reported
-  std::string outside_source;      ///< where these come from; empty: they were given
-  double margin = 0;               ///< share of the device's memory that is to stay free
-  std::vector<InputRow> inputs;    ///< that were run
-  std::vector<CacheRow> kv_cache;  ///< by layer; empty: the model was given none
-  std::string parameter_types;     ///< "bf16", where the export has other floating types than f32; else empty
-  std::set<std::string> as_usual;  ///< options whose value is the usual one
-  std::vector<std::pair<std::string, OptionValue>> options;  ///< in the order in which they are shown
-  int steps_run = 0;  ///< of the steps that were asked for; those left out repeat the last one. 0: not known
-  std::map<std::string, std::string> module_types;  ///< by path
-  MemoryProfile memory;
-  std::vector<GuessedRow> guessed;  ///< the most bytes first
-  Counts counts;
-  /// Of gradients of inputs: FLOPs of gradients in the same nodes that nobody asked for, which were left out.
-  std::optional<Flops> not_computed;
-  WorkspaceSources workspaces;
-  std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
-  std::optional<NodeProfile> nodes;              ///< if the per-node pass was asked for
-  std::string cure;               ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
-  std::vector<AdviceRow> advice;  ///< as it is, then with what helps; empty: was not asked for
-  std::vector<Culprit> culprits;  ///< who holds the peak, the largest first; empty: was not asked for
-};
-
-Verdict verdict_of(const ProfileReport& report);
 /// The verdict in a line, with the cheapest cure where there is one.
 std::string verdict_line(const ProfileReport& report);
+
 /// That parameters are not fp32, where the option says so; empty: they are.
 std::string precision_note(const ProfileReport& report);
+
 /// How many tensors' lifetimes were guessed, and what tells them; empty: none.
 std::string guessed_note(const ProfileReport& report);
+
 /// How well the part outside the allocator is known; empty: it was given, or there is none.
 std::string outside_note(const ProfileReport& report);
 
@@ -103,12 +35,15 @@ struct TextOptions {
 
 /// Names of the columns, for `sort` and `columns`.
 std::vector<std::string> module_column_names();
+
 std::vector<std::string> node_column_names();
 
 /// Errors: an unknown column.
 std::string profile_text(const ProfileReport& report, const TextOptions& options);
+
 /// Headings, the table, totals and the peak as Markdown. Errors: an unknown column.
 std::string profile_markdown(const ProfileReport& report, const TextOptions& options);
+
 /// The whole table (no depth) as CSV: bytes, FLOPs and seconds without units. Errors: an unknown column.
 std::string profile_csv(const ProfileReport& report, const TextOptions& options);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
+#include "reports/profile_report.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 namespace {

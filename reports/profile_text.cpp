@@ -3,14 +3,18 @@
 
 #include <algorithm>
 
+#include "formats/display.h"
 #include "reports/answer.h"
+#include "reports/cache_row.h"
+#include "reports/culprits.h"
+#include "reports/execution_figures.h"
 #include "reports/folded_module.h"
-#include "reports/format.h"
 #include "reports/module_table.h"
 #include "reports/node_table.h"
 #include "reports/peak_text.h"
 #include "reports/profile_report.h"
 #include "reports/text_table.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 namespace {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
-#include "reports/format.h"
+#include "formats/display.h"
 #include "reports/module_table.h"
 #include "reports/peak_text.h"
+#include "reports/profile_report.h"
 #include "reports/run_report.h"
 #include "reports/text_table.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 

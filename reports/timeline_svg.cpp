@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "formats/display.h"
 #include "reports/canvas.h"
-#include "reports/format.h"
+#include "reports/verdict.h"
 
 namespace metaprof {
 namespace {

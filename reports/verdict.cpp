@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 

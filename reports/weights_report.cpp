@@ -5,19 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/format.h"
+#include "formats/display.h"
+#include "reports/execution_figures.h"
 #include "reports/text_table.h"
 
 namespace metaprof {
 namespace {
 
 constexpr size_t kMostNamesShown = 5;
-
-void add(WeightsReport::Sum& sum, const WeightsReport::Row& row) {
-  sum.tensors += 1;
-  sum.elements += row.elements;
-  sum.bytes += row.bytes;
-}
 
 std::string dtypes_table(const WeightsReport& report, size_t width) {
   TextTable table;
@@ -62,18 +57,6 @@ nlohmann::ordered_json json_of(const WeightsReport::Sum& sum) {
 }
 
 }  // namespace
-
-WeightsReport::Sum WeightsReport::all() const {
-  Sum sum;
-  for (const Row& row : tensors) add(sum, row);
-  return sum;
-}
-
-std::map<std::string, WeightsReport::Sum> WeightsReport::by_dtype() const {
-  std::map<std::string, Sum> sums;
-  for (const Row& row : tensors) add(sums[row.dtype], row);
-  return sums;
-}
 
 std::string weights_text(const WeightsReport& report, bool every, size_t width) {
   const WeightsReport::Sum all = report.all();

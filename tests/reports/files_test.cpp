@@ -19,6 +19,7 @@
 #include "reports/graph_dot.h"
 #include "reports/memory_snapshot.h"
 #include "reports/open_metrics.h"
+#include "reports/profile_report.h"
 #include "tests/reports/two_layers.h"
 
 namespace metaprof {

@@ -1,7 +1,6 @@
-#include "reports/format.h"
-
 #include <gtest/gtest.h>
 
+#include "formats/display.h"
 #include "reports/text_table.h"
 
 namespace metaprof {

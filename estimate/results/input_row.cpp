@@ -1,8 +1,8 @@
-#include "reports/input_row.h"
+#include "estimate/results/input_row.h"
 
 #include <fmt/format.h>
 
-#include "reports/format.h"
+#include "formats/display.h"
 
 namespace metaprof {
 

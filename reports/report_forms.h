@@ -15,6 +15,7 @@
 #include "profiler/storage_stays.h"
 #include "profiler/timeline.h"
 #include "reports/culprits.h"
+#include "reports/profile_report.h"
 
 namespace metaprof {
 

@@ -1,4 +1,4 @@
-#include "reports/format.h"
+#include "formats/display.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "estimate/report_forms.h"
+#include "reports/report_forms.h"
 
 #include <fmt/ranges.h>
 

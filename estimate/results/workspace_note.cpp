@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "reports/format.h"
-#include "reports/profile_report.h"
+#include "estimate/results/profile.h"
+#include "formats/display.h"
 
 namespace metaprof {
 

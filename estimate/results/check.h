@@ -1,0 +1,19 @@
+#pragma once
+// Estimates against measurements and earlier reports.
+
+#include <string>
+#include <vector>
+
+#include "evidence/results/check_result.h"
+
+namespace metaprof {
+
+struct CheckReport {
+  std::vector<CheckResult> measurements;
+  std::vector<BaselineResult> baselines;
+  double tolerance = 0;
+
+  bool within() const;
+};
+
+}  // namespace metaprof

@@ -1,0 +1,29 @@
+#pragma once
+// What CUDA graphs would cost.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/option_value.h"
+#include "graph/cudagraphs/graphed_callables.h"
+#include "graph/cudagraphs/step_tree.h"
+#include "graph/cudagraphs/whole_network.h"
+
+namespace metaprof {
+
+struct CudagraphsReport {
+  std::string model, device;
+  std::vector<std::pair<std::string, OptionValue>> options;
+  int warmup = 0;                      ///< steps before the whole step is captured
+  std::vector<CaptureVerdict> graphs;  ///< forward, backward
+  std::optional<WholeNetworkMemory> whole_network;
+  std::optional<GraphedCallablesMemory> graphed_callables;
+  std::optional<StepTree> tree;
+  std::vector<std::string> notes;
+
+  bool all_captured() const;
+};
+
+}  // namespace metaprof

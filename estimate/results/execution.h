@@ -1,0 +1,21 @@
+#pragma once
+// One training step run eagerly and compiled as a graph: the figures that are compared.
+
+#include <string>
+
+#include "core/units.h"
+
+namespace metaprof {
+
+struct ExecutionFigures {
+  Bytes peak;           ///< the most that is allocated at a time, in the whole run
+  Bytes saved;          ///< kept for backward when the first forward ends (profiler/saved.h)
+  Flops flops;          ///< of the first step, all operators
+  int64_t kernels = 0;  ///< of the first step (opcount/counts.h)
+};
+
+struct ExecutionComparison {
+  ExecutionFigures eager, graph;
+};
+
+}  // namespace metaprof
