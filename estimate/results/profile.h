@@ -1,5 +1,5 @@
 #pragma once
-// What an estimate found. docs/profile_report.md explains the figures to users.
+// What an estimate found. docs/reference/profile_report.md explains the figures to users.
 
 #include <map>
 #include <optional>
