@@ -161,32 +161,28 @@ void CallCollector::note(const Call& call, CompiledCall noted) {
   if (makes) calls_.push_back(std::move(noted));
 }
 
-// The functional variant returns what was written behind its other results.
+// The functional variant returns what was written behind its other results. Nothing becomes of memory of the host.
 void CallCollector::functionalise(const Call& call, CompiledCall& noted) {
   noted.op = functional_variant(call.session.registry, call.op);
   const std::vector<Tensor> written = written_tensors(call);
+  std::vector<MemoryId> made;  // of each of them
   for (const Tensor& tensor : written) {
-    if (!tensor.defined()) continue;
-    const MemoryId made = add_memory();
-    if (noted.op == nullptr) {
-      calls_.push_back({.op = nullptr,
-                        .bytes = tensor->storage->bytes,
-                        .arguments = noted.arguments,
-                        .results = {made},
-                        .drops = {}});
-      become(tensor, made);
-      continue;
-    }
-    noted.results.push_back(made);
+    const bool is_known = tensor.defined() && known_.contains(tensor->storage.get());
+    made.push_back(is_known ? add_memory() : kNoMemory);
+    if (noted.op != nullptr && tensor.defined()) noted.results.push_back(made.back());
+    if (noted.op != nullptr || !is_known) continue;
+    calls_.push_back({.op = nullptr,
+                      .bytes = tensor->storage->bytes,
+                      .arguments = noted.arguments,
+                      .results = {made.back()},
+                      .drops = {}});
+    become(tensor, made.back());
   }
   if (noted.op == nullptr) return;
   noted.arguments.resize(std::min(noted.arguments.size(), noted.op->schema.arguments.size()));
-  const size_t first = noted.results.size() - written.size();
-  const std::vector<MemoryId> made(noted.results.begin() + static_cast<ptrdiff_t>(first),
-                                   noted.results.end());
   calls_.push_back(std::move(noted));
   for (size_t i = 0; i < written.size(); ++i)
-    if (written[i].defined()) become(written[i], made[i]);
+    if (made[i] != kNoMemory) become(written[i], made[i]);
 }
 
 // A part that was written to is put into a copy of the whole.

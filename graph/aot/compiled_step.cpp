@@ -125,6 +125,7 @@ class Compiler {
   }
 
   void cut() {
+    take_gradients();  // the collector may learn of their memory only here
     const auto begins =
         static_cast<ptrdiff_t>(std::min(collector_.backward_begins(), collector_.calls().size()));
     const auto all = collector_.calls().begin();
@@ -133,7 +134,6 @@ class Compiler {
     step_.forward.memories = step_.backward.memories = collector_.memories();
     step_.not_modelled = otherwise_compiled(program_, options_);
     if (step_.not_modelled.empty()) step_.not_modelled = collector_.not_modelled();
-    take_gradients();
     keep_for_backward(take_outputs());
     note_drops(step_.forward);
     note_drops(step_.backward);
@@ -144,7 +144,9 @@ class Compiler {
     for (size_t i = 0; i < trainable.size(); ++i) {
       const Tensor gradient = trainable[i].grad();
       if (!gradient.defined()) continue;
-      step_.backward.outputs.push_back(collector_.view_of(gradient));
+      const MemoryView view = collector_.view_of(gradient);
+      if (view.memory == kNoMemory) continue;  // of the host
+      step_.backward.outputs.push_back(view);
       step_.parameters.push_back(i);
     }
   }

@@ -11,6 +11,9 @@
 #include "formats/utf8.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/program/text.h"
+#include "reports/cudagraphs_report.h"
+#include "reports/graph_execution_report.h"
+#include "reports/profile_report.h"
 
 namespace metaprof {
 namespace {
