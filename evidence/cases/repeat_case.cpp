@@ -322,8 +322,10 @@ CaseResult repeat_case(const RecordedCase& recorded, FrameworkVersion framework)
   if (!find_hardware(recorded.device))
     fail("{}:{}: there is no device profile '{}'", recorded.file, recorded.line, recorded.device);
   for (const NamedTensor& gradient : recorded.gradients)
-    if (std::ranges::none_of(recorded.inputs, [&](const NamedTensor& i) { return i.name == gradient.name; }))
-      fail("{}:{}: '{}' has a gradient, but is no input of the case", recorded.file, recorded.line,
+    if (std::ranges::none_of(recorded.inputs, [&](const NamedTensor& i) {
+          return i.name == gradient.name && i.value.kind == RecordedValue::Kind::tensor;
+        }))
+      fail("{}:{}: '{}' has a gradient, but is no tensor that the case takes", recorded.file, recorded.line,
            gradient.name);
   find_missing(recorded, registry_for(framework), result);
   if (!result.claimed()) return result;

@@ -57,6 +57,8 @@ class BlockReader {
   void read_mark(std::string_view text) {
     TextCursor mark(text);
     const std::string_view word = mark.part(' ');
+    if (log_.depth() != 0 && (word == "forward" || word == "backward"))
+      fail("'# {}' stands within an operator", word);
     if (word == "input" || word == "output" || word == "incoming" || word == "grad") {
       NamedTensor named;
       named.name = mark.part(' ');

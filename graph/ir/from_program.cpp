@@ -59,7 +59,10 @@ class Conversion {
     return node->output();
   }
 
-  Value* known(ValueId value) { return value == kNoValue ? constant(Constant()) : values_[size_t(value)]; }
+  // A call may make fewer results than the program names: nothing is known of the others.
+  Value* known(ValueId value) {
+    return value == kNoValue || !values_[size_t(value)] ? constant(Constant()) : values_[size_t(value)];
+  }
 
   Value* value_of(const metaprof::Operand& operand) {
     using From = metaprof::Operand::Kind;

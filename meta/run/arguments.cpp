@@ -71,36 +71,12 @@ Value Interpreter::adapt(const Instruction& instruction, Instruction::Place plac
   return value;
 }
 
-// A value that a program names may never have got one: what an unknown operator makes is known by its facts
-// only. And a text may leave an argument out.
-void Interpreter::check_tensors(const Instruction& instruction, std::span<const Value> given) const {
-  // Compiled backwards call operators that take an undefined tensor where their schema has none.
-  const auto none_is_given = [&](size_t argument) {
-    for (size_t i = 0; i < instruction.places.size(); ++i)
-      if (instruction.places[i].argument == argument)
-        return program_.captured && instruction.node->operands[i].kind == Operand::Kind::constant &&
-               instruction.op->name.ends_with("_backward");
-    return false;
-  };
-  for (size_t i = 0; i < given.size(); ++i) {
-    const Argument& argument = instruction.op->schema.arguments[i];
-    const Value& value = given[i];
-    const bool undefined =
-        (argument.is_tensor() && !argument.optional && value.is_none() && !none_is_given(i)) ||
-        (value.is_tensors() && !argument.optional_elements &&
-         !std::ranges::all_of(value.tensors(), [](const Tensor& tensor) { return tensor.defined(); }));
-    if (undefined)
-      fail("{}: {}: no tensor is known for the argument '{}'", program_.origin, instruction.op->name,
-           argument.name);
-  }
-}
-
 // Lists that index become tensors of the device of what they look into before the operator is called
 // (torch/csrc/autograd/python_variable_indexing.cpp); exports have them on the host. A captured call has what it was given.
 void Interpreter::move_index_lists(const Instruction& instruction, std::span<Value> given) const {
   if (program_.captured || !options_.moves_indices) return;
   for (const Instruction::Place place : instruction.places) {
-    if (!place.is_index_list || !given[place.argument].is_tensors()) continue;
+    if (!place.is_index_list || !given[place.argument].is_tensors() || !given[0].is_tensor()) continue;
     const Device device = given[0].tensor().device();
     Value::Tensors indices = given[place.argument].tensors();
     for (Tensor& index : indices)

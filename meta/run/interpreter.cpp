@@ -141,7 +141,6 @@ void Interpreter::run_call(const Code& code, const Instruction& instruction, Val
     const Instruction::Place place = instruction.places[i];
     given[place.argument] = adapt(instruction, place, evaluate(node.operands[i], values), values);
   }
-  check_tensors(instruction, given);
   move_index_lists(instruction, given);
   if (!program_.resizing.empty()) resize_arguments(code, instruction, given);
   std::optional<AutocastRegion> off;
@@ -176,7 +175,6 @@ void Interpreter::run_out(const Instruction& instruction, Values& values) {
       outs.push_back(value.is_tensor() ? value.tensor() : Tensor());
     }
   }
-  check_tensors(instruction, given);
   call_into(session_, node.op, *instruction.op, given, outs);
 }
 

@@ -108,7 +108,6 @@ class Interpreter {
   Value evaluate(const Operand& operand, const Values& values) const;
   Value adapt(const Instruction& instruction, Instruction::Place place, Value value,
               const Values& values) const;
-  void check_tensors(const Instruction& instruction, std::span<const Value> given) const;
   void move_index_lists(const Instruction& instruction, std::span<Value> given) const;
   void resize_arguments(const Code& code, const Instruction& instruction, std::span<Value> given) const;
   SizesView exported_sizes(const Code& code, const GraphNode& node) const;

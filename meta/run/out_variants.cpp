@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "meta/session/call_in_trace.h"
+#include "meta/session/check_arguments.h"
 
 namespace metaprof {
 namespace {
@@ -107,6 +108,7 @@ const Operator* functional_of(const Registry& registry, const GraphNode& node) {
 // passed PyTorch's own check.
 void call_into(Session& session, std::string_view name, const Operator& functional, std::span<Value> given,
                const Value::Tensors& outs) {
+  check_arguments(session, functional, given);
   Trace& trace = session.trace;
   CallRecord record;
   record.op = trace.intern(name);

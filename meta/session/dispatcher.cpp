@@ -6,6 +6,7 @@
 #include "meta/session/backend.h"
 #include "meta/session/call.h"
 #include "meta/session/call_in_trace.h"
+#include "meta/session/check_arguments.h"
 #include "meta/session/limits.h"
 
 namespace metaprof {
@@ -25,13 +26,6 @@ class Frame {
   alignas(Value) unsigned char memory_[kMostArguments * sizeof(Value)];
 };
 
-// A number stands for a list of the schema's length, or for a wrapped scalar where a tensor is wanted.
-void convert(Session& session, const Argument& argument, Value& value) {
-  if (argument.is_tensor() && value.is_number()) value = Value(session.wrapped_number(value));
-  if (argument.list && argument.type == Type::integer && value.kind() == Value::Kind::integer)
-    value = Value(Sizes(size_t(std::max<int64_t>(argument.length, 1)), value.integer()));
-}
-
 void fill_arguments(Session& session, const Operator& op, std::span<Value> given, std::span<Value> frame) {
   const auto& arguments = op.schema.arguments;
   if (given.size() > arguments.size())
@@ -39,13 +33,11 @@ void fill_arguments(Session& session, const Operator& op, std::span<Value> given
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i < given.size()) {
       frame[i] = std::move(given[i]);
-    } else if (arguments[i].has_default || arguments[i].optional) {
+    } else if (arguments[i].has_default) {
       frame[i] = arguments[i].default_value;
-    } else {
-      fail("{}: argument '{}' is missing", op.name, arguments[i].name);
     }
-    convert(session, arguments[i], frame[i]);
   }
+  check_arguments(session, op, frame);
 }
 
 uint16_t add_tensors(Trace& trace, std::span<const Value> values) {

@@ -78,6 +78,8 @@ TEST(CaseLog, ErrorsNameFileAndLine) {
   EXPECT_EQ(error_of("= a/b\n# forward\n# end\n"), "LOG:1: case a/b has no '# device'");
   EXPECT_EQ(error_of("= a/b\n# device cpu\n# forward\n> aten::t\n# end\n"),
             "LOG:5: case a/b ends within an operator");
+  EXPECT_EQ(error_of("= a/b\n# device cpu\n# forward\n> aten::t\n# backward\n<\n# end\n"),
+            "LOG:5: '# backward' stands within an operator");
   EXPECT_EQ(error_of("= a/b\n# device cpu\n+ 1 2\n"),
             "LOG:3: '+ 1 2' stands outside of forward and backward");
   EXPECT_EQ(error_of("= a/b\n# device cpu\n# forward\n<\n"), "LOG:4: an operator ends that has not begun");

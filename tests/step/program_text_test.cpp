@@ -111,11 +111,11 @@ TEST(ProgramText, ATensorThatNothingMadeIsAnError) {
     return "no error";
   };
   EXPECT_EQ(said("%y = mylib::f()\n%z: f32[2] = aten::relu(%y)\noutput = %z\n"),
-            "net.mp: aten::relu: no tensor is known for the argument 'self'");
+            "aten::relu: no tensor is known for the argument 'self'");
   EXPECT_EQ(said("%y = mylib::f()\n%z: f32[2] = aten::cat([%y])\noutput = %z\n"),
-            "net.mp: aten::cat: no tensor is known for the argument 'tensors'");
+            "aten::cat: no tensor is known for the argument 'tensors'");
   EXPECT_EQ(said("%z: f32[2] = aten::cat([None])\noutput = %z\n"),
-            "net.mp: aten::cat: no tensor is known for the argument 'tensors'");
+            "aten::cat: no tensor is known for the argument 'tensors'");
 }
 
 // What an unknown operator is passed stands in the trace as what a known one is passed: a host tensor is one.
