@@ -1,6 +1,7 @@
 #include "launch/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,6 +138,12 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
   return run;
 }
 
+// Python and what it ran, without what that was given.
+std::string name_of(const RecordedProcess& process) {
+  const auto& words = process.program;
+  return fmt::format("{}", fmt::join(words.begin(), words.begin() + std::min<ptrdiff_t>(2, std::ssize(words)), " "));
+}
+
 // Why there is nothing to report.
 std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>& processes) {
   for (const RecordedProcess& process : processes)
@@ -172,6 +179,9 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
       report.notes.push_back(
           fmt::format("the emulated device has no function {}: its calls failed", function));
     report.notes.insert(report.notes.end(), process.notes.begin(), process.notes.end());
+    if (!process.problem.empty())
+      report.notes.push_back(fmt::format("process {} ({}) is not in this report: {}", process.pid,
+                                         name_of(process), process.problem_text));
     if (process.devices.empty()) continue;
     report.torch = process.torch;
     report.cuda = process.cuda;

@@ -17,7 +17,7 @@ import threading
 from collections import defaultdict, deque
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder import trace
+from metaprof_recorder import environment, trace
 from metaprof_recorder.items import Begin, End, Memory
 from metaprof_recorder.operators import CUT, MODULE, ends_open, in_order
 
@@ -147,6 +147,7 @@ class History:
         self._quiet(False)
         snapshot = self._torch.cuda.memory._snapshot()
         self._torch.cuda.memory._record_memory_history(None)
+        environment.allocator_settings(snapshot.get("allocator_settings", {}))
         return Found(self._items, [_whole_releases(entries, snapshot) for entries in snapshot["device_traces"]], self._stretches)
 
     def abandon(self):

@@ -13,7 +13,7 @@ import os
 import threading
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, bootstrap, capture, devices, distributed, endings, environment, events, lengths, reads, sources, tags, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, lengths, reads, sources, tags, wrappers
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -126,7 +126,9 @@ class Recorder:
             return
         problem = self._problem_with_allocator()
         if problem:
-            bootstrap.give_up(self.output, "allocator", problem, self.leave)
+            self.output.problem("allocator", problem)
+            self.finished = True  # the program goes on
+            return
         self.ready = True
         self.thread = threading.get_ident()
         for device in range(torch.cuda.device_count()):

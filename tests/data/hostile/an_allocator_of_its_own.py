@@ -1,5 +1,6 @@
 # functions of the C library in place of the caching allocator
 # status: 2
+# says: mine
 # says: only PyTorch's caching allocator can be recorded
 import torch
 
