@@ -141,7 +141,8 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
 // Python and what it ran, without what that was given.
 std::string name_of(const RecordedProcess& process) {
   const auto& words = process.program;
-  return fmt::format("{}", fmt::join(words.begin(), words.begin() + std::min<ptrdiff_t>(2, std::ssize(words)), " "));
+  return fmt::format(
+      "{}", fmt::join(words.begin(), words.begin() + std::min<ptrdiff_t>(2, std::ssize(words)), " "));
 }
 
 // Why there is nothing to report.

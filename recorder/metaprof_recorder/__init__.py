@@ -20,6 +20,7 @@ The recorder imports nothing but the standard library until the program itself i
     operators   the profiler's events in a row
     modules     the program's modules and their paths, and where its parameters are
     tags        what a storage is for: parameter, gradient, optimizer state, input
+    saved       what autograd keeps of a forward that no backward follows
     trace       the text in which the requests are written
     devices     what a device says of itself
     distributed one rank of a large job

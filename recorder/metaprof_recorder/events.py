@@ -237,7 +237,8 @@ def write(recorder, found, device):
     items, entries, stretches = found
     path = recorder.output.path(f"events-{device}", ".trace")
     lines = trace.Writer(items, entries, matched(items, entries, device, stretches), recorder.rows,
-                         [tag for tag in recorder.tags.found if tag[2] == device], recorder.sources)
+                         [tag for tag in recorder.tags.found if tag[2] == device], recorder.sources,
+                         [kept for kept in recorder.tags.kept if kept[2] == device])
     with open(path, "w", encoding="utf-8") as file:
         file.write(lines.text())
     with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:

@@ -80,6 +80,7 @@ class Recorder:
         torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets
         self.history.give_way_to_program(self)
         self.wrappers.install()
+        self.tags.graphs.install()
         if self.capture:
             self.capture.install()
         distributed.represent(torch)
@@ -257,6 +258,8 @@ class Recorder:
             self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
             self._observe("forward_ends")
+            if len(rest) == 2 and self._mine() and self.history.running and not self.phases._trains:
+                self.tags.results(rest[1], self.cut)
 
     def _is_traced(self):
         """Whether a compiler calls, with tensors that are not the program's."""

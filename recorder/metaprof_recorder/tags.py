@@ -3,6 +3,7 @@
 A tag is (cut, address, category, name, tensor): at that cut a storage of that purpose began at that address. Addresses are used
 again, so the cut decides which storage is meant.
 """
+from metaprof_recorder import saved
 from metaprof_recorder.modules import ByModule, Parameters
 from metaprof_recorder.names import tensor_word
 
@@ -17,6 +18,8 @@ class Tags:
         self._seen = ByModule()  # those whose tensors are tagged
         self._parameters = Parameters()
         self.found = []
+        self.kept = []  # (cut, address, device, node): what a node of autograd keeps at that cut
+        self.graphs = saved.Graphs(torch)
 
     def model(self, module, path, cut):
         """The parameters and buffers of an outermost module, when it is first called; their names begin with its path."""
@@ -38,6 +41,16 @@ class Tags:
         for argument in _tensors(self._torch, arguments):
             self._tag(cut, argument, "input", "")
 
+    def results(self, result, cut):
+        """What autograd keeps of a forward that has ended with this result."""
+        try:
+            for kept in self.graphs.kept(_tensors(self._torch, result)):
+                where = _place(getattr(kept.tensor, "_local_tensor", kept.tensor))
+                if where:
+                    self.kept.append((cut, *where, kept.node))
+        except Exception:  # noqa: BLE001 - as above: what is kept is not known then
+            pass
+
     def gradients(self, cut):
         for name, parameter in self._parameters.now():
             gradient = self._gradient_of(parameter)
@@ -58,13 +71,19 @@ class Tags:
             if self._capture and category != "gradient":
                 self._capture.name(category, tensor, name, persistent)
             tensor = getattr(tensor, "_local_tensor", tensor)  # of a distributed tensor: what this rank has
-            if not tensor.is_cuda:
-                return
-            address = tensor.untyped_storage().data_ptr()
-            if address:
-                self.found.append((cut, address, tensor.device.index or 0, category, name, tensor_word(tensor), tensor.requires_grad))
+            where = _place(tensor)
+            if where:
+                self.found.append((cut, *where, category, name, tensor_word(tensor), tensor.requires_grad))
         except Exception:  # noqa: BLE001 - tensors of other kinds (wrappers, sparse) have no storage to ask
             pass
+
+
+def _place(tensor):
+    """Address and device of a tensor's storage; None if it has none on a device."""
+    if not tensor.is_cuda:
+        return None
+    address = tensor.untyped_storage().data_ptr()
+    return (address, tensor.device.index or 0) if address else None
 
 
 def _tensors(torch, tree, depth=0):

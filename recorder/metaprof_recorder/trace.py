@@ -36,9 +36,9 @@ class Frame:
 
 
 class Writer:
-    """`rows`: (phase, step, first cut, last cut) of the phases; `tags`: see tags.py; `matches`: see events.matched."""
+    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see tags.py; `matches`: see events.matched."""
 
-    def __init__(self, items, entries, matches, rows, tags, sources):
+    def __init__(self, items, entries, matches, rows, tags, sources, kept=()):
         self.items, self.entries, self.matches, self.sources = items, entries, matches, sources
         self.phase_of = {}
         steps = {}
@@ -53,6 +53,11 @@ class Writer:
         self.tags = {}
         for tag in tags:
             self.tags.setdefault(tag[0], []).append(tag)
+        # Without a backward the graphs of forwards say what is kept.
+        self.kept = {}
+        for cut, address, _, node in () if any(row[0] == "backward" for row in rows) else kept:
+            self.kept.setdefault(cut, []).append((address, node))
+        self.kept_storages = {}  # by cut: those that are kept, and by which node
         self.storages = []
         self.by_entry = {}
         self.by_item = {}
@@ -82,6 +87,7 @@ class Writer:
             if item.kind == "cut":
                 number = int(item.name.rpartition(" ")[2])
                 self._apply_tags(live, number)
+                self._apply_kept(live, number)
                 cut = number + 1
             elif item.kind == "operator":
                 self._learn_operator(item, live, stack)
@@ -170,6 +176,15 @@ class Writer:
             storage.category, storage.name, storage.grad = category, name, grad
             storage.word = word or storage.word
 
+    def _apply_kept(self, live, cut):
+        """Of several nodes the earliest keeps a storage longest: a backward would come to it last."""
+        first = {}
+        for address, node in self.kept.get(cut, ()):
+            storage = live.get(address)
+            if storage is not None and storage.category not in ("parameter", "buffer"):
+                first.setdefault(storage.number, (storage, node))
+        self.kept_storages[cut] = [first[number] for number in sorted(first)]
+
     # ---- the text
 
     def text(self):
@@ -190,6 +205,8 @@ class Writer:
             stack.append(Frame(item))
             if item.kind == "cut":
                 cut = int(item.name.rpartition(" ")[2]) + 1
+                if self.kept_storages.get(cut - 1):
+                    self._write_saved(self.kept_storages[cut - 1], lines)
                 shown = self._phase_line(cut, shown, lines)
         return "\n".join(head + lines) + "\n"
 
@@ -210,18 +227,22 @@ class Writer:
         return where
 
     def _save(self, cut, lines):
-        """What the forward made and backward will let go of, at the beginning of the backward: kept by the node that lets go of it last.
+        """What the forward made and backward will let go of, at the beginning of the backward: kept by the node that lets go of it last."""
+        found = [storage for storage in self.storages
+                 if storage.phase == "forward" and storage.cut < cut and storage.freed_by is not None and storage.freed_cut >= cut and storage.category is None]
+        self._write_saved([(storage, storage.freed_by) for storage in found], lines)
+        for storage in found:
+            storage.category = "activation"
 
-        Which node leads to which is not known, so the graph is written as a chain: the loss's node is the last of them."""
+    def _write_saved(self, found, lines):
+        """Which node leads to which is not written: the graph is a chain, and the loss's node is the last of them."""
         last = None
-        for storage in self.storages:
-            if storage.phase == "forward" and storage.cut < cut and storage.freed_by is not None and storage.freed_cut >= cut and storage.category is None:
-                count = len(self.node_numbers)
-                number, name = self._node(storage.freed_by, lines, last)
-                if number > count:
-                    last = number, name
-                lines.append(f"save {storage.number} {name}#{number}")
-                storage.category = "activation"
+        for storage, node in found:
+            count = len(self.node_numbers)
+            number, name = self._node(node, lines, last)
+            if number > count:
+                last = number, name
+            lines.append(f"save {storage.number} {name}#{number}")
         lines.append(f"loss {last[1]}#{last[0]}" if last else "loss 0")
 
     def _node(self, item, lines, next_node=None):

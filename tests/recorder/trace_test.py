@@ -8,6 +8,7 @@ from metaprof_recorder.events import matched  # noqa: E402
 from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
 from metaprof_recorder.names import quoted  # noqa: E402
 from metaprof_recorder.operators import nested  # noqa: E402
+from metaprof_recorder.saved import Node  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 from metaprof_recorder.trace import Writer  # noqa: E402
 
@@ -49,15 +50,30 @@ class Events:
         self.entries.append({"action": action, "addr": address, "size": count, "stream": 0, "frames": list(frames), "time_us": self.time // 1000})
 
 
-def writer(events, rows, tags=()):
+def writer(events, rows, tags=(), kept=()):
     matches = matched(events.items, events.entries, 0, [(0, events.time)])
-    return Writer(events.items, events.entries, matches, rows, list(tags), Sources("/x/site-packages/torch"))
+    return Writer(events.items, events.entries, matches, rows, list(tags), Sources("/x/site-packages/torch"), kept)
 
 
 STEP = [("setup", 0, 1, 1), ("forward", 0, 2, 2), ("backward", 0, 3, 3)]
 
 
 class TraceTest(unittest.TestCase):
+    def test_without_a_backward_the_graph_says_what_is_kept_and_by_its_earliest_node(self):
+        events = Events()
+        events.cut(1)
+        events.take(0x200, 128)  # kept by two nodes
+        events.take(0x300, 256)  # kept by nobody
+        events.cut(2)
+        events.give(0x200, 128)
+        first, second = Node("MmBackward0", 7), Node("ReluBackward0", 8)
+        kept = [(2, 0x200, 0, first), (2, 0x200, 0, second)]
+        text = writer(events, [("setup", 0, 1, 1), ("forward", 0, 2, 3)], kept=kept).text()
+        self.assertIn('save 1 "MmBackward0"#1\nloss "MmBackward0"#1\n', text)
+        self.assertNotIn("Relu", text)
+        self.assertNotIn("save 2", text)
+        self.assertNotIn("MmBackward0", writer(events, STEP, kept=kept).text())  # there the backward says it
+
     def a_step(self):
         events = Events()
         events.take(0x100, 64, USER)  # a parameter
