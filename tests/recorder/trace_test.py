@@ -69,7 +69,7 @@ class TraceTest(unittest.TestCase):
         first, second = Node("MmBackward0", 7), Node("ReluBackward0", 8)
         kept = [(2, 0x200, 0, first), (2, 0x200, 0, second)]
         text = writer(events, [("setup", 0, 1, 1), ("forward", 0, 2, 3)], kept=kept).text()
-        self.assertIn('save 1 "MmBackward0"#1\nloss "MmBackward0"#1\n', text)
+        self.assertIn('save 1 MmBackward0#1\nloss MmBackward0#1\n', text)
         self.assertNotIn("Relu", text)
         self.assertNotIn("save 2", text)
         self.assertNotIn("MmBackward0", writer(events, STEP, kept=kept).text())  # there the backward says it
