@@ -13,14 +13,14 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kAdviseDescription =
-    "What helps a step to fit: each switch run, and the fewest that fit together.\n"
+    "Which switches make a step fit: each switch run, and the fewest that suffice together.\n"
     "\n"
     "  metaprof advise model.pt2 --device rtx4090\n"
     "  metaprof advise model.pt2 --device t4 --batch 8 --json - | jq .best\n"
     "\n"
-    "Each figure is that of `metaprof profile` with the same options.\n"
+    "Each figure is what `metaprof profile` gives with the same options.\n"
     "\n"
-    "Exit status: 0 it fits, or something makes it fit; 1 nothing does; 2 bad usage or input.\n";
+    "Exit status: 0 it fits or a switch makes it fit, 1 nothing makes it fit, 2 bad usage or input.\n";
 
 struct AdviseWords {
   std::string model, json;

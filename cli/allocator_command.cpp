@@ -17,9 +17,9 @@ constexpr const char* kAllocatorDescription =
     "  metaprof allocator --replay gpt2.log.gz        every address, segment and statistic\n"
     "  metaprof allocator --replay recordings/*.log.gz --json replay.json\n"
     "\n"
-    "Beside X.log.gz stands X.json with the options and the memory of the device.\n"
+    "X.json beside X.log.gz must have the options and the memory of the device.\n"
     "\n"
-    "Exit status: 0 fine, 1 recordings differ, 2 bad usage or input.\n";
+    "Exit status: 0 success, 1 recordings differ, 2 bad usage or input.\n";
 
 struct AllocatorOptions {
   std::vector<std::string> logs;
@@ -38,8 +38,8 @@ int replay(const AllocatorOptions& options) {
 void add_allocator_command(CommandLine& line) {
   Command command = line.add("allocator", kAllocatorDescription);
   auto options = std::make_shared<AllocatorOptions>();
-  command.option("--replay", options->logs, "recordings to repeat and compare").required().value("LOG.gz…");
-  command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+  command.option("--replay", options->logs, "recordings to replay and compare").required().value("LOG.gz…");
+  command.option("--json", options->json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
   command.on_run([options] { return replay(*options); });
 }

@@ -18,7 +18,7 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kCheckDescription =
-    "Estimates against measurements of the framework's allocator, and against earlier reports.\n"
+    "Estimates compared with measurements of PyTorch's allocator, and with earlier reports.\n"
     "\n"
     "  metaprof check gpt2.pt2 --against gpt2.json\n"
     "  metaprof check --models exports --against recordings/*.json --tolerance 0.5%\n"
@@ -26,12 +26,11 @@ constexpr const char* kCheckDescription =
     "  metaprof check gpt2.pt2 --baseline accepted.json --junit check.xml --sarif check.sarif\n"
     "  metaprof check gpt2.pt2 --against step.pickle --precision amp-bf16 --optimizer adamw --steps 2\n"
     "\n"
-    "A measurement and a report of `metaprof profile --json` say with which options they were made; those "
-    "are\n"
-    "taken. Where X.log.gz stands beside X.json, the first event that differs is named.\n"
-    "A memory snapshot of the framework (*.pickle) does not say it: the options given here are taken.\n"
+    "The options are those of the measurement, or of the report of `metaprof profile --json`.\n"
+    "With X.log.gz beside X.json, the first event that differs is named.\n"
+    "A memory snapshot of PyTorch (*.pickle) has no options: give them here.\n"
     "\n"
-    "Exit status: 0 all is within the tolerance, 1 a peak is not, or something grew, 2 bad usage or input.\n";
+    "Exit status: 0 all within the tolerance, 1 a peak is not or a figure grew, 2 bad usage or input.\n";
 
 struct CheckWords {
   CheckOptions options;
@@ -49,8 +48,7 @@ void expect_run_options_apply(const Command& command, const CheckOptions& option
   std::vector<std::string> others = options.baselines;
   std::ranges::copy_if(options.measurements, std::back_inserter(others), says_how_it_was_run);
   if (others.empty()) return;
-  const std::string why =
-      fmt::format("is for snapshots (*.pickle): {} says itself how it was run", others[0]);
+  const std::string why = fmt::format("is for snapshots (*.pickle): {} has its own options", others[0]);
   for (const RunOption& option : run_options())
     if (option.name != "workspaces" && option.name != "framework" && command.was_given(option.flag()))
       fail("{} {}", option.flag(), why);
@@ -84,11 +82,11 @@ void add_check_command(CommandLine& line) {
   add_run_options(command, options.run);
   command.existing("--workspaces")
       .with_default("")
-      .help("none, auto or FILE, as for profile; else as it was measured");
+      .help("none, auto or FILE, as for profile [as it was measured]");
   command.existing("--framework")
       .with_default("")
-      .help("version of PyTorch, 2.6 to 2.15; else the one that was measured");
-  command.option("--models", options.models, "folder of exports, named as the measurements say").value("DIR");
+      .help("version of PyTorch, 2.6 to 2.15 [the one that was measured]");
+  command.option("--models", options.models, "folder of exports, named after the measurements").value("DIR");
   command.option("--against", options.measurements, "measurements, snapshots").value("RECORDING.json…");
   command.option("--baseline", options.baselines, "earlier reports of `metaprof profile --json`")
       .value("REPORT.json…");

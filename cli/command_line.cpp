@@ -220,7 +220,7 @@ void CommandLine::take_defaults(const std::string& file, std::string_view comman
     std::ranges::replace(name, '_', '-');
     const auto variable = variables.find(name);
     if (variable == variables.end())
-      fail("{}: '{}' is no option that has a default; metaprof profile --help shows them{}", file, item.name,
+      fail("{}: '{}' is not an option with a default; metaprof profile --help lists them{}", file, item.name,
            did_you_mean(name, names));
     const bool is_command = std::ranges::any_of(app_->get_subcommands({}), [&](const CLI::App* known) {
       return item.parents == std::vector{known->get_name()};

@@ -96,7 +96,7 @@ std::string completion_text(const std::vector<CommandFacts>& commands, const Com
   if (shell == "bash") return bash_text(commands, names);
   if (shell == "zsh") return "autoload -U +X bashcompinit && bashcompinit\n" + bash_text(commands, names);
   if (shell == "fish") return fish_text(commands, names);
-  fail("completion: '{}' is no shell that is known; there are bash, zsh, fish", shell);
+  fail("completion: unknown shell '{}'; expected bash, zsh or fish", shell);
 }
 
 std::string manual_page(const std::vector<CommandFacts>& commands, const std::string& version) {
@@ -111,18 +111,16 @@ std::string manual_page(const std::vector<CommandFacts>& commands, const std::st
           fmt::format(".TP\n.BR {} \" {}\"\n{}\n", roff(option.name), roff(option.value), roff(option.help));
   }
   return text +
-         ".SH ENVIRONMENT\n.TP\n.B METAPROF_MODELS\nfolders of exports, with colons between\n.TP\n.B "
-         "METAPROF_CUDNN\n"
-         "the cuDNN to ask for plans\n.TP\n.B METAPROF_DEVICE, METAPROF_PRECISION …\noptions of the step and "
-         "the "
-         "device that are not given: their names in capitals\n.TP\n.B METAPROF_CONFIG\na file of such "
-         "defaults\n.SH "
-         "FILES\n.TP\n.B metaprof.toml, ~/.config/metaprof/config.toml\ndefaults of options where neither "
-         "the command "
-         "line nor the environment has them: device = \"rtx4090\"; below [fit] for one command\n.SH EXIT "
-         "STATUS\n0 fine, 1 a finding, 2 "
-         "bad usage "
-         "or input\n";
+         ".SH ENVIRONMENT\n"
+         ".TP\n.B METAPROF_MODELS\nfolders of exports, separated by colons\n"
+         ".TP\n.B METAPROF_CUDNN\nthe cuDNN to ask for plans\n"
+         ".TP\n.B METAPROF_DEVICE, METAPROF_PRECISION …\ndefaults of options: their names in capitals\n"
+         ".TP\n.B METAPROF_CONFIG\na file of defaults\n"
+         ".SH FILES\n"
+         ".TP\n.B metaprof.toml, ~/.config/metaprof/config.toml\n"
+         "defaults of options that neither the command line nor the environment has: device = \"rtx4090\"; "
+         "a section [fit] is for one command\n"
+         ".SH EXIT STATUS\n0 success, 1 a finding, 2 bad usage or input\n";
 }
 
 }  // namespace metaprof

@@ -13,9 +13,9 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kDescription =
-    "Whether CUDA graphs can capture a training step, and what they would cost: memory in and outside their "
-    "pools,\n"
-    "copies and launches per step (docs/explanation/cudagraphs.md).\n"
+    "Whether CUDA graphs can capture a training step, and what that costs.\n"
+    "Costs are memory in and outside their pools, and copies and launches per step\n"
+    "(docs/explanation/cudagraphs.md).\n"
     "\n"
     "  metaprof cudagraphs model.pt2                    verdicts, the whole step as one graph, a tree of "
     "graphs\n"
@@ -24,7 +24,7 @@ constexpr const char* kDescription =
     "skipped\n"
     "  metaprof cudagraphs model.pt2 --tree --dot tree.dot\n"
     "\n"
-    "Exit status: 0 fine, 1 with --require: a graph would be skipped, 2 bad usage or input.\n";
+    "Exit status: 0 success, 1 with --require if a graph would be skipped, 2 bad usage or input.\n";
 
 struct Words {
   std::string model, json, dot;
@@ -68,7 +68,7 @@ void add_cudagraphs_command(CommandLine& line) {
                "forward and backward by make_graphed_callables, then --steps steps");
   command.flag("--tree", words->tree, "forward and backward as a tree of graphs, for --steps steps");
   command.flag("--skip-dynamic-sizes", words->options.policy.skip_dynamic_sizes,
-               "nothing is captured where sizes change; else a graph is recorded for each");
+               "capture nothing if sizes change, instead of a graph for each size");
   command.flag("--require", words->require, "exit status 1 if a graph would be skipped");
   command.option("--dot", words->dot, "write the tree for Graphviz").value("FILE");
   add_json(command, words->json);

@@ -15,14 +15,14 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kDevicesDescription =
-    "The devices that --device knows.\n"
+    "The known devices (--device).\n"
     "\n"
     "  metaprof devices\n"
     "  metaprof devices --json - | jq '.devices[] | {name, memory_bytes}'\n"
     "\n"
-    "A device of your own is a file: --device FILE.json, as {\"like\": \"h100\", \"memory\": 42949672960}.\n"
+    "Describe your own device in a file, --device FILE.json: {\"like\": \"h100\", \"memory\": 42949672960}.\n"
     "\n"
-    "Exit status: 0 fine, 2 bad usage.\n";
+    "Exit status: 0 success, 2 bad usage.\n";
 
 std::vector<DeviceRow> rows() {
   std::vector<DeviceRow> rows;

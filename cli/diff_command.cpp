@@ -20,7 +20,7 @@ constexpr const char* kDiffDescription =
     "  metaprof diff before.json after.json --top 10  the totals and the ten largest of the rest\n"
     "  metaprof diff before.json after.json --top -1  every figure\n"
     "\n"
-    "Exit status: 0 no figure differs, 1 some do, 2 bad usage or input.\n";
+    "Exit status: 0 no figure differs, 1 some figures differ, 2 bad usage or input.\n";
 
 struct DiffOptions {
   std::string before, after, json;
@@ -41,14 +41,13 @@ void add_diff_command(CommandLine& line) {
   Command command = line.add("diff", kDiffDescription);
   auto options = std::make_shared<DiffOptions>();
   command.option("BEFORE", options->before, "a report").value(" ").required();
-  command.option("AFTER", options->after, "another one").value(" ").required();
+  command.option("AFTER", options->after, "another report").value(" ").required();
   command
       .option("--top", options->top,
-              "figures to show besides what changed by cause: the totals and the N largest changes; 0: none; "
-              "-1: all")
+              "figures to show besides causes: the totals and the N largest changes; 0: none; -1: all")
       .value("N")
       .with_default();
-  command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+  command.option("--json", options->json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
   add_width(command, options->width);
   command.on_run([options] { return diff(*options); });

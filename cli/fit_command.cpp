@@ -13,17 +13,17 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kFitDescription =
-    "The largest batch, or the longest sequence, of which a training step fits.\n"
+    "The largest batch, or the longest sequence, that fits.\n"
     "\n"
     "  metaprof fit model.pt2 --device rtx4090\n"
     "  metaprof fit model.pt2 --device a100,h100 --precision fp32,amp-bf16 --optimizer sgd,adamw\n"
     "  metaprof fit gpt2.pt2 --device l40s --sequence 256,512,1024\n"
     "  metaprof fit gpt2.pt2 --device l40s --find sequence --batch 1\n"
-    "  metaprof fit gpt2.pt2 --device rtx4090 --plan              with the best plan of recomputation\n"
+    "  metaprof fit gpt2.pt2 --device rtx4090 --plan              with the best recomputation plan\n"
     "\n"
-    "What the CUDA context takes (--context) is not there for the step; --margin leaves more free.\n"
+    "Memory of the CUDA context (--context) is not available to the step. --margin leaves more free.\n"
     "\n"
-    "Exit status: 0 something fits in each row, 1 not even 1 does in some, 2 bad usage or input.\n";
+    "Exit status: 0 each row has a size that fits, 1 in some row not even 1 fits, 2 bad usage or input.\n";
 
 struct FitWords {
   std::string model, json;
@@ -56,7 +56,7 @@ void add_fit_command(CommandLine& line) {
   take_environment(command);
   command.option("--find", words->options.dimension, "batch or sequence").value("WORD").with_default();
   command.flag("--plan", words->options.plan,
-               "compute again in backward what must be so that more fits, as `metaprof plan` finds it");
+               "recompute in backward so that more fits, with the best plan of `metaprof plan`");
   add_json(command, words->json);
   add_width(command, words->width);
   command.on_run([words] { return fit(*words); });

@@ -14,18 +14,16 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kFrameworksDescription =
-    "The versions of PyTorch that --framework knows, and what came of comparing them with recordings.\n"
+    "The known versions of PyTorch (--framework), and how many recordings each version equals.\n"
     "\n"
     "  metaprof frameworks\n"
     "  metaprof frameworks --json - | jq '.frameworks[] | {version, steps, steps_equal}'\n"
     "\n"
-    "A step is equal if the allocated and requested bytes are, at the end and at the peak of each part of "
-    "it.\n"
-    "Another patch release (2.9.0) has the rules of the one that was compared; a version that is newer than "
-    "all\n"
-    "has those of the newest, with a warning.\n"
+    "A step is equal if allocated and requested bytes are equal at the end and at the peak of each phase.\n"
+    "Another patch release (2.9.0) has the rules of the one that was compared.\n"
+    "A version newer than all has the rules of the newest, with a warning.\n"
     "\n"
-    "Exit status: 0 fine, 2 bad usage.\n";
+    "Exit status: 0 success, 2 bad usage.\n";
 
 std::vector<FrameworkRow> framework_rows() {
   std::vector<FrameworkRow> rows;

@@ -15,8 +15,9 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kGraphDescription =
-    "A model compiled as a graph: what every pass does, and a step's peak, saved bytes, FLOPs and kernels\n"
-    "beside eager execution (docs/explanation/graph_executor.md).\n"
+    "A model compiled as a graph, beside eager execution.\n"
+    "What every pass does, and a step's peak, saved bytes, FLOPs and kernels "
+    "(docs/explanation/graph_executor.md).\n"
     "\n"
     "  metaprof graph model.pt2\n"
     "  metaprof graph model.pt2 --passes              the graph before and after every pass\n"
@@ -24,7 +25,7 @@ constexpr const char* kGraphDescription =
     "  metaprof graph model.pt2 --without fuse_elementwise --explain\n"
     "  metaprof graph model.pt2 --dot plan.dot --json -\n"
     "\n"
-    "Exit status: 0 fine, 2 bad usage or input.\n";
+    "Exit status: 0 success, 2 bad usage or input.\n";
 
 constexpr const char* kAllPasses = "all";
 

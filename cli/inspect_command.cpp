@@ -1,4 +1,4 @@
-// metaprof inspect: what files of weights hold.
+// metaprof inspect: what weight files contain.
 
 #include <iostream>
 #include <memory>
@@ -13,19 +13,17 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kInspectDescription =
-    "What files of weights hold (safetensors): parameters, dtypes, bytes, and whether a model has the same.\n"
+    "What weight files contain (safetensors): parameters, dtypes, bytes, and whether a model has the same.\n"
     "\n"
     "  metaprof inspect model.safetensors\n"
-    "  metaprof inspect path/to/folder                an index of several files, or the only file\n"
+    "  metaprof inspect path/to/folder                an index of several files, or a single file\n"
     "  metaprof inspect path/to/folder --tensors      a line for each tensor\n"
     "  metaprof inspect model.safetensors --against config.json\n"
     "\n"
-    "Headers alone are read. Without --against they are compared with the config.json and the exports that "
-    "lie "
-    "in\n"
-    "the same folder. A parameter of several names is stored if one of them is.\n"
+    "Only headers are read. Without --against they are compared with the config.json and the exports\n"
+    "in the same folder. A parameter with several names is stored if one of them is.\n"
     "\n"
-    "Exit status: 0 fine, 1 a model has other parameters, 2 bad usage or input.\n";
+    "Exit status: 0 success, 1 a model has other parameters, 2 bad usage or input.\n";
 
 struct InspectWords {
   std::string path, against, json;
@@ -52,7 +50,7 @@ void add_inspect_command(CommandLine& line) {
       .value(" ")
       .required();
   command.option("--against", words->against, "the model to compare with").value("MODEL");
-  command.flag("--tensors", words->tensors, "a line for each tensor, too");
+  command.flag("--tensors", words->tensors, "also a line for each tensor");
   add_json(command, words->json);
   add_width(command, words->width);
   command.on_run([words] { return inspect(*words); });

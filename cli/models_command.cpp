@@ -13,18 +13,16 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kModelsDescription =
-    "The models that are built in: each stands for MODEL in the other commands.\n"
+    "The built-in models. Use a name as MODEL in the other commands.\n"
     "\n"
     "  metaprof models\n"
     "  metaprof profile resnet50 --batch 64 --device rtx4090\n"
     "  metaprof profile llama-3.1-8b --precision bf16 --sequence 4096\n"
     "\n"
-    "Those of transformers are configurations of Hugging Face (docs/how_to/configs.md), those of torchvision "
-    "are "
-    "written in\n"
-    "C++ (docs/how_to/nn.md).\n"
+    "transformers' models are Hugging Face configurations (docs/how_to/configs.md).\n"
+    "torchvision's models are written in C++ (docs/how_to/nn.md).\n"
     "\n"
-    "Exit status: 0 fine, 2 bad usage.\n";
+    "Exit status: 0 success, 2 bad usage.\n";
 
 }  // namespace
 

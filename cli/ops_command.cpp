@@ -17,16 +17,16 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kOpsDescription =
-    "What is known of operators: a line for each record.\n"
+    "The known operators, a line for each record.\n"
     "\n"
     "  metaprof ops                                   all of them\n"
     "  metaprof ops norm                              those whose name has this word\n"
     "  metaprof ops --json ops.json\n"
-    "  metaprof ops --coverage a.pt2 b.pt2            which operators of these models are known\n"
+    "  metaprof ops --coverage a.pt2 b.pt2            which operators of these models are supported\n"
     "  metaprof ops --replay h200.log.gz --only '*/softmax/*' --verbose\n"
-    "                                                 recorded cases against what is known\n"
+    "                                                 recorded cases, replayed and compared\n"
     "\n"
-    "Exit status: 0 fine, 1 recorded cases differ or an operator is not known, 2 bad usage or input.\n";
+    "Exit status: 0 success, 1 recorded cases differ or an operator is unsupported, 2 bad usage or input.\n";
 
 struct OpsOptions {
   std::string word, json, framework;
@@ -85,16 +85,16 @@ void add_ops_command(CommandLine& line) {
   auto options = std::make_shared<OpsOptions>();
   command.option("WORD", options->word, "show only operators with this word in their name").value(" ");
   command.option("--coverage", options->coverage, "models whose operators to look up").value("MODEL…");
-  command.option("--replay", options->cases.logs, "recordings of operator cases to repeat and compare")
+  command.option("--replay", options->cases.logs, "recordings of operator cases to replay and compare")
       .value("LOG.gz…");
-  command.option("--only", options->cases.only, "of these the cases with such a name, as '*/softmax/*'")
-      .value("GLOB");
+  command.option("--only", options->cases.only, "only cases with such a name: '*/softmax/*'").value("GLOB");
   command
-      .option("--framework", options->framework, "version of PyTorch that recorded them: logs do not say it")
+      .option("--framework", options->framework,
+              "version of PyTorch that recorded them (logs do not have it)")
       .value("VERSION")
       .with_default(to_string(CaseSelection().framework));
   command.flag("--verbose", options->verbose, "show every difference");
-  command.option("--json", options->json, "write JSON to FILE; -: to stdout, in place of the text")
+  command.option("--json", options->json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
   command.on_run([options] { return ops(*options); });
 }

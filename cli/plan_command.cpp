@@ -16,20 +16,19 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kPlanDescription =
-    "What to compute again so that a training step fits in a budget.\n"
+    "What to recompute so that a training step stays within a budget.\n"
     "\n"
     "  metaprof plan model.pt2 --budget 24GiB\n"
     "  metaprof plan model.pt2 --budget 60%          of the peak without recomputation\n"
     "  metaprof plan model.pt2 --budget 8GiB --json - | jq -r '.checkpoint | join(\" \")'\n"
     "\n"
-    "  metaprof plan model.pt2 --budget 8GiB --plan theirs.json    their plan, run as they wrote it\n"
+    "  metaprof plan model.pt2 --budget 8GiB --plan theirs.json    somebody else's plan, unchanged\n"
     "  metaprof plan model.pt2 --pareto --svg curve.svg            what each budget costs\n"
     "\n"
-    "The step is run with every plan, so its figures are those of `metaprof profile --checkpoint`. The "
-    "budget is\n"
-    "one of allocated bytes; what the allocator reserves for them is shown beside it.\n"
+    "Every plan is run, so its figures are those of `metaprof profile --checkpoint`.\n"
+    "The budget limits allocated bytes. The table also shows what the allocator reserves.\n"
     "\n"
-    "Exit status: 0 the plan holds, 1 none does, 2 bad usage or input.\n";
+    "Exit status: 0 a plan stays within the budget, 1 no plan does, 2 bad usage or input.\n";
 
 struct PlanWords {
   std::string model, json, python, costs, svg, html;
@@ -53,8 +52,7 @@ int plan(PlanWords words) {
   PlanOptions& options = words.options;
   options.costs = !words.costs.empty();
   for (const auto& [option, file] : {std::pair("--svg", words.svg), std::pair("--html", words.html)})
-    if (!file.empty() && !options.curve)
-      fail("{}: shows the curve of --pareto, which is not asked for", option);
+    if (!file.empty() && !options.curve) fail("{} shows the curve of --pareto: give --pareto, too", option);
   const Model model = read_model(words.model, words.options.run);
   print_notes(warnings_of(model, words.options.run));
   const CheckpointReport report = metaprof::plan(model, words.options);
@@ -75,30 +73,27 @@ void add_plan_command(CommandLine& line) {
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   command
       .option("--strategy", words->options.strategies,
-              "modules, chain, operators, offload, or the baselines rotor, square-root, knapsack; all "
+              "modules, chain, operators, offload, or the baselines rotor, square-root, knapsack; or all "
               "[modules,chain,operators]")
       .value("WORDS")
       .separated_by(',');
   command.option("--budget", words->options.budget, "bytes that the step may allocate, as 24GiB or 60%")
       .value("SIZE");
   command
-      .option(
-          "--python", words->python,
-          "write the plan as a Python file whose apply_plan(model) brings it into a model (-: to stdout, in "
-          "place of the text)")
+      .option("--python", words->python,
+              "write the plan as a Python file with apply_plan(model); -: to stdout, instead of the text")
       .value("FILE");
   command
-      .option(
-          "--plan", words->options.files,
-          "run others' plans, too: {\"strategy\": NAME, \"checkpoint\": [PATTERN…]}, or what --json wrote; "
-          "strategies of ours only with --strategy")
+      .option("--plan", words->options.files,
+              "run others' plans: {\"strategy\": NAME, \"checkpoint\": [PATTERN…]}, or what --json wrote; "
+              "with --strategy, ours too")
       .value("FILE")
       .one_value();
   command.flag("--pareto", words->options.curve,
-               "what each budget costs, down to the smallest that a plan reaches");
+               "show what each budget costs, down to the smallest that a plan reaches");
   command.option("--svg", words->svg, "draw the curve of --pareto").value("FILE");
-  command.option("--html", words->html, "write it as a page").value("FILE");
-  command.option("--costs", words->costs, "write what strategies are told of each kind of modules, as JSON")
+  command.option("--html", words->html, "write the curve of --pareto as a page").value("FILE");
+  command.option("--costs", words->costs, "write the input of the strategies, by class of modules, as JSON")
       .value("FILE");
   add_run_options(command, words->options.run);
   take_environment(command);

@@ -13,15 +13,15 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kPlanInputDescription =
-    "A model as planners of activation checkpointing read it (docs/how_to/planners.md).\n"
+    "A model as records for planners of activation checkpointing (docs/how_to/planners.md).\n"
     "\n"
     "  metaprof plan-input model.pt2 --format rotor | jq '.stages | length'\n"
     "  metaprof plan-input model.pt2 --format checkmate --precision amp-bf16 --output graph.json\n"
     "  metaprof plan-input model.pt2 --format csv > allocations.csv\n"
     "\n"
     "Formats: rotor (a chain of stages), checkmate (a graph with backward nodes), sac (module statistics),\n"
-    "knapsack (normalised lists), csv (lives of allocations), json (everything).\n"
-    "Exit status: 0 fine, 2 bad usage or input.\n";
+    "knapsack (normalized lists), csv (lifetimes of allocations), json (everything).\n"
+    "Exit status: 0 success, 2 bad usage or input.\n";
 
 struct PlanInputOptions {
   std::string model;
@@ -32,8 +32,7 @@ struct PlanInputOptions {
 int plan_input(const Command& command, const PlanInputOptions& options) {
   const Model model = read_model(options.model, options.run);
   print_notes(warnings_of(model, options.run));
-  if (model.is_trace())
-    refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+  if (model.is_trace()) refuse_step_options(command, "has no effect on a trace, whose steps are fixed");
   const Estimate result = estimate(model, options.run);
   print_note(workspace_note(result.report.workspaces));
   write_result(options.output, plan_record(plan_report(result), options.format));

@@ -38,8 +38,7 @@ constexpr const char* kProfileDescription =
     "  metaprof profile model.pt2 --write-program model.mp; metaprof profile model.mp --precision bf16\n"
     "\n"
     "MODEL is a .pt2 that torch.export.save wrote, a config.json of Hugging Face or its folder, the text of "
-    "a program (*.mp) or that of a trace "
-    "(*.trace).\n"
+    "a program (*.mp) or of a trace (*.trace).\n"
     "Exit status: 0 it fits, 1 it does not fit, 2 bad usage or input.\n";
 
 struct ProfileOptions {
@@ -103,15 +102,17 @@ int profile(const Command& command, const ProfileOptions& options) {
   check_columns(options.text, options.per_node);
   const ReportForm* const on_stdout = form_on_stdout(options);
   if (!options.compare.empty() && !command.was_given("--html"))
-    fail("--compare is shown on the page: give --html FILE, too; metaprof diff compares two reports as text");
+    fail(
+        "--compare needs the page of --html: give --html FILE, too; metaprof diff compares two reports as "
+        "text");
   (void)device_of(options.run);
   if (!options.run.framework.empty()) (void)framework_given(options.run);
   const Model model = read_model(options.model, options.run);
   print_notes(warnings_of(model, options.run));
   if (model.is_trace()) {
-    refuse_step_options(command, "has no effect on a trace: its steps are those that were run");
+    refuse_step_options(command, "has no effect on a trace, whose steps are fixed");
     if (command.was_given("--workspaces"))
-      fail("--workspaces has no effect on a trace: it has its workspaces");
+      fail("--workspaces has no effect on a trace, which has its own workspaces");
     if (!options.write_program.empty()) fail("--write-program: a trace has no program");
   }
   if (!options.write_program.empty())
@@ -151,10 +152,10 @@ void add_report_options(Command& command, ProfileOptions& options) {
   for (size_t i = 0; i < report_forms().size(); ++i)
     add(option_of(report_forms()[i]), "FILE", options.files[i], std::string(report_forms()[i].what));
   add("--compare", "FILE", options.compare,
-      "show the run beside that of another report (JSON of profile) on the page of --html");
-  command.flag("--markdown", options.markdown, "print Markdown in place of the text").group(kGroup);
-  command.flag("--per-node", options.per_node, "a table of nodes (calls) in place of modules").group(kGroup);
-  add("--granularity", "WORD", options.granularity, "of nodes: module, function or operator")
+      "show the run beside another report (JSON of profile) on the page of --html");
+  command.flag("--markdown", options.markdown, "print Markdown instead of the text").group(kGroup);
+  command.flag("--per-node", options.per_node, "a table of nodes (calls) instead of modules").group(kGroup);
+  add("--granularity", "WORD", options.granularity, "kind of nodes: module, function or operator")
       .one_of({"module", "function", "operator"})
       .with_default();
   add("--write-trace", "FILE", options.write_trace, "write the run's events as text to FILE");
@@ -162,10 +163,10 @@ void add_report_options(Command& command, ProfileOptions& options) {
       "write the model's calls as text to FILE (docs/reference/program.md)");
   add("--depth", "N", options.text.depth, "levels of the tree of modules to show; -1: all").with_default();
   add("--sort", "COLUMN", options.text.sort,
-      "sort by this column, the largest first; modules: among siblings");
+      "sort by this column, the largest first; modules are sorted among siblings");
   add("--top", "N", options.text.top, "only the N largest rows of all levels").from_to(1, 1000000);
   add("--columns", "LIST", options.text.columns,
-      fmt::format("columns to show: {}; of nodes: {}", fmt::join(module_column_names(), ","),
+      fmt::format("columns to show: {}; with --per-node: {}", fmt::join(module_column_names(), ","),
                   fmt::join(node_column_names(), ",")))
       .separated_by(',');
 }

@@ -29,7 +29,7 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kRunDescription =
-    "What the steps of an unmodified PyTorch program cost, on a device that need not be there.\n"
+    "What the steps of an unmodified PyTorch program cost, on an emulated device.\n"
     "\n"
     "  metaprof run -- python train.py --epochs 1\n"
     "  metaprof run --device rtx4090 --steps 3 -- python train.py\n"
@@ -38,7 +38,7 @@ constexpr const char* kRunDescription =
     "  metaprof run --world-size 64 --rank 0 --gpus 8 -- python train_fsdp.py\n"
     "  metaprof run --real -- python train.py          on this machine's GPU\n"
     "\n"
-    "The program needs a PyTorch 2.6 to 2.15 that is built with CUDA; a GPU or a driver it does not need.\n"
+    "The program needs a PyTorch 2.6 to 2.15 built with CUDA. It needs no GPU and no driver.\n"
     "Exit status: the program's own; 2 if it could not be run or recorded.\n";
 
 struct RunCommandOptions {
@@ -105,15 +105,14 @@ void check_files(const RunCommandOptions& options) {
 
 void check(const Command& command, const RunCommandOptions& options) {
   const LaunchOptions& run = options.run;
-  if (run.program.empty())
-    fail("which program? It stands at the end: metaprof run [options] -- python train.py");
+  if (run.program.empty()) fail("no program given: metaprof run [options] -- python train.py");
   if (run.real)
     for (const char* option : {"--device", "--memory", "--gpus"})
       if (command.was_given(option))
-        fail("{} has no effect with --real: the device is the machine's own", option);
+        fail("{} has no effect with --real, which uses the machine's own device", option);
   if (command.was_given("--rank") && run.world_size == 0) fail("--rank needs --world-size");
   if (!run.save.empty() && !run.save.ends_with(".mp"))
-    fail("--save {}: the file's name ends in .mp", run.save);
+    fail("--save {}: the file's name must end in .mp", run.save);
   if (run.world_size > 0 && run.rank >= run.world_size)
     fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
   parse_alloc_conf(run.alloc_conf);
@@ -224,46 +223,52 @@ void add_options(Command& command, RunCommandOptions& options) {
   command.option("--device", options.device, "a device by name, or a file that describes one")
       .value("NAME|FILE.json")
       .with_default();
-  command.option("--memory", options.memory, "of the device, in place of its own: 24GiB").value("SIZE");
-  command.option("--gpus", run.gpus, "devices of the machine").value("N").from_to(1, 16).with_default();
-  command.option("--world-size", run.world_size, "run one rank of a job of so many")
+  command.option("--memory", options.memory, "memory of the device, as 24GiB [its own]").value("SIZE");
+  command.option("--gpus", run.gpus, "number of devices in the machine")
+      .value("N")
+      .from_to(1, 16)
+      .with_default();
+  command.option("--world-size", run.world_size, "run one rank of an N-rank job")
       .value("N")
       .from_to(1, 1 << 20);
-  command.option("--rank", run.rank, "which one").value("R").from_to(0, 1e9);
-  command.option("--steps", run.steps, "end the program after so many optimizer steps").value("N").above(0);
-  command.option("--detail", run.detail_steps, "steps of which every request is kept")
+  command.option("--rank", run.rank, "the rank to run").value("R").from_to(0, 1e9);
+  command.option("--steps", run.steps, "stop the program after N optimizer steps").value("N").above(0);
+  command.option("--detail", run.detail_steps, "steps whose every memory request is kept")
       .value("N")
       .from_to(1, 1000)
       .with_default();
-  command.option("--timeout", run.timeout, "end the program after so many seconds").value("SECONDS").above(0);
-  command.option("--alloc-conf", run.alloc_conf, "PYTORCH_ALLOC_CONF").value("TEXT");
+  command.option("--timeout", run.timeout, "stop the program after this time").value("SECONDS").above(0);
+  command.option("--alloc-conf", run.alloc_conf, "allocator settings, as in PYTORCH_ALLOC_CONF")
+      .value("TEXT");
   command
       .option("--workspaces", run.workspaces,
-              "of cuDNN's plans: auto asks the program's cuDNN; none: 0 bytes")
+              "workspaces of cuDNN's plans: auto asks the program's cuDNN, none counts 0 bytes")
       .value("auto|none")
       .one_of({"auto", "none"})
       .with_default();
   command
       .option("--assume", run.assumptions,
-              "where sizes follow from data: even (experts are chosen equally often), or what a line reads")
+              "data-dependent sizes: even (experts are chosen equally often), or what a line reads")
       .value("even|FILE:LINE=N[/M]")
       .one_value();
-  command.option("--env", run.environment, "NAME=VALUE for the program").value("NAME=VALUE").one_value();
-  command.option("--save", run.save, "write the program that was run, for `metaprof profile FILE.mp`")
+  command.option("--env", run.environment, "an environment variable for the program")
+      .value("NAME=VALUE")
+      .one_value();
+  command.option("--save", run.save, "save the program that was run, for `metaprof profile FILE.mp`")
       .value("FILE.mp");
-  command.flag("--real", run.real, "on this machine's GPU in place of an emulated one");
-  command.option("--json", options.json, "write JSON to FILE; -: to stdout, in place of the text")
+  command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
+  command.option("--json", options.json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
   const std::vector<ReportForm> all = forms();
   options.files.resize(all.size());
   for (size_t i = 0; i < all.size(); ++i)
     command.option(option_of(all[i]), options.files[i], std::string(all[i].what)).value("FILE");
-  command.option("--depth", options.text.depth, "of the tree of modules; -1: all of it")
+  command.option("--depth", options.text.depth, "levels of the tree of modules to show; -1: all")
       .value("N")
       .with_default();
   add_color(command, options.color);
-  command.option("--sort", options.text.sort, "column by which modules are sorted").value("COLUMN");
-  command.option("--top", options.text.top, "only so many modules, the largest of all levels").value("N");
+  command.option("--sort", options.text.sort, "sort modules by this column").value("COLUMN");
+  command.option("--top", options.text.top, "only the N largest modules of all levels").value("N");
   command.option("program", run.program, "the program and its arguments, after --").value("-- PROGRAM ARGS…");
 }
 

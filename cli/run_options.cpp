@@ -65,16 +65,15 @@ AddedOption add_model(Command& command, std::string& model, const std::string& w
 }
 
 void add_json(Command& command, std::string& file, const std::string& in_place_of) {
-  command.option("--json", file, "write JSON to FILE; -: to stdout, in place of " + in_place_of)
-      .value("FILE");
+  command.option("--json", file, "write JSON to FILE; -: to stdout, instead of " + in_place_of).value("FILE");
 }
 
 void add_width(Command& command, int64_t& width) {
   width = static_cast<int64_t>(width_of_stdout());
-  command.option("--width", width, "characters that lines of tables may take; 0: as many as they need")
+  command.option("--width", width, "width of tables in characters; 0: unlimited")
       .value("N")
       .from_to(0, 100000)
-      .with_default("the terminal's; of a file 0");
+      .with_default("the terminal's; for a file 0");
   command.take_environment("--width", "METAPROF_WIDTH");
 }
 
@@ -82,7 +81,7 @@ void add_color(Command& command, std::string& when) {
   when = "auto";
   command
       .option("--color", when,
-              "colours in the text: auto (on terminals, unless NO_COLOR is set), always, never")
+              "colors in the text: auto (on terminals, unless NO_COLOR is set), always, never")
       .value("WHEN")
       .one_of({"auto", "always", "never"})
       .with_default();

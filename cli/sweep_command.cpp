@@ -13,18 +13,17 @@ namespace metaprof {
 namespace {
 
 constexpr const char* kSweepDescription =
-    "What training steps cost for every combination of some options.\n"
+    "The cost of training steps for every combination of options.\n"
     "\n"
     "  metaprof sweep model.pt2 --batch 1,2,4,8 --precision fp32,amp-bf16\n"
     "  metaprof sweep model.pt2 --device a100,h100 --optimizer sgd,adamw --csv grid.csv\n"
     "  metaprof sweep model.pt2 --checkpoint none,'model.layers.*' --json - | jq '.rows[].fits'\n"
-    "  metaprof sweep model.pt2 --batch 1:512 --csv 3.csv --shard 3/16   a part of it, for an array of jobs\n"
+    "  metaprof sweep model.pt2 --batch 1:512 --csv 3.csv --shard 3/16   a part of it, for job arrays\n"
     "\n"
-    "A combination that cannot be run has an error in its row. A star stands at those that none beats in "
-    "both memory\n"
-    "and FLOPs.\n"
+    "A combination that cannot be run has an error in its row. A star marks those that no other beats\n"
+    "in both memory and FLOPs.\n"
     "\n"
-    "Exit status: 0 all combinations fit, 1 some do not or cannot be run, 2 bad usage or input.\n";
+    "Exit status: 0 all combinations fit, 1 some do not fit or cannot be run, 2 bad usage or input.\n";
 
 struct SweepWords {
   std::string model, csv, json;
@@ -57,12 +56,11 @@ void add_sweep_command(CommandLine& line) {
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->grid);
   take_environment(command);
-  command.option("--csv", words->csv, "write CSV to FILE; -: to stdout, in place of the table").value("FILE");
+  command.option("--csv", words->csv, "write CSV to FILE; -: to stdout, instead of the table").value("FILE");
   command
       .option(
           "--shard", [words](const std::string& text) { words->shard = Shard::from_text(text); },
-          "run the I-th of N parts of the combinations alone; tables of all parts, one below the other, are "
-          "that of all")
+          "run only the I-th of N parts of the combinations; appended, the tables of all parts are the whole")
       .value("I/N");
   add_json(command, words->json);
   add_width(command, words->width);

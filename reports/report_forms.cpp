@@ -26,7 +26,7 @@ constexpr size_t kMostNodesOfPage = 40;
 
 const std::vector<ReportForm>& report_forms() {
   static const std::vector<ReportForm> kForms = {
-      {"json", "write JSON to FILE; -: to stdout, in place of the text", StepsToRun::until_alike,
+      {"json", "write JSON to FILE; -: to stdout, instead of the text", StepsToRun::until_alike,
        [](ReportInputs& r) { return profile_json(r.report()); }},
       {"csv", "the table as CSV, with plain numbers", StepsToRun::until_alike,
        [](ReportInputs& r) { return profile_csv(r.report(), r.text); }},

@@ -163,22 +163,22 @@ RunOption never_a_list(RunOption option) {
 // What backward does besides the usual.
 void add_gradient_rows(std::vector<RunOption>& rows) {
   using Step = StepOptions;
-  rows.push_back(
-      added_later(row({"hooks", "WORD", Group::step,
-                       fmt::format("what backward needs is kept in host memory, or packed in 16 bits: {}",
-                                   fmt::join(kSavedHooks, ", ")),
-                       word(list(kSavedHooks))},
-                      &Step::hooks)));
-  rows.push_back(added_later(never_a_list(
-      row({"grad", "NAMES", Group::step, "gradients of these inputs (x,y), and of no parameter", text()},
-          &Step::grad))));
+  rows.push_back(added_later(row({"hooks", "WORD", Group::step,
+                                  fmt::format("keep saved tensors in host memory, or packed in 16 bits: {}",
+                                              fmt::join(kSavedHooks, ", ")),
+                                  word(list(kSavedHooks))},
+                                 &Step::hooks)));
+  rows.push_back(added_later(never_a_list(row(
+      {"grad", "NAMES", Group::step, "compute gradients of these inputs (x,y), and of no parameter", text()},
+      &Step::grad))));
   rows.push_back(added_later(
       row({"create_graph", "", Group::step,
-           "… whose squares are added to the loss before backward: a gradient penalty", yes_or_no()},
+           "with --grad: add their squares to the loss before backward (a gradient penalty)", yes_or_no()},
           &Step::create_graph)));
-  rows.push_back(added_later(row(
-      {"hvp", "", Group::step, "… differentiated again: a product of the Hessian and a vector", yes_or_no()},
-      &Step::hvp)));
+  rows.push_back(added_later(
+      row({"hvp", "", Group::step, "with --grad: differentiate again (a product of the Hessian and a vector)",
+           yes_or_no()},
+          &Step::hvp)));
 }
 
 void add_step_rows(std::vector<RunOption>& rows) {
@@ -198,10 +198,10 @@ void add_step_rows(std::vector<RunOption>& rows) {
        word(known_implementations())},
       &Step::optimizer_impl);
   add({"steps", "N", Group::step, "training steps in a row", whole(1000)}, &Step::steps);
-  add({"accumulate", "N", Group::step, "micro-batches of a step", whole(1000)}, &Step::accumulate);
+  add({"accumulate", "N", Group::step, "micro-batches per step", whole(1000)}, &Step::accumulate);
   add({"clip_norm", "X", Group::step, "clip the norm of all gradients to X", real()}, &Step::clip_norm);
   add({"clip_value", "X", Group::step, "clip each gradient to X", real()}, &Step::clip_value);
-  add({"zero_grad_to_none", "BOOL", Group::step, "true: let gradients go; false: fill them with 0",
+  add({"zero_grad_to_none", "BOOL", Group::step, "true: free gradients; false: fill them with 0",
        yes_or_no()},
       &Step::zero_grad_to_none);
   add({"channels_last", "", Group::step, "parameters and inputs in channels_last", yes_or_no()},
@@ -211,47 +211,46 @@ void add_step_rows(std::vector<RunOption>& rows) {
        "several; none",
        text()},
       &Step::checkpoint);
-  add({"checkpoint_reentrant", "", Group::step, "… by the reentrant method", yes_or_no()},
+  add({"checkpoint_reentrant", "", Group::step, "checkpoint by the reentrant method", yes_or_no()},
       &Step::checkpoint_reentrant);
   add({"mode", "WORD", Group::step, fmt::format("{}", fmt::join(kModes, ", ")), word(list(kModes))},
       &Step::mode);
-  rows.push_back(
-      added_later(row({"anomaly", "", Group::step,
-                       "look through every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
-                      &Step::anomaly)));
+  rows.push_back(added_later(row(
+      {"anomaly", "", Group::step, "check every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
+      &Step::anomaly)));
   add_gradient_rows(rows);
   rows.push_back(added_later(
       row({"execution", "WORD", Group::step,
            "eager, or compiled as a graph (docs/explanation/graph_executor.md)", word(list(kExecutions))},
           &Step::execution)));
-  rows.push_back(added_later(row(
-      {"strict", "", Group::step, "an operator that is not known is an error", yes_or_no()}, &Step::strict)));
+  rows.push_back(added_later(
+      row({"strict", "", Group::step, "make unsupported operators and assumptions an error", yes_or_no()},
+          &Step::strict)));
 }
 
 void add_other_rows(std::vector<RunOption>& rows) {
   using Run = RunOptions;
   constexpr int64_t kMostSize = int64_t{1} << 30;
-  rows.push_back(added_later(never_a_list(row(
-      {"lora", "TEXT", Group::model,
-       "adapters beside linear modules, nothing else trains: r=16,targets=q_proj,v_proj (all-linear); also "
-       "alpha=, dropout=, dtype=fp32|model",
-       text()},
-      &Run::lora))));
-  rows.push_back(
-      added_later(row({"base_weights", "WORD", Group::model,
-                       fmt::format("linear modules keep their weights as bitsandbytes does, frozen: {}",
-                                   fmt::join(kBaseWeights, ", ")),
-                       word(list(kBaseWeights))},
-                      &Run::base_weights)));
-  rows.push_back(
-      added_later(row({"kv_cache", "N", Group::model,
-                       "tokens in the cache of a decoder before it is called, with --mode inference",
-                       whole(int64_t{1} << 30)},
-                      &Run::kv_cache)));
-  rows.push_back(row({"batch", "N", Group::inputs, "batch size in place of the export's", whole(kMostSize)},
+  rows.push_back(added_later(never_a_list(
+      row({"lora", "TEXT", Group::model,
+           "train only adapters beside linear modules: r=16,targets=q_proj,v_proj (all-linear); also "
+           "alpha=, dropout=, dtype=fp32|model",
+           text()},
+          &Run::lora))));
+  rows.push_back(added_later(
+      row({"base_weights", "WORD", Group::model,
+           fmt::format("freeze the weights of linear modules and store them as bitsandbytes does: {}",
+                       fmt::join(kBaseWeights, ", ")),
+           word(list(kBaseWeights))},
+          &Run::base_weights)));
+  rows.push_back(added_later(
+      row({"kv_cache", "N", Group::model,
+           "with --mode inference: tokens in a decoder's cache before the call", whole(int64_t{1} << 30)},
+          &Run::kv_cache)));
+  rows.push_back(row({"batch", "N", Group::inputs, "batch size instead of the export's", whole(kMostSize)},
                      &Run::batch));
   rows.push_back(
-      row({"sequence", "N", Group::inputs, "sequence length in place of the export's", whole(kMostSize)},
+      row({"sequence", "N", Group::inputs, "sequence length instead of the export's", whole(kMostSize)},
           &Run::sequence));
   rows.push_back(repeated(row(
       {"set", "NAME=TEXT", Group::inputs, "shape (4x512) or value of an input", text()}, &Run::settings)));
@@ -262,26 +261,28 @@ void add_other_rows(std::vector<RunOption>& rows) {
       row({"memory", "SIZE", Group::device, "memory of the device, as 24GiB", text()}, &Run::memory));
   rows.push_back(added_later(row({"context", "SIZE", Group::device,
                                   "memory outside the allocator: the CUDA context, loaded kernels, handles; "
-                                  "none [by reports of such cards]",
+                                  "none [from reports of such cards]",
                                   text()},
                                  &Run::context)));
   rows.push_back(added_later(never_a_list(
       row({"margin", "SHARE", Group::device, "share of the memory to leave free, as 5% or 0.05", text()},
           &Run::margin))));
-  rows.push_back(added_later(row(
-      {"framework", "VERSION", Group::device,
-       "version of PyTorch, 2.6 to 2.15; else the one that wrote the model; `metaprof frameworks` lists them",
-       text()},
-      &Run::framework)));
+  rows.push_back(added_later(
+      row({"framework", "VERSION", Group::device,
+           "version of PyTorch, 2.6 to 2.15; `metaprof frameworks` lists them [the one that wrote the model]",
+           text()},
+          &Run::framework)));
   rows.push_back(never_a_list(
-      row({"alloc_conf", "TEXT", Group::device, "as PYTORCH_ALLOC_CONF", text()}, &Run::alloc_conf)));
-  rows.push_back(added_later(repeated(row(
-      {"env", "NAME=VALUE", Group::device, "environment of the process: CUBLAS_WORKSPACE_CONFIG …", text()},
-      &StepOptions::environment))));
+      row({"alloc_conf", "TEXT", Group::device, "allocator settings, as in PYTORCH_ALLOC_CONF", text()},
+          &Run::alloc_conf)));
   rows.push_back(
-      row({"workspaces", "WORD", Group::device,
-           "of cuDNN's plans: auto (asks cuDNN, or a rule), none, or a FILE of measured ones", text()},
-          &Run::workspaces));
+      added_later(repeated(row({"env", "NAME=VALUE", Group::device,
+                                "an environment variable of the process: CUBLAS_WORKSPACE_CONFIG …", text()},
+                               &StepOptions::environment))));
+  rows.push_back(row(
+      {"workspaces", "WORD", Group::device,
+       "workspaces of cuDNN's plans: auto (asks cuDNN, or a rule), none, or a FILE of measured ones", text()},
+      &Run::workspaces));
 }
 
 }  // namespace

@@ -21,46 +21,46 @@ class StepOptions(TypedDict, total=False):
     optimizer: Values[str]  #: none, sgd, adamw …; an unknown word lists them ["adamw"]
     optimizer_impl: Values[str]  #: default, foreach, for-loop, fused ["default"]
     steps: Values[int]  #: training steps in a row [3]
-    accumulate: Values[int]  #: micro-batches of a step [1]
+    accumulate: Values[int]  #: micro-batches per step [1]
     clip_norm: Values[float]  #: clip the norm of all gradients to it
     clip_value: Values[float]  #: clip each gradient to it
-    zero_grad_to_none: Values[bool]  #: True: let gradients go; False: fill them with 0 [True]
+    zero_grad_to_none: Values[bool]  #: True: free gradients; False: fill them with 0 [True]
     channels_last: bool  #: parameters and inputs in channels_last
-    checkpoint: Values[str]  #: modules that backward computes again: paths with shell wildcards, "layers.*"
-    checkpoint_reentrant: bool  #: … by the reentrant method
+    checkpoint: Values[str]  #: modules that backward recomputes: paths with shell wildcards, "layers.*"
+    checkpoint_reentrant: bool  #: checkpoint by the reentrant method
     mode: Values[str]  #: train, eval, no-grad, inference ["train"]
-    anomaly: bool  #: look through every gradient for NaN, as set_detect_anomaly does
-    hooks: Values[str]  #: what backward needs is kept as: none, offload, offload-pinned, pack=bf16, pack=fp16 ["none"]
-    grad: str  #: gradients of these inputs, and of no parameter: "x,y"
-    create_graph: bool  #: … whose squares are added to the loss before backward: a gradient penalty
-    hvp: bool  #: … differentiated again: a product of the Hessian and a vector
+    anomaly: bool  #: check every gradient for NaN, as set_detect_anomaly does
+    hooks: Values[str]  #: how saved tensors are kept: none, offload, offload-pinned, pack=bf16, pack=fp16 ["none"]
+    grad: str  #: compute gradients of these inputs, and of no parameter: "x,y"
+    create_graph: bool  #: with grad: add their squares to the loss before backward (a gradient penalty)
+    hvp: bool  #: with grad: differentiate again (a product of the Hessian and a vector)
     execution: Values[str]  #: eager, or graph: compiled ["eager"]
-    strict: bool  #: an operator that is not known is an error
-    #: adapters beside linear modules, nothing else trains: {"r": 16, "targets": ["q_proj", "v_proj"]}, also "alpha",
+    strict: bool  #: make unsupported operators and assumptions an error
+    #: train only adapters beside linear modules: {"r": 16, "targets": ["q_proj", "v_proj"]}, also "alpha",
     #: "dropout", "dtype" ("fp32", "model"), "targets": "all-linear"; or as on the command line
     lora: Union[str, Mapping[str, Union[str, int, float, Sequence[str]]]]
     base_weights: Values[str]  #: weights of linear modules, frozen: nf4, nf4-double, fp4, fp4-double, int8
-    kv_cache: Values[int]  #: tokens in a decoder's cache before it is called; with mode="inference"
-    batch: Values[int]  #: batch size in place of the model's
-    sequence: Values[int]  #: length in place of the model's
+    kv_cache: Values[int]  #: tokens in a decoder's cache before the call; with mode="inference"
+    batch: Values[int]  #: batch size instead of the model's
+    sequence: Values[int]  #: length instead of the model's
     set: Mapping[str, Union[str, int, Sequence[int]]]  #: shapes or values of inputs: {"input_ids": (2, 512)}
     device: Values[str]  #: a card, "cpu", or the path of a device's file ["h200"]
-    memory: Values[Size]  #: of the device, in place of its own
-    context: Values[Size]  #: memory outside the allocator; "none" [by reports of such cards]
+    memory: Values[Size]  #: memory of the device, instead of its own
+    context: Values[Size]  #: memory outside the allocator; "none" [from reports of such cards]
     margin: str  #: share of the memory to leave free, "5%" ["0%"]
     framework: Values[str]  #: version of PyTorch, "2.6" to "2.15"; else the one that wrote the model
-    alloc_conf: str  #: as PYTORCH_ALLOC_CONF
-    env: Mapping[str, str]  #: environment of the process: {"CUBLAS_WORKSPACE_CONFIG": …}
-    workspaces: Values[str]  #: of cuDNN's plans: auto, none, or a file of measured ones ["auto"]
+    alloc_conf: str  #: allocator settings, as in PYTORCH_ALLOC_CONF
+    env: Mapping[str, str]  #: environment variables of the process: {"CUBLAS_WORKSPACE_CONFIG": …}
+    workspaces: Values[str]  #: workspaces of cuDNN's plans: auto, none, or a file of measured ones ["auto"]
 
 
 class FitOptions(StepOptions, total=False):
     find: str  #: "batch" or "sequence" ["batch"]
-    plan: bool  #: each size with the best plan of recomputation
+    plan: bool  #: each size with the best recomputation plan
 
 
 class SweepOptions(StepOptions, total=False):
-    shard: str  #: "3/16": the third of sixteen parts of the combinations alone
+    shard: str  #: "3/16": only the third of sixteen parts of the combinations
 
 
 class CheckOptions(StepOptions, total=False):
@@ -68,23 +68,23 @@ class CheckOptions(StepOptions, total=False):
 
 
 class DiffOptions(TypedDict, total=False):
-    top: int  #: figures besides what changed by cause: the totals and so many others; -1: all [0]
+    top: int  #: figures besides what changed by cause: the totals and N others; -1: all [0]
 
 
 class RunOptions(TypedDict, total=False):
     """Options of run and capture."""
 
     device: str  #: a card, or the path of a device's file ["h200"]
-    memory: Size  #: of the device, in place of its own
+    memory: Size  #: memory of the device, instead of its own
     gpus: int  #: devices of the machine [1]
-    world_size: int  #: run one rank of a job of so many
-    rank: int  #: which one
-    steps: int  #: end the program after so many optimizer steps
-    detail: int  #: steps of which every request is kept [3]
-    timeout: float  #: end the program after so many seconds
-    alloc_conf: str  #: PYTORCH_ALLOC_CONF
-    workspaces: str  #: of cuDNN's plans: auto or none ["auto"]
-    assume: str  #: where sizes follow from data: "even", or FILE:LINE=N
-    env: Mapping[str, str]  #: for the program
-    save: str  #: write the program that was run, as a .mp
-    real: bool  #: on this machine's GPU in place of an emulated one
+    world_size: int  #: run one rank of an N-rank job
+    rank: int  #: the rank to run
+    steps: int  #: stop the program after this number of optimizer steps
+    detail: int  #: steps whose every memory request is kept [3]
+    timeout: float  #: stop the program after this time
+    alloc_conf: str  #: allocator settings, as in PYTORCH_ALLOC_CONF
+    workspaces: str  #: workspaces of cuDNN's plans: auto or none ["auto"]
+    assume: str  #: data-dependent sizes: "even", or FILE:LINE=N
+    env: Mapping[str, str]  #: environment variables for the program
+    save: str  #: save the program that was run, as a .mp
+    real: bool  #: use this machine's GPU instead of an emulated one

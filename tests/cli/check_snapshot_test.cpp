@@ -147,9 +147,9 @@ TEST(CheckSnapshot, OptionsOfTheStepAreForSnapshotsOnly) {
   for (const std::string option : {"--steps 2", "--batch 4", "--device a100", "--memory 1GiB",
                                    "--alloc-conf a:b", "--env A=B", "--precision bf16"})
     expect_refusal(command + option, option.substr(0, option.find(' ')) + " is for snapshots (*.pickle): " +
-                                         recording + " says itself how it was run");
+                                         recording + " has its own options");
   expect_refusal("check a.pt2 --steps 2 --baseline old.json",
-                 "--steps is for snapshots (*.pickle): old.json says itself how it was run");
+                 "--steps is for snapshots (*.pickle): old.json has its own options");
   expect_refusal("check --models exports --against a.pickle",
                  "a.pickle: does not say of which model it is; name the MODEL");
 }

@@ -168,7 +168,7 @@ TEST(Plan, RefusalsSayWhatIsMissing) {
       "--strategy chain: checkpoints was captured from a run: only whole modules can be computed again "
       "(modules)");
   expect_refusal("plan " + kGpt2 + " --budget 1GiB --svg " + temporary("curve.svg"),
-                 "--svg: shows the curve of --pareto, which is not asked for");
+                 "--svg shows the curve of --pareto: give --pareto, too");
   expect_refusal("plan tests/data/traces/two_layers.trace --budget 1GiB",
                  "two_layers: a trace is a run that was: nothing of it can be planned");
 }

@@ -138,7 +138,7 @@ TEST(Profile, AModelCanBeKeptAsText) {
 
 TEST(Profile, OptionsOfTheStepHaveNoEffectOnATrace) {
   expect_refusal("profile " + kTrace + " --steps 2",
-                 "--steps has no effect on a trace: its steps are those that were run");
+                 "--steps has no effect on a trace, whose steps are fixed");
 }
 
 TEST(Profile, AnUnknownOperatorHasARow) {

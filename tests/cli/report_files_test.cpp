@@ -72,9 +72,9 @@ TEST(ReportFiles, ThePageShowsTwoRuns) {
   const Outcome outcome = run_program("profile " + kBase + " --html - --compare " + base + ".json");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("\"options\":[\"optimizer: none → adamw\"]"), std::string::npos);
-  expect_refusal(
-      "profile " + kBase + " --compare " + base + ".json",
-      "--compare is shown on the page: give --html FILE, too; metaprof diff compares two reports as text");
+  expect_refusal("profile " + kBase + " --compare " + base + ".json",
+                 "--compare needs the page of --html: give --html FILE, too; metaprof diff compares two "
+                 "reports as text");
   expect_refusal_with("profile " + kBase + " --html - --compare no.json", {"no.json"});
 }
 

@@ -76,7 +76,7 @@ TEST(Usage, CompletionForShellsAndAManualPage) {
             std::string::npos);
   EXPECT_TRUE(run_program("completion zsh").out.starts_with("autoload -U +X bashcompinit"));
   expect_refusal("completion tcsh",
-                 "completion: 'tcsh' is no shell that is known; there are bash, zsh, fish");
+                 "completion: unknown shell 'tcsh'; expected bash, zsh or fish");
   const Outcome manual = run_program("man");
   EXPECT_TRUE(manual.out.starts_with(".TH METAPROF 1 "));
   EXPECT_NE(manual.out.find("\n.SS fit\n"), std::string::npos);
@@ -124,7 +124,7 @@ TEST_F(FileOfDefaults, HasSectionsForCommands) {
 TEST_F(FileOfDefaults, WhatIsWrongInItIsNamed) {
   EXPECT_EQ(report("devcie = \"t4\"\n"),
             "metaprof: " + file_ +
-                ": 'devcie' is no option that has a default; metaprof profile --help shows them; "
+                ": 'devcie' is not an option with a default; metaprof profile --help lists them; "
                 "did you mean 'device'?\n");
   EXPECT_EQ(report("[fti]\ndevice = \"t4\"\n"), "metaprof: " + file_ + ": there is no command [fti]\n");
   const Outcome missing = run_program("devices", "METAPROF_CONFIG=/nowhere.toml ");

@@ -96,7 +96,7 @@ PROGRAMS = {
 
 # name: (the words after `metaprof run`, exit status, part of what is said); {python}
 COMMANDS = {
-    "no program": ([], 2, "which program?"),
+    "no program": ([], 2, "no program given"),
     "no such program": (["--", "/no/such/program"], 2, "there is no such program"),
     "a file that cannot be run": (["--", "/etc/passwd"], 2, "cannot be run"),
     "a folder": (["--", "/tmp"], 2, "cannot be run"),
@@ -118,7 +118,7 @@ COMMANDS = {
     "a rank that is not in the world": (["--world-size", "4", "--rank", "4", "--", "true"], 2, "there are ranks 0 to 3"),
     "an assumption that is none": (["--assume", "half", "--", "true"], 2, "--assume half: expected"),
     "a variable without a value": (["--env", "NAME", "--", "true"], 2, "is no NAME=VALUE"),
-    "a program's file of another kind": (["--save", "step.txt", "--", "true"], 2, "the file's name ends in .mp"),
+    "a program's file of another kind": (["--save", "step.txt", "--", "true"], 2, "the file's name must end in .mp"),
     "a report in no folder": (["--json", "/no/such/folder/run.json", "--", "{python}", "-c", "import os; os._exit(99)"], 2, "/no/such/folder"),
     "a page in no folder": (["--html", "/no/such/folder/run.html", "--", "true"], 2, "/no/such/folder"),
     "a program in no folder": (["--save", "/no/such/folder/step.mp", "--", "true"], 2, "/no/such/folder"),
