@@ -272,7 +272,8 @@ TEST(CapturedProgram, WithoutAMeasurementThereIsNothingToCompare) {
 }
 
 TEST(CapturedProgram, IsSavedUnderANameThatSaysWhatItIs) {
-  expect_refusal("run --save step.txt -- python train.py", "--save step.txt: the file's name must end in .mp");
+  expect_refusal("run --save step.txt -- python train.py",
+                 "--save step.txt: the file's name must end in .mp");
 }
 
 }  // namespace

@@ -75,8 +75,7 @@ TEST(Usage, CompletionForShellsAndAManualPage) {
   EXPECT_NE(run_program("completion fish").out.find("__fish_seen_subcommand_from fit' -l device -r"),
             std::string::npos);
   EXPECT_TRUE(run_program("completion zsh").out.starts_with("autoload -U +X bashcompinit"));
-  expect_refusal("completion tcsh",
-                 "completion: unknown shell 'tcsh'; expected bash, zsh or fish");
+  expect_refusal("completion tcsh", "completion: unknown shell 'tcsh'; expected bash, zsh or fish");
   const Outcome manual = run_program("man");
   EXPECT_TRUE(manual.out.starts_with(".TH METAPROF 1 "));
   EXPECT_NE(manual.out.find("\n.SS fit\n"), std::string::npos);
