@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 import threading
+from os import getpid  # as it is now: the program may replace it
 
 
 def watch(recorder):
@@ -50,7 +51,7 @@ def _at_exit(recorder):
 
 def end_program(recorder, status):
     """Ends it now: its own exit handlers and `finally` blocks do not run, so that it writes no files of a run that was cut off."""
-    if os.getpid() != recorder.pid or not recorder.ending_lock.acquire(blocking=False):
+    if getpid() != recorder.pid or not recorder.ending_lock.acquire(blocking=False):
         return  # it is being ended
     recorder.finish(whole=False)
     recorder.output.write("ended", after_steps=recorder.steps)

@@ -15,6 +15,7 @@ import functools
 import os
 import threading
 from collections import defaultdict, deque
+from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
 from metaprof_recorder import environment, trace
@@ -91,7 +92,7 @@ class History:
 
             @functools.wraps(original)
             def call(*arguments, **options):
-                if os.getpid() == recorder.pid:
+                if getpid() == recorder.pid:
                     before()
                 try:
                     return original(*arguments, **options)

@@ -11,6 +11,7 @@
 import functools
 import os
 import threading
+from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
 from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, lengths, reads, sources, tags, wrappers
@@ -31,7 +32,7 @@ class Recorder:
     def __init__(self, torch, output):
         self.torch = torch
         self.output = output
-        self.pid = os.getpid()
+        self.pid = getpid()
         self.steps = int(os.environ.get("METAPROF_RECORD_STEPS") or 0)
         self.detail_steps = int(os.environ.get("METAPROF_RECORD_DETAIL") or DETAIL_STEPS)
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
@@ -112,7 +113,7 @@ class Recorder:
         if self.ready or self.finished:
             self.finished = True
             return
-        self.pid = os.getpid()
+        self.pid = getpid()
         self.ending_lock = threading.Lock()
         self.output.header()
         self.output.write("torch", version=self.torch.__version__, cuda=self.torch.version.cuda)
@@ -123,7 +124,7 @@ class Recorder:
     def _device_is_used(self):
         """Called at the end of the initialisation of CUDA."""
         torch = self.torch
-        if os.getpid() != self.pid or self.finished:
+        if getpid() != self.pid or self.finished:
             return
         problem = self._problem_with_allocator()
         if problem:
@@ -151,7 +152,7 @@ class Recorder:
         return None
 
     def used_devices(self):
-        if not self.ready or os.getpid() != self.pid:
+        if not self.ready or getpid() != self.pid:
             return []
         torch = self.torch
         found = []
@@ -186,14 +187,14 @@ class Recorder:
 
     def _mine(self):
         """Whether an observation counts: of the recorded process, the thread that uses the device, not within backward."""
-        if self.finished or os.getpid() != self.pid:
+        if self.finished or getpid() != self.pid:
             return False
         return self.thread in (None, threading.get_ident()) and not self.in_backward
 
     def _follows(self):
         """Whether this thread is the one that trains, now that it calls backward: the one that used the device first only set up. Its
         phases are known from here on; its operators are not, for the profiler is the other thread's."""
-        if self.finished or os.getpid() != self.pid or self.in_backward or not self.ready or self.phases.phase != "setup":
+        if self.finished or getpid() != self.pid or self.in_backward or not self.ready or self.phases.phase != "setup":
             return False
         self.thread = threading.get_ident()
         self.history.abandon()
@@ -384,7 +385,7 @@ class Recorder:
 
     def finish(self, whole):
         """Writes the last rows. Called once, however the program ends. `whole`: by itself, so that what came last counts."""
-        if self.finished or os.getpid() != self.pid:
+        if self.finished or getpid() != self.pid:
             return
         if self.ready:
             self.reads.stop()

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from os import getpid  # as it is now: the program may replace it
 
 from metaprof_recorder import environment
 
@@ -24,7 +25,7 @@ class Output:
 
     def path(self, kind, suffix):
         """The name of a further file of this process."""
-        return os.path.join(self.folder, f"{kind}-{os.getpid()}{suffix}")
+        return os.path.join(self.folder, f"{kind}-{getpid()}{suffix}")
 
     def write(self, row, **members):
         """One row: its kind, the seconds since the recorder was attached, and what is given."""
@@ -39,8 +40,8 @@ class Output:
 
     def _open(self):
         """The file of this process is open afterwards."""
-        if self._pid != os.getpid():
-            self._pid, self._lost = os.getpid(), False
+        if self._pid != getpid():
+            self._pid, self._lost = getpid(), False
             self._take(os.O_TRUNC)
         elif not self._lost and self._identity_now() != self._identity:
             self._take(0)
@@ -66,7 +67,7 @@ class Output:
                 pass
 
     def header(self):
-        self.write("process", pid=os.getpid(), parent=os.getppid(), program=sys.orig_argv if hasattr(sys, "orig_argv") else sys.argv,
+        self.write("process", pid=getpid(), parent=os.getppid(), program=sys.orig_argv if hasattr(sys, "orig_argv") else sys.argv,
                    python=sys.version.split()[0], environment=environment.values_of(environment.JOB + environment.MEMORY))
 
     def problem(self, kind, text):
