@@ -107,8 +107,8 @@ class Reader {
                                               {number_of(row, "allocated_bytes")},
                                               {number_of(row, "reserved_bytes")}});
     } else if (kind == "data_read") {
-      device_of(row).reads.push_back({row.at("op").string(), text_of(row, "line"), number_of(row, "count"),
-                                      row.find("answered") ? text_of(row, "answered") : "zero"});
+      device_of(row).reads.push_back(
+          {row.at("op").string(), text_of(row, "line"), number_of(row, "count"), row.at("source").string()});
     } else if (kind == "outside") {
       device_of(row).outside_allocator = Bytes{row.at("bytes").integer()};
     } else if (kind == "modules") {

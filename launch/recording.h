@@ -29,7 +29,7 @@ struct RunPhase {
 struct DataRead {
   std::string op, line;  ///< the line may be empty
   int64_t count = 0;
-  std::string answered = "zero";  ///< or "assumed"; "device": of a real one
+  std::string source;  ///< of the answer: computed, random, assumed, unknown; device: of a real one
 };
 
 /// A request that the device could not serve.

@@ -59,7 +59,8 @@ Json rank_json(const RankRun& rank) {
     reads.push_back({{"op", read.op},
                      {"line", text_or_null(read.line)},
                      {"count", read.count},
-                     {"answered", read.answered}});
+                     {"source", read.source},
+                     {"answered", read.source == "unknown" ? "zero" : read.source}});
   Json json = {{"rank", rank.rank},
                {"device", recorded.device},
                {"device_title", recorded.title},

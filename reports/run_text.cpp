@@ -119,10 +119,10 @@ std::string reads(const RankRun& rank) {
   TextTable table;
   table.column("operator", Align::left);
   table.column("times");
-  table.column("gave", Align::left);
+  table.column("answer", Align::left);
   table.column("line", Align::left);
   for (const DataRead& read : rank.recorded.reads)
-    table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count), read.answered,
+    table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count), read.source,
                shown(short_line(read.line), kMostCharactersOfName)});
   return table.text(2);
 }

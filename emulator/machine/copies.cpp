@@ -10,7 +10,8 @@
 namespace metaprof::emulator {
 namespace {
 
-std::atomic<void (*)(void*, uint64_t)> reader_of_copies = nullptr;
+std::atomic<void (*)(void*, const void*, uint64_t)> reader_of_copies = nullptr;
+std::atomic<void (*)(const void*, const void*, uint64_t)> writer_of_copies = nullptr;
 
 // Both ends of a stretch of device memory are held by somebody.
 bool is_held(const void* address, size_t bytes) {
@@ -29,11 +30,12 @@ Error copy_bytes(void* to, const void* from, size_t bytes) {
     count(Counter::writes);
     count(Counter::written_bytes, bytes);
     remember_written(to, from, bytes);
+    if (auto* const writer = writer_of_copies.load()) writer(to, from, bytes);
   } else if (from_device) {
     count(Counter::reads);
     count(Counter::read_bytes, bytes);
     read_contents(to, from, bytes);
-    if (auto* const reader = reader_of_copies.load()) reader(to, bytes);
+    if (auto* const reader = reader_of_copies.load()) reader(to, from, bytes);
   } else {
     std::memmove(to, from, bytes);
   }
@@ -64,6 +66,9 @@ Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, 
 
 }  // namespace metaprof::emulator
 
-void metaprof_emulator_on_read(void (*reader)(void* host, uint64_t bytes)) {
+void metaprof_emulator_on_read(void (*reader)(void* host, const void* device, uint64_t bytes)) {
   metaprof::emulator::reader_of_copies = reader;
+}
+void metaprof_emulator_on_write(void (*writer)(const void* device, const void* host, uint64_t bytes)) {
+  metaprof::emulator::writer_of_copies = writer;
 }

@@ -22,4 +22,7 @@ METAPROF_EXPORT Error copy_rows(void* to, size_t to_pitch, const void* from, siz
 
 /// Has `reader` called after each copy from a device to the host, in the thread that copies; it may change what came to
 /// `host`. Null: nobody is called.
-METAPROF_CUDA void metaprof_emulator_on_read(void (*reader)(void* host, uint64_t bytes));
+METAPROF_CUDA void metaprof_emulator_on_read(void (*reader)(void* host, const void* device, uint64_t bytes));
+/// Has `writer` called after each copy from the host to a device, in the thread that copies. Null: nobody is called.
+METAPROF_CUDA void metaprof_emulator_on_write(void (*writer)(const void* device, const void* host,
+                                                             uint64_t bytes));

@@ -5,7 +5,8 @@
     METAPROF_RECORD         a folder that exists; what is recorded is written there (docs/reference/run.md says in which form)
     METAPROF_RECORD_STEPS   end the program after so many optimizer steps; without it the program runs to its end
     METAPROF_RECORD_WORLD   answer for the other ranks of a job of so many
-    METAPROF_RECORD_ASSUME  what sizes that follow from data are taken to be, a line each (assume.py)
+    METAPROF_RECORD_ASSUME  what sizes that follow from data are taken to be, a line each (values/assume.py)
+    METAPROF_RECORD_VALUES  bytes that are kept of values, and the percentage of the run's time that computing them may take (values/limits.py)
     METAPROF_RECORD_PROGRAM write the program as it calls torch, too; not empty: yes
     METAPROF_RECORD_DETAIL  of how many steps every request of memory is kept; statistics are kept of all
 
@@ -25,9 +26,7 @@ The recorder imports nothing but the standard library until the program itself i
     devices     what a device says of itself
     distributed one rank of a large job
     agreement   objects that ranks send to each other
-    lengths     how long the sequences of nested tensors are
-    assume      what the program's data are taken to be
-    answers     the same, as the user says it
+    values      what the program's data are: a folder
     sources     which line of the program it was
     names       words of a trace's text
     endings     how a program ends, and how it is ended

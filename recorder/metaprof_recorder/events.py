@@ -40,6 +40,7 @@ class History:
         self._is_over = False    # a range outlived the last stretch
         self._stretches = []     # (begin, end) in ns of those that are over
         self._items = []         # of them, and cuts between them
+        self.sees_twice = False  # a dispatch mode of the recorder's calls operators again
         self.running = False
         self.begun = False
 
@@ -79,7 +80,7 @@ class History:
         tree = self._disable().experimental_event_tree()
         self._stretches.append((self._began, time_ns()))
         self._is_over = ends_open(tree)
-        self._items += in_order(tree)
+        self._items += in_order(tree, self.sees_twice)
 
     def give_way_to_program(self, recorder):
         """What the program does that cannot be done while the profiler runs."""
@@ -247,4 +248,4 @@ def write(recorder, found, device):
     recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched)
     if not recorder.reads.listening:
         for (operator, line), count in sorted(lines.reads.items()):
-            recorder.output.write("data_read", device=device, op=operator, line=line, count=count, answered="device")
+            recorder.output.write("data_read", device=device, op=operator, line=line, count=count, source="device")

@@ -14,7 +14,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, lengths, reads, sources, tags, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, reads, sources, tags, values, wrappers
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -39,7 +39,7 @@ class Recorder:
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
         self.wrappers = wrappers.Wrappers(torch)
         self.history = events.History(torch, self.wrappers)
-        self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice, lambda: self.phases.step)
+        self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
         self.capture = capture.Capture(torch, self.sources, self.wrappers) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
@@ -86,16 +86,8 @@ class Recorder:
             self.capture.install()
         distributed.represent(torch)
         agreement.install(torch, devices.emulator())
-        lengths.install(torch, devices.emulator(), self.reads.answer)
         torch.cuda._lazy_call(self._device_is_used)
         endings.watch(self)
-        self._assume(os.environ.get("METAPROF_RECORD_ASSUME"))
-
-    def _assume(self, text):
-        library = devices.emulator()
-        if text and library is not None:
-            from metaprof_recorder.assume import Assumptions
-            Assumptions(self.torch, text, self.sources, self.reads.answer, agreement.Values(library)).__enter__()
 
     @staticmethod
     def _hide(module, hidden):
@@ -138,6 +130,8 @@ class Recorder:
             self.output.write("device", device=device, name=properties.name, memory=properties.total_memory, capability=[properties.major, properties.minor])
         torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
         self.reads.listen(devices.emulator(), self.thread)
+        if self.reads.listening:
+            self.history.sees_twice = values.begin(torch, devices.emulator(), self.reads, self.sources, os.environ)
         self.history.begin()
         if self.capture:
             self.capture.begin()
@@ -399,6 +393,6 @@ class Recorder:
                 self.write_events()
             except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then
                 self.output.problem("events", f"the requests of memory could not be read: {error!r}")
-            for device, operator, line, count, answered in self.reads.rows():
-                self.output.write("data_read", device=device, op=operator, line=line, count=count, answered=answered)
+            for device, operator, line, count, source in self.reads.rows():
+                self.output.write("data_read", device=device, op=operator, line=line, count=count, source=source)
         self.finished = True

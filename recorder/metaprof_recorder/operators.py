@@ -76,12 +76,13 @@ def ends_open(roots):
     return any(event.end_time_ns < event.start_time_ns and (_kind(event.name) != "module" or ends_open(event.children)) for event in roots)
 
 
-def in_order(roots):
-    """A profiler's tree as a list of Begin, End and Memory of CUDA devices, in the order in which they happened."""
+def in_order(roots, twice=False):
+    """A profiler's tree as a list of Begin, End and Memory of CUDA devices, in the order in which they happened. `twice`: a dispatch mode calls each operator
+    again, and the profiler sees one within the other (values/); they are one."""
     items = []
-    stack = [(None, iter(nested(roots)))]
+    stack = [(None, iter(nested(roots)), None)]
     while stack:
-        around, inner = stack[-1]
+        around, inner, around_name = stack[-1]
         node = next(inner, None)
         if node is None:
             stack.pop()
@@ -96,7 +97,10 @@ def in_order(roots):
         elif hasattr(fields, "sequence_number"):
             kind = _kind(event.name)
             name = event.name.partition(": ")[2] if kind == "node" else event.name
+            if twice and kind == "operator" and name == around_name:
+                stack.append((None, iter(node.children), None))
+                continue
             items.append(Begin(name, kind, fields.sequence_number, _inputs(fields) if kind == "operator" else (), node.begin))
-            stack.append((node, iter(node.children)))
+            stack.append((node, iter(node.children), name if kind == "operator" else None))
         # of other kinds of events (Python calls, garbage collection) there are none with this configuration
     return items

@@ -51,14 +51,23 @@ TEST(Memory, AddressesComeRoundAgainWhenAllOfTheWindowWereGiven) {
 }
 
 uint64_t read_bytes = 0;
+const void *read_from = nullptr, *written_to = nullptr;
+int written = 0;
 
-TEST(Memory, AReaderSeesAndChangesWhatIsCopiedToTheHost) {
+TEST(Memory, WhoIsAskedSeesCopiesAndChangesWhatCameToTheHost) {
   check({}, [] {
     const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
-    auto* const on_read =
-        reinterpret_cast<void (*)(void (*)(void*, uint64_t))>(driver.find("metaprof_emulator_on_read"));
+    auto* const on_read = reinterpret_cast<void (*)(void (*)(void*, const void*, uint64_t))>(
+        driver.find("metaprof_emulator_on_read"));
     void* const device = reinterpret_cast<void*>(allocate(runtime, kMiB));
-    on_read([](void* host, uint64_t bytes) {
+    auto* const on_write = reinterpret_cast<void (*)(void (*)(const void*, const void*, uint64_t))>(
+        driver.find("metaprof_emulator_on_write"));
+    on_write([](const void* to, const void* host, uint64_t) {
+      written_to = to;
+      written = *static_cast<const int*>(host);
+    });
+    on_read([](void* host, const void* from, uint64_t bytes) {
+      read_from = from;
       read_bytes += bytes;
       *static_cast<int*>(host) = 7;
     });
@@ -69,7 +78,11 @@ TEST(Memory, AReaderSeesAndChangesWhatIsCopiedToTheHost) {
     EXPECT_EQ(runtime("cudaMemcpy", static_cast<void*>(&value), device, sizeof value, to_host), 0);
     EXPECT_EQ(value, 7);
     EXPECT_EQ(read_bytes, sizeof value);
+    EXPECT_EQ(read_from, device);
+    EXPECT_EQ(written_to, device);
+    EXPECT_EQ(written, 5);
     on_read(nullptr);
+    on_write(nullptr);
     EXPECT_EQ(runtime("cudaMemcpy", static_cast<void*>(&value), device, sizeof value, to_host), 0);
     EXPECT_EQ(value, 0);
     EXPECT_EQ(read_bytes, sizeof value);

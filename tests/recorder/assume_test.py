@@ -1,14 +1,27 @@
-"""What is assumed of data, and what torch.distributed is told of sizes. Needs no PyTorch."""
+"""What is assumed of data, by the user or because the program goes on. Needs no PyTorch."""
 import pathlib
+import struct
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
 from metaprof_recorder.agreement import _largest  # noqa: E402
-from metaprof_recorder.answers import Rule, even_counts, mask, rule_for, rules_of  # noqa: E402
+from metaprof_recorder.values.assume import Assumptions, Rule, even_choice  # noqa: E402
+from metaprof_recorder.values.checks import passing  # noqa: E402
 
 
-class AnswersTest(unittest.TestCase):
+class Lines:
+    """Stands for the program's stack: lines that run, the innermost first."""
+
+    def __init__(self, *lines):
+        self.found = lines
+
+    def lines(self):
+        return self.found
+
+
+class AssumptionsTest(unittest.TestCase):
     def test_a_number_is_a_count_and_at_most_all_elements(self):
         self.assertEqual([Rule("train.py:8=30").count(elements) for elements in (100, 20)], [30, 20])
 
@@ -22,24 +35,62 @@ class AnswersTest(unittest.TestCase):
         for other in ("/me/other/train.py:8", "/me/mysrc/train.py:8", "/me/src/train.py:80"):
             self.assertFalse(rule.matches(other), other)
 
-    def test_lines_of_the_environment(self):
-        even, rules = rules_of("even\na b.py:3=7\n")
-        self.assertTrue(even)
-        self.assertEqual([(rule.line, rule.answer) for rule in rules], [("a b.py:3", 7)])
-        self.assertEqual(rules_of(""), (False, []))
+    def test_even_is_a_word_among_the_lines_of_the_environment(self):
+        self.assertTrue(Assumptions("even\na b.py:3=7\n", Lines()).even)
+        self.assertFalse(Assumptions("", Lines()).even)
 
     def test_the_rule_of_the_innermost_line_counts(self):
-        rules = [Rule("train.py:8=1"), Rule("library/mask.py:3=2")]
-        self.assertEqual(rule_for(["/lib/library/mask.py:3", "/me/train.py:8"], rules).answer, 2)
-        self.assertEqual(rule_for(["/lib/library/mask.py:4", "/me/train.py:8"], rules).answer, 1)
-        self.assertIsNone(rule_for(["/me/train.py:9"], rules))
+        text = "train.py:8=1\nlibrary/mask.py:3=2\n"
+        for lines, answer in ((["/lib/library/mask.py:3", "/me/train.py:8"], 2), (["/lib/library/mask.py:4", "/me/train.py:8"], 1)):
+            self.assertEqual(Assumptions(text, Lines(*lines)).rule().answer, answer)
+        self.assertIsNone(Assumptions(text, Lines("/me/train.py:9")).rule())
 
-    def test_a_mask_has_its_first_elements_set(self):
-        self.assertEqual([mask(2, 4), mask(0, 2), mask(3, 3)], [b"\1\1\0\0", b"\0\0", b"\1\1\1"])
+    def test_what_is_chosen_evenly_are_the_classes_one_after_the_other(self):
+        self.assertEqual(struct.unpack("7q", even_choice(7, 3)), (0, 1, 2, 0, 1, 2, 0))
 
-    def test_what_is_left_over_goes_to_the_first_classes(self):
-        self.assertEqual(even_counts(10, 4), [3, 3, 2, 2])
-        self.assertEqual(sum(even_counts(1023, 8)), 1023)
+
+CHECKS = """
+def f(ask, text=""):
+    if not ask():
+        raise ValueError
+    if ask() > 3:
+        text = "bad"
+        raise ValueError(text)
+    assert ask(), "no"
+    if (
+        not ask() or not ask()
+    ):
+        raise ValueError
+    if ask():
+        text = "fine"
+    while ask():
+        text += "."
+    return ask()
+"""
+
+
+class ChecksTest(unittest.TestCase):
+    def test_a_program_that_works_does_not_take_the_way_that_only_raises(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(CHECKS)
+            file.flush()
+            space, asked = {}, []
+            exec(compile(CHECKS, file.name, "exec"), space)  # noqa: S102
+            given = iter([True, 0, True, True, True, False, True, True, False, None])
+
+            def ask():
+                asked.append(passing(sys._getframe(1)))
+                return next(given)
+
+            space["f"](ask)
+        self.assertEqual(asked, [True, False, True, True, True, None, True, True, True, None])
+
+    def test_of_text_that_is_not_there_nothing_is_known(self):
+        space = {}
+        exec(compile(CHECKS, "<nothing>", "exec"), space)  # noqa: S102
+        asked = []
+        space["f"](lambda: asked.append(passing(sys._getframe(1))) or (len(asked) < 7 and len(asked) != 2))
+        self.assertEqual(set(asked), {None})
 
 
 class Size:

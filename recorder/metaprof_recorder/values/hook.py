@@ -1,0 +1,132 @@
+"""How calls of operators are seen below autograd, without a dispatch mode: where one is active PyTorch itself takes other ways, which take other memory.
+
+PyTorch has a dispatch key, Fake, that it does not use, between autograd and what runs on devices. Each operator that a device runs is given a kernel
+there, and threads that are watched include the key. Views write nothing and make nothing: they have no such kernel.
+"""
+import functools
+
+from metaprof_recorder.values.operators import Operator
+
+OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+TRACED = ("FakeTensor", "FunctionalTensor", "UninitializedTensorMixin")  # they stand for tensors that are not there
+NOT_SEEN = ("prim::", "prims::", "profiler::", "debugprims::", "rngprims::", "inductor::")
+
+
+class Hook:
+    """`call(operator, keys, arguments, options)` is called in the place of each operator."""
+
+    def __init__(self, torch, call):
+        self._torch, self._call = torch, call
+        c = torch._C
+        self._key = c._parse_dispatch_key("Fake")
+        self._below = c._dispatch_keyset_full_after(self._key)
+        self._include, self._is_included = c._dispatch_tls_set_dispatch_key_included, c._dispatch_tls_is_dispatch_key_included
+        self._libraries, self._known = {}, set()
+        self.begun = False
+
+    def begin(self):
+        """In this thread, and in those that its backward uses."""
+        self._library("_").fallback(self._torch.library.fallthrough_kernel, "Fake")
+        self.register()
+        self._let_functions_pass()
+        self._look_when_libraries_are_loaded()
+        self.begun = True
+        self.watch(True)
+
+    def watch(self, on):
+        """Whether calls of this thread are seen."""
+        self._include(self._key, on)
+
+    @property
+    def watches(self):
+        return self._is_included(self._key)
+
+    def register(self):
+        """Operators and classes of tensors that have come since the last time, too."""
+        self._watch_subclasses()
+        for name in self._torch._C._dispatch_get_all_op_names():
+            if name not in self._known:
+                self._known.add(name)
+                if not name.startswith(NOT_SEEN) and self._is_of_devices(name):
+                    space, _, rest = name.partition("::")
+                    self._library(space).m.impl(rest, "Fake", self._kernel(name), True)
+
+    def _is_of_devices(self, name):
+        c = self._torch._C
+        if not any(c._dispatch_has_kernel_for_dispatch_key(name, key) for key in OF_DEVICES):
+            return False
+        schema = c._get_schema(*name.partition(".")[::2])
+        return not schema.returns or any(value.alias_info is None for value in schema.returns) or \
+            any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments)
+
+    def _library(self, space):
+        if space not in self._libraries:
+            self._libraries[space] = self._torch.library.Library(space, "IMPL")
+        return self._libraries[space]
+
+    def _kernel(self, name):
+        torch, call, below = self._torch, self._call, self._below
+        operator = None
+
+        def kernel(keys, *arguments, **options):
+            nonlocal operator
+            if operator is None:
+                operator = Operator(torch, name)
+            return call(operator, keys & below, arguments, options)
+
+        skip = getattr(torch._C._dynamo.eval_frame, "skip_code", None)
+        if skip is not None:  # torch.compile looks into what is called between its regions
+            skip(kernel.__code__)
+        return kernel
+
+    def _look_when_libraries_are_loaded(self):
+        kind = type(self._torch.ops)
+        original = kind.load_library
+
+        @functools.wraps(original)
+        def load_library(*arguments):
+            original(*arguments)
+            self.register()
+
+        kind.load_library = load_library
+
+    def _watch_subclasses(self):
+        """Classes of tensors that call operators of their own (DTensor, nested tensors): PyTorch keeps the keys above theirs out of what they call."""
+        waiting = self._torch.Tensor.__subclasses__()
+        while waiting:
+            kind = waiting.pop()
+            waiting += kind.__subclasses__()
+            self._watch_subclass(kind)
+
+    def _watch_subclass(self, kind):
+        own = kind.__dict__.get("__torch_dispatch__")
+        if kind in self._known or not isinstance(own, (classmethod, staticmethod)) or kind.__name__ in TRACED:
+            return
+        self._known.add(kind)
+        original, exclude, excluded, key, include = own.__func__, self._torch._C._dispatch_tls_set_dispatch_key_excluded, \
+            self._torch._C._dispatch_tls_is_dispatch_key_excluded, self._key, self._is_included
+
+        @functools.wraps(original)
+        def call(*arguments, **options):
+            if not include(key) or not excluded(key):
+                return original(*arguments, **options)
+            exclude(key, False)
+            try:
+                return original(*arguments, **options)
+            finally:
+                exclude(key, True)
+
+        kind.__torch_dispatch__ = type(own)(call)
+
+    def _let_functions_pass(self):
+        """Operators of PyTorch's own that take functions (flex_attention, cond) have no kernel here: what they call is seen."""
+        operator, key = self._torch._ops.HigherOrderOperator, self._key
+        original = operator.dispatch
+
+        def dispatch(self, given, /, *arguments, **options):
+            if given == key:
+                from torch._ops import _compute_keyset
+                given = _compute_keyset(arguments, options, self.non_fallthrough_keys).remove(key).highestPriorityTypeId()
+            return original(self, given, *arguments, **options)
+
+        operator.dispatch = dispatch

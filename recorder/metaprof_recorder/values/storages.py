@@ -1,0 +1,72 @@
+"""Which version each storage of the device holds now.
+
+A storage is known by the address of its C++ object. A weak reference of C++ keeps that address from being used again while its version is kept; it does not
+keep the memory, and neither the program nor Python can see it.
+"""
+AT_LEAST = 4096  # storages, before those that are gone are looked for
+
+
+class Storages:
+    def __init__(self, torch, limits):
+        self._storage_of = torch._C.TensorBase.untyped_storage
+        self._expired, self._release = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
+        self._limits = limits
+        self._versions = {}    # address of the storage -> its version
+        self._references = {}  # the same -> the weak reference
+        self._begins = {}      # address of the memory -> address of the storage
+        self._most = AT_LEAST
+
+    def address(self, tensor):
+        return self._storage_of(tensor)._cdata
+
+    def version(self, address):
+        """None: nothing is known of it."""
+        return self._versions.get(address)
+
+    def at(self, place):
+        """(the version of what stands at this address of the device, how far behind its beginning); None: nothing is known of it."""
+        for begin, address in self._begins.items():
+            version = self._versions.get(address)
+            if version is not None and begin <= place < begin + version.size and not self._expired(self._references[address]):
+                return version, place - begin
+        return None
+
+    def living(self):
+        """Which versions are those of a storage now, by id."""
+        return {id(version) for version in self._versions.values()}
+
+    def put(self, tensor, version):
+        """None: it is not known what the storage holds now."""
+        storage = self._storage_of(tensor)
+        address = storage._cdata
+        if version is None:
+            if self._versions.pop(address, None) is not None:
+                self._release(self._references.pop(address))
+            return
+        if address not in self._references:
+            self._references[address] = storage._weak_ref()
+            self._begins[storage.data_ptr()] = address
+        self._versions[address] = version
+        if len(self._versions) > self._most:
+            self._sweep()
+
+    def _sweep(self):
+        """Forgets storages that are gone."""
+        for address, reference in list(self._references.items()):
+            if self._expired(reference):
+                del self._versions[address], self._references[address]
+                self._release(reference)
+        self._begins = {at: address for at, address in self._begins.items() if address in self._versions}
+        self._most = max(AT_LEAST, 2 * len(self._versions))
+
+    def make_room(self, count=0):
+        """Forgets what is gone, and where that is not enough, what has the longest history. Gives whether so many bytes fit."""
+        self._sweep()
+        limits = self._limits
+        while not limits.fits(count + limits.most_bytes // 4) and limits.deepest > 16:
+            limits.deepest //= 2
+            for address, version in list(self._versions.items()):
+                if version.depth > limits.deepest:
+                    del self._versions[address]
+                    self._release(self._references.pop(address))
+        return limits.fits(count)
