@@ -37,6 +37,15 @@ class Hook:
         """Whether calls of this thread are seen."""
         self._include(self._key, on)
 
+    def unseen(self, function, arguments, options):
+        """Calls a function within which nothing is seen."""
+        before = self.watches
+        self.watch(False)
+        try:
+            return function(*arguments, **options)
+        finally:
+            self.watch(before)
+
     @property
     def watches(self):
         return self._is_included(self._key)

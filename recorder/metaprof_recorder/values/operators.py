@@ -46,11 +46,11 @@ class Operator:
         self.joins = aten and base.rstrip("_") in ("bitwise_and", "bitwise_or", "logical_and", "logical_or")
         self.assumed = ASSUMED.get(base) if aten else None
 
-    def pass_on(self, keys, arguments, options):
+    def pass_on(self, hook, keys, arguments, options):
         """What it does on the keys below."""
         for index in self._tensors:
             if index < len(arguments) and type(arguments[index]) in NUMBERS:  # x + 1: only who calls from above makes a tensor of the number
-                return self.overload(*arguments, **options)
+                return hook.unseen(self.overload, arguments, options)
         return self._redispatch(keys, *arguments, **options)
 
     def draws(self, arguments):

@@ -36,14 +36,14 @@ class Watch:
             self._modules = len(sys.modules)
             self.hook.register()
         if not self._concerns(arguments, options):
-            return operator.pass_on(keys, arguments, options)
+            return operator.pass_on(self.hook, keys, arguments, options)
         self._limits.called()
         self.hook.watch(False)
         try:
             if operator.is_view:
-                return operator.pass_on(keys, arguments, options)
+                return operator.pass_on(self.hook, keys, arguments, options)
             if operator.uninitialised:
-                result = operator.pass_on(keys, arguments, options)
+                result = operator.pass_on(self.hook, keys, arguments, options)
                 self.unseen.forget(result)
                 return result
             if operator.communicates:
@@ -58,7 +58,7 @@ class Watch:
                     return self._answer(operator, keys, arguments, options, recipe)
                 if operator.sizes_follow or (operator.indexes and self._has_mask(arguments)):
                     return self._call_of_unknown_size(operator, keys, arguments, options, recipe)
-            return self._note(operator, arguments, options, recipe, operator.pass_on(keys, arguments, options))
+            return self._note(operator, arguments, options, recipe, operator.pass_on(self.hook, keys, arguments, options))
         finally:
             self.hook.watch(True)
 
@@ -218,7 +218,7 @@ class Watch:
 
     def _communicate(self, operator, keys, arguments, options):
         """What ranks send each other: the schema does not say what is written to."""
-        result = operator.pass_on(keys, arguments, options)
+        result = operator.pass_on(self.hook, keys, arguments, options)
         for value in (*arguments, *options.values()):
             for tensor in self._memory(value):
                 self._storages.put(tensor, None)
@@ -241,7 +241,7 @@ class Watch:
         if found is None:
             found, source = self._answers.assumed_copy(next(tensor for tensor in self._flat(arguments) if tensor.is_cuda), source)
         with self._answers.given(source):
-            result = operator.pass_on(keys, arguments, options)
+            result = operator.pass_on(self.hook, keys, arguments, options)
         if found is not None:
             result.copy_(found)
         return result
@@ -251,7 +251,7 @@ class Watch:
         if found is None:
             found, source = self._answers.assumed_number(arguments[0], source)
         with self._answers.given(source):
-            result = operator.pass_on(keys, arguments, options)
+            result = operator.pass_on(self.hook, keys, arguments, options)
         return result if found is None else found
 
     def _call_of_unknown_size(self, operator, keys, arguments, options, recipe):
@@ -259,7 +259,7 @@ class Watch:
         with self._answers.given(*self._answers.size(operator, arguments, recipe, self._storages)):
             self.hook.watch(operator.aten)
             try:
-                result = operator.pass_on(keys, arguments, options)
+                result = operator.pass_on(self.hook, keys, arguments, options)
             finally:
                 self.hook.watch(False)
         return self._note(operator, arguments, options, recipe, result)

@@ -351,6 +351,21 @@ def buckets():
 
 
 @program
+def numbers_and_tensors_of_the_host():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(context, inputs):
+            return torch.add(inputs, 1) * 2
+
+        @staticmethod
+        def backward(context, gradient):
+            return gradient * 2
+
+    host = torch.arange(3.0)
+    return (host + 1).tolist(), (2 - host).sum().item(), Doubled.apply(host.clone().requires_grad_()).tolist(), (1 / on_device([1.0, 4.0])).tolist()
+
+
+@program
 def what_is_printed():
     return str(torch.arange(3, device=DEVICE).cpu()), repr(on_device([1, 2]).tolist()), f"{on_device(2.5):.2f}", int(on_device(7)), float(on_device(1.5))
 
