@@ -178,8 +178,11 @@ class Capture:
                 self.drop_held()
             texts = self._arguments(signature, arguments, options) if relevant else None
             transforms.write_nodes(self)
+            calls, used = self._now, self._now.used
+            calls.used = []  # the operator may call functions of the program's, which are written before it
             with off() if transforms.depth == 0 else transforms.wrappers.seen(off()):
                 result = overload(*arguments, **options)
+            calls.used = used
             transforms.note_nodes()
             if texts is None:
                 if not self._on_device(result):
@@ -328,6 +331,7 @@ class Capture:
         if name.gone is not None:
             self._is_back(name)
         self.look(tensor, name.numbers[-1], grad)
+        name.last = len(self._now.calls) - 1
 
     def look(self, tensor, of, grad=True):
         """Writes that a tensor is another one over the memory of this value."""

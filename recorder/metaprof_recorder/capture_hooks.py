@@ -2,8 +2,10 @@
 import contextlib
 import functools
 import sys
+import weakref
 
 from metaprof_recorder.bootstrap import AfterImport
+from metaprof_recorder.capture_calls import Name
 from metaprof_recorder.capture_dtypes import rebinds
 from metaprof_recorder.capture_functions import tensors_in
 
@@ -16,6 +18,7 @@ def install(capture):
     _watch_contiguous(capture, torch.Tensor, torch.Tensor.contiguous)
     _watch_subclass(capture, torch.Tensor)
     _watch_swap(capture, torch.utils)
+    _hide_names(weakref)
     _watch_higher_order(capture, torch)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
@@ -102,6 +105,18 @@ def _watch_contiguous(capture, owner, original):
         return result
 
     owner.contiguous = contiguous
+
+
+def _hide_names(owner):
+    """Who asks for the weak references to a tensor finds the program's own."""
+    original = owner.getweakrefs
+
+    @functools.wraps(original)
+    def references(value):
+        return [one for one in original(value) if type(one) is not Name]
+
+    owner.getweakrefs = references
+    owner.getweakrefcount = lambda value: len(references(value))
 
 
 def _watch_swap(capture, owner):
