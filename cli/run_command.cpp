@@ -107,7 +107,7 @@ void check(const Command& command, const RunCommandOptions& options) {
   const LaunchOptions& run = options.run;
   if (run.program.empty()) fail("no program given: metaprof run [options] -- python train.py");
   if (run.real)
-    for (const char* option : {"--device", "--memory", "--gpus"})
+    for (const char* option : {"--device", "--memory", "--gpus", "--device-clock"})
       if (command.was_given(option))
         fail("{} has no effect with --real, which uses the machine's own device", option);
   if (command.was_given("--rank") && run.world_size == 0) fail("--rank needs --world-size");
@@ -245,6 +245,12 @@ void add_options(Command& command, RunCommandOptions& options) {
               "workspaces of cuDNN's plans: auto asks the program's cuDNN, none counts 0 bytes")
       .value("auto|none")
       .one_of({"auto", "none"})
+      .with_default();
+  command
+      .option("--device-clock", run.clock,
+              "when the emulated device's work is complete: at-once; late: when somebody waits for it")
+      .value("at-once|late")
+      .one_of({"at-once", "late"})
       .with_default();
   command
       .option("--assume", run.assumptions,

@@ -3,6 +3,7 @@
 // that a function written by hand takes the place of its stub.
 
 #include "emulator/machine/missing.h"
+#include "emulator/machine/work.h"
 
 /// Fails, after saying its name.
 #define REFUSES(name)                                                   \
@@ -13,3 +14,8 @@
 /// Does nothing but report success.
 #define SUCCEEDS(name) \
   extern "C" __attribute__((weak, visibility("default"))) long name() { return 0; }
+/// Reports success, and gives the stream of its first argument, a handle, a piece of work (docs/explanation/emulator.md).
+#define WORKS(name)                                                                        \
+  extern "C" __attribute__((weak, visibility("default"))) long name(void* const* handle) { \
+    return metaprof_emulator_work(*handle) == 0 ? 0 : METAPROF_EXECUTION_FAILED;           \
+  }

@@ -20,6 +20,7 @@ struct LaunchOptions {
   double timeout = 0;                    ///< seconds; 0: none
   std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
   std::string workspaces = "auto";       ///< of cuDNN's plans: asked of the installed cuDNN; "none": 0 bytes
+  std::string clock = "at-once";         ///< when the emulated device's work is complete: "at-once", "late"
   std::vector<std::string> assumptions;  ///< "even", or FILE:LINE=ANSWER (docs/reference/run.md)
   std::string save;  ///< the file *.mp that the captured program is written to; empty: none
   std::vector<std::string> environment;  ///< NAME=VALUE

@@ -40,6 +40,12 @@ struct RecordedOutOfMemory {
   Bytes requested, allocated, reserved;
 };
 
+/// Blocks that were freed and that a stream still used when the allocator had reserved most.
+struct WaitingBlocks {
+  Bytes bytes;
+  std::string line;  ///< that asked for the largest; may be empty
+};
+
 /// What one process did to one device.
 struct RecordedDevice {
   int device = 0;
@@ -48,6 +54,7 @@ struct RecordedDevice {
   std::vector<RunPhase> phases;
   std::vector<DataRead> reads;
   std::vector<RecordedOutOfMemory> out_of_memory;
+  WaitingBlocks waiting;                   ///< of the steps of which every request was kept
   std::optional<Bytes> outside_allocator;  ///< in use at the end, beyond what the allocator had reserved
   std::optional<Trace> trace;              ///< of the steps of which every request was kept
   std::vector<std::string> lines;          ///< by storage of the trace: "train.py:14"; may be empty

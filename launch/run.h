@@ -3,6 +3,7 @@
 // what it did to memory. Prints nothing.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct RankRun {
   MemoryProfile memory;    ///< of the steps of which every request was kept; phases are those of `recorded`
   /// Where the allocator's model, fed with the requests, first says something else than the allocator; empty: nowhere.
   std::string model_difference;
+  /// What the allocator would have reserved at most, had every block come back when it was freed; nothing: as much, or it is
+  /// not known.
+  std::optional<Bytes> reserved_at_once;
 };
 
 struct RunReport {
@@ -30,6 +34,7 @@ struct RunReport {
   std::string device, device_title;  ///< "h200", "NVIDIA H200"
   Bytes device_memory;
   bool real = false;
+  bool late = false;         ///< nothing was complete before somebody waited for it
   bool asked_cudnn = false;  ///< for the workspaces of its plans; otherwise they count as 0
   std::string torch, cuda;   ///< versions
   ProcessEnd end;

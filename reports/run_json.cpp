@@ -72,6 +72,8 @@ Json rank_json(const RankRun& rank) {
   json["outside_allocator"] = {
       {"context", nullptr},
       {"libraries", recorded.outside_allocator ? Json(recorded.outside_allocator->count) : Json(nullptr)}};
+  json["reserved_at_once"] = rank.reserved_at_once ? Json(rank.reserved_at_once->count) : Json(nullptr);
+  json["waiting"] = {{"bytes", recorded.waiting.bytes.count}, {"line", text_or_null(recorded.waiting.line)}};
   json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
   json["out_of_memory"] = out_of_memory_json(recorded);
   json["fits"] = recorded.out_of_memory.empty();
@@ -88,6 +90,7 @@ std::string run_json(const RunReport& report) {
   json["device"] = report.device;
   json["device_memory"] = report.device_memory.count;
   json["emulated"] = !report.real;
+  json["device_clock"] = report.real ? Json(nullptr) : Json(report.late ? "late" : "at-once");
   json["program"] = report.program;
   json["exit_status"] = report.end.status;
   json["ended_after_steps"] = report.ended_after_steps;

@@ -106,6 +106,11 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
   const AllocatorNumbers& numbers = memory.phases.peak;
   std::string text = fmt::format("{} allocated, {} reserved", both_units(numbers.allocated_bytes.peak),
                                  both_units(numbers.reserved_bytes.peak));
+  if (rank.reserved_at_once)
+    text +=
+        fmt::format(" ({} if streams are done at once, {} if they are late{})",
+                    human_bytes(rank.reserved_at_once->count), human_bytes(numbers.reserved_bytes.peak),
+                    rank.recorded.waiting.line.empty() ? "" : ": " + short_line(rank.recorded.waiting.line));
   if (memory.peak.bytes.count == 0) return text + '\n';
   const std::vector<std::string> lines = short_lines(rank);
   text += fmt::format("; reached in {}{}\n", place(memory.peak.part),

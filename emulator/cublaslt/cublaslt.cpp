@@ -7,6 +7,7 @@
 #include "emulator/handle.h"
 #include "emulator/machine/export.h"
 #include "emulator/machine/versions.h"
+#include "emulator/machine/work.h"
 
 using metaprof::emulator::give_handle;
 using metaprof::emulator::library_version;
@@ -73,4 +74,10 @@ METAPROF_CUDA const char* cublasLtGetStatusName(int status) {
 }
 METAPROF_CUDA const char* cublasLtGetStatusString(int status) {
   return status == 0 ? "the operation completed successfully" : "the operation is not supported";
+}
+METAPROF_CUDA int cublasLtMatmul(void*, void*, const void*, const void*, void*, const void*, void*,
+                                 const void*, const void*, void*, void*, void*, const void*, void*, size_t,
+                                 void* stream) {
+  constexpr int execution_failed = 13;
+  return metaprof_emulator_work(stream) == 0 ? 0 : execution_failed;
 }

@@ -22,6 +22,7 @@ The recorder imports nothing but the standard library until the program itself i
     modules     the program's modules and their paths, and where its parameters are
     tags        what a storage is for: parameter, gradient, optimizer state, input
     saved       what autograd keeps of a forward that no backward follows
+    waiting     blocks that were freed and wait for a stream
     trace       the text in which the requests are written
     devices     what a device says of itself
     distributed one rank of a large job

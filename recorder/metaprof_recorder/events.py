@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder import environment, trace
+from metaprof_recorder import environment, trace, waiting
 from metaprof_recorder.items import Begin, End, Memory
 from metaprof_recorder.operators import CUT, MODULE, ends_open, in_order
 
@@ -246,6 +246,9 @@ def write(recorder, found, device):
     with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:
         file.writelines(f"{storage} {line} {function}\n" for storage, (line, function) in sorted(lines.lines.items()) if line)
     recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched)
+    bytes_, largest = waiting.at_peak(entries)
+    if largest is not None:
+        recorder.output.write("waiting", device=device, bytes=bytes_, line=recorder.sources.of_frames(largest["frames"])[0])
     if not recorder.reads.listening:
         for (operator, line), count in sorted(lines.reads.items()):
             recorder.output.write("data_read", device=device, op=operator, line=line, count=count, source="device")

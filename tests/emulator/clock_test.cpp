@@ -94,6 +94,37 @@ TEST(Clock, CopiesThatTheHostSeesAreWaits) {
   });
 }
 
+// Handles of libraries begin with their stream.
+TEST(Clock, ProductsAreWork) {
+  check(kLate, [] {
+    const Library runtime("libcudart.so.13"), blas("libcublas.so.13"), lt("libcublasLt.so.13"),
+        dnn("libcudnn.so.9");
+    void *const stream = make_stream(runtime), *handle = nullptr, *const none = nullptr;
+    const auto is_busy = [&] {
+      const bool busy = runtime("cudaStreamQuery", stream) == kNotReady;
+      EXPECT_EQ(runtime("cudaStreamSynchronize", stream), 0);
+      return busy;
+    };
+    EXPECT_EQ(blas("cublasCreate_v2", &handle), 0);
+    EXPECT_EQ(blas("cublasSetStream_v2", handle, stream), 0);
+    for (const char* const product :
+         {"cublasSgemm_v2", "cublasGemmEx", "cublasGemmStridedBatchedEx", "cublasDgetrfBatched"}) {
+      EXPECT_EQ(blas(product, handle), 0);
+      EXPECT_TRUE(is_busy()) << product;
+    }
+    EXPECT_EQ(blas("cublasSetPointerMode_v2", handle, 0), 0);
+    EXPECT_FALSE(is_busy());
+    EXPECT_EQ(lt("cublasLtMatmul", none, none, none, none, none, none, none, none, none, none, none, none,
+                 none, none, size_t(0), stream),
+              0);
+    EXPECT_TRUE(is_busy());
+    EXPECT_EQ(dnn("cudnnCreate", &handle), 0);
+    EXPECT_EQ(dnn("cudnnSetStream", handle, stream), 0);
+    EXPECT_EQ(dnn("cudnnBackendExecute", handle, none, none), 0);
+    EXPECT_TRUE(is_busy());
+  });
+}
+
 TEST(Clock, WhoOnlyAsksAgainAndAgainWaits) {
   check(kLate, [] {
     const Library runtime("libcudart.so.13");

@@ -49,17 +49,20 @@ TEST(Libraries, SayTheVersionsThatAreAskedFor) {
 TEST(Cublas, KeepsWhatIsSet) {
   check({}, [] {
     for (const char* soname : {"libcublas.so.12", "libcublas.so.13"}) {
-      const Library cublas(soname);
+      const Library cublas(soname), runtime("libcudart.so.13");
       void *handle = nullptr, *stream = nullptr;
       int mode = -1;
       EXPECT_EQ(cublas("cublasCreate_v2", &handle), 0);
-      EXPECT_EQ(cublas("cublasSetStream_v2", handle, reinterpret_cast<void*>(0x40)), 0);
+      void* const own = make_stream(runtime);
+      EXPECT_EQ(cublas("cublasSetStream_v2", handle, own), 0);
       EXPECT_EQ(cublas("cublasGetStream_v2", handle, &stream), 0);
-      EXPECT_EQ(stream, reinterpret_cast<void*>(0x40));
+      EXPECT_EQ(stream, own);
       EXPECT_EQ(cublas("cublasSetPointerMode_v2", handle, 1), 0);
       EXPECT_EQ(cublas("cublasGetPointerMode_v2", handle, &mode), 0);
       EXPECT_EQ(mode, 1);
       EXPECT_EQ(cublas("cublasSgemm_v2", handle), 0);
+      EXPECT_EQ(runtime("cudaStreamDestroy", own), 0);
+      EXPECT_EQ(cublas("cublasSgemm_v2", handle), 13);  // the stream takes no work
       EXPECT_EQ(cublas("cublasDestroy_v2", handle), 0);
     }
   });
