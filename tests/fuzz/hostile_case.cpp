@@ -14,6 +14,7 @@
 #include "reports/cudagraphs_report.h"
 #include "reports/graph_execution_report.h"
 #include "reports/profile_report.h"
+#include "reports/report_forms.h"
 
 namespace metaprof {
 namespace {
@@ -32,6 +33,18 @@ bool moves_a_terminal(std::string_view character) {
          (bytes[1] == 0x81 && bytes[2] >= 0xA6 && bytes[2] <= 0xA9);
 }
 
+// The snapshot is of a caching allocator. Pictures of the graph of nodes are Graphviz' work.
+void report(Estimate& result, bool every_report) {
+  const TextOptions text;
+  (void)profile_text(result.report, text);
+  if (!every_report) return;
+  ReportInputs inputs(result, text);
+  inputs.with_nodes();
+  for (const ReportForm& form : report_forms())
+    if (form.name != "svg" && (form.name != "snapshot" || !result.platform.device().is_cpu()))
+      (void)form.make(inputs);
+}
+
 // As the commands do it, without what they print: reports of the results are made and forgotten.
 void run(const HostileCase& hostile) {
   const Model model = model_of(read_case(hostile));
@@ -40,10 +53,9 @@ void run(const HostileCase& hostile) {
   switch (hostile.way) {
     case Way::profile_graph: options.step.execution = Execution::graph; [[fallthrough]];
     case Way::profile: {
-      Estimate result = estimate(model, options, StepsToRun::until_alike);
-      (void)profile_text(result.report, {});
-      (void)profile_json(result.report);
-      return;
+      const StepsToRun steps = hostile.every_report ? StepsToRun::all : StepsToRun::until_alike;
+      Estimate result = estimate(model, options, steps);
+      return report(result, hostile.every_report);
     }
     case Way::graph:
       return (void)graph_execution_text(graph_execution(model, {.run = options, .compile = {}}));

@@ -18,6 +18,7 @@ struct HostileCase {
   std::string bytes;
   std::string ending = ".mp";  ///< of the file's name: .mp or .pt2
   Way way = Way::profile;
+  bool every_report = false;  ///< of profile, in place of the text
   RunOptions options;
 
   /// What the command line would say of it: "profile FILE --execution graph".

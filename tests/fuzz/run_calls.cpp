@@ -22,6 +22,7 @@ HostileCase case_of(uint64_t seed, uint64_t number) {
   HostileCase hostile;
   hostile.bytes = to_text(random_calls(seed, number / kWays));
   hostile.options = random_options(random);
+  hostile.every_report = random.once_in(5);
   switch (number % kWays) {
     case 0: hostile.way = Way::profile; break;
     case 1: hostile.way = random.once_in(2) ? Way::profile_graph : Way::graph; break;

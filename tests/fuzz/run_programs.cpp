@@ -43,6 +43,7 @@ class Programs {
       hostile.bytes = to_text(changed_program(original.program, random));
     }
     hostile.options = random_options(random);
+    hostile.every_report = random.once_in(5);
     hostile.way =
         random.one_of({Way::profile, Way::profile, Way::profile_graph, Way::graph, Way::cudagraphs});
     return hostile;
