@@ -47,7 +47,7 @@ void Findings::add(const Finding& finding) {
 void Findings::write(const Finding& finding, const std::string& name) const {
   HostileCase hostile = make_(finding.number);
   const std::string kind = kind_of(finding.what);
-  if (!finding.what.starts_with("a hang") && shrink_)
+  if (!finding.what.starts_with("a hang") && !finding.what.starts_with("a control character"))
     hostile = shrink_(hostile, [&](const HostileCase& less) { return fails_alike(less, kind); });
   const std::string file = name + hostile.ending, command = hostile.command(file);
   write_file(file, hostile.bytes);

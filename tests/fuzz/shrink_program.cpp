@@ -121,9 +121,12 @@ class Shrinker {
   }
 
  private:
+  static constexpr int kMostTrials = 60;
+
   Program program() const { return read_case(hostile_); }
 
   bool keep_if_fails(const Program& less) {
+    if (++trials_ > kMostTrials) return false;
     HostileCase next = hostile_;
     next.ending = ".mp";
     next.bytes = to_text(less);
@@ -146,6 +149,7 @@ class Shrinker {
 
   HostileCase hostile_;
   const Findings::Fails& fails_;
+  int trials_ = 0;
 };
 
 }  // namespace
