@@ -76,5 +76,19 @@ class ValuesTest(unittest.TestCase):
                 self.assertIn(read["source"], ("computed", "assumed", "unknown") if name in KNOWN or name == "distributions" else ("computed",))
 
 
+@unittest.skipUnless(PYTHON, "METAPROF_TORCH_PYTHON names no Python with PyTorch")
+class NotKnownTest(unittest.TestCase):
+    def test_what_cannot_be_known_is_not_said_to_be_computed(self):
+        program = PROGRAMS.with_name("not_known.py")
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder, "report.json")
+            run = subprocess.run([METAPROF, "run", "--json", report, "--", PYTHON, program], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            sources = {int(read["line"].rpartition(":")[2]): read["source"] for read in json.loads(report.read_text())["ranks"][0]["data_reads"]}
+        lines = program.read_text().splitlines()
+        expected = {number: "unknown" if line.startswith("print") else "computed" for number, line in enumerate(lines, 1) if ".item()" in line}
+        self.assertEqual(sources, expected)
+
+
 if __name__ == "__main__":
     unittest.main()

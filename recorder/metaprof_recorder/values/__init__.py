@@ -10,6 +10,7 @@ just what the answer needs is computed on the CPU, and no more than the limits a
     watch       sees every call on the device; hook: how
     unseen      copies between host and device that no call of an operator makes
     backward    what a backward does is not known
+    graphs      what CUDA graphs do is not known
     evaluate    computes what a recipe stands for; cpu: what the CPU does not have
     answers     what a program is told that reads, and where the answer comes from
     assume      what the user says that the program's data are: --assume

@@ -19,6 +19,7 @@ class Operator:
         packet, _, overload_name = rest.partition(".")
         overload = getattr(getattr(getattr(torch.ops, space), packet), overload_name or "default")
         schema, tags = overload._schema, overload.tags
+        self._tensor_of = torch.tensor
         self._redispatch = overload._handle.redispatch_boxed
         self._tensors = [index for index, argument in enumerate(schema.arguments) if str(argument.type) in ("Tensor", "Optional[Tensor]")]
         base = schema.name.partition("::")[2]
@@ -50,8 +51,20 @@ class Operator:
         """What it does on the keys below."""
         for index in self._tensors:
             if index < len(arguments) and type(arguments[index]) in NUMBERS:  # x + 1: only who calls from above makes a tensor of the number
-                return hook.unseen(self.overload, arguments, options)
+                return hook.unseen(self._with_numbers, arguments, options)
         return self._redispatch(keys, *arguments, **options)
+
+    def _with_numbers(self, *arguments, **options):
+        try:
+            return self.overload(*arguments, **options)
+        except RuntimeError as error:  # of some operators nobody makes a tensor of a number
+            if "Unable to cast" not in str(error):
+                raise
+        given = list(arguments)
+        for index in self._tensors:
+            if index < len(given) and type(given[index]) in NUMBERS:
+                given[index] = self._tensor_of(given[index], device="cpu")
+        return self.overload(*given, **options)
 
     def draws(self, arguments):
         """Whether a call takes random numbers."""

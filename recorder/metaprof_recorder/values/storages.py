@@ -40,8 +40,7 @@ class Storages:
         storage = self._storage_of(tensor)
         address = storage._cdata
         if version is None:
-            if self._versions.pop(address, None) is not None:
-                self._release(self._references.pop(address))
+            self.forget(address)
             return
         if address not in self._references:
             self._references[address] = storage._weak_ref()
@@ -49,6 +48,11 @@ class Storages:
         self._versions[address] = version
         if len(self._versions) > self._most:
             self._sweep()
+
+    def forget(self, address):
+        """It is not known what this storage holds now."""
+        if self._versions.pop(address, None) is not None:
+            self._release(self._references.pop(address))
 
     def _sweep(self):
         """Forgets storages that are gone."""

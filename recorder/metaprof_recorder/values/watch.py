@@ -5,6 +5,7 @@ import sys
 from metaprof_recorder.values.assume import even_choice
 from metaprof_recorder.values.limits import FLOPS, LARGEST, OF_ONE_CALL
 from metaprof_recorder.values.backward import Backward
+from metaprof_recorder.values.graphs import Graphs
 from metaprof_recorder.values.hook import Hook
 from metaprof_recorder.values.operators import OF_DEVICE
 from metaprof_recorder.values.recipes import Call, Made, Reference, Version, Written
@@ -20,12 +21,14 @@ class Watch:
         self._storages = Storages(torch, limits)
         self._modules = len(sys.modules)
         self.hook = Hook(torch, self._call)
+        self._graphs = Graphs(torch, self._storages)
         self.unseen = Unseen(limits, self._storages, answers, self.hook)
 
     def begin(self, library):
         from torch.utils.flop_counter import flop_registry
         self._flops = flop_registry
         self.hook.begin()
+        self._graphs.install()
         Backward(self._torch, self.hook, self._storages).install()
         self.unseen.listen(library)
 
@@ -44,12 +47,13 @@ class Watch:
                 return operator.pass_on(self.hook, keys, arguments, options)
             if operator.uninitialised:
                 result = operator.pass_on(self.hook, keys, arguments, options)
-                self.unseen.forget(result)
+                for tensor in self._memory(result):
+                    self.unseen.forget(tensor)
                 return result
             if operator.communicates:
                 return self._communicate(operator, keys, arguments, options)
-            recipe = self._recipe(operator, arguments, options)
-            if recipe is None and operator.joins:
+            recipe = None if self._graphs.captures() else self._recipe(operator, arguments, options)
+            if recipe is None and operator.joins and not self._graphs.captures():
                 recipe = self._recipe_of_what_is_known(operator, arguments)
             if operator.reads:
                 if operator.copies and self._goes_to_host(arguments, options):
@@ -180,6 +184,7 @@ class Watch:
                 address = self._storages.address(tensor)
                 if address not in seen:
                     seen.add(address)
+                    self._graphs.writes(address)
                     self._storages.put(tensor, recipe and recipe[0].give(Written(recipe[1][address]), recipe[1][address].size))
         for number, tensor in enumerate(self._flat(result)):
             if self._memory(tensor) and self._storages.address(tensor) not in seen:
@@ -191,6 +196,7 @@ class Watch:
         if recipe is not None and self._storages.address(tensor) in recipe[1]:
             return
         self.unseen.forget(tensor)
+        self._graphs.writes(self._storages.address(tensor))
         version = self._assumed(operator, arguments, number, tensor, recipe is not None)
         if version is None and recipe is not None:
             made = Made(number, tensor)
