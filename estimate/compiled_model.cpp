@@ -24,7 +24,7 @@ void check(const RunOptions& options) {
          options.step.grad);
   if (!options.step.checkpoint.empty())
     fail(
-        "--checkpoint {}: what is computed again in backward is not compiled as a graph; leave --checkpoint "
+        "--checkpoint {}: what backward recomputes is not compiled as a graph; leave --checkpoint "
         "or "
         "--execution out",
         options.step.checkpoint);

@@ -188,7 +188,7 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
   std::vector<RunOptions> runs = combinations(options.grid);
   if (options.plan &&
       std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode != Mode::train; }))
-    fail("--plan: only a training step keeps what could be computed again; leave --mode out");
+    fail("--plan: only a training step keeps what could be recomputed; leave --mode out");
   for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
   FitReport report{.model = model.name,
                    .dimension = options.dimension,

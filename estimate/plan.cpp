@@ -79,7 +79,7 @@ CheckpointRow row_of(const std::string& strategy, const TriedPlan& tried, Bytes 
 void check_plan_options(const Model& model, const PlanOptions& options) {
   if (model.is_trace()) fail("{}: a trace is a run that was: nothing of it can be planned", model.name);
   if (options.run.step.mode != Mode::train)
-    fail("--mode: {} has no backward, so nothing is kept that could be computed again",
+    fail("--mode: {} has no backward, so nothing is kept that could be recomputed",
          to_string(options.run.step.mode));
   if (!options.run.step.checkpoint.empty()) fail("--checkpoint: is what plan looks for");
   if (options.budget.empty() && !options.curve)
@@ -91,7 +91,7 @@ std::vector<std::string> strategies_of_captured(const std::string& model,
                                                 const std::vector<std::string>& given) {
   for (const std::string& strategy : given)
     if (strategy != "modules" && strategy != "all")
-      fail("--strategy {}: {} was captured from a run: only whole modules can be computed again (modules)",
+      fail("--strategy {}: {} was captured from a run: only whole modules can be recomputed (modules)",
            strategy, model);
   return {"modules"};
 }

@@ -27,7 +27,7 @@ std::string first_line(const AdviceReport& report) {
                                          .margin = report.margin,
                                          .memory = report.memory});
   if (report.base.fits) return line + "\n";
-  if (report.best.fits) return line + ". Cheapest cure: " + cheapest_cure(report) + "\n";
+  if (report.best.fits) return line + ". Cheapest fix: " + cheapest_cure(report) + "\n";
   return line + fmt::format(". Nothing tried makes it fit; the least is {} with {}\n",
                             human_bytes(report.best.reserved.count), words_of(report.best));
 }

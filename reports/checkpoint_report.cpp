@@ -25,19 +25,19 @@ std::string reason_of(const CheckpointReport& report) {
     return fmt::format(
         "parameters, gradients and the optimizer's step take {} when nothing is kept for backward, more than "
         "the "
-        "budget of {}: nothing computed again helps",
+        "budget of {}: recomputation cannot help",
         human_bytes(report.elsewhere.count), budget);
   if (const LargestCall& call = report.largest_call; report.budget < call.needs)
     return fmt::format(
         "one call of {}{} takes {} with its operands and what is alive then in every plan, more than the "
-        "budget of {}: nothing computed again helps",
+        "budget of {}: recomputation cannot help",
         call.op, call.module.empty() ? "" : " in " + shown(call.module, kMostCharactersOfName),
         human_bytes(call.needs.count), budget);
   if (report.best().holds) return "";
   const std::string least = human_bytes(report.best().allocated.count);
   if (!report.candidates)
     return fmt::format(
-        "no module keeps anything that could be computed again; the step needs {}, more than the "
+        "no module keeps anything that could be recomputed; the step needs {}, more than the "
         "budget of {}",
         least, budget);
   return fmt::format("no plan stays within {}; the smallest peak that any plan reached is {}", budget, least);
@@ -114,7 +114,7 @@ std::string checkpoint_text(const CheckpointReport& report) {
   const CheckpointRow& best = report.best();
   std::string text = fmt::format("HOLDS {}: {} of a budget of {}", model, human_bytes(best.allocated.count),
                                  human_bytes(report.budget.count));
-  text += best.patterns.empty() ? ", with nothing computed again\n\n"
+  text += best.patterns.empty() ? ", without recomputation\n\n"
                                 : fmt::format(" with --checkpoint '{}'\n\n", fmt::join(best.patterns, " "));
   text += figures_table(report);
   if (!best.recomputed.empty()) text += "\n" + recomputed_table(best);
@@ -181,7 +181,7 @@ std::string checkpoint_python(const CheckpointReport& report) {
   const CheckpointRow& best = report.best();
   return plan_python(
       best.patterns,
-      fmt::format("{} on {}, strategy {}: a peak of {} B, {} a budget of {} B; {} FLOPs computed again.",
+      fmt::format("{} on {}, strategy {}: a peak of {} B, {} a budget of {} B; {} FLOPs recomputed.",
                   report.model, report.device, best.strategy, best.allocated.count,
                   best.holds ? "within" : "more than", report.budget.count, best.recompute_flops.count));
 }

@@ -39,7 +39,7 @@ class CurvePicture {
 
   std::string drawn() && {
     canvas_.text({kCurveLeft, 20}, report_.model + " on " + report_.device, {.size = 14, .bold = true});
-    canvas_.text({kCurveLeft, 38}, "FLOPs computed again, by the peak of allocated memory", {.size = 11});
+    canvas_.text({kCurveLeft, 38}, "FLOPs recomputed, by the peak of allocated memory", {.size = 11});
     draw_axes();
     draw_steps();
     return canvas_.svg();
@@ -115,10 +115,9 @@ std::string plan_curve_text(const CheckpointReport& report) {
                fmt::format("{:.1f} %", flops_share(report, row)),
                fmt::format("{:.1f} %", time_share(report, row)), row.strategy});
   const CheckpointRow& least = report.curve.back();
-  return fmt::format(
-      "CURVE {}: from {} to {}, for which {:.1f} % of the step's FLOPs are computed again\n\n{}",
-      shown(report.model, kMostCharactersOfName), human_bytes(report.plain.allocated.count),
-      human_bytes(least.allocated.count), flops_share(report, least), table.text());
+  return fmt::format("CURVE {}: from {} to {}, for which {:.1f} % of the step's FLOPs are recomputed\n\n{}",
+                     shown(report.model, kMostCharactersOfName), human_bytes(report.plain.allocated.count),
+                     human_bytes(least.allocated.count), flops_share(report, least), table.text());
 }
 
 std::string plan_curve_svg(const CheckpointReport& report) { return CurvePicture(report).drawn(); }

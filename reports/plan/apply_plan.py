@@ -90,7 +90,7 @@ def hand_on(result, path):
     in_tuple = isinstance(result, tuple) and len(result) == 1
     tensor = result[0] if in_tuple else result
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{path} gives more than one tensor to the module after it, so both cannot be computed again as one")
+        raise TypeError(f"{path} gives more than one tensor to the module after it, so both cannot be recomputed as one")
     return tensor, in_tuple
 
 
@@ -117,7 +117,7 @@ def join(item, modules, paths):
 
     def other(number, tensor, *rest, **named):
         if others != [identities(rest, named)]:
-            raise TypeError(f"{paths[number]} is given other arguments than {paths[0]}, so both cannot be computed again as one")
+            raise TypeError(f"{paths[number]} is given other arguments than {paths[0]}, so both cannot be recomputed as one")
         return (tensor,) if in_tuples[number] else tensor
 
     modules[0].forward = first

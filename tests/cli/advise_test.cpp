@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Models, AdviseOnCards,
 // `profile` looks for the cure alone, `advise` runs every switch before.
 TEST(Advise, ProfileNamesTheSameCure) {
   const auto cure_in = [](const std::string& text) {
-    const size_t begin = text.find("Cheapest cure: ");
+    const size_t begin = text.find("Cheapest fix: ");
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   };
   const std::pair<const char*, const char*> kTooLarge[] = {
@@ -92,7 +92,7 @@ TEST(Advise, TheBestCombinationFits) {
   EXPECT_EQ(run_program("profile " + words + words_of(json["best"]["changes"])).exit_code, 0) << json["best"];
   const Outcome text = run_program("advise " + words);
   EXPECT_TRUE(text.out.starts_with("DOES NOT FIT h200: needs ")) << text.out;
-  EXPECT_NE(text.out.find(". Cheapest cure: --"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(". Cheapest fix: --"), std::string::npos) << text.out;
   const Outcome profile = run_program("profile " + words);
   EXPECT_EQ(profile.out.substr(0, profile.out.find('\n')), text.out.substr(0, text.out.find('\n')));
 }

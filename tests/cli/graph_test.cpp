@@ -109,7 +109,7 @@ TEST(GraphCommand, RefusesWhatIsNotCompiled) {
       "--precision amp-bf16: a graph is compiled in the dtypes of the export; export the model in 16 "
       "bits, or leave --precision or --execution out");
   expect_refusal("profile " + kMlp + " --execution graph --checkpoint model.body.0",
-                 "--checkpoint model.body.0: what is computed again in backward is not compiled as a graph; "
+                 "--checkpoint model.body.0: what backward recomputes is not compiled as a graph; "
                  "leave --checkpoint or --execution out");
   expect_refusal(
       "profile " + kMlp + " --execution graph --anomaly",

@@ -98,7 +98,7 @@ TEST(Plan, WhatIsImpossibleIsALineAndAFinding) {
   EXPECT_EQ(
       line(kGpt2 + " --budget 20%"),
       "IMPOSSIBLE gpt2: parameters, gradients and the optimizer's step take 2.4 GiB when nothing is kept for "
-      "backward, more than the budget of 948.7 MiB: nothing computed again helps\n");
+      "backward, more than the budget of 948.7 MiB: recomputation cannot help\n");
   EXPECT_EQ(
       line(kGpt2 + " --strategy modules --budget 57%"),
       "IMPOSSIBLE gpt2: no plan stays within 2.6 GiB; the smallest peak that any plan reached is 2.7 GiB\n");
@@ -106,16 +106,15 @@ TEST(Plan, WhatIsImpossibleIsALineAndAFinding) {
             "IMPOSSIBLE gpt2: parameters, buffers and inputs alone take 475.5 MiB, more than the budget of "
             "100.0 MiB\n");
   // Only what a loss makes is kept, and it lies in no module.
-  EXPECT_EQ(
-      line("tests/data/models/linear_regression.pt2 --budget 97% --batch 4000000"),
-      "IMPOSSIBLE linear_regression: no module keeps anything that could be computed again; the step needs "
-      "342.4 MiB, more than the budget of 332.1 MiB\n");
+  EXPECT_EQ(line("tests/data/models/linear_regression.pt2 --budget 97% --batch 4000000"),
+            "IMPOSSIBLE linear_regression: no module keeps anything that could be recomputed; the step needs "
+            "342.4 MiB, more than the budget of 332.1 MiB\n");
   // What log_softmax gave, its gradient and that of its input: 16·512 × 50,257 floats each, 1,570.5 MiB, and 475 MiB of
   // parameters, together 5,186 MiB.
   EXPECT_EQ(
       line(kGpt2 + " --budget 35% --batch 16 --optimizer sgd"),
       "IMPOSSIBLE gpt2: one call of aten::_log_softmax_backward_data takes 5.1 GiB with its operands and "
-      "what is alive then in every plan, more than the budget of 4.6 GiB: nothing computed again helps\n");
+      "what is alive then in every plan, more than the budget of 4.6 GiB: recomputation cannot help\n");
   const Json json = plan(kGpt2 + " --budget 20%", 1);
   EXPECT_FALSE(json["holds"].get<bool>());
   EXPECT_GT(json["peak"], json["budget"]);
@@ -160,12 +159,12 @@ TEST(Plan, RefusalsSayWhatIsMissing) {
   expect_refusal("plan " + kGpt2,
                  "--budget: how much memory may the step take? As 24GiB, or 60% of what it needs now");
   expect_refusal("plan " + kGpt2 + " --budget 1GiB --mode eval",
-                 "--mode: eval has no backward, so nothing is kept that could be computed again");
+                 "--mode: eval has no backward, so nothing is kept that could be recomputed");
   expect_refusal("plan " + kGpt2 + " --budget 1GiB --checkpoint 'h.*'",
                  "--checkpoint: is what plan looks for");
   expect_refusal(
       "plan tests/data/captured/checkpoints.mp --budget 1GiB --strategy chain",
-      "--strategy chain: checkpoints was captured from a run: only whole modules can be computed again "
+      "--strategy chain: checkpoints was captured from a run: only whole modules can be recomputed "
       "(modules)");
   expect_refusal("plan " + kGpt2 + " --budget 1GiB --svg " + temporary("curve.svg"),
                  "--svg shows the curve of --pareto: give --pareto, too");
@@ -314,7 +313,7 @@ TEST(Plan, FitFindsALargerBatch) {
   expect_refusal("fit " + words + " --plan --checkpoint 'model.transformer.h.*'",
                  "--checkpoint: is what --plan looks for; leave one of them out");
   expect_refusal("fit " + words + " --plan --mode eval",
-                 "--plan: only a training step keeps what could be computed again; leave --mode out");
+                 "--plan: only a training step keeps what could be recomputed; leave --mode out");
 }
 
 TEST(Checkpoint, SeveralPatternsAreTheModulesOfAll) {
