@@ -42,6 +42,9 @@ def skip_destructors():
 def _at_exit(recorder):
     if not recorder.ending_lock.acquire(blocking=False):
         threading.Event().wait()  # another thread writes, and ends the process when it has
+    if hasattr(sys, "last_value") and recorder.reads.last_unknown:
+        recorder.output.write("note", text="the program ended with an exception after it had read a value that is not known, at "
+                              f"{recorder.reads.last_unknown}: try --assume {recorder.reads.last_unknown}=N")
     # An exception that ended the program keeps the frames alive in which it happened, and their tensors.
     for name in ("last_traceback", "last_value", "last_exc"):
         if hasattr(sys, name):

@@ -29,6 +29,7 @@ class Reads:
         self._counts = {}  # (device, line) -> how many so far
         self._named = {}   # (device, line) -> operator -> how many
         self._source = {}  # (device, line) -> where the answers come from
+        self.last_unknown = ""  # the line that was told last what is not known
         self._local = threading.local()
         self.content = lambda at, count: (None, "unknown")  # what stands there, and its source
 
@@ -78,6 +79,8 @@ class Reads:
         self.note(time_ns(), device, line, source)
 
     def note(self, moment, device, line, source="unknown"):
+        if source == "unknown":
+            self.last_unknown = line
         self._counts[device, line] = self._counts.get((device, line), 0) + 1
         self._source[device, line] = min(self._source.get((device, line), source), source, key=SOURCES.index)
         if len(self._timed) < MOST_KEPT:

@@ -89,6 +89,18 @@ class NotKnownTest(unittest.TestCase):
         expected = {number: "unknown" if line.startswith("print") else "computed" for number, line in enumerate(lines, 1) if ".item()" in line}
         self.assertEqual(sources, expected)
 
+    def test_a_program_that_ends_after_an_unknown_answer_is_told_what_to_assume(self):
+        text = "import torch\nvalues = torch.empty(4, device='cuda')\nfound = values.sum().item()\nprint(1 / found)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "program.py")
+            program.write_text(text)
+            run = subprocess.run([METAPROF, "run", "--", PYTHON, program], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertIn(f"try --assume {program}:3=N", run.stdout + run.stderr)
+            run = subprocess.run([METAPROF, "run", "--assume", f"{program}:3=2", "--", PYTHON, program], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("0.5", run.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
