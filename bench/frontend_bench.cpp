@@ -9,7 +9,7 @@
 #include "formats/json.h"
 #include "frontend/pt2/archive.h"
 #include "frontend/pt2/pt2.h"
-#include "reports/check_report.h"
+#include "reports/checks/check_report.h"
 
 namespace metaprof {
 namespace {

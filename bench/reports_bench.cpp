@@ -8,12 +8,12 @@
 #include "meta/step/step.h"
 #include "profiler/allocator_history.h"
 #include "profiler/plan_input.h"
-#include "reports/chrome_trace.h"
-#include "reports/graph_dot.h"
-#include "reports/html_page.h"
-#include "reports/memory_snapshot.h"
-#include "reports/plan_records.h"
-#include "reports/profile_report.h"
+#include "reports/exports/chrome_trace.h"
+#include "reports/exports/memory_snapshot.h"
+#include "reports/page/html_page.h"
+#include "reports/pictures/graph_dot.h"
+#include "reports/plans/plan_records.h"
+#include "reports/profile/profile_report.h"
 
 namespace metaprof {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "estimate/model.h"
-#include "estimate/sweep.h"
+#include "estimate/prepare/model.h"
+#include "estimate/search/sweep.h"
 
 namespace metaprof {
 namespace {

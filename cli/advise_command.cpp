@@ -3,11 +3,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
-#include "estimate/advise.h"
-#include "reports/advice_report.h"
+#include "estimate/search/advise.h"
+#include "reports/sections/advice_report.h"
 
 namespace metaprof {
 namespace {

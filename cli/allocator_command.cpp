@@ -3,10 +3,10 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
 #include "cli/metaprof.h"
-#include "evidence/allocator/rerun_allocations.h"
-#include "reports/rerun_report.h"
+#include "reports/checks/rerun_report.h"
+#include "validation/allocator/rerun_allocations.h"
 
 namespace metaprof {
 namespace {

@@ -6,13 +6,13 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "core/error.h"
-#include "estimate/check.h"
-#include "estimate/sizes.h"
-#include "reports/check_report.h"
+#include "estimate/compare/check.h"
+#include "estimate/prepare/sizes.h"
+#include "reports/checks/check_report.h"
 
 namespace metaprof {
 namespace {

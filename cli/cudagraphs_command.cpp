@@ -3,11 +3,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
-#include "estimate/cudagraphs.h"
-#include "reports/cudagraphs_report.h"
+#include "estimate/compiled/cudagraphs.h"
+#include "reports/compiled/cudagraphs_report.h"
 
 namespace metaprof {
 namespace {

@@ -5,11 +5,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "meta/platform/hardware.h"
-#include "reports/devices_report.h"
+#include "reports/catalog/devices_report.h"
 
 namespace metaprof {
 namespace {

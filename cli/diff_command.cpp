@@ -3,11 +3,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
-#include "evidence/profiles/profile_diff.h"
-#include "reports/diff_report.h"
+#include "reports/checks/diff_report.h"
+#include "validation/profiles/profile_diff.h"
 
 namespace metaprof {
 namespace {

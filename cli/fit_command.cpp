@@ -3,11 +3,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
-#include "estimate/fit.h"
-#include "reports/grid_report.h"
+#include "estimate/search/fit.h"
+#include "reports/search/grid_report.h"
 
 namespace metaprof {
 namespace {

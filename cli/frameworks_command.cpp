@@ -3,12 +3,12 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "meta/platform/framework.h"
 #include "meta/platform/libraries.h"
-#include "reports/frameworks_report.h"
+#include "reports/catalog/frameworks_report.h"
 
 namespace metaprof {
 namespace {

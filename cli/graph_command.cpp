@@ -4,12 +4,12 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "core/error.h"
-#include "estimate/graph_execution.h"
-#include "reports/graph_execution_report.h"
+#include "estimate/compiled/graph_execution.h"
+#include "reports/compiled/graph_execution_report.h"
 
 namespace metaprof {
 namespace {

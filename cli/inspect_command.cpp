@@ -3,11 +3,11 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "estimate/weights.h"
-#include "reports/weights_report.h"
+#include "reports/catalog/weights_report.h"
 
 namespace metaprof {
 namespace {

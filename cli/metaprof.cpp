@@ -6,11 +6,11 @@
 #include <new>
 #include <string_view>
 
-#include "cli/completion.h"
-#include "cli/console.h"
-#include "cli/defaults_file.h"
+#include "cli/line/completion.h"
+#include "cli/line/console.h"
+#include "cli/line/defaults_file.h"
 #include "core/error.h"
-#include "estimate/model.h"
+#include "estimate/prepare/model.h"
 #include "meta/platform/hardware.h"
 
 namespace metaprof {

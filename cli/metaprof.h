@@ -1,7 +1,7 @@
 #pragma once
 // The program `metaprof`. Data goes to stdout, messages to stderr.
 
-#include "cli/command_line.h"
+#include "cli/line/command_line.h"
 
 namespace metaprof {
 

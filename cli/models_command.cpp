@@ -5,9 +5,9 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
 #include "cli/metaprof.h"
-#include "estimate/model.h"
+#include "estimate/prepare/model.h"
 
 namespace metaprof {
 namespace {

@@ -4,14 +4,14 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
-#include "estimate/framework.h"
 #include "estimate/operators.h"
-#include "evidence/cases/repeat_case.h"
-#include "reports/cases_report.h"
-#include "reports/operators_report.h"
+#include "estimate/prepare/framework.h"
+#include "reports/catalog/operators_report.h"
+#include "reports/checks/cases_report.h"
+#include "validation/cases/repeat_case.h"
 
 namespace metaprof {
 namespace {

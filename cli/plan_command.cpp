@@ -4,13 +4,13 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "core/error.h"
-#include "estimate/plan.h"
-#include "reports/checkpoint_report.h"
-#include "reports/plan_curve.h"
+#include "estimate/plan/plan.h"
+#include "reports/plans/checkpoint_report.h"
+#include "reports/plans/plan_curve.h"
 
 namespace metaprof {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "core/error.h"
-#include "estimate/plan_report.h"
-#include "reports/plan_records.h"
+#include "estimate/plan/plan_report.h"
+#include "reports/plans/plan_records.h"
 
 namespace metaprof {
 namespace {

@@ -6,20 +6,20 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/console.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "core/error.h"
-#include "estimate/advise.h"
-#include "estimate/framework.h"
-#include "estimate/graph_execution.h"
-#include "estimate/source_lines.h"
+#include "estimate/compiled/graph_execution.h"
+#include "estimate/prepare/framework.h"
+#include "estimate/prepare/source_lines.h"
+#include "estimate/search/advise.h"
 #include "meta/program/text.h"
 #include "meta/trace/text.h"
-#include "reports/advice_report.h"
-#include "reports/culprits.h"
-#include "reports/profile_report.h"
+#include "reports/profile/profile_report.h"
 #include "reports/report_forms.h"
+#include "reports/sections/advice_report.h"
+#include "reports/sections/culprits.h"
 
 namespace metaprof {
 namespace {

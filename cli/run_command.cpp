@@ -11,19 +11,19 @@
 #include <memory>
 
 #include "allocator/alloc_conf.h"
-#include "cli/console.h"
+#include "capture/launch/run.h"
+#include "capture/launch/saved_program.h"
+#include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "cli/run_options.h"
 #include "core/error.h"
-#include "estimate/check.h"
-#include "estimate/sizes.h"
-#include "launch/run.h"
-#include "launch/saved_program.h"
+#include "estimate/compare/check.h"
+#include "estimate/prepare/sizes.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/outside_allocator.h"
-#include "reports/profile_report.h"
+#include "reports/profile/profile_report.h"
 #include "reports/report_forms.h"
-#include "reports/run_report.h"
+#include "reports/run/run_report.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 # its manual page and completions; the target `program` builds all of it. `development`: headers, libraries and
 # find_package(metaprof), for models that are written in C++ (docs/how_to/nn.md). `cpack` makes a Debian package of each.
 
-set(home "lib/metaprof")  # launch/installation.cpp and meta/platform/cudnn look here, from bin/..
+set(home "lib/metaprof")  # capture/launch/installation.cpp and meta/platform/cudnn look here, from bin/..
 install(TARGETS metaprof RUNTIME DESTINATION bin COMPONENT program)
 install(TARGETS metaprof-cudnn-plans RUNTIME DESTINATION "${home}/cudnn" COMPONENT program)
 install(TARGETS standin_driver LIBRARY DESTINATION "${home}/cudnn" COMPONENT program NAMELINK_SKIP)
@@ -37,8 +37,9 @@ list(REMOVE_ITEM libraries metaprof_cli metaprof_backends_cpu metaprof_core_heap
 install(TARGETS ${libraries} ARCHIVE DESTINATION "${home}/libraries" COMPONENT development)
 list(TRANSFORM libraries PREPEND "lib")
 list(TRANSFORM libraries APPEND ".a")
-foreach(folder IN ITEMS core formats allocator meta frontend graph opcount profiler evidence launch planner reports estimate)
-  install(DIRECTORY "${CMAKE_SOURCE_DIR}/${folder}" DESTINATION include/metaprof COMPONENT development
+foreach(folder IN ITEMS core formats allocator meta frontend graph opcount profiler capture/launch validation estimate reports)
+  get_filename_component(parent "${folder}" DIRECTORY)
+  install(DIRECTORY "${CMAKE_SOURCE_DIR}/${folder}" DESTINATION "include/metaprof/${parent}" COMPONENT development
     FILES_MATCHING PATTERN "*.h")
 endforeach()
 include(CMakePackageConfigHelpers)

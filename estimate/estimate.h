@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "estimate/model.h"
+#include "estimate/prepare/model.h"
+#include "estimate/prepare/workspace_planners.h"
 #include "estimate/results/profile.h"
-#include "estimate/workspace_planners.h"
 #include "meta/platform/outside_allocator.h"
 #include "meta/step/optimizers_in_turn.h"
 #include "meta/step/options.h"

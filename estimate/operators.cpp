@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "estimate/model.h"
+#include "estimate/prepare/model.h"
 #include "meta/ops/all.h"
 #include "meta/program/higher_order.h"
 

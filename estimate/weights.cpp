@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "estimate/model.h"
+#include "estimate/prepare/model.h"
 #include "frontend/safetensors/inventory.h"
 
 namespace metaprof {

@@ -5,15 +5,15 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "estimate/framework.h"
-#include "evidence/profiles/profile_diff.h"
-#include "reports/chrome_trace.h"
-#include "reports/folded.h"
-#include "reports/graph_dot.h"
-#include "reports/html_page.h"
-#include "reports/memory_snapshot.h"
-#include "reports/open_metrics.h"
-#include "reports/timeline_svg.h"
+#include "estimate/prepare/framework.h"
+#include "reports/exports/chrome_trace.h"
+#include "reports/exports/folded.h"
+#include "reports/exports/memory_snapshot.h"
+#include "reports/exports/open_metrics.h"
+#include "reports/page/html_page.h"
+#include "reports/pictures/graph_dot.h"
+#include "reports/pictures/timeline_svg.h"
+#include "validation/profiles/profile_diff.h"
 
 namespace metaprof {
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "estimate/estimate.h"
-#include "evidence/results/profile_diff.h"
 #include "profiler/allocator_history.h"
 #include "profiler/schedule.h"
 #include "profiler/storage_stays.h"
 #include "profiler/timeline.h"
-#include "reports/culprits.h"
-#include "reports/profile_report.h"
+#include "reports/profile/profile_report.h"
+#include "reports/sections/culprits.h"
+#include "validation/results/profile_diff.h"
 
 namespace metaprof {
 

@@ -5,7 +5,7 @@ usage: compare_versions.py SHARED [METAPROF]
 
 SHARED has models/ and recordings/ (models, ops: 2.11; models-VERSION, ops-VERSION; versions/VERSION). A version that
 has nothing there is compared with what tools/record_version.sh made of it, if that is in tests/data/versions. Writes
-evidence/results/compared_versions.inc, which `metaprof frameworks` shows, and the table of docs/evidence/accuracy.md between
+validation/results/compared_versions.inc, which `metaprof frameworks` shows, and the table of docs/evidence/accuracy.md between
 its marks. METAPROF: the program, build/release/cli/metaprof unless given.
 """
 import json
@@ -17,7 +17,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = ROOT / "tests/data/versions"
-INC = ROOT / "evidence/results/compared_versions.inc"
+INC = ROOT / "validation/results/compared_versions.inc"
 PAGE = ROOT / "docs/evidence/accuracy.md"
 BEGIN, END = "<!-- versions: begin -->\n", "<!-- versions: end -->\n"
 BASE = "2.11.0"  # of recordings whose folders name no version

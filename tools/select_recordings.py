@@ -27,7 +27,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests/data/recordings"
 EXPORTS = ROOT / "tests/data/models"
-KNOWN_DIFFERENCES = ROOT / "evidence/cases/known_differences.inc"
+KNOWN_DIFFERENCES = ROOT / "validation/cases/known_differences.inc"
 STEPS = 64
 CASES_PER_OPERATOR = 2
 CASES_PER_DIFFERENCE = 2

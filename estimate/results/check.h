@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "evidence/results/check_result.h"
+#include "validation/results/check_result.h"
 
 namespace metaprof {
 

@@ -7,7 +7,7 @@
 #include "estimate/estimate.h"
 #include "meta/nn/layers.h"
 #include "meta/nn/recorder.h"
-#include "reports/profile_report.h"
+#include "reports/profile/profile_report.h"
 
 using namespace metaprof;
 

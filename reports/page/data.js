@@ -1,5 +1,5 @@
 'use strict';
-// The page of a run. Everything it shows stands in the element "data"; reports/page_data.h describes it.
+// The page of a run. Everything it shows stands in the element "data"; reports/page/page_data.h describes it.
 // This file reads it and has what the others share.
 
 const data = JSON.parse(document.getElementById('data').textContent);

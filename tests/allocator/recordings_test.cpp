@@ -7,10 +7,10 @@
 #include <fstream>
 #include <memory>
 
-#include "evidence/allocator/rerun_allocations.h"
 #include "tests/allocator/expect_error.h"
 #include "tests/evidence_folder.h"
 #include "tests/read_file.h"
+#include "validation/allocator/rerun_allocations.h"
 
 namespace metaprof {
 namespace {

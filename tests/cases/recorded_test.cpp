@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <set>
 
-#include "evidence/recordings/case_log.h"
 #include "meta/platform/platform.h"
 #include "profiler/nodes.h"
 #include "tests/cases/case_file.h"
 #include "tests/evidence_folder.h"
+#include "validation/recordings/case_log.h"
 
 namespace metaprof {
 namespace {

@@ -171,7 +171,7 @@ TEST(Frameworks, AreListedWithWhatTheyWereComparedWith) {
 // docs/evidence/accuracy.md says what the program says.
 TEST(Frameworks, ThePageHasTheSameNumbers) {
   const std::string page = read_file("docs/evidence/accuracy.md");
-  std::ifstream rows("evidence/results/compared_versions.inc");
+  std::ifstream rows("validation/results/compared_versions.inc");
   int count = 0;
   for (std::string row; std::getline(rows, row); ++count) {
     const std::string version = row.substr(2, row.find('"', 2) - 2);

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "estimate/sizes.h"
+#include "estimate/prepare/sizes.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/platform.h"
 

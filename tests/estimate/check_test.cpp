@@ -1,13 +1,13 @@
 // What is said of a captured program whose run the engine does not repeat.
 
-#include "estimate/check.h"
+#include "estimate/compare/check.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "estimate/model.h"
+#include "estimate/prepare/model.h"
 #include "meta/program/text.h"
 
 namespace metaprof {

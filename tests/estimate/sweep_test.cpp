@@ -1,6 +1,6 @@
 // Each row of a sweep is what a run of its own would say, however much the runs of a sweep have in common.
 
-#include "estimate/sweep.h"
+#include "estimate/search/sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
-#include "estimate/run_groups.h"
-#include "estimate/shared_steps.h"
-#include "reports/profile_report.h"
+#include "estimate/prepare/run_groups.h"
+#include "estimate/search/shared_steps.h"
+#include "reports/profile/profile_report.h"
 
 namespace metaprof {
 namespace {

@@ -1,4 +1,4 @@
-#include "evidence/recordings/case_log.h"
+#include "validation/recordings/case_log.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "evidence/recordings/case_log.h"
+#include "validation/recordings/case_log.h"
 
 namespace metaprof {
 

@@ -1,13 +1,13 @@
-#include "reports/cases_report.h"
+#include "reports/checks/cases_report.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "evidence/cases/reasons.h"
-#include "evidence/cases/repeat_case.h"
 #include "tests/evidence/case_text.h"
+#include "validation/cases/reasons.h"
+#include "validation/cases/repeat_case.h"
 
 namespace metaprof {
 namespace {

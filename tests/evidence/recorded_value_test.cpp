@@ -1,4 +1,4 @@
-#include "evidence/recordings/recorded_value.h"
+#include "validation/recordings/recorded_value.h"
 
 #include <gtest/gtest.h>
 

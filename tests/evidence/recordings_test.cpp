@@ -7,10 +7,10 @@
 #include <iostream>
 #include <set>
 
-#include "evidence/cases/reasons.h"
-#include "evidence/cases/repeat_case.h"
-#include "reports/cases_report.h"
+#include "reports/checks/cases_report.h"
 #include "tests/evidence_folder.h"
+#include "validation/cases/reasons.h"
+#include "validation/cases/repeat_case.h"
 
 namespace metaprof {
 namespace {

@@ -1,4 +1,4 @@
-#include "evidence/cases/repeat_case.h"
+#include "validation/cases/repeat_case.h"
 
 #include <gtest/gtest.h>
 

@@ -5,15 +5,15 @@
 #include <span>
 
 #include "core/error.h"
-#include "estimate/cudagraphs.h"
-#include "estimate/graph_execution.h"
+#include "estimate/compiled/cudagraphs.h"
+#include "estimate/compiled/graph_execution.h"
 #include "formats/file_in_memory.h"
 #include "formats/utf8.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/program/text.h"
-#include "reports/cudagraphs_report.h"
-#include "reports/graph_execution_report.h"
-#include "reports/profile_report.h"
+#include "reports/compiled/cudagraphs_report.h"
+#include "reports/compiled/graph_execution_report.h"
+#include "reports/profile/profile_report.h"
 #include "reports/report_forms.h"
 
 namespace metaprof {

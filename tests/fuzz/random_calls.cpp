@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "evidence/cases/recorded_argument.h"
-#include "evidence/recordings/recorded_value.h"
 #include "meta/ops/all.h"
 #include "meta/program/def_use.h"
 #include "tests/fuzz/random_values.h"
+#include "validation/cases/recorded_argument.h"
+#include "validation/recordings/recorded_value.h"
 
 namespace metaprof {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "estimate/cudagraphs.h"
+#include "estimate/compiled/cudagraphs.h"
 #include "formats/json.h"
 #include "tests/evidence_folder.h"
 #include "tests/read_file.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "estimate/cudagraphs.h"
+#include "estimate/compiled/cudagraphs.h"
 #include "meta/program/text.h"
 
 namespace metaprof {

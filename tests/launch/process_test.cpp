@@ -1,4 +1,4 @@
-#include "launch/process.h"
+#include "capture/launch/process.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "launch/recording.h"
+#include "capture/launch/recording.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "capture/launch/installation.h"
+#include "capture/launch/run.h"
 #include "core/error.h"
-#include "launch/installation.h"
-#include "launch/run.h"
-#include "reports/run_report.h"
+#include "reports/run/run_report.h"
 
 namespace metaprof {
 namespace {

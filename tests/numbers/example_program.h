@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "backends/cpu/cpu_numbers.h"
-#include "evidence/cases/example.h"
 #include "tests/numbers/domains.h"
+#include "validation/cases/example.h"
 
 namespace metaprof {
 

@@ -7,12 +7,12 @@
 #include <set>
 
 #include "core/error.h"
-#include "evidence/cases/example.h"
 #include "meta/autograd/engine.h"
 #include "meta/autograd/state.h"
 #include "meta/ops/all.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
+#include "validation/cases/example.h"
 
 namespace metaprof {
 namespace {

@@ -1,6 +1,6 @@
 // Chains: the dynamic programme against all nested checkpoints that there are of short chains.
 
-#include "planner/chain_plans.h"
+#include "estimate/plan/strategies/chain_plans.h"
 
 #include <gtest/gtest.h>
 

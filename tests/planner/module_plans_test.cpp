@@ -1,6 +1,6 @@
 // The strategy "modules" against all ways there are: random trees of few modules.
 
-#include "planner/module_plans.h"
+#include "estimate/plan/strategies/module_plans.h"
 
 #include <gtest/gtest.h>
 

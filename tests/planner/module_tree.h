@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "planner/module_tree.h"
+#include "estimate/plan/strategies/module_tree.h"
 
 namespace metaprof {
 

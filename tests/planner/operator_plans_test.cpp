@@ -1,13 +1,13 @@
 // The strategy "operators" against all ways there are: 2,000 random models of at most 14 modules and calls.
 
-#include "planner/operator_plans.h"
+#include "estimate/plan/strategies/operator_plans.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "planner/integer_program.h"
+#include "estimate/plan/strategies/integer_program.h"
 #include "tests/planner/module_tree.h"
 
 namespace metaprof {

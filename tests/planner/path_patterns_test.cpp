@@ -1,4 +1,4 @@
-#include "planner/path_patterns.h"
+#include "estimate/plan/strategies/path_patterns.h"
 
 #include <gtest/gtest.h>
 

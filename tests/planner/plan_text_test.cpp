@@ -1,8 +1,8 @@
-#include "planner/plan_text.h"
+#include "estimate/plan/strategies/plan_text.h"
 
 #include <gtest/gtest.h>
 
-#include "planner/module_plans.h"
+#include "estimate/plan/strategies/module_plans.h"
 
 namespace metaprof {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "reports/check_report.h"
+#include "reports/checks/check_report.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

@@ -1,10 +1,10 @@
 // What is alive at the peak, in groups.
 
-#include "reports/culprits.h"
+#include "reports/sections/culprits.h"
 
 #include <gtest/gtest.h>
 
-#include "reports/folded_module.h"
+#include "reports/sections/folded_module.h"
 
 namespace metaprof {
 namespace {

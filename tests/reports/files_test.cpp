@@ -14,12 +14,12 @@
 #include "formats/json_string.h"
 #include "formats/pickle_writer.h"
 #include "meta/trace/text.h"
-#include "reports/chrome_trace.h"
-#include "reports/folded.h"
-#include "reports/graph_dot.h"
-#include "reports/memory_snapshot.h"
-#include "reports/open_metrics.h"
-#include "reports/profile_report.h"
+#include "reports/exports/chrome_trace.h"
+#include "reports/exports/folded.h"
+#include "reports/exports/memory_snapshot.h"
+#include "reports/exports/open_metrics.h"
+#include "reports/pictures/graph_dot.h"
+#include "reports/profile/profile_report.h"
 #include "tests/reports/two_layers.h"
 
 namespace metaprof {

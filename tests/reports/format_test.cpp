@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/display.h"
-#include "reports/text_table.h"
+#include "reports/tables/text_table.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 // planners rely on. After a change that is meant: METAPROF_WRITE_GOLDEN=1 ./test reports, and look at git's
 // difference.
 
-#include "reports/plan_records.h"
+#include "reports/plans/plan_records.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "allocator/exact_allocator.h"
 #include "core/error.h"
 #include "meta/trace/text.h"
-#include "reports/profile_report.h"
+#include "reports/profile/profile_report.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

@@ -9,7 +9,7 @@
 
 #include "allocator/exact_allocator.h"
 #include "meta/trace/text.h"
-#include "reports/html_page.h"
+#include "reports/page/html_page.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

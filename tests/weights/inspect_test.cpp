@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "estimate/weights.h"
 #include "frontend/safetensors/inventory.h"
-#include "reports/weights_report.h"
+#include "reports/catalog/weights_report.h"
 
 namespace metaprof {
 namespace {

@@ -1,0 +1,168 @@
+#include "capture/launch/process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kTick = std::chrono::milliseconds(20);
+constexpr auto kPollInterval = std::chrono::milliseconds(250);
+constexpr auto kGrace = std::chrono::seconds(3);  // between the request to end and the end
+
+volatile sig_atomic_t passed_on = 0;  // the last signal to pass on to the program; 0: none
+
+// How signals are treated while the program runs; undone when it has ended.
+class Signals {
+ public:
+  Signals() {
+    struct sigaction note = {}, ignore = {};
+    note.sa_handler = [](int signal) { passed_on = signal; };
+    ignore.sa_handler = SIG_IGN;
+    passed_on = 0;
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], i < 2 ? &note : &ignore, &before_[i]);
+  }
+  ~Signals() { restore(); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  void restore() const {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+  std::array<struct sigaction, 4> before_ = {};
+};
+
+// In the child: becomes the program, or tells the parent through the pipe why it cannot.
+[[noreturn]] void become(const ProcessOptions& options, int failure) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> words;
+  words.reserve(options.words.size() + 1);
+  for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  const int error = errno;
+  (void)!write(failure, &error, sizeof error);
+  _exit(127);
+}
+
+pid_t start(const ProcessOptions& options, const Signals& signals) {
+  std::array<int, 2> pipe_ends = {};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
+    fail("{}: cannot be run ({})", options.words[0], std::strerror(errno));
+  const pid_t child = fork();
+  if (child < 0) fail("{}: cannot be run ({})", options.words[0], std::strerror(errno));
+  if (child == 0) {
+    signals.restore();
+    become(options, pipe_ends[1]);
+  }
+  close(pipe_ends[1]);
+  int error = 0;
+  const ssize_t count = read(pipe_ends[0], &error, sizeof error);
+  close(pipe_ends[0]);
+  if (count != sizeof error) return child;
+  waitpid(child, nullptr, 0);
+  if (error == ENOENT) fail("{}: there is no such program", options.words[0]);
+  fail("{}: cannot be run ({})", options.words[0], std::strerror(error));
+}
+
+// Processes whose parent is this one. With the subreaper's role these are all descendants whose own parents
+// have ended.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", code)) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size())
+      continue;
+    std::ifstream file(entry.path() / "stat");
+    const std::string stat((std::istreambuf_iterator<char>(file)), {});
+    const size_t end = stat.rfind(')');  // the program's name may have blanks and brackets
+    if (end == stat.npos || end + 4 >= stat.size()) continue;
+    if (std::strtol(stat.c_str() + end + 4, nullptr, 10) == getpid()) found.push_back(pid);
+  }
+  return found;
+}
+
+void reap() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+}
+
+// Ends what the program has left: asks first, then does not ask. Processes that end by themselves meanwhile
+// (workers that notice that their parent is gone) do not count.
+int end_descendants() {
+  int count = 0;
+  std::this_thread::sleep_for(kTick);
+  reap();
+  for (const auto& [signal, patience] :
+       {std::pair(0, std::chrono::seconds(1)), std::pair(SIGTERM, kGrace), std::pair(SIGKILL, kGrace)}) {
+    const auto until = Clock::now() + patience;
+    for (std::vector<pid_t> left = children(); !left.empty() && Clock::now() < until; left = children()) {
+      if (signal == SIGTERM) count = std::max(count, static_cast<int>(left.size()));
+      if (signal != 0)
+        for (const pid_t pid : left) kill(pid, signal);
+      std::this_thread::sleep_for(kTick);
+      reap();
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+ProcessEnd run_process(const ProcessOptions& options) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const Signals signals;
+  const pid_t child = start(options, signals);
+  const auto begin = Clock::now();
+  auto polled = begin;
+  std::optional<Clock::time_point> ending;
+  ProcessEnd end;
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) != child) {
+    std::this_thread::sleep_for(kTick);
+    const auto now = Clock::now();
+    if (passed_on != 0) {
+      kill(child, passed_on);
+      passed_on = 0;
+    }
+    if (options.timeout > 0 && !ending && now - begin > std::chrono::duration<double>(options.timeout)) {
+      end.timed_out = true;
+      ending = now;
+      kill(child, SIGTERM);
+    }
+    if (ending && now - *ending > kGrace) kill(child, SIGKILL);
+    if (options.poll && now - polled > kPollInterval) {
+      polled = now;
+      options.poll();
+    }
+  }
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.status = end.signal != 0 ? 128 + end.signal : WEXITSTATUS(status);
+  end.ended_descendants = end_descendants();
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  return end;
+}
+
+}  // namespace metaprof

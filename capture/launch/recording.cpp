@@ -1,0 +1,265 @@
+#include "capture/launch/recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+#include "formats/file.h"
+#include "formats/json.h"
+#include "meta/trace/text.h"
+
+namespace metaprof {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uintmax_t kMostBytes = uintmax_t{4} << 30;
+
+std::string text_of(const Json& row, std::string_view key) {
+  const Json value = row.find(key);
+  return value ? value.string() : std::string();
+}
+
+int64_t number_of(const Json& row, std::string_view key) {
+  const Json value = row.find(key);
+  return value ? value.integer() : 0;
+}
+
+AllocatorNumber allocator_number(const Json& row, std::string_view key) {
+  const Json value = row.at(key);
+  return {value.at("current").integer(), value.at("peak").integer()};
+}
+
+AllocatorNumbers allocator_numbers(const Json& row) {
+  AllocatorNumbers numbers;
+  numbers.allocated_bytes = allocator_number(row, "allocated_bytes");
+  numbers.requested_bytes = allocator_number(row, "requested_bytes");
+  numbers.active_bytes = allocator_number(row, "active_bytes");
+  numbers.reserved_bytes = allocator_number(row, "reserved_bytes");
+  numbers.inactive_split_bytes = allocator_number(row, "inactive_split_bytes");
+  numbers.allocation = allocator_number(row, "allocation");
+  numbers.segment = allocator_number(row, "segment");
+  return numbers;
+}
+
+int device_number(std::string_view text, const Json& row) {
+  int number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
+    row.reject("expected the number of a device");
+  return number;
+}
+
+// Reads the rows of one process.
+class Reader {
+ public:
+  explicit Reader(fs::path folder) : folder_(std::move(folder)) {}
+
+  RecordedProcess read(const fs::path& file) {
+    const std::string text = read_file(file, kMostBytes, "a recording");
+    int64_t line = 0;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      if (end == text.npos) break;  // cut off
+      const JsonDocument document(std::string_view(text).substr(begin, end - begin),
+                                  fmt::format("{}:{}", file.string(), ++line));
+      row(document.root());
+      begin = end + 1;
+    }
+    number_micro_batches();
+    std::erase_if(process_.devices, [](const RecordedDevice& device) { return device.phases.empty(); });
+    return std::move(process_);
+  }
+
+ private:
+  RecordedDevice& device(int number) {
+    for (RecordedDevice& device : process_.devices)
+      if (device.device == number) return device;
+    RecordedDevice& added = process_.devices.emplace_back();
+    added.device = number;
+    return added;
+  }
+  RecordedDevice& device_of(const Json& row) { return device(static_cast<int>(row.at("device").integer())); }
+
+  void row(const Json& row) {
+    const std::string kind = row.at("row").string();
+    if (kind == "process") return process(row);
+    if (kind == "environment") return environment(row);
+    if (kind == "torch") {
+      process_.torch = row.at("version").string();
+      process_.cuda = text_of(row, "cuda");
+    } else if (kind == "problem") {
+      problem(row);
+    } else if (kind == "device") {
+      RecordedDevice& found = device_of(row);
+      process_.used_device = true;
+      found.title = row.at("name").string();
+      found.memory = {row.at("memory").integer()};
+    } else if (kind == "phase") {
+      phase(row);
+    } else if (kind == "out_of_memory") {
+      device_of(row).out_of_memory.push_back({text_of(row, "phase"),
+                                              number_of(row, "step"),
+                                              text_of(row, "module"),
+                                              text_of(row, "line"),
+                                              text_of(row, "function"),
+                                              {number_of(row, "requested")},
+                                              {number_of(row, "allocated_bytes")},
+                                              {number_of(row, "reserved_bytes")}});
+    } else if (kind == "data_read") {
+      device_of(row).reads.push_back(
+          {row.at("op").string(), text_of(row, "line"), number_of(row, "count"), row.at("source").string()});
+    } else if (kind == "outside") {
+      device_of(row).outside_allocator = Bytes{row.at("bytes").integer()};
+    } else if (kind == "waiting") {
+      device_of(row).waiting = {{row.at("bytes").integer()}, text_of(row, "line")};
+    } else if (kind == "modules") {
+      for (RecordedDevice& each : process_.devices)
+        row.at("types").for_each_member([&](std::string_view path, const Json& type) {
+          each.module_types[std::string(path)] = type.string();
+        });
+    } else if (kind == "events") {
+      events(row);
+    } else if (kind == "program") {
+      const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
+      process_.captured = read_file(file, kMostBytes, "a recording");
+    } else if (kind == "ended") {
+      process_.ended_after_steps = true;
+    } else if (kind == "note") {
+      process_.notes.push_back(row.at("text").string());
+    }
+  }
+
+  void process(const Json& row) {
+    process_.pid = row.at("pid").integer();
+    process_.parent = number_of(row, "parent");
+    process_.program.clear();
+    row.at("program").for_each([&](const Json& word) { process_.program.push_back(word.string()); });
+    environment(row);
+  }
+
+  // What the program has set itself comes later, and counts.
+  void environment(const Json& row) {
+    row.at("environment").for_each_member([&](std::string_view name, const Json& value) {
+      process_.environment[std::string(name)] = value.string();
+    });
+  }
+
+  void problem(const Json& row) {
+    if (row.at("kind").string() == "events") return process_.notes.push_back(row.at("text").string());
+    process_.problem = row.at("kind").string();
+    process_.problem_text = row.at("text").string();
+  }
+
+  void phase(const Json& row) {
+    row.at("devices").for_each_member([&](std::string_view number, const Json& numbers) {
+      RunPhase phase;
+      phase.phase = row.at("phase").string();
+      phase.step = row.at("step").integer();
+      phase.seconds = row.at("seconds").real();
+      phase.numbers = allocator_numbers(numbers);
+      phase.retries = number_of(numbers, "num_alloc_retries");
+      phase.failures = number_of(numbers, "num_ooms");
+      device(device_number(number, row)).phases.push_back(std::move(phase));
+    });
+  }
+
+  void events(const Json& row) {
+    RecordedDevice& found = device_of(row);
+    const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
+    found.trace = parse_trace(read_file(file, kMostBytes, "a recording"), file.string());
+    found.unmatched = number_of(row, "unmatched");
+    found.lines.assign(found.trace->storages.size(), "");
+    const std::string lines =
+        read_file(fs::path(file).replace_extension(".lines"), kMostBytes, "a recording");
+    for (size_t begin = 0; begin < lines.size();) {
+      const size_t end = std::min(lines.find('\n', begin), lines.size());
+      const std::string_view line = std::string_view(lines).substr(begin, end - begin);
+      begin = end + 1;
+      const size_t blank = line.find(' ');
+      size_t storage = 0;
+      if (blank == line.npos ||
+          std::from_chars(line.data(), line.data() + blank, storage).ec != std::errc() ||
+          storage >= found.lines.size())
+        continue;
+      const std::string_view rest = line.substr(blank + 1);
+      found.lines[storage] = rest.substr(0, rest.rfind(' '));
+    }
+  }
+
+  // Steps with several backward calls accumulate gradients: their forwards and backwards are numbered.
+  void number_micro_batches() {
+    for (RecordedDevice& device : process_.devices) {
+      std::map<int64_t, std::map<std::string, int64_t>> count;
+      for (const RunPhase& phase : device.phases) ++count[phase.step][phase.phase];
+      std::map<std::pair<int64_t, std::string>, int64_t> next;
+      for (RunPhase& phase : device.phases)
+        if (count[phase.step]["backward"] > 1 && (phase.phase == "forward" || phase.phase == "backward"))
+          phase.micro = next[{phase.step, phase.phase}]++;
+    }
+  }
+
+  fs::path folder_;
+  RecordedProcess process_;
+};
+
+std::vector<fs::path> process_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(folder, code))
+    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::optional<int> RecordedProcess::rank() const {
+  const auto found = environment.find("RANK");
+  int rank = 0;
+  if (found == environment.end() ||
+      std::from_chars(found->second.data(), found->second.data() + found->second.size(), rank).ec !=
+          std::errc())
+    return std::nullopt;
+  return rank;
+}
+
+std::vector<RecordedProcess> read_processes(const fs::path& folder) {
+  std::vector<RecordedProcess> processes;
+  for (const fs::path& file : process_files(folder)) {
+    RecordedProcess& process = processes.emplace_back(Reader(folder).read(file));
+    process.emulated = read_emulator_log(folder / fmt::format("{}.log", process.pid));
+  }
+  std::sort(processes.begin(), processes.end(), [](const RecordedProcess& a, const RecordedProcess& b) {
+    const auto order = [](const RecordedProcess& p) {
+      return std::tuple(p.devices.empty(), p.rank().value_or(0), p.pid);
+    };
+    return order(a) < order(b);
+  });
+  return processes;
+}
+
+Progress read_progress(const fs::path& folder) {
+  Progress progress;
+  for (const fs::path& file : process_files(folder)) {
+    const std::string text = read_file(file, kMostBytes, "a recording");
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      if (end == text.npos) break;
+      const std::string_view line = std::string_view(text).substr(begin, end - begin);
+      begin = end + 1;
+      if (line.find("\"row\": \"phase\"") == line.npos) continue;
+      const JsonDocument document(line, file.string());
+      const Json row = document.root();
+      progress.any = true;
+      progress.step = row.at("step").integer();
+      progress.phase = row.at("phase").string();
+      row.at("devices").for_each_member([&](std::string_view, const Json& numbers) {
+        progress.peak = std::max(progress.peak, Bytes{numbers.at("reserved_bytes").at("peak").integer()});
+      });
+    }
+  }
+  return progress;
+}
+
+}  // namespace metaprof

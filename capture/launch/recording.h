@@ -1,0 +1,97 @@
+#pragma once
+// What the recorder (recorder/) has written of a program's processes. docs/reference/run.md describes the files.
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "allocator/device_allocator.h"
+#include "capture/launch/emulator_log.h"
+#include "core/units.h"
+#include "meta/trace/trace.h"
+
+namespace metaprof {
+
+/// A row of the allocator's own statistics: at the end of a phase, and the peaks within it.
+struct RunPhase {
+  std::string
+      phase;  ///< setup, forward, backward, optimizer, zero_grad; after: what follows the last of them
+  int64_t step = 0;
+  int64_t micro = -1;  ///< -1: the step has one micro-batch
+  double seconds = 0;  ///< since the recorder was attached
+  AllocatorNumbers numbers;
+  int64_t retries = 0, failures = 0;  ///< of requests, so far
+};
+
+/// Data that the program copied from the device to the host.
+struct DataRead {
+  std::string op, line;  ///< the line may be empty
+  int64_t count = 0;
+  std::string source;  ///< of the answer: computed, random, assumed, unknown; device: of a real one
+};
+
+/// A request that the device could not serve.
+struct RecordedOutOfMemory {
+  std::string phase;
+  int64_t step = 0;
+  std::string module, line, function;  ///< of the program; may be empty
+  Bytes requested, allocated, reserved;
+};
+
+/// Blocks that were freed and that a stream still used when the allocator had reserved most.
+struct WaitingBlocks {
+  Bytes bytes;
+  std::string line;  ///< that asked for the largest; may be empty
+};
+
+/// What one process did to one device.
+struct RecordedDevice {
+  int device = 0;
+  std::string title;
+  Bytes memory;
+  std::vector<RunPhase> phases;
+  std::vector<DataRead> reads;
+  std::vector<RecordedOutOfMemory> out_of_memory;
+  WaitingBlocks waiting;                   ///< of the steps of which every request was kept
+  std::optional<Bytes> outside_allocator;  ///< in use at the end, beyond what the allocator had reserved
+  std::optional<Trace> trace;              ///< of the steps of which every request was kept
+  std::vector<std::string> lines;          ///< by storage of the trace: "train.py:14"; may be empty
+  std::map<std::string, std::string> module_types;
+  int64_t unmatched = 0;  ///< requests of which the operator is not known
+};
+
+struct RecordedProcess {
+  int64_t pid = 0, parent = 0;
+  std::vector<std::string> program;
+  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (recorder/metaprof_recorder/environment.py), as far as set.
+  std::map<std::string, std::string> environment;
+  std::string torch, cuda;            ///< versions; empty: torch was not imported
+  bool used_device = false;           ///< also one of which no phase was over
+  std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
+  std::vector<std::string> notes;     ///< what is missing in what was recorded
+  std::string captured;               ///< text of the program as it called PyTorch; empty: none
+  bool ended_after_steps = false;
+  EmulatorLog emulated;
+  std::vector<RecordedDevice> devices;
+
+  /// The rank that the launcher gave it; nothing: none did.
+  std::optional<int> rank() const;
+};
+
+/// The processes that wrote something, those that used a device first and by rank; then by process number.
+/// A last line that was cut off by the process's death is left out. Errors: a file is not what the recorder
+/// writes.
+std::vector<RecordedProcess> read_processes(const std::filesystem::path& folder);
+
+/// For a display while the program runs: what the newest rows of the files say.
+struct Progress {
+  int64_t step = 0;
+  std::string phase;
+  Bytes peak;  ///< of reserved bytes so far
+  bool any = false;
+};
+Progress read_progress(const std::filesystem::path& folder);
+
+}  // namespace metaprof

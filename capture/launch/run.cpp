@@ -1,0 +1,240 @@
+#include "capture/launch/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "allocator/caching_allocator.h"
+#include "capture/launch/installation.h"
+#include "capture/launch/saved_program.h"
+#include "core/error.h"
+
+namespace metaprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that goes with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const char* given = std::getenv("TMPDIR");
+    std::string name = (fs::path(given && *given ? given : "/tmp") / "metaprof-run-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) fail("{}: cannot be made ({})", name, std::strerror(errno));
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code code;
+    fs::remove_all(path_, code);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// What follows is of the same stretch.
+void raise(AllocatorNumber& all, const AllocatorNumber& row) {
+  all.current = row.current;
+  all.peak = std::max(all.peak, row.peak);
+}
+
+// The rows of the recording as the profiler has them. What comes after the last phase is in no row, but in the
+// peak.
+Phases phases_of(const RecordedDevice& device) {
+  Phases phases;
+  for (const RunPhase& row : device.phases) {
+    for (const auto member : kAllocatorNumbers) raise(phases.peak.*member, row.numbers.*member);
+    constexpr std::pair<std::string_view, Phase> kNames[] = {{"setup", Phase::setup},
+                                                             {"forward", Phase::forward},
+                                                             {"backward", Phase::backward},
+                                                             {"optimizer", Phase::optimizer},
+                                                             {"zero_grad", Phase::zero_grad}};
+    for (const auto& [name, phase] : kNames)
+      if (name == row.phase)
+        phases.rows.push_back({{phase, static_cast<uint32_t>(row.step), row.micro}, row.numbers});
+  }
+  return phases;
+}
+
+// "8 B requested at most, not 16 B": the first peak that a row of the model has otherwise than the allocator.
+// A block that waits for a stream is still requested, but no longer allocated; in the model none waits.
+std::string difference_of(const PhaseRow& modelled, const PhaseRow& recorded, bool late) {
+  if (modelled.part != recorded.part) return "another phase";
+  constexpr std::pair<std::string_view, AllocatorNumber AllocatorNumbers::*> kCompared[] = {
+      {"requested", &AllocatorNumbers::requested_bytes}, {"allocated", &AllocatorNumbers::allocated_bytes}};
+  for (const auto& [name, number] : kCompared) {
+    if (late && number == &AllocatorNumbers::requested_bytes) continue;
+    const int64_t model = (modelled.numbers.*number).peak, allocator = (recorded.numbers.*number).peak;
+    if (model != allocator) return fmt::format("{} B {} at most, not {} B", model, name, allocator);
+  }
+  return {};
+}
+
+// Rows that follow each other and are of one part of the step (forwards without a backward between them) as one: a trace
+// does not tell them apart.
+std::vector<PhaseRow> by_part(const Phases& phases) {
+  std::vector<PhaseRow> rows;
+  for (const PhaseRow& row : phases.rows) {
+    if (rows.empty() || rows.back().part != row.part) {
+      rows.push_back(row);
+      continue;
+    }
+    for (const auto member : kAllocatorNumbers) raise(rows.back().numbers.*member, row.numbers.*member);
+  }
+  return rows;
+}
+
+// Where the allocator's model first gives other statistics than were recorded, of the phases that the trace has.
+std::string first_difference(const Phases& replayed, const Phases& recorded, bool late) {
+  const std::vector<PhaseRow> rows = by_part(recorded);
+  for (size_t i = 0; i < std::min(replayed.rows.size(), rows.size()); ++i) {
+    const std::string difference = difference_of(replayed.rows[i], rows[i], late);
+    const StepPart& part = rows[i].part;
+    if (!difference.empty())
+      return fmt::format("{} of step {}: {}", to_string(part.phase), part.step + 1, difference);
+  }
+  return {};
+}
+
+// What the allocator was told: by --alloc-conf, else by the program or its environment in a name that its version reads.
+// Settings that are not known count as none; what they do shows when the allocator's model is compared.
+std::string alloc_conf_of(const LaunchOptions& options, const RecordedProcess& process) {
+  if (!options.alloc_conf.empty()) return options.alloc_conf;
+  const bool reads_first = framework_of_torch(process.torch).reads_alloc_conf;
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    const auto found = process.environment.find(name);
+    if (found == process.environment.end() ||
+        (name == std::string_view("PYTORCH_ALLOC_CONF") && !reads_first))
+      continue;
+    try {
+      parse_alloc_conf(found->second);
+      return found->second;
+    } catch (const Error&) {
+      return {};
+    }
+  }
+  return {};
+}
+
+RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
+  RankRun run;
+  run.alloc_conf = alloc_conf_of(options, process);
+  run.rank = process.rank().value_or(0);
+  run.emulated = process.emulated;
+  if (recorded.trace) {
+    CachingAllocator allocator({.conf = parse_alloc_conf(run.alloc_conf),
+                                .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)},
+                                .order = framework_of_torch(process.torch).free_block_order});
+    run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);
+    const bool late = options.clock == "late";
+    run.model_difference = first_difference(run.memory.phases, phases_of(recorded), late);
+    const Bytes at_once{run.memory.phases.peak.reserved_bytes.peak};
+    if (late && recorded.waiting.bytes.count > 0 && run.model_difference.empty() &&
+        at_once < Bytes{phases_of(recorded).peak.reserved_bytes.peak})
+      run.reserved_at_once = at_once;
+  }
+  run.memory.phases = phases_of(recorded);
+  run.recorded = std::move(recorded);
+  return run;
+}
+
+// Python and what it ran, without what that was given.
+std::string name_of(const RecordedProcess& process) {
+  const auto& words = process.program;
+  return fmt::format(
+      "{}", fmt::join(words.begin(), words.begin() + std::min<ptrdiff_t>(2, std::ssize(words)), " "));
+}
+
+// Why there is nothing to report.
+std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>& processes) {
+  for (const RecordedProcess& process : processes)
+    if (!process.problem.empty()) return process.problem_text;
+  if (processes.empty())
+    return "the recorder was not loaded: the program is not Python, or Python was started with -I, -E or -S "
+           "or without its environment";
+  if (std::none_of(processes.begin(), processes.end(),
+                   [](const RecordedProcess& p) { return !p.torch.empty(); }))
+    return end.status == 0 ? "the program did not import PyTorch"
+                           : "the program ended before it had imported PyTorch";
+  if (std::any_of(processes.begin(), processes.end(), [](const RecordedProcess& p) { return p.used_device; }))
+    return "the program ended before its first phase was over";
+  return end.status == 0 ? "the program used no CUDA device: did it choose another one?"
+                         : "the program ended before it used a CUDA device";
+}
+
+}  // namespace
+
+RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
+                    const std::vector<RecordedProcess>& processes) {
+  RunReport report;
+  report.program = options.program;
+  report.device = options.device.name;
+  report.device_title = options.device.title;
+  report.device_memory = options.device.memory;
+  report.real = options.real;
+  report.late = options.clock == "late";
+  report.asked_cudnn = options.workspaces == "auto";
+  report.end = end;
+  for (const RecordedProcess& process : processes) {
+    report.ended_after_steps |= process.ended_after_steps;
+    for (const std::string& function : process.emulated.missing)
+      report.notes.push_back(
+          fmt::format("the emulated device has no function {}: its calls failed", function));
+    report.notes.insert(report.notes.end(), process.notes.begin(), process.notes.end());
+    if (!process.problem.empty())
+      report.notes.push_back(fmt::format("process {} ({}) is not in this report: {}", process.pid,
+                                         name_of(process), process.problem_text));
+    if (process.devices.empty()) continue;
+    report.torch = process.torch;
+    report.cuda = process.cuda;
+    for (const RecordedDevice& device : process.devices)
+      report.ranks.push_back(rank_run(options, process, device));
+  }
+  if (report.ranks.empty()) report.problem = problem_of(end, processes);
+  if (options.real && !report.ranks.empty()) {
+    report.device_title = report.device = report.ranks[0].recorded.title;
+    report.device_memory = report.ranks[0].recorded.memory;
+  }
+  return report;
+}
+
+RunReport run_recorded(const LaunchOptions& options, const std::function<void(const Progress&)>& progress) {
+  const TemporaryFolder record;
+  ProcessOptions process;
+  process.words = options.program;
+  process.environment = environment_of(options, record.path());
+  process.timeout = options.timeout;
+  if (progress) process.poll = [&] { progress(read_progress(record.path())); };
+  const ProcessEnd end = run_process(process);
+  const std::vector<RecordedProcess> processes = read_processes(record.path());
+  RunReport report = report_of(options, end, processes);
+  if (!fs::exists(record.path()))
+    report.problem =
+        fmt::format("{}, where it was recorded, was deleted while the program ran", record.path().string());
+  if (options.save.empty() || !report.problem.empty()) return report;
+  try {
+    report.saved = save_programs(processes, options);
+  } catch (const Error& error) {
+    report.not_saved = error.what();
+  }
+  return report;
+}
+
+Framework framework_of_torch(const std::string& version) {
+  return framework_of(version.empty() ? kNewestFramework : parse_framework_version(version));
+}
+
+std::string short_line(const std::string& line) {
+  std::error_code code;
+  const std::string here = fs::current_path(code).string() + "/";
+  return line.starts_with(here) ? line.substr(here.size()) : line;
+}
+
+}  // namespace metaprof

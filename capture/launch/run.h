@@ -1,0 +1,63 @@
+#pragma once
+// Runs an unmodified program with the recorder attached, on an emulated device or on a real one, and tells
+// what it did to memory. Prints nothing.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/launch/launch_options.h"
+#include "capture/launch/process.h"
+#include "capture/launch/recording.h"
+#include "meta/platform/framework.h"
+#include "profiler/profile.h"
+
+namespace metaprof {
+
+/// One device as one process used it, with what follows from its requests.
+struct RankRun {
+  int rank = 0;
+  RecordedDevice recorded;
+  EmulatorLog emulated;
+  std::string alloc_conf;  ///< the allocator's settings
+  MemoryProfile memory;    ///< of the steps of which every request was kept; phases are those of `recorded`
+  /// Where the allocator's model, fed with the requests, first says something else than the allocator; empty: nowhere.
+  std::string model_difference;
+  /// What the allocator would have reserved at most, had every block come back when it was freed; nothing: as much, or it is
+  /// not known.
+  std::optional<Bytes> reserved_at_once;
+};
+
+struct RunReport {
+  std::vector<std::string> program;
+  std::string device, device_title;  ///< "h200", "NVIDIA H200"
+  Bytes device_memory;
+  bool real = false;
+  bool late = false;         ///< nothing was complete before somebody waited for it
+  bool asked_cudnn = false;  ///< for the workspaces of its plans; otherwise they count as 0
+  std::string torch, cuda;   ///< versions
+  ProcessEnd end;
+  bool ended_after_steps = false;
+  std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
+  std::vector<std::string> notes;  ///< what is missing
+  std::vector<RankRun> ranks;      ///< by rank, then by device
+  std::vector<std::string> saved;  ///< files of captured programs
+  std::string not_saved;  ///< why there are none though they were asked for; empty: there are, or none were
+};
+
+/// What a version does, as torch says it, "2.11.0+cu130"; the newest of an empty one.
+Framework framework_of_torch(const std::string& version);
+
+/// Errors: the program cannot be run, the recorder or the emulated device is not installed, a name in
+/// `environment` is malformed.
+RunReport run_recorded(const LaunchOptions& options, const std::function<void(const Progress&)>& progress);
+
+/// What a recording says, for programs that have ended. Part of run_recorded.
+RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
+                    const std::vector<RecordedProcess>& processes);
+
+/// A line of the program with its file relative to the current folder, where it lies below it: "train.py:14".
+std::string short_line(const std::string& line);
+
+}  // namespace metaprof

@@ -1,0 +1,93 @@
+#include "capture/launch/saved_program.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "meta/program/text.h"
+
+namespace metaprof {
+namespace {
+
+// The requests of a trace by the phases that it has; what lies in none is left out.
+std::vector<std::vector<int64_t>> requests_by_phase(const Trace& trace) {
+  std::vector<std::vector<int64_t>> phases;
+  std::vector<int64_t> number(trace.storages.size());  // of a storage's request, from 1
+  int64_t requests = 0;
+  for (const Event& event : trace.events) {
+    if (event.kind == Event::Kind::phase) phases.emplace_back();
+    const bool request = event.kind == Event::Kind::alloc;
+    if (phases.empty() || (!request && event.kind != Event::Kind::free)) continue;
+    if (trace.bytes(event.id).count == 0) continue;
+    if (request) number[event.id] = ++requests;
+    phases.back().push_back(request ? trace.bytes(event.id).count : number[event.id] - requests - 1);
+  }
+  return phases;
+}
+
+void add_measurement(Capture& capture, const RecordedDevice& device) {
+  for (const RunPhase& phase : device.phases)
+    capture.measured.push_back({phase.phase, phase.step, phase.micro, phase.numbers, {}});
+  if (!device.trace) return;
+  const auto requests = requests_by_phase(*device.trace);
+  for (size_t i = 0; i < std::min(requests.size(), capture.measured.size()); ++i)
+    capture.measured[i].requests = requests[i];
+  // Steps that were not recorded in detail are in no program.
+  capture.measured.resize(std::min(requests.size(), capture.measured.size()));
+}
+
+std::string reason(const std::vector<RecordedProcess>& processes) {
+  for (const RecordedProcess& process : processes)
+    for (const std::string& note : process.notes)
+      if (note.find("not saved") != note.npos) return ": " + note;
+  return ": no process has used a device";
+}
+
+}  // namespace
+
+void write_program(const std::string& file, const Program& program) {
+  const std::string text = to_text(program);
+  errno = 0;
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> out(gzopen(file.c_str(), "wb9"), gzclose);
+  const auto size = static_cast<unsigned>(text.size());
+  const bool written = out && gzwrite(out.get(), text.data(), size) == static_cast<int>(size);
+  // What is left is written now: a full disk may show here only.
+  if (!written || gzclose(out.release()) != Z_OK)
+    fail("{}: cannot be written ({})", file, std::strerror(errno));
+}
+
+std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,
+                                       const LaunchOptions& options) {
+  const std::string& file = options.save;
+  std::vector<const RecordedProcess*> found;
+  for (const RecordedProcess& process : processes)
+    if (!process.captured.empty() && !process.devices.empty()) found.push_back(&process);
+  if (found.empty()) fail("--save: there is no program to save{}", reason(processes));
+  std::vector<std::string> files;
+  for (const RecordedProcess* process : found) {
+    Program program = parse_program(process->captured, "the captured program");
+    if (!program.captured) fail("--save: the recorder's program is none of a run");
+    Capture& capture = *program.captured;
+    capture.device = options.real ? "" : options.device.name;
+    capture.memory = options.real ? process->devices[0].memory.count : options.device.memory.count;
+    capture.alloc_conf = options.alloc_conf;
+    if (!options.alloc_conf.empty())  // environment_of gave it these names
+      for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
+        capture.environment.erase(name);
+    capture.workspaces = options.workspaces;
+    add_measurement(capture, process->devices[0]);
+    program.name = std::filesystem::path(file).stem().string();
+    const int number = process->rank().value_or(static_cast<int>(files.size()));
+    files.push_back(found.size() == 1 ? file
+                                      : fmt::format("{}.rank{}.mp", file.substr(0, file.size() - 3), number));
+    write_program(files.back(), program);
+  }
+  return files;
+}
+
+}  // namespace metaprof

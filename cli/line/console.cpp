@@ -1,0 +1,63 @@
+#include "cli/line/console.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "core/error.h"
+
+namespace metaprof {
+
+void message(std::string_view text) { std::cerr << "metaprof: " << text << '\n'; }
+
+void print_note(const std::string& note) {
+  if (!note.empty()) message((note.starts_with("warning: ") ? "" : "note: ") + note);
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) print_note(note);
+}
+
+bool colour_on_stdout(std::string_view when) {
+  if (when != "auto") return when == "always";
+  const char* no_colour = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+size_t width_of_stdout() {
+  winsize size{};
+  const bool is_terminal = isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_terminal ? size.ws_col : 0;
+}
+
+void ProgressLine::tell(size_t done, size_t all) {
+  using namespace std::chrono_literals;
+  const auto now = std::chrono::steady_clock::now();
+  if (isatty(STDERR_FILENO) == 0 || now - begin_ < 1s || now - told_ < 100ms) return;
+  told_ = now;
+  shown_ = true;
+  std::cerr << "\r" << what_ << ' ' << done << " of " << all << std::flush;
+}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+}
+
+void write_result(const std::string& file, std::string_view text) {
+  if (file == "-") {
+    std::cout << text;
+    return;
+  }
+  errno = 0;
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail("{}: cannot be written ({})", file, std::strerror(errno));
+}
+
+}  // namespace metaprof

@@ -1,0 +1,35 @@
+#pragma once
+// The options of a run on the command line, made from the one table of them.
+
+#include <string>
+#include <string_view>
+
+#include "cli/line/command_line.h"
+#include "estimate/search/grid.h"
+#include "meta/step/options.h"
+
+namespace metaprof {
+
+/// All of them, with one value each.
+void add_run_options(Command& command, RunOptions& options);
+/// The same, where each may have a list of values.
+void add_grid_options(Command& command, Grid& grid);
+
+/// Options that are not given are taken from the environment: METAPROF_DEVICE, METAPROF_PRECISION …
+void take_environment(Command& command);
+
+/// MODEL, the command's first word.
+AddedOption add_model(Command& command, std::string& model, const std::string& what);
+/// --json
+void add_json(Command& command, std::string& file, const std::string& in_place_of = "the text");
+
+/// --width: of tables; `width` begins as the terminal's.
+void add_width(Command& command, int64_t& width);
+
+/// --color: of the text; `when` begins as "auto".
+void add_color(Command& command, std::string& when);
+
+/// Errors: an option of the step or of the inputs was given.
+void refuse_step_options(const Command& command, std::string_view why);
+
+}  // namespace metaprof

@@ -1,0 +1,161 @@
+#include "estimate/compare/check.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "allocator/alloc_conf.h"
+#include "core/error.h"
+#include "estimate/compare/compare.h"
+#include "estimate/estimate.h"
+#include "estimate/parallel.h"
+#include "estimate/prepare/captured_run.h"
+#include "estimate/prepare/framework.h"
+#include "estimate/prepare/source_lines.h"
+#include "frontend/program/program_file.h"
+#include "validation/profiles/baseline.h"
+#include "validation/steps/captured.h"
+#include "validation/steps/check.h"
+#include "validation/steps/snapshot.h"
+
+namespace metaprof {
+namespace {
+
+std::string model_of(const Measurement& measurement, const CheckOptions& options) {
+  if (options.models.empty()) return options.model;
+  std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
+  if (!std::filesystem::exists(path))
+    fail("{}: no such file; {} was measured with this export", path, measurement.head.path.string());
+  return path;
+}
+
+CheckResult check_measurement(const std::string& path, const CheckOptions& options,
+                              WorkspacePlanners& planners) {
+  const Measurement measurement = read_measurement(path);
+  const Model model = read_model(model_of(measurement, options));
+  expect_same_model(measurement, model.program);
+  RunOptions run = measurement.options;
+  run.alloc_conf = measurement.head.alloc_conf;
+  run.context = "none";  // the measurement's memory is what its allocator could have
+  run.workspaces = options.workspaces_given         ? options.run.workspaces
+                   : measurement.planned_workspaces ? "auto"
+                                                    : "none";
+  Platform platform = measured_on(measurement, device_of(run));
+  if (!options.run.framework.empty())
+    platform = with_framework(std::move(platform), framework_given(options.run));
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(model.program, run, platform, planners, workspaces);
+  CheckResult result =
+      compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
+  if (const auto log = measurement.log())
+    result.first_difference = first_difference(*log, trace, platform.device());
+  return result;
+}
+
+CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
+                           WorkspacePlanners& planners) {
+  Snapshot snapshot = read_snapshot(path);
+  const Model model = read_model(options.model);
+  const RunOptions run = as_captured(options.run, model.program);
+  const Platform platform = platform_of(run, model.program);
+  if (!parse_alloc_conf(allocator_settings(run, platform.framework)).cuts_blocks_by_default_rules())
+    snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(with_inputs(model, run), run, platform, planners, workspaces);
+  return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
+}
+
+CheckResult check_captured(const Model& model, const CheckOptions& options, WorkspacePlanners& planners) {
+  const Measurement measurement = measurement_of(model.program);
+  RunOptions run = as_captured({}, model.program);
+  if (options.workspaces_given) run.workspaces = options.run.workspaces;
+  const Platform platform = with_framework(device_of(run), *measurement.head.framework);
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(model.program, run, platform, planners, workspaces);
+  CheckResult result =
+      compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
+  result.first_difference = first_difference(*model.program.captured, trace, platform.device());
+  return result;
+}
+
+BaselineResult check_baseline(const std::string& path, const CheckOptions& options,
+                              WorkspacePlanners& planners) {
+  const Baseline before = baseline_of(ProfileFile(path));
+  RunOptions run = before.options;
+  if (options.workspaces_given) run.workspaces = options.run.workspaces;
+  if (!options.run.framework.empty()) run.framework = options.run.framework;
+  run.memory = fmt::format("{}B", before.device_memory.count);
+  const Model model = read_model(options.model);
+  const Estimate now = estimate(model, run, planners);
+  BaselineResult result = compare(before, now.report.model, figures_of(now.report));
+  const std::string& module = result.saved_module ? result.saved_module->name : result.peak_module;
+  if (const auto line = users_line_of(model.program, module)) {
+    result.source_file = line->file;
+    result.source_line = line->line;
+  }
+  return result;
+}
+
+}  // namespace
+
+void check_options(const CheckOptions& options) {
+  if (options.measurements.empty() && options.baselines.empty() && !is_program_file(options.model))
+    fail("check: give measurements with --against, an earlier report with --baseline, or both");
+  if (options.model.empty() == options.models.empty())
+    fail("check: name the model, or the folder of its exports with --models, and not both");
+  if (!options.baselines.empty() && options.model.empty())
+    fail("check: --baseline needs the MODEL: --models goes by the names that measurements have");
+  for (const std::string& path : options.measurements)
+    if (is_snapshot_file(path) && options.model.empty())
+      fail("{}: does not say of which model it is; name the MODEL", path);
+}
+
+std::optional<std::string> not_repeated(const Model& captured) try {
+  WorkspacePlanners planners;
+  const CheckResult result = check_captured(captured, {}, planners);
+  const size_t equal = std::min(result.exact_phases, result.exact_reserved_phases);
+  if (equal == result.phases) return std::nullopt;
+  const CheckRow& peak = result.peak_allocated;
+  return fmt::format(
+      "the engine repeats {} of {} phases of the run that was captured; peak of allocated bytes: "
+      "{} of the run, {} of the engine; metaprof check names the first request that differs",
+      equal, result.phases, peak.recorded.value_or(0), peak.estimated.value_or(0));
+} catch (const Error& error) {
+  return fmt::format("the engine cannot repeat the run that was captured: {}", error.what());
+}
+
+bool says_how_it_was_run(const std::string& file) {
+  return !is_snapshot_file(file) && !is_program_file(file);
+}
+
+CheckReport check(const CheckOptions& options, const OnProgress& progress) {
+  check_options(options);
+  std::vector<std::string> measurements = options.measurements;
+  // A captured program has the run's own measurement in it.
+  if (measurements.empty() && options.baselines.empty()) measurements = {options.model};
+  CheckReport report;
+  report.tolerance = options.tolerance;
+  report.measurements.resize(measurements.size());
+  report.baselines.resize(options.baselines.size());
+  const size_t measured = report.measurements.size();
+  WorkspacePlanners planners;
+  const auto check_one = [&](size_t i) {
+    if (i >= measured) {
+      report.baselines[i - measured] = check_baseline(options.baselines[i - measured], options, planners);
+      return;
+    }
+    const std::string& path = measurements[i];
+    if (is_program_file(path)) {
+      report.measurements[i] = check_captured(read_model(path), options, planners);
+      report.measurements[i].log = path;
+    } else if (is_snapshot_file(path)) {
+      report.measurements[i] = check_snapshot(path, options, planners);
+    } else {
+      report.measurements[i] = check_measurement(path, options, planners);
+    }
+  };
+  in_parallel(measured + report.baselines.size(), check_one, progress);
+  return report;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,38 @@
+#pragma once
+// Estimates against measurements, snapshots and earlier reports.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimate/parallel.h"
+#include "estimate/prepare/model.h"
+#include "estimate/results/check.h"
+#include "meta/step/options.h"
+
+namespace metaprof {
+
+struct CheckOptions {
+  std::string model;   ///< the .pt2 that was measured; empty: `models` has it
+  std::string models;  ///< folder of exports, named as the measurements say
+  RunOptions run;      ///< how a snapshot's steps were run: it does not say it; `framework` is taken for all
+  bool workspaces_given =
+      false;  ///< `run.workspaces` are taken for everything; else those that it was measured with
+  std::vector<std::string> measurements, baselines;  ///< files
+  double tolerance = 0.01;                           ///< share
+};
+
+/// Errors: the options contradict each other.
+void check_options(const CheckOptions& options);
+
+/// Errors: the options contradict each other; a file cannot be used, or is of another model.
+CheckReport check(const CheckOptions& options, const OnProgress& progress = {});
+
+/// What the engine does not repeat of the run that a captured program is of, in one line; nothing: all of its phases are
+/// equal to the byte, reserved bytes, too. What the engine cannot run is a line, too, and no error.
+std::optional<std::string> not_repeated(const Model& captured);
+
+/// True if the file says itself how it was run: a measurement or an earlier report, and no snapshot.
+bool says_how_it_was_run(const std::string& file);
+
+}  // namespace metaprof

@@ -1,0 +1,290 @@
+#include "estimate/prepare/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+#include "estimate/prepare/framework.h"
+#include "estimate/prepare/model_inputs.h"
+#include "estimate/prepare/positions.h"
+#include "estimate/prepare/run_groups.h"
+#include "estimate/prepare/sizes.h"
+#include "formats/file.h"
+#include "formats/file_in_memory.h"
+#include "frontend/config/config_file.h"
+#include "frontend/program/program_file.h"
+#include "frontend/pt2/pt2.h"
+#include "meta/adapters/base_weights.h"
+#include "meta/adapters/lora.h"
+#include "meta/platform/files/device_file.h"
+#include "meta/trace/text.h"
+
+namespace metaprof {
+namespace {
+
+constexpr uintmax_t kMostTextBytes = uintmax_t{1} << 30;
+
+// Of the folders that METAPROF_MODELS lists, the models whose names are not unlike this one.
+std::string models_meant(const std::string& model, const std::string& folders) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin < folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    std::error_code code;
+    for (const auto& entry : std::filesystem::directory_iterator(folders.substr(begin, end - begin), code))
+      if (entry.path().extension() == ".pt2") names.push_back(entry.path().stem().string());
+    begin = end + 1;
+  }
+  for (const BuiltinName& known : builtin_models()) names.emplace_back(known.name);
+  std::ranges::sort(names);
+  return did_you_mean(model, names);
+}
+
+// NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself. Empty: the
+// model of that name is built in.
+std::string path_of_model(const std::string& named) {
+  const std::string model = named.ends_with(".pt2") ? named.substr(0, named.size() - 4) : named;
+  if (std::filesystem::exists(named)) return named;
+  if (builtin_model(named) == nullptr && model.find_first_of("./") != std::string::npos) return named;
+  std::string folders = ".:";
+  if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
+  for (size_t begin = 0; begin < folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
+    begin = end + 1;
+    if (folder.empty()) continue;
+    std::string path = fmt::format("{}{}.pt2", folder == "." ? "" : folder + "/", model);
+    if (std::filesystem::exists(path)) return path;
+  }
+  if (builtin_model(named)) return "";
+  fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({}){}", named, model,
+       folders.size() > 2 ? folders.substr(2) : "not set", models_meant(model, folders));
+}
+
+Program read_program(const std::string& path, const std::string& program) {
+  if (path.ends_with(".py"))
+    fail("{}: is Python's text; run it, export its model with torch.export.save, and give the .pt2", path);
+  if (path.ends_with(".safetensors") || path.ends_with(".bin") || path.ends_with(".pth"))
+    fail(
+        "{}: has weights and no program: metaprof inspect shows them; export the model with "
+        "torch.export.save and give the "
+        ".pt2, or give its config.json",
+        path);
+  return is_program_file(path) ? read_program_file(path) : read_pt2(path, {.program = program});
+}
+
+// "FILE.pt2:train" names one program of an archive that holds several.
+std::pair<std::string, std::string> path_and_program(const std::string& named) {
+  const size_t colon = named.rfind(".pt2:");
+  if (colon == std::string::npos) return {named, ""};
+  return {named.substr(0, colon + 4), named.substr(colon + 5)};
+}
+
+std::string plain(std::string_view text) {
+  std::string plain;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
+// "RTX 4090", "4090" and "NVIDIA GeForce RTX 4090" are rtx4090. Null: none is meant, or several.
+const Hardware* hardware_meant(std::string_view named) {
+  const std::string letters = plain(named);
+  const Hardware* meant = nullptr;
+  for (const Hardware& known : known_hardware()) {
+    if (letters == plain(known.name) || letters == plain(known.title)) return &known;
+    if (letters.size() < 3 || !plain(known.title).ends_with(letters)) continue;
+    if (meant) return nullptr;
+    meant = &known;
+  }
+  return meant;
+}
+
+Platform load_device(const std::string& device) {
+  if (device.ends_with(".json")) return read_device_file(device);
+  if (const Hardware* known = find_hardware(device)) return platform_named(known->name);
+  if (const Hardware* meant = hardware_meant(device)) return platform_named(meant->name);
+  std::vector<std::string> names;
+  for (const Hardware& known : known_hardware()) names.push_back(known.name);
+  fail(
+      "--device: there is no device '{}'; `metaprof devices` lists those that are known, and files FILE.json "
+      "describe "
+      "others{}",
+      device, did_you_mean(device, names));
+}
+
+bool is_program_text(const std::string& text) {
+  return text.starts_with("\x1f\x8b") || text.starts_with("metaprof program");
+}
+
+Program program_in(const std::string& text) {
+  const FileInMemory file(text);
+  const std::string path = file.path();
+  try {
+    return is_program_text(text) ? read_program_file(path) : read_pt2(path);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    for (size_t at = 0; (at = message.find(path)) != std::string::npos;)
+      message.replace(at, path.size(), "-");
+    throw Error(message);
+  }
+}
+
+// What options make of a model besides the sizes of its inputs.
+void adapt(Program& program, const RunOptions& options) {
+  const std::optional<DType> autocast = autocast_dtype(options.step.precision);
+  if (!options.base_weights.empty())
+    keep_base_weights(program, options.base_weights, autocast, options.lora.empty());
+  if (!options.lora.empty()) add_lora(program, parse_lora(options.lora), autocast.has_value());
+}
+
+void check_cache(const RunOptions& options) {
+  if (!options.kv_cache) return;
+  if (options.step.mode != Mode::inference && options.step.mode != Mode::no_grad)
+    fail("--kv-cache: a cache is for inference: give --mode inference, too");
+  if (autocast_dtype(options.step.precision))
+    fail("--kv-cache: takes --precision fp32, bf16 or fp16, as models are served");
+}
+
+Program built(const Model& model, const RunOptions& options) {
+  check_cache(options);
+  Program program =
+      model.build({options.batch, options.sequence, options.kv_cache, sizes_of_settings(options.settings)});
+  adapt(program, options);
+  return program;
+}
+
+// A configuration may be read by several threads, later.
+BuiltinModel builder_of(std::shared_ptr<const ConfigFile> config) {
+  return [config = std::move(config)](const InputSizes& sizes) { return config->program(sizes); };
+}
+
+void build(Model& model, const RunOptions& options) {
+  model.program = built(model, options);
+  model.inputs = inputs_asked_by(options);
+}
+
+// The standard input, as its first bytes say.
+Model read_piped_model(const RunOptions& options) {
+  const std::string text = read_file("-", kMostTextBytes, "a model");
+  Model model;
+  model.inputs = inputs_asked_by({});
+  if (is_program_text(text) || text.starts_with("PK")) {
+    model.program = program_in(text);
+  } else if (const size_t first = text.find_first_not_of(" \t\r\n");
+             first != std::string::npos && text[first] == '{') {
+    model.build = builder_of(std::make_shared<ConfigFile>(text, "stdin"));
+    build(model, options);
+  } else {
+    model.trace = parse_trace(text, "-");
+    if (model.trace->events.empty()) fail("-: the trace has no events");
+  }
+  model.name = model.program.name = "stdin";
+  model.program.origin = "-";
+  return model;
+}
+
+}  // namespace
+
+Model read_model(const std::string& named, const RunOptions& options) {
+  if (named == "-") return read_piped_model(options);
+  Model model;
+  model.inputs = inputs_asked_by({});
+  if (named.ends_with(".trace")) {
+    model.name = std::filesystem::path(named).stem().string();
+    model.trace = parse_trace(read_text_file(named), named);
+    if (model.trace->events.empty()) fail("{}: the trace has no events", named);
+    return model;
+  }
+  if (is_config_path(named)) {
+    model.build = builder_of(std::make_shared<ConfigFile>(named));
+    build(model, options);
+  } else {
+    const auto [path, program] = path_and_program(named);
+    if (const std::string file = path_of_model(path); !file.empty()) {
+      model.program = read_program(file, program);
+    } else {
+      model.build = builtin_model(named);
+      build(model, options);
+    }
+  }
+  model.name = model.program.name;
+  return model;
+}
+
+Model model_of(Program program) {
+  Model model;
+  model.name = program.name;
+  model.program = std::move(program);
+  model.inputs = inputs_asked_by({});
+  return model;
+}
+
+std::optional<Program> changed_inputs(const Model& model, const RunOptions& options) {
+  std::optional<Program> changed;
+  if (inputs_asked_by(options) != model.inputs) {
+    if (model.build) {
+      changed = built(model, options);
+    } else {
+      if (options.kv_cache)
+        fail(
+            "--kv-cache: {}: only models of a configuration (config.json) can be given a cache; export the "
+            "model "
+            "with one",
+            model.name);
+      changed = model.program;
+      set_inputs(*changed, options.batch, options.sequence, options.settings);
+      adapt(*changed, options);
+    }
+  }
+  check_positions(changed ? *changed : model.program);
+  return changed;
+}
+
+Program with_inputs(const Model& model, const RunOptions& options) {
+  std::optional<Program> changed = changed_inputs(model, options);
+  return changed ? std::move(*changed) : model.program;
+}
+
+Program traced_with_inputs(const Model& model, const RunOptions& options) {
+  if (!model.program.traced) return with_inputs(model, options);
+  Model traced;
+  traced.program = *model.program.traced;
+  traced.inputs = model.inputs;
+  traced.name = model.name;
+  return with_inputs(traced, options);
+}
+
+std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& warning) {
+    warnings.push_back("warning: " + std::string(Error(warning).what()));
+  };
+  for (const std::string& warning : model.program.warnings) warn(warning);
+  for (const auto& [symbol, what] : model.program.assumed)
+    if (std::ranges::none_of(options.settings, [setting = symbol + "="](const std::string& set) {
+          return set.starts_with(setting);
+        }))
+      warn(model.program.origin + ": " + what);
+  const std::string of_framework = framework_for(options, model.program).warning;
+  if (!of_framework.empty()) warn(of_framework);
+  return warnings;
+}
+
+Platform device_of(const RunOptions& options) {
+  Platform platform = load_device(options.device);
+  if (!options.memory.empty()) platform.hardware.memory = parse_size(options.memory);
+  return platform;
+}
+
+Platform platform_of(const RunOptions& options, const Program& program) {
+  return with_framework(device_of(options), framework_for(options, program).version);
+}
+
+std::string read_text_file(const std::string& path) { return read_file(path, kMostTextBytes, "a text file"); }
+
+}  // namespace metaprof

@@ -1,0 +1,70 @@
+#include "estimate/prepare/model_inputs.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+#include "meta/program/resizing.h"
+#include "meta/program/symbols.h"
+
+namespace metaprof {
+namespace {
+
+// "4x512", "4,512", "[4, 512]", "7"
+Sizes parse_sizes(const std::string& setting, std::string_view text) {
+  Sizes sizes;
+  const auto malformed = [&] {
+    fail("--set: '{}' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7", setting);
+  };
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  while (true) {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    int64_t size = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || size < 0) malformed();
+    sizes.push_back(size);
+    text.remove_prefix(static_cast<size_t>(rest - text.data()));
+    if (text.empty()) return sizes;
+    if (text[0] != 'x' && text[0] != ',') malformed();
+    text.remove_prefix(1);
+  }
+}
+
+bool is_tensor_input(const Program& program, const std::string& name) {
+  return std::ranges::any_of(program.inputs, [&](const ProgramInput& input) {
+    return input.kind == ProgramInput::Kind::user && input.value != kNoValue && input.name == name &&
+           program.graph.values[static_cast<size_t>(input.value)].tensor.has_value();
+  });
+}
+
+std::pair<std::string, Sizes> parse_setting(const std::string& setting) {
+  const size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0)
+    fail("--set: '{}' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7", setting);
+  return {setting.substr(0, equals), parse_sizes(setting, std::string_view(setting).substr(equals + 1))};
+}
+
+void apply(Program& program, const std::string& setting) {
+  const auto [name, sizes] = parse_setting(setting);
+  if (is_tensor_input(program, name)) return resize_input(program, name, sizes);
+  if (sizes.size() == 1 && program.symbols.contains(name)) return bind_symbols(program, {{name, sizes[0]}});
+  if (sizes.size() != 1) resize_input(program, name, sizes);  // an error that lists the inputs
+  bind_symbols(program, symbols_for_number(program, name, sizes[0]));
+}
+
+}  // namespace
+
+std::map<std::string, Sizes> sizes_of_settings(const std::vector<std::string>& settings) {
+  std::map<std::string, Sizes> sizes;
+  for (const std::string& setting : settings) sizes.insert(parse_setting(setting));
+  return sizes;
+}
+
+void set_inputs(Program& program, std::optional<int> batch, std::optional<int> sequence,
+                const std::vector<std::string>& settings) {
+  if (batch) set_batch(program, *batch);
+  if (sequence) set_sequence(program, *sequence);
+  for (const std::string& setting : settings) apply(program, setting);
+}
+
+}  // namespace metaprof

@@ -1,0 +1,220 @@
+#include "estimate/search/fit.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "estimate/estimate.h"
+#include "estimate/parallel.h"
+#include "estimate/plan/fitting_plan.h"
+#include "estimate/prepare/captured_run.h"
+#include "estimate/prepare/framework.h"
+
+namespace metaprof {
+namespace {
+
+constexpr int kLargest = 1 << 20;
+
+// Whether anything fits, these say soon; what is cheapest, all that are no baselines.
+const std::vector<std::string> kQuickStrategies = {"modules", "chain"};
+
+class Search {
+ public:
+  Search(const Model& model, const RunOptions& run, const FitOptions& options, WorkspacePlanners& planners)
+      : model_(model),
+        run_(run),
+        options_(options),
+        planners_(planners),
+        platform_(platform_of(run, model.program)) {
+    row_.memory = available_memory(run, platform_);
+  }
+
+  FitRow find() {
+    row_.options = shown_options(run_);
+    const int least = least_size();
+    if (!fits(least)) {
+      const Phases needed = replay_requests(requests_, run_, platform_, unlimited_memory());
+      row_.allocated = {needed.peak.allocated_bytes.peak};
+      row_.reserved = {needed.peak.reserved_bytes.peak};
+      row_.inputs = inputs_;
+      return row_;
+    }
+    int most = least;  // fits
+    while (most < kLargest && fits_if_possible(2 * most)) most *= 2;
+    row_.unbounded = most >= kLargest;
+    for (int step = most / 2; step > 0 && !row_.unbounded; step /= 2)
+      if (fits_if_possible(most + step)) most += step;
+    row_.largest = most;
+    if (options_.plan) take_plan(most);
+    return row_;
+  }
+
+  /// Why larger inputs than the largest cannot be run at all; empty: they can, and do not fit.
+  const std::string& bound() const { return bound_; }
+
+  /// Of the last run.
+  const WorkspaceSources& workspaces() const { return workspaces_; }
+
+ private:
+  // An export with dynamic sizes takes 2 and more, as the framework's exporter decides.
+  int least_size() {
+    try {
+      (void)with_inputs(model_, sized(1));
+    } catch (const Error&) {
+      try {
+        (void)with_inputs(model_, sized(2));
+        return 2;
+      } catch (const Error&) {  // the first one says what is wrong
+      }
+    }
+    return 1;
+  }
+
+  RunOptions sized(int size) const {
+    RunOptions run = run_;
+    (options_.dimension == "batch" ? run.batch : run.sequence) = size;
+    return run;
+  }
+
+  // A size that the export does not take ends the search as one that does not fit.
+  bool fits_if_possible(int size) {
+    try {
+      return fits(size);
+    } catch (const Error& error) {
+      bound_ = error.what();
+      return false;
+    }
+  }
+
+  bool fits(int size) {
+    if (fits_with(size, {})) {
+      row_.checkpoint.clear();
+      return true;
+    }
+    if (!options_.plan) return false;
+    // What another size needed is mostly enough.
+    if (!row_.checkpoint.empty() && fits_with(size, row_.checkpoint)) return true;
+    const std::optional<FittingPlan> plan = plan_of(size, kQuickStrategies);
+    if (!plan) return false;
+    row_.checkpoint = plan->words;
+    return fits_with(size, row_.checkpoint);
+  }
+
+  std::optional<FittingPlan> plan_of(int size, const std::vector<std::string>& strategies) {
+    return fitting_plan(model_, sized(size), strategies, row_.memory,
+                        [&](const std::vector<std::string>& words) { return fits_with(size, words); });
+  }
+
+  // Of the largest size the cheapest plan; the row's peaks are those with it.
+  void take_plan(int size) {
+    if (row_.checkpoint.empty()) return;
+    row_.recomputed = recomputed_share(model_, sized(size), row_.checkpoint);
+    const std::optional<FittingPlan> plan = plan_of(size, usual_plan_strategies());
+    if (plan && plan->recomputed < row_.recomputed) {
+      row_.checkpoint = plan->words;
+      row_.recomputed = plan->recomputed;
+    }
+    fits_with(size, row_.checkpoint);
+  }
+
+  bool fits_with(int size, const std::vector<std::string>& checkpoint) {
+    run_ = sized(size);
+    if (options_.plan) run_.step.checkpoint = checkpoint_option(checkpoint);
+    ++row_.runs;
+    const Program program = with_inputs(model_, run_);
+    inputs_ = inputs_of(program);
+    requests_ = requests_of_run(program, run_, platform_, planners_, workspaces_);
+    const Phases phases = replay_requests(requests_, run_, platform_, row_.memory);
+    if (phases.out_of_memory || phases.peak.reserved_bytes.peak > row_.memory.count) return false;
+    row_.allocated = {phases.peak.allocated_bytes.peak};
+    row_.reserved = {phases.peak.reserved_bytes.peak};
+    row_.inputs = inputs_;
+    return true;
+  }
+
+  const Model& model_;
+  RunOptions run_;
+  const FitOptions& options_;
+  WorkspacePlanners& planners_;
+  const Platform platform_;
+  Requests requests_;  // of the last size that was tried
+  WorkspaceSources workspaces_;
+  std::string bound_;
+  std::vector<InputRow> inputs_;  // of the last run
+  FitRow row_;
+};
+
+// Those of the first row, with the word "batch" for what is looked for.
+std::string inputs_of_all(const Model& model, const FitOptions& options, const FitReport& report,
+                          const RunOptions& first) {
+  const std::vector<InputRow>& inputs = report.rows[0].inputs;
+  std::vector<InputRow> others;
+  for (const int size : {2, 3}) {
+    RunOptions run = first;
+    (options.dimension == "batch" ? run.batch : run.sequence) = size;
+    try {
+      others = inputs_of(with_inputs(model, run));
+    } catch (const Error&) {  // the export does not take this size
+      continue;
+    }
+    if (!report.rows[0].largest || *report.rows[0].largest != size) break;
+  }
+  return inputs_text(inputs, others, options.dimension);
+}
+
+// What a row says in any case; a run without training has no optimizer.
+std::vector<std::string> always_shown(const std::vector<RunOptions>& runs) {
+  std::vector<std::string> names = {"device", "precision"};
+  if (std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode == Mode::train; }))
+    names.emplace_back("optimizer");
+  return names;
+}
+
+}  // namespace
+
+void check_fit_options(const FitOptions& options) {
+  const bool has_checkpoint = options.grid.has("checkpoint") || !options.grid.common.step.checkpoint.empty();
+  if (options.plan && has_checkpoint) fail("--checkpoint: is what --plan looks for; leave one of them out");
+  if (options.dimension != "batch" && options.dimension != "sequence")
+    fail("--find: '{}' is no dimension of the inputs; there are batch, sequence", options.dimension);
+  if (options.dimension == "batch" && options.grid.has("batch"))
+    fail("--batch: is what fit looks for; --find sequence keeps it");
+  if (options.dimension == "sequence" && options.grid.has("sequence"))
+    fail("--sequence: is what --find sequence looks for");
+}
+
+FitReport fit(const Model& model, const FitOptions& options, const OnProgress& progress) {
+  check_fit_options(options);
+  std::vector<RunOptions> runs = combinations(options.grid);
+  if (options.plan &&
+      std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode != Mode::train; }))
+    fail("--plan: only a training step keeps what could be recomputed; leave --mode out");
+  for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
+  FitReport report{.model = model.name,
+                   .dimension = options.dimension,
+                   .margin = margin_of(options.grid.common),
+                   .trains = runs[0].step.mode == Mode::train,
+                   .planned = options.plan,
+                   .columns = telling_options(runs, RunOptions(), always_shown(runs)),
+                   .rows = std::vector<FitRow>(runs.size()),
+                   .inputs = {},
+                   .notes = {}};
+  WorkspacePlanners planners;
+  std::vector<std::string> notes(runs.size()), bounds(runs.size());
+  const auto search_one = [&](size_t i) {
+    Search search(model, runs[i], options, planners);
+    report.rows[i] = search.find();
+    notes[i] = workspace_note(search.workspaces());
+    bounds[i] = search.bound();
+  };
+  in_parallel(runs.size(), search_one, progress);
+  report.inputs = inputs_of_all(model, options, report, runs[0]);
+  const std::set<std::string> once(notes.begin(), notes.end());
+  for (const std::string& note : once)
+    if (!note.empty()) report.notes.push_back(note);
+  for (const std::string& bound : std::set<std::string>(bounds.begin(), bounds.end()))
+    if (!bound.empty()) report.notes.push_back("the search ended at what the export takes: " + bound);
+  return report;
+}
+
+}  // namespace metaprof

@@ -1,0 +1,16 @@
+#pragma once
+// What steps cost for every combination of some options.
+
+#include "estimate/parallel.h"
+#include "estimate/prepare/model.h"
+#include "estimate/results/grid.h"
+#include "estimate/search/grid.h"
+
+namespace metaprof {
+
+/// A row for each combination of the grid that is in the shard; one that cannot be run has an error in its row. Columns are
+/// those of the whole grid. Errors: the grid is too large.
+SweepReport sweep(const Model& model, const Grid& grid, const Shard& shard = {},
+                  const OnProgress& progress = {});
+
+}  // namespace metaprof

@@ -1,0 +1,104 @@
+#include <nlohmann/json.hpp>
+
+#include "reports/run/run_report.h"
+#include "reports/sections/memory_json.h"
+
+namespace metaprof {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of the recording itself, so that what comes after the last phase is there, too.
+Json recorded_phases_json(const RecordedDevice& device) {
+  Json rows = Json::array();
+  for (const RunPhase& row : device.phases) {
+    Json json = {{"phase", row.phase}};
+    if (row.phase != "setup") json["step"] = row.step;
+    if (row.micro >= 0) json["micro"] = row.micro;
+    add_numbers(json, row.numbers);
+    json["seconds"] = row.seconds;
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+Json with_lines(Json peak, const RankRun& rank) {
+  for (size_t i = 0; i < rank.memory.peak.listed().size(); ++i) {
+    const uint32_t storage = rank.memory.peak.largest[i].storage;
+    peak["largest"][i]["line"] =
+        storage < rank.recorded.lines.size() ? text_or_null(rank.recorded.lines[storage]) : Json(nullptr);
+  }
+  return peak;
+}
+
+Json modules_json(const RankRun& rank) {
+  Json rows = Json::array();
+  for (const ModuleRow& row : rank.memory.modules)
+    rows.push_back(module_json(row, rank.recorded.module_types));
+  return rows;
+}
+
+Json out_of_memory_json(const RecordedDevice& device) {
+  if (device.out_of_memory.empty()) return nullptr;
+  const RecordedOutOfMemory& failed = device.out_of_memory.back();
+  return {{"phase", failed.phase},
+          {"step", failed.step},
+          {"module", failed.module},
+          {"line", text_or_null(failed.line)},
+          {"function", text_or_null(failed.function)},
+          {"requested", failed.requested.count},
+          {"allocated", failed.allocated.count},
+          {"reserved", failed.reserved.count},
+          {"times", device.out_of_memory.size()}};
+}
+
+Json rank_json(const RankRun& rank) {
+  const RecordedDevice& recorded = rank.recorded;
+  Json reads = Json::array();
+  for (const DataRead& read : recorded.reads)
+    reads.push_back({{"op", read.op},
+                     {"line", text_or_null(read.line)},
+                     {"count", read.count},
+                     {"source", read.source},
+                     {"answered", read.source == "unknown" ? "zero" : read.source}});
+  Json json = {{"rank", rank.rank},
+               {"device", recorded.device},
+               {"device_title", recorded.title},
+               {"device_memory", recorded.memory.count}};
+  json["phases"] = recorded_phases_json(recorded);
+  json["peak"] = with_lines(peak_json(rank.memory), rank);
+  json["modules"] = modules_json(rank);
+  json["data_reads"] = reads;
+  json["outside_allocator"] = {
+      {"context", nullptr},
+      {"libraries", recorded.outside_allocator ? Json(recorded.outside_allocator->count) : Json(nullptr)}};
+  json["reserved_at_once"] = rank.reserved_at_once ? Json(rank.reserved_at_once->count) : Json(nullptr);
+  json["waiting"] = {{"bytes", recorded.waiting.bytes.count}, {"line", text_or_null(recorded.waiting.line)}};
+  json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
+  json["out_of_memory"] = out_of_memory_json(recorded);
+  json["fits"] = recorded.out_of_memory.empty();
+  return json;
+}
+
+}  // namespace
+
+std::string run_json(const RunReport& report) {
+  Json json;
+  json["schema"] = "metaprof.run";
+  json["schema_version"] = 1;
+  json["framework"] = {{"version", text_or_null(report.torch)}, {"cuda", text_or_null(report.cuda)}};
+  json["device"] = report.device;
+  json["device_memory"] = report.device_memory.count;
+  json["emulated"] = !report.real;
+  json["device_clock"] = report.real ? Json(nullptr) : Json(report.late ? "late" : "at-once");
+  json["program"] = report.program;
+  json["exit_status"] = report.end.status;
+  json["ended_after_steps"] = report.ended_after_steps;
+  json["problem"] = text_or_null(report.problem);
+  json["notes"] = report.notes;
+  json["ranks"] = Json::array();
+  for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(rank));
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace metaprof

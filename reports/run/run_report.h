@@ -1,0 +1,25 @@
+#pragma once
+// What `metaprof run` found, as text and as JSON.
+
+#include <string>
+
+#include "capture/launch/run.h"
+#include "reports/profile/profile_report.h"
+
+namespace metaprof {
+
+/// What profile's reports are made of, for one device of one process: without FLOPs, which a run does not have.
+ProfileReport profile_of(const RunReport& report, const RankRun& rank);
+
+/// That with the highest peak of reserved bytes. There must be one.
+const RankRun& largest_rank(const RunReport& report);
+
+/// The verdict, a row per phase, the modules, the peak, data that the program read; of several ranks a row each, and
+/// the rest of the one with the highest peak. `outside`: of the device's memory, what the allocator cannot have.
+/// Errors: an unknown column.
+std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside);
+
+/// As docs/reference/run.md describes it; ends with a newline.
+std::string run_json(const RunReport& report);
+
+}  // namespace metaprof

@@ -1,0 +1,233 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "formats/display.h"
+#include "reports/profile/module_table.h"
+#include "reports/profile/profile_report.h"
+#include "reports/run/run_report.h"
+#include "reports/sections/peak_text.h"
+#include "reports/sections/verdict.h"
+#include "reports/tables/text_table.h"
+
+namespace metaprof {
+namespace {
+
+using Align = TextTable::Align;
+constexpr size_t kMostRows = 25;  // of phases: a program may have thousands of steps
+
+int64_t steps_of(const RankRun& rank) {
+  int64_t steps = 0;
+  for (const RunPhase& row : rank.recorded.phases)
+    if (row.phase != "setup") steps = std::max(steps, row.step + 1);
+  return steps;
+}
+
+std::string opening(const RunReport& report, const Verdict& verdict, bool colour) {
+  const char* paint = verdict.fits ? "\x1b[1;32m" : "\x1b[1;31m";
+  return fmt::format("{}{}{}\n{}\non {}{}, PyTorch {}{}\n", colour ? paint : "", verdict_line(verdict),
+                     colour ? "\x1b[0m" : "",
+                     shown(fmt::format("{}", fmt::join(report.program, " ")), 2 * kMostCharactersOfName),
+                     shown(report.device_title, kMostCharactersOfName),
+                     report.real ? "" : fmt::format(" ({}, emulated)", report.device), report.torch,
+                     report.ended_after_steps ? ", ended after the steps that were asked for" : "");
+}
+
+std::string rank_table(const RunReport& report) {
+  TextTable table;
+  int64_t most = 0;
+  for (const RankRun& rank : report.ranks) most = std::max(most, rank.memory.phases.peak.reserved_bytes.peak);
+  const Unit unit = unit_for_bytes(most);
+  table.column("rank");
+  table.column("device");
+  table.column("steps");
+  table.column(fmt::format("allocated, {}", unit.name));
+  table.column(fmt::format("reserved, {}", unit.name));
+  table.column("out of memory", Align::left);
+  for (const RankRun& rank : report.ranks) {
+    const AllocatorNumbers& peak = rank.memory.phases.peak;
+    table.row({fmt::format("{}", rank.rank), fmt::format("{}", rank.recorded.device),
+               fmt::format("{}", steps_of(rank)), in_unit(peak.allocated_bytes.peak, unit),
+               in_unit(peak.reserved_bytes.peak, unit), rank.recorded.out_of_memory.empty() ? "" : "yes"});
+  }
+  return table.text();
+}
+
+std::string phase_table(const RankRun& rank) {
+  TextTable table;
+  const Unit unit = unit_for_bytes(rank.memory.phases.peak.reserved_bytes.peak);
+  const std::vector<RunPhase>& rows = rank.recorded.phases;
+  const bool micro =
+      std::any_of(rows.begin(), rows.end(), [](const RunPhase& row) { return row.micro >= 0; });
+  table.column("step");
+  if (micro) table.column("micro");
+  table.column("phase", Align::left);
+  table.column(fmt::format("allocated, {}", unit.name));
+  for (const char* title : {"peak", "requested peak", "reserved", "reserved peak"}) table.column(title);
+  for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
+    const AllocatorNumbers& n = rows[i].numbers;
+    std::vector<std::string> cells{rows[i].phase == "setup" ? "" : fmt::format("{}", rows[i].step + 1)};
+    if (micro) cells.push_back(rows[i].micro < 0 ? "" : fmt::format("{}", rows[i].micro + 1));
+    for (std::string& cell : std::vector<std::string>{
+             rows[i].phase, in_unit(n.allocated_bytes.current, unit), in_unit(n.allocated_bytes.peak, unit),
+             in_unit(n.requested_bytes.peak, unit), in_unit(n.reserved_bytes.current, unit),
+             in_unit(n.reserved_bytes.peak, unit)})
+      cells.push_back(std::move(cell));
+    table.row(std::move(cells));
+  }
+  std::string text = table.text();
+  if (rows.size() > kMostRows)
+    text += fmt::format("{} more phases are not shown (--json has them)\n", rows.size() - kMostRows);
+  return text;
+}
+
+std::string modules(const RunReport& report, const RankRun& rank, const TextOptions& options) {
+  TextOptions without_flops = options;
+  if (without_flops.columns.empty())
+    without_flops.columns = {"type",        "parameters",   "saved",       "forward_tmp",
+                             "forward_out", "backward_tmp", "backward_out"};
+  const ModuleTable table = module_table(profile_of(report, rank), without_flops, false);
+  std::string text = to_string(table.table, TableForm::text, options.width);
+  if (table.hidden > 0)
+    text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", table.hidden, options.depth);
+  return text;
+}
+
+std::vector<std::string> short_lines(const RankRun& rank) {
+  std::vector<std::string> lines;
+  lines.reserve(rank.recorded.lines.size());
+  for (const std::string& line : rank.recorded.lines) lines.push_back(short_line(line));
+  return lines;
+}
+
+std::string peak(const RankRun& rank, const TextOptions& options) {
+  const MemoryProfile& memory = rank.memory;
+  const AllocatorNumbers& numbers = memory.phases.peak;
+  std::string text = fmt::format("{} allocated, {} reserved", both_units(numbers.allocated_bytes.peak),
+                                 both_units(numbers.reserved_bytes.peak));
+  if (rank.reserved_at_once)
+    text +=
+        fmt::format(" ({} if streams are done at once, {} if they are late{})",
+                    human_bytes(rank.reserved_at_once->count), human_bytes(numbers.reserved_bytes.peak),
+                    rank.recorded.waiting.line.empty() ? "" : ": " + short_line(rank.recorded.waiting.line));
+  if (memory.peak.bytes.count == 0) return text + '\n';
+  const std::vector<std::string> lines = short_lines(rank);
+  text += fmt::format("; reached in {}{}\n", place(memory.peak.part),
+                      culprit(memory.peak.op, memory.peak.module));
+  text += category_table(memory.peak);
+  text += heading("Largest tensors alive at the peak", options.colour);
+  return text + largest_table(memory.peak, &lines, options.width);
+}
+
+std::string reads(const RankRun& rank) {
+  TextTable table;
+  table.column("operator", Align::left);
+  table.column("times");
+  table.column("answer", Align::left);
+  table.column("line", Align::left);
+  for (const DataRead& read : rank.recorded.reads)
+    table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count), read.source,
+               shown(short_line(read.line), kMostCharactersOfName)});
+  return table.text(2);
+}
+
+std::string notes(const RunReport& report, const RankRun& rank) {
+  std::string text;
+  if (rank.recorded.outside_allocator && rank.recorded.outside_allocator->count > 0)
+    text += fmt::format("outside the allocator: {}{}\n", both_units(rank.recorded.outside_allocator->count),
+                        report.real ? " (context, libraries, other processes)" : " (libraries)");
+  if (!report.real)
+    text +=
+        "an emulated device has no driver: what lies outside the allocator is what is reported for such "
+        "cards "
+        "(docs/reference/devices.md)\n";
+  if (!report.real && !report.asked_cudnn)
+    text += "workspaces of convolutions count as 0 (--workspaces none)\n";
+  if (rank.emulated.unplanned > 0)
+    text += fmt::format("cuDNN gave no plan for {} kinds of convolutions: their workspaces count as 0\n",
+                        rank.emulated.unplanned);
+  if (!rank.model_difference.empty())
+    text += fmt::format(
+        "the allocator's model differs from what the allocator said, first in {}: what was alive at the peak "
+        "may, too\n",
+        rank.model_difference);
+  for (const std::string& note : report.notes) text += note + '\n';
+  return text;
+}
+
+// What the allocator reserved at most; where memory ran out, with what was asked for then.
+Verdict verdict_of(const RunReport& report, const RankRun& rank, Bytes outside) {
+  Verdict verdict{.device = report.real ? report.device_title : report.device,
+                  .reserved = {rank.memory.phases.peak.reserved_bytes.peak},
+                  .outside = outside,
+                  .memory = rank.recorded.memory};
+  if (!rank.recorded.out_of_memory.empty()) {
+    const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
+    verdict.at_least = true;
+    verdict.reserved = failed.reserved + failed.requested;
+  }
+  verdict.fits = !verdict.at_least && verdict.left().count >= 0;
+  return verdict;
+}
+
+// Where memory ran out, and how it stood then.
+std::string failure(const RunReport& report, const RankRun& rank, bool colour) {
+  if (rank.recorded.out_of_memory.empty()) return "";
+  const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
+  std::string text = fmt::format(
+      "Out of memory in {}{}{}{}: it asks for {} while {} are allocated and {} reserved", failed.phase,
+      failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step + 1), culprit("", failed.module),
+      failed.line.empty() ? "" : fmt::format(", {}", short_line(failed.line)),
+      human_bytes(failed.requested.count), human_bytes(failed.allocated.count),
+      human_bytes(failed.reserved.count));
+  if (report.end.status == 0) text += "; the program went on";
+  return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+}
+
+}  // namespace
+
+const RankRun& largest_rank(const RunReport& report) {
+  return *std::max_element(report.ranks.begin(), report.ranks.end(), [](const RankRun& a, const RankRun& b) {
+    return a.memory.phases.peak.reserved_bytes.peak < b.memory.phases.peak.reserved_bytes.peak;
+  });
+}
+
+ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
+  ProfileReport profile;
+  profile.model = fmt::format("{}", fmt::join(report.program, " "));
+  profile.device = report.device;
+  profile.device_title = report.device_title;
+  profile.device_memory = rank.recorded.memory;
+  profile.module_types = rank.recorded.module_types;
+  profile.memory = rank.memory;
+  return profile;
+}
+
+std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside) {
+  const RankRun& rank = largest_rank(report);
+  const auto title = [&](const std::string& text) { return heading(text, options.colour); };
+  std::string text = opening(report, verdict_of(report, rank, outside), options.colour);
+  text += failure(report, rank, options.colour);
+  if (report.ranks.size() > 1) {
+    text += title("Ranks (peaks)");
+    text += rank_table(report);
+    text += fmt::format("what follows is of rank {}, device {}\n", rank.rank, rank.recorded.device);
+  }
+  text += title("Phases");
+  text += phase_table(rank);
+  if (!rank.memory.modules.empty()) {
+    text += title("Modules (with what is inside them, of the first step; bytes without rounding)");
+    text += modules(report, rank, options);
+  }
+  text += title("Peak");
+  text += peak(rank, options);
+  if (!rank.recorded.reads.empty()) {
+    text += title("Data that the program read from the device");
+    text += reads(rank);
+  }
+  const std::string remarks = notes(report, rank);
+  return remarks.empty() ? text : text + '\n' + remarks;
+}
+
+}  // namespace metaprof

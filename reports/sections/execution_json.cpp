@@ -1,0 +1,19 @@
+#include "reports/sections/execution_json.h"
+
+namespace metaprof {
+namespace {
+
+nlohmann::ordered_json figures_json(const ExecutionFigures& figures) {
+  return {{"peak_bytes", figures.peak.count},
+          {"saved_bytes", figures.saved.count},
+          {"flops", figures.flops.count},
+          {"kernels", figures.kernels}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json comparison_json(const ExecutionComparison& comparison) {
+  return {{"eager", figures_json(comparison.eager)}, {"graph", figures_json(comparison.graph)}};
+}
+
+}  // namespace metaprof

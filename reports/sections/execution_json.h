@@ -1,0 +1,13 @@
+#pragma once
+// Eager and graph execution side by side, as JSON.
+
+#include <nlohmann/json.hpp>
+
+#include "reports/sections/execution_figures.h"
+
+namespace metaprof {
+
+/// {"eager": {"peak_bytes", "saved_bytes", "flops", "kernels"}, "graph": the same}
+nlohmann::ordered_json comparison_json(const ExecutionComparison& comparison);
+
+}  // namespace metaprof

@@ -1,0 +1,111 @@
+#include "validation/recordings/head.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "formats/file.h"
+#include "meta/trace/text.h"
+
+namespace metaprof {
+namespace {
+
+constexpr uintmax_t kMostBytes = uintmax_t{64} << 20;  // a head of three steps has some 10 KiB
+
+std::optional<FrameworkVersion> version_of(const Member& root) {
+  const auto torch = root.find("torch");
+  if (!torch) return {};
+  try {
+    return parse_framework_version(torch->text());
+  } catch (const Error& error) {
+    fail("{}: {}", torch->where(), error.what());
+  }
+}
+
+// The configuration's own, which is PYTORCH_ALLOC_CONF, or what the environment of the process says; as far as
+// the framework reads it.
+std::string allocator_settings(const Member& config, const Framework& framework) {
+  std::string settings;
+  const auto take = [&](const std::optional<Member>& from, const char* name) {
+    if (settings.empty() && from) settings = from->optional_text(name).value_or("");
+  };
+  const auto environment = config.find("env");
+  if (framework.reads_alloc_conf) {
+    take(config, "alloc_conf");
+    take(environment, "PYTORCH_ALLOC_CONF");
+  }
+  take(environment, "PYTORCH_CUDA_ALLOC_CONF");
+  return settings;
+}
+
+// A row says "allocated_bytes": {"peak": …} for all pools and "small_pool": {"allocated": …} for one.
+const StatisticField* field_of(const std::string& group, const std::string& key) {
+  if (group == "small_pool" || group == "large_pool")
+    return StatisticField::find(key + "_bytes." + group + ".current");
+  return StatisticField::find(group + ".all." + key);
+}
+
+void add_number(RecordedPhase& phase, const StatisticField* field, const std::string& name,
+                const Member& number) {
+  if (field)
+    phase.numbers.emplace_back(field, number.count());
+  else if (phase.unknown.empty())
+    phase.unknown = name;
+}
+
+RecordedPhase phase_of(const Member& row) {
+  RecordedPhase phase;
+  phase.name = row.at("phase").text();
+  StepPart part;
+  if (const auto step = row.optional_count("step")) {
+    part.step = static_cast<uint32_t>(*step);
+    phase.name += " step " + std::to_string(*step);
+  }
+  if (const auto micro = row.optional_count("micro")) {
+    part.micro = *micro;
+    phase.name += " micro " + std::to_string(*micro);
+  }
+  if (const auto known = phase_named(row.at("phase").text())) {
+    part.phase = *known;
+    phase.part = part;
+  }
+  row.for_each_member([&](const std::string& key, const Member& value) {
+    if (key == "phase" || key == "step" || key == "micro") return;
+    if (key == "out_of_memory")
+      phase.out_of_memory = row.optional_text("out_of_memory");
+    else if (value.is_object())
+      value.for_each_member([&](const std::string& inner, const Member& number) {
+        add_number(phase, field_of(key, inner), key + "." + inner, number);
+      });
+    else
+      add_number(phase, StatisticField::find(key), key, value);
+  });
+  return phase;
+}
+
+}  // namespace
+
+std::optional<int64_t> RecordedPhase::number(std::string_view field) const {
+  const auto found = std::ranges::find_if(numbers, [&](const auto& n) { return n.first->name() == field; });
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+Framework framework_of(const RecordingHead& head) {
+  return head.framework ? framework_of(*head.framework) : Framework();
+}
+
+RecordingHead head_of(const std::filesystem::path& path, const Member& root) {
+  RecordingHead head{.path = path,
+                     .framework = version_of(root),
+                     .alloc_conf = {},
+                     .device_memory = {root.at("device_memory").count()},
+                     .phases = {}};
+  head.alloc_conf = allocator_settings(root.at("config"), framework_of(head));
+  root.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });
+  return head;
+}
+
+std::string read_head_text(const std::filesystem::path& path) {
+  return read_file(path, kMostBytes, "a measurement");
+}
+
+}  // namespace metaprof

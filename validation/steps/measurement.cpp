@@ -1,0 +1,103 @@
+#include "validation/steps/measurement.h"
+
+#include "core/error.h"
+#include "meta/step/options_json.h"
+
+namespace metaprof {
+namespace {
+
+RunOptions options_of(const Member& config) {
+  for (const char* name : {"device", "precision", "optimizer", "steps"}) (void)config.at(name);
+  RunOptions options;
+  // Sizes of inputs are those of the export; the environment is an object of its own.
+  read_options(config, options,
+               {"batch", "sequence", "set", "memory", "context", "margin", "workspaces", "env"});
+  if (const auto environment = config.find("env"))
+    environment->for_each_member(
+        [&](const std::string& name, const Member& value) { options.step.environment[name] = value.text(); });
+  if (const auto over = config.find("over"); over && !over->empty())
+    over->reject("{}: options of the model's constructor are in its export");
+  return options;
+}
+
+// What a comparison needs of the statistics after one part of the run.
+void check_phase(const Member& row, const RecordedPhase& phase) {
+  if (!phase.part) row.at("phase").reject("setup, forward, backward, optimizer or zero_grad");
+  row.at("allocated_bytes").at("current");
+  row.for_each_member([](const std::string&, const Member& member) {
+    if (!member.is_object() || (!member.find("current") && !member.find("peak"))) return;
+    const int64_t current = member.at("current").count(), peak = member.at("peak").count();
+    if (peak < current)
+      fail("{}: the peak {} is below the current value {}; do they have the same unit?", member.where(), peak,
+           current);
+  });
+}
+
+MeasuredInput input_of(const Member& input) {
+  MeasuredInput result;
+  result.dtype = input.at("dtype").text();
+  input.at("shape").for_each([&](const Member& size) { result.sizes.push_back(size.count()); });
+  return result;
+}
+
+// A real device plans; an emulated one says so.
+bool has_planned_workspaces(const Member& root) {
+  const auto emulated = root.find("emulated");
+  return !emulated || !emulated->boolean() || root.find("workspaces").has_value();
+}
+
+std::optional<int> cudnn_of(const Member& root) {
+  const auto cudnn = root.find("cudnn");
+  if (!cudnn) return {};
+  if (cudnn->count() > 1'000'000) cudnn->reject("cuDNN's version as it says it: 91900 is 9.19.0");
+  return static_cast<int>(cudnn->count());
+}
+
+}  // namespace
+
+std::string Measurement::export_name() const {
+  std::string name = model;
+  if (batch) name += ".b" + std::to_string(*batch);
+  if (seq) name += ".s" + std::to_string(*seq);
+  if (image) name += ".i" + std::to_string(*image);
+  return name + ".pt2";
+}
+
+std::optional<std::filesystem::path> Measurement::log() const {
+  std::filesystem::path log = head.path;
+  log.replace_extension(".log.gz");
+  std::error_code code;
+  return std::filesystem::is_regular_file(log, code) ? std::optional(log) : std::nullopt;
+}
+
+Platform measured_on(const Measurement& measurement, Platform platform) {
+  platform.hardware.memory = measurement.head.device_memory;
+  if (const auto version = measurement.head.framework)
+    platform = with_framework(std::move(platform), *version);
+  if (measurement.cudnn) platform.libraries.cudnn = *measurement.cudnn;
+  return platform;
+}
+
+Measurement read_measurement(const std::filesystem::path& path) {
+  const JsonText json(read_head_text(path), path.string(), kHeadHint);
+  const Member root = json.root();
+  const Member config = root.at("config");
+  Measurement measurement{.head = head_of(path, root),
+                          .id = root.at("id").text(),
+                          .model = config.at("model").text(),
+                          .batch = config.optional_count("batch"),
+                          .seq = config.optional_count("seq"),
+                          .image = config.optional_count("image"),
+                          .options = options_of(config),
+                          .cudnn = cudnn_of(root),
+                          .planned_workspaces = has_planned_workspaces(root),
+                          .parameter_tensors = root.at("parameters").at("tensors").count(),
+                          .inputs = {}};
+  root.at("inputs").for_each([&](const Member& input) { measurement.inputs.push_back(input_of(input)); });
+  auto phase = measurement.head.phases.begin();
+  root.at("phases").for_each([&](const Member& row) { check_phase(row, *phase++); });
+  if (measurement.head.phases.empty()) root.at("phases").reject("at least one phase");
+  return measurement;
+}
+
+}  // namespace metaprof

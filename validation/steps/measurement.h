@@ -1,0 +1,48 @@
+#pragma once
+// What a user measured: the options of some training steps, and the statistics that the framework's allocator
+// gave after each part of them. Recordings (X.json) are such measurements; other tools may write them, too.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/shape.h"
+#include "meta/platform/platform.h"
+#include "meta/step/options.h"
+#include "validation/recordings/head.h"
+
+namespace metaprof {
+
+struct MeasuredInput {
+  Sizes sizes;
+  std::string dtype;  ///< as the framework prints it: "float32"
+};
+
+struct Measurement {
+  RecordingHead head;  ///< every phase is a part of training steps
+  std::string id;
+  std::string model;                         ///< "gpt2", as the export is named
+  std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
+  RunOptions options;                        ///< those that the measurement says
+  std::optional<int> cudnn;                  ///< 91900 is 9.19.0
+  bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
+  int64_t parameter_tensors = 0;
+  std::vector<MeasuredInput> inputs;
+
+  /// The export that the run used: "tiny_llama.b2.s4096.pt2".
+  std::string export_name() const;
+  /// The log of events beside it, if there is one.
+  std::optional<std::filesystem::path> log() const;
+};
+
+/// The platform with what the measurement says of it: memory, framework, libraries.
+Platform measured_on(const Measurement& measurement, Platform platform);
+
+/// Errors, with the file, the member and what is expected: no such file, no JSON, a member is missing or of
+/// another type, a negative number of bytes, a peak below the current value (units differ), an option that
+/// cannot be modelled.
+Measurement read_measurement(const std::filesystem::path& path);
+
+}  // namespace metaprof
