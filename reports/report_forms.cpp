@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/memory_limit.h"
+#include "estimate/prepare/rates.h"
 #include "reports/exports/chrome_trace.h"
 #include "reports/exports/folded.h"
 #include "reports/exports/memory_snapshot.h"

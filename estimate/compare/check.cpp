@@ -8,10 +8,13 @@
 #include "core/error.h"
 #include "estimate/compare/compare.h"
 #include "estimate/estimate.h"
+#include "estimate/model_run.h"
 #include "estimate/parallel.h"
 #include "estimate/prepare/captured_run.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/prepare.h"
 #include "estimate/prepare/source_lines.h"
+#include "estimate/replay.h"
 #include "frontend/program/program_file.h"
 #include "validation/profiles/baseline.h"
 #include "validation/steps/captured.h"
@@ -56,12 +59,13 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
                            WorkspacePlanners& planners) {
   Snapshot snapshot = read_snapshot(path);
   const Model model = read_model(options.model);
-  const RunOptions run = as_captured(options.run, model.program);
-  const Platform platform = platform_of(run, model.program);
+  const PreparedRun prepared = prepare(model, options.run);
+  const RunOptions& run = prepared.options;
+  const Platform& platform = prepared.platform;
   if (!parse_alloc_conf(allocator_settings(run, platform.framework)).cuts_blocks_by_default_rules())
     snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
   WorkspaceSources workspaces;
-  const Trace trace = run_model(with_inputs(model, run), run, platform, planners, workspaces);
+  const Trace trace = run_model(prepared.program(), run, platform, planners, workspaces);
   return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
 }
 

@@ -1,8 +1,10 @@
 #include "estimate/compiled/cudagraphs.h"
 
 #include "core/error.h"
+#include "estimate/model_run.h"
 #include "estimate/prepare/captured_run.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/prepare.h"
 #include "graph/aot/assigned_numbers.h"
 #include "graph/aot/graph_break.h"
 #include "meta/ops/all.h"

@@ -1,5 +1,7 @@
 #include "estimate/plan/plan_report.h"
 
+#include "estimate/prepare/rates.h"
+
 namespace metaprof {
 
 PlanReport plan_report(const Estimate& estimate) {

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "estimate/model_run.h"
 #include "estimate/plan/bus.h"
 #include "estimate/prepare/captured_run.h"
+#include "estimate/prepare/memory_limit.h"
+#include "estimate/prepare/rates.h"
+#include "estimate/replay.h"
 
 namespace metaprof {
 

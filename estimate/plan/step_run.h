@@ -7,6 +7,7 @@
 
 #include "estimate/estimate.h"
 #include "estimate/plan/strategies/plan_series.h"
+#include "estimate/prepare/rates.h"
 
 namespace metaprof {
 

@@ -7,10 +7,14 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/model_run.h"
 #include "estimate/parallel.h"
 #include "estimate/prepare/captured_run.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/memory_limit.h"
+#include "estimate/prepare/prepare.h"
 #include "estimate/prepare/run_groups.h"
+#include "estimate/replay.h"
 #include "estimate/search/shared_steps.h"
 #include "meta/step/repeated_modules.h"
 

@@ -5,10 +5,14 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/model_run.h"
 #include "estimate/parallel.h"
 #include "estimate/plan/fitting_plan.h"
 #include "estimate/prepare/captured_run.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/memory_limit.h"
+#include "estimate/prepare/prepare.h"
+#include "estimate/replay.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "estimate/model_run.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/memory_limit.h"
+#include "estimate/replay.h"
 
 namespace metaprof {
 namespace {

@@ -8,6 +8,7 @@
 #include "estimate/parallel.h"
 #include "estimate/prepare/captured_run.h"
 #include "estimate/prepare/framework.h"
+#include "estimate/prepare/prepare.h"
 #include "estimate/prepare/run_groups.h"
 #include "estimate/search/input_programs.h"
 #include "estimate/search/shared_steps.h"

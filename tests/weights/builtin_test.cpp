@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "estimate/estimate.h"
+#include "estimate/prepare/prepare.h"
 
 namespace metaprof {
 namespace {

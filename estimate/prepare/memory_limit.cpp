@@ -1,0 +1,38 @@
+#include "estimate/prepare/memory_limit.h"
+
+#include <algorithm>
+
+#include "allocator/device_memory.h"
+#include "core/error.h"
+#include "estimate/prepare/sizes.h"
+
+namespace metaprof {
+
+OutsideAllocator outside_of(const RunOptions& options, const Platform& platform) {
+  if (options.context.empty()) return outside_allocator(platform);
+  const Bytes given =
+      platform.device().is_cpu() || options.context == "none" ? Bytes() : parse_size(options.context);
+  return {.least = given, .most = given, .source = {}};
+}
+
+double margin_of(const RunOptions& options) {
+  const double margin = parse_share(options.margin, "--margin");
+  if (margin >= 1) fail("--margin: {} leaves nothing", options.margin);
+  return margin;
+}
+
+Bytes available_memory(const RunOptions& options, const Platform& platform) {
+  const auto usable =
+      static_cast<int64_t>(static_cast<double>(platform.hardware.memory.count) * (1 - margin_of(options)));
+  return {std::max<int64_t>(0, usable - outside_of(options, platform).most.count)};
+}
+
+Bytes unlimited_memory() { return {DeviceMemory::kMostMemory}; }
+
+MemoryLimit memory_limit(const RunOptions& options, const Platform& platform) {
+  return {.outside = outside_of(options, platform),
+          .margin = margin_of(options),
+          .available = available_memory(options, platform)};
+}
+
+}  // namespace metaprof

@@ -1,0 +1,15 @@
+#pragma once
+// What a device can do at best.
+
+#include <map>
+#include <string>
+
+#include "meta/platform/platform.h"
+#include "opcount/counts.h"
+
+namespace metaprof {
+
+/// `environment`: variables of the run; some switch TF32 on or off.
+Rates rates_of(const Platform& platform, const std::map<std::string, std::string>& environment = {});
+
+}  // namespace metaprof
