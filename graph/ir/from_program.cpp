@@ -119,7 +119,8 @@ class Conversion {
     }
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i]) given[i] = constant(op->schema.arguments[i].default_value);
-    Node* call = graph_->create_call(*op, given);
+    // A view of what may have to be copied is a reshape, which takes the same arguments.
+    Node* call = graph_->create_call(node.copies_to_view ? *registry_.find("aten::reshape") : *op, given);
     if (node.modules >= 0 && !program_.module_stacks[size_t(node.modules)].empty())
       call->scope = program_.module_stacks[size_t(node.modules)].back().path;
     graph_->block().append(call);

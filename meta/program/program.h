@@ -117,6 +117,8 @@ struct GraphNode {
   /// The tensor whose dtype the call was given; kNoValue: it is not known.
   ValueId dtype_of = kNoValue;
   bool without_autocast = false;  ///< the source turns autocast off for this call
+  /// Of a view: a tensor that cannot be viewed so is copied first, as the source may do.
+  bool copies_to_view = false;
 
   /// The operand that is passed by this name; null if there is none.
   const Operand* operand_named(std::string_view name) const;

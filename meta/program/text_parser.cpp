@@ -402,13 +402,17 @@ class Parser {
         node.dtype_of = text().use(line);
       else if (line.skip("without_autocast"))
         node.without_autocast = true;
+      else if (line.skip("copies_to_view"))
+        node.copies_to_view = true;
       else if (line.skip("keep"))
         node.keeps.push_back(kept(line));
       else if (line.skip("drop"))
         do node.drops.push_back(text().drop(line));
         while (line.skip(','));
       else
-        line.expected("in, at, dtype_named, dtype_of, without_autocast, keep, drop, or the end of the line");
+        line.expected(
+            "in, at, dtype_named, dtype_of, without_autocast, copies_to_view, keep, drop, or the end of the "
+            "line");
     }
     graph().nodes.push_back(std::move(node));
   }

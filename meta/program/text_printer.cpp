@@ -266,6 +266,7 @@ class Printer {
     if (node.dtype_named) text += " dtype_named";
     if (node.dtype_of != kNoValue) text += " dtype_of " + name_of(node.dtype_of);
     if (node.without_autocast) text += " without_autocast";
+    if (node.copies_to_view) text += " copies_to_view";
     for (const KeptValue& kept : node.keeps)
       text += " keep " + name_of(kept.value) + " until " + name_of(kept.until);
     for (size_t i = 0; i < node.drops.size(); ++i) text += (i ? ", " : " drop ") + name_of(node.drops[i]);

@@ -73,6 +73,8 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
   if (op->schema.arguments.size() > kMostArguments)
     fail("{} takes {} arguments; at most {} are supported", op->name, op->schema.arguments.size(),
          kMostArguments);
+  if (node.copies_to_view && node.op != "aten::view")
+    fail("{}: {} copies to view, but is no aten::view", program.origin, node.op);
   made.kind = writes_out ? Kind::out : op->record.facts.artefact ? Kind::nothing : Kind::call;
   made.op = op;
   for (size_t i = 0; i < node.operands.size(); ++i)

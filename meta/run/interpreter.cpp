@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/shape.h"
 #include "meta/autograd/autocast.h"
 #include "meta/autograd/checkpoint.h"
 #include "meta/autograd/saved_tensor_hooks.h"
@@ -152,10 +153,19 @@ void Interpreter::run_call(const Code& code, const Instruction& instruction, Val
     sizes.emplace(session_.sizes_by_data, SizesByData{instruction.first_result->sizes, instruction.assumed});
   }
   try {
+    if (node.copies_to_view) copy_to_view(given);
     store(node, std::move(invoke(session_, *instruction.op, given).list()), values);
   } catch (const Error& error) {
     explain(error);
   }
+}
+
+// Of `aten::view`, whose arguments are the tensor and its sizes.
+void Interpreter::copy_to_view(std::span<Value> given) const {
+  const Tensor& self = given[0].tensor();
+  Sizes strides;
+  if (!view_strides(self.sizes(), self.strides(), infer_size(given[1].integers(), self.numel()), strides))
+    given[0] = Value(call<"contiguous">(session_, self));
 }
 
 void Interpreter::run_out(const Instruction& instruction, Values& values) {

@@ -109,6 +109,7 @@ class Interpreter {
   Value adapt(const Instruction& instruction, Instruction::Place place, Value value,
               const Values& values) const;
   void move_index_lists(const Instruction& instruction, std::span<Value> given) const;
+  void copy_to_view(std::span<Value> given) const;
   void resize_arguments(const Code& code, const Instruction& instruction, std::span<Value> given) const;
   SizesView exported_sizes(const Code& code, const GraphNode& node) const;
 

@@ -14,14 +14,15 @@ bool is_conversion(const Operator& op) {
 
 namespace {
 
-// The tensor that the call gave back unchanged while exporting; kNoValue if it is no such conversion.
+// The tensor that the call gave back unchanged while exporting; kNoValue: it is no such call.
 ValueId unchanged(const Graph& graph, const GraphNode& node, const Registry& registry) {
   const Operator* op = registry.find(node.op);
-  if (!op || !is_conversion(*op)) return kNoValue;
+  if (!op || !(is_conversion(*op) || node.op == "aten::contiguous")) return kNoValue;
   if (node.operands.empty() || node.operands[0].kind != Operand::Kind::value) return kNoValue;
   const auto& before = graph.values[size_t(node.operands[0].value)].tensor;
   const auto& after = graph.values[size_t(node.targets.at(0).values.at(0))].tensor;
-  const bool same = before && after && before->dtype == after->dtype && before->device == after->device;
+  const bool same = before && after && before->dtype == after->dtype && before->device == after->device &&
+                    (is_conversion(*op) || before->strides == after->strides);
   return same ? node.operands[0].value : kNoValue;
 }
 

@@ -2,7 +2,8 @@
 // Conversions that changed nothing while exporting. `y = x.to(torch.float32)` of an fp32 tensor gives back x
 // itself, so an exporter, which tells tensors apart by their Python objects, writes `y` wherever the source
 // says `x` from then on. In a model of 16 bits x and y differ: the residual that a norm upcasts for itself
-// stays in 16 bits.
+// stays in 16 bits. The same holds of `y = x.contiguous()`, which on another device may be a copy, where an export has it
+// (elided_copies.h).
 
 #include "meta/op/registry.h"
 #include "meta/program/program.h"

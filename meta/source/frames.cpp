@@ -196,25 +196,10 @@ class FrameFinder::Unwinder {
         "index",      "unsqueeze",   "t",           "transpose", "permute"};
     const std::string_view name = name_of_call(call);
     if (at.source->line != line.line || kOtherwiseWritten.contains(name)) return false;
-    const int64_t named = times_called(line.code, name);
+    const int named = times_called(line.code, name);
     if (named == 0 || is_comprehension(found_.statements[size_t(at.statement)].code)) return false;
     const auto made = at.calls.find(name);
     return made != at.calls.end() && made->second >= named;
-  }
-
-  // "exp" of "aten::exp"
-  static std::string_view name_of_call(const GraphNode& call) {
-    const std::string_view op = call.op;
-    const size_t begin = op.rfind(':') + 1;
-    return op.substr(begin, op.find('.', begin) - begin);
-  }
-
-  // How often "exp(" stands in the text by itself.
-  static int64_t times_called(std::string_view code, std::string_view name) {
-    int64_t times = 0;
-    for (size_t at = code.find(name); at != code.npos; at = code.find(name, at + 1))
-      times += code.substr(at + name.size()).starts_with('(') && (at == 0 || !is_of_name(code[at - 1]));
-    return times;
   }
 
   // Another module called from the same statement. It is part of one expression if the text names it, or if
@@ -301,6 +286,19 @@ bool contains_word(std::string_view code, std::string_view word) {
     if (begins && ends) return true;
   }
   return false;
+}
+
+int times_called(std::string_view code, std::string_view name) {
+  int times = 0;
+  for (size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1))
+    times += code.substr(at + name.size()).starts_with('(') && (at == 0 || !is_of_name(code[at - 1]));
+  return times;
+}
+
+std::string_view name_of_call(const GraphNode& call) {
+  const std::string_view op = call.op;
+  const size_t begin = op.rfind(':') + 1;
+  return op.substr(begin, op.find('.', begin) - begin);
 }
 
 // "h = f(h)" of "if i == 4: h = f(h)": what stands behind the colon of a line that also opens a block.

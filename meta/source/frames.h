@@ -75,4 +75,10 @@ bool is_of_name(char c);
 /// True if the word stands in the code by itself.
 bool contains_word(std::string_view code, std::string_view word);
 
+/// How often "exp(" stands in the code by itself.
+int times_called(std::string_view code, std::string_view name);
+
+/// By which the source calls it: "exp" of "aten::exp", "sum" of "aten::sum.dim_IntList".
+std::string_view name_of_call(const GraphNode& call);
+
 }  // namespace metaprof

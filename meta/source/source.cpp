@@ -9,6 +9,7 @@
 #include "meta/program/higher_order.h"
 #include "meta/source/conversions.h"
 #include "meta/source/dtypes.h"
+#include "meta/source/elided_copies.h"
 #include "meta/source/even_shares.h"
 #include "meta/source/frames.h"
 #include "meta/source/host_constants.h"
@@ -32,6 +33,7 @@ class SourceReader {
       for (Operand& operand : node.operands)
         if (operand.graph) read_inside(graph, node, operand);
     SourceFrames frames = frames_.frames_of(graph);
+    find_copies_to_view(program_, graph, frames);
     undo_conversions(graph, frames, registry_);
     find_named_dtypes(program_, graph);
     find_products_without_autocast(graph, registry_);
@@ -82,6 +84,7 @@ class SourceReader {
 };
 
 void complete(Program& program, const Registry& registry, bool exported_on_host) {
+  restore_contiguous(program);
   SourceReader(program, registry).read(program.graph);
   hand_positions(program);
   find_host_constants(program, registry, exported_on_host);

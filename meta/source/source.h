@@ -10,6 +10,7 @@ namespace metaprof {
 
 /// Leaves out what a library calls only where it is traced (traced_masks.h), and keeps the program as it was exported
 /// beside (Program::traced). Fills in, for the graph and those inside it:
+///  - copies that the exporter's tensors did not need (elided_copies.h);
 ///  - which tensors are made on the host (host_constants.h);
 ///  - which of two tensors a call takes, where a conversion between them did nothing while exporting
 ///    (conversions.h);

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 from ._flex_attention import allowed_without_data, make_savable, masks_without_data
 from ._program import Error
@@ -93,7 +94,8 @@ def _give_loss(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], loss:
     inner = module.__dict__.pop("forward", None)  # of this one object
     kind = type(module)
 
-    def forward(self: Any, *given: Any, **named: Any) -> Any:
+    # No frame of a stack trace may be called "forward" that is no module's own: readers count them (docs/lifetimes.md).
+    def with_loss(self: Any, *given: Any, **named: Any) -> Any:
         call = inner or (lambda *a, **k: kind.forward(self, *a, **k))
         if own:
             return _output(call(*given, **named))
@@ -101,8 +103,8 @@ def _give_loss(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], loss:
 
     signature = _signature(inner or module.forward, args if own else args[:-1], kwargs, not own)
     if signature:
-        forward.__signature__ = signature  # type: ignore[attr-defined]
-    module.__class__ = type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
+        with_loss.__signature__ = signature  # type: ignore[attr-defined]
+    module.__class__ = type(kind.__name__, (kind,), {"forward": with_loss, "__module__": kind.__module__})
 
 
 def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict[str, Any]] = None,
@@ -133,10 +135,30 @@ def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict[str, A
     return path
 
 
+@contextlib.contextmanager
+def _contiguous_is_called() -> Iterator[None]:
+    """`x.contiguous()` of a contiguous tensor gives back x before anything is called, and leaves no trace in an export. On a GPU
+    x may have other strides, and is copied."""
+    import torch
+
+    plain = torch.Tensor.contiguous
+
+    def contiguous(self: Any, memory_format: Any = torch.contiguous_format) -> Any:
+        made = plain(self, memory_format=memory_format)
+        return made if made is not self else torch.ops.aten.contiguous.default(self, memory_format=memory_format)
+
+    torch.Tensor.contiguous = contiguous  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.Tensor.contiguous = plain  # type: ignore[method-assign]
+
+
 def _exported(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     import torch
 
     try:
-        return torch.export.export(module, args, kwargs, strict=False)
+        with _contiguous_is_called():
+            return torch.export.export(module, args, kwargs, strict=False)
     except Exception as error:  # the exporter's own errors have many types
         raise Error(f"the model cannot be exported: {_first_line(error)}") from error

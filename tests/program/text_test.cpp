@@ -130,7 +130,7 @@ stack s1 = l1
 checkpoint reentrant {
   %z: bf16[2,4](1,2) offset 3 = aten::to.dtype(%y, dtype=bf16, other=[1, 2], real=[0.5]) dtype_of %x drop %y
 }
-[%a: f32[2,2], %b: f32[2,2]] = aten::chunk(%z, 2, 1) dtype_named without_autocast keep %b until %y drop %z
+[%a: f32[2,2], %b: f32[2,2]] = aten::chunk(%z, 2, 1) dtype_named without_autocast copies_to_view keep %b until %y drop %z
 loss = %a
 )text");
   ASSERT_EQ(program.graph.nodes.size(), 3u);
@@ -155,7 +155,7 @@ loss = %a
   EXPECT_EQ(z.strides, (Sizes{1, 2}));
   EXPECT_EQ(z.offset, 3);
   const GraphNode& chunk = program.graph.nodes[2];
-  EXPECT_TRUE(chunk.targets[0].list && chunk.dtype_named && chunk.without_autocast);
+  EXPECT_TRUE(chunk.targets[0].list && chunk.dtype_named && chunk.without_autocast && chunk.copies_to_view);
   EXPECT_EQ(chunk.drops, std::vector<ValueId>{3});
   EXPECT_EQ(chunk.keeps, (std::vector<KeptValue>{{.value = 5, .until = 2}}));
   EXPECT_EQ(program.loss(), 4);
@@ -213,9 +213,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"%y = aten::relu(", "net.mp:2: the line ends where a constant is expected"},
         Wrong{"%y = a::b() drop %y\n%z = a::b(%y)", "net.mp:3: the value %y has been dropped"},
         Wrong{"%y = aten::relu() drop y", "net.mp:2: expected a value as %x before 'y'"},
-        Wrong{"%y = aten::relu() forever",
-              "net.mp:2: expected in, at, dtype_named, dtype_of, without_autocast, keep, drop, or the end "
-              "of the line before 'forever'"},
+        Wrong{
+            "%y = aten::relu() forever",
+            "net.mp:2: expected in, at, dtype_named, dtype_of, without_autocast, copies_to_view, keep, drop, "
+            "or the end of the line before 'forever'"},
         Wrong{"%y = a::b() keep %y",
               "net.mp:2: the line ends where 'until' and the value that the next run makes in its place is "
               "expected"},
