@@ -705,9 +705,13 @@ def pack(file):
 
 
 def record(name, folder):
+    record_steps(name, *made(name), folder)
+
+
+def record_steps(name, module, inputs, folder):
+    """NAME.json: what two steps with SGD take."""
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     from record_pytorch import Recorder
-    module, inputs = made(name)
     recorder = Recorder(name, "h200", precision="fp32", optimizer="sgd", steps=2)
     with recorder.phase("setup"):
         module.to("cuda")
@@ -725,12 +729,12 @@ def record(name, folder):
     recorder.write(folder / f"{name}.json", module, inputs)
 
 
-def main():
+def main(programs, export, record):
     what, folder, *names = sys.argv[1:]
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
-    for name in names or PROGRAMS:  # a process each: nothing of one program is there when the next one runs
+    for name in names or programs:  # a process each: nothing of one program is there when the next one runs
         child = os.fork()
         if child == 0:
             try:
@@ -741,9 +745,9 @@ def main():
             os._exit(0)
         if os.waitpid(child, 0)[1]:
             failed.append(name)
-    print(f"{what}: {len(names or PROGRAMS) - len(failed)} programs, failed: {' '.join(failed) or 'none'}")
+    print(f"{what}: {len(names or programs) - len(failed)} programs, failed: {' '.join(failed) or 'none'}")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(PROGRAMS, export, record))

@@ -350,16 +350,21 @@ class Lifetimes {
   }
 
   // Results of products that are there at the same time have names: while one waits to be used another is
-  // computed. One that the next call takes does not wait.
+  // computed. One that the next call takes alone does not wait.
   bool waits_with_products(int producer, const CallSite& site, Users users) const {
     if (!is_product(producer) || users.empty()) return false;
     const int first_use = *std::min_element(users.begin(), users.end());
-    if (first_use == producer + 1) return false;
+    if (first_use == producer + 1 && takes_one_value(first_use)) return false;
     for (int node = first_use - 1; node >= 0 && stands_with(node, site); --node) {
       if (node == producer || !is_product(node)) continue;
       if (node > producer || first_use_of(node) > producer) return true;
     }
     return false;
+  }
+  bool takes_one_value(int node) const {
+    int values = 0;
+    for_each_argument(graph_.nodes[size_t(node)], [&](ValueId) { ++values; });
+    return values == 1;
   }
   bool stands_with(int node, const CallSite& site) const {
     return source_.sites[size_t(node)].frames == site.frames &&

@@ -142,10 +142,17 @@ def _contiguous_is_called() -> Iterator[None]:
     import torch
 
     plain = torch.Tensor.contiguous
+    calls: list[Any] = []  # that are under way: the exporter's modes call the method again
 
     def contiguous(self: Any, memory_format: Any = torch.contiguous_format) -> Any:
-        made = plain(self, memory_format=memory_format)
-        return made if made is not self else torch.ops.aten.contiguous.default(self, memory_format=memory_format)
+        if calls:
+            return plain(self, memory_format=memory_format)
+        calls.append(self)
+        try:
+            made = plain(self, memory_format=memory_format)
+            return made if made is not self else torch.ops.aten.contiguous.default(self, memory_format=memory_format)
+        finally:
+            calls.pop()
 
     torch.Tensor.contiguous = contiguous  # type: ignore[method-assign]
     try:

@@ -128,6 +128,34 @@ def test_flex_attention_is_taken_to_be_compiled():
     assert not result.json["unmodelled"]
 
 
+class Copied(torch.nn.Module):
+    """On a GPU, its attention's result has other strides than on meta tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        q = self.body(x).view(2, 5, 2, 4).permute(0, 2, 1, 3)
+        y = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        return y.contiguous().sum()
+
+
+def test_every_call_of_contiguous_is_exported(tmp_path):
+    plain = torch.Tensor.contiguous
+    path = metaprof.export(Copied(), (torch.zeros(2, 5, 8),), str(tmp_path / "copied.pt2"))
+    assert torch.Tensor.contiguous is plain
+    calls = [node for node in torch.export.load(path).graph.nodes if str(node.target) == "aten.contiguous.default"]
+    assert len(calls) == 1
+
+
+def test_stack_traces_hold_the_forwards_of_modules_alone(tmp_path):
+    path = metaprof.export(Copied(), (torch.zeros(2, 5, 8),), str(tmp_path / "copied.pt2"))
+    traces = [node.meta.get("stack_trace") or "" for node in torch.export.load(path).graph.nodes]
+    assert any("in forward" in trace for trace in traces)
+    assert not any("_export.py" in trace for trace in traces)
+
+
 def test_a_model_that_cannot_be_exported_says_why():
     class Data(torch.nn.Linear):
         def forward(self, x):

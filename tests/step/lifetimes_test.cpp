@@ -255,6 +255,18 @@ TEST(Lifetimes, ProductsThatWaitInAFunctionWithoutAFrameAreVariables) {
   EXPECT_EQ(model.dropped("sum"), 3) << "exp takes it last";
 }
 
+// def project(q, k): q = q.matmul(w); kv = k.matmul(w).exp(); return q + kv: while q waits, the other product is taken at once.
+TEST(Lifetimes, AProductThatTheNextCallTakesAloneIsNoVariable) {
+  const std::vector<SourceLine> call = {at(1, "return project(x, y)")};
+  Model model({"x", "y"});
+  model.add({{"q"}, "aten::matmul", {"x", "y"}, call})
+      .add({{"kv"}, "aten::matmul", {"y", "x"}, call})
+      .add({{"copy"}, "aten::exp", {"kv"}, call})
+      .add({{"z"}, "aten::add.Tensor", {"q", "copy"}, call});
+  EXPECT_EQ(model.dropped("q"), 3);
+  EXPECT_EQ(model.dropped("kv"), 2);
+}
+
 // attn = add_bias(attn), which writes to attn and returns it: the name goes on to hold the same tensor.
 TEST(Lifetimes, WhatAFunctionWritesToComesBackFromIt) {
   Model model({"x"});
