@@ -41,7 +41,7 @@ TEST(ElidedCopies, AreInGraphs) {
 
 std::string program_with_a_view(const std::string& attributes) {
   const std::string file = testing::TempDir() + "view.mp";
-  std::ofstream(file) << "metaprof program 1\ninput x = %x: f32[4,6] grad\n"
+  std::ofstream(file) << "metaprof program 1\nparameter x = %x: f32[4,6] grad\n"
                          "%t: f32[6,4] = aten::t(%x)\n%y: f32[24] = aten::view(%t, [24])"
                       << attributes << "\n%z: f32[] = aten::sum(%y)\nloss = %z\n";
   return file;
@@ -59,7 +59,7 @@ TEST(ElidedCopies, WithoutTheirSourceAreRefused) {
 TEST(ElidedCopies, AreOfViewsAlone) {
   const std::string file = testing::TempDir() + "copies.mp";
   std::ofstream(file)
-      << "metaprof program 1\ninput x = %x: f32[4,6] grad\n"
+      << "metaprof program 1\nparameter x = %x: f32[4,6] grad\n"
          "%y: f32[4,6] = aten::relu(%x) copies_to_view\n%z: f32[] = aten::sum(%y)\nloss = %z\n";
   const Outcome profile = run_program("profile " + file);
   EXPECT_EQ(profile.exit_code, 2);
