@@ -78,8 +78,7 @@ std::string random_text(Random& random) {
                                                "amax",
                                                "prod",
                                                "a\nb\x1b[31m",
-                                               "\xc2\x9b"
-                                               "31m",
+                                               "\xc2\x9b[31m",
                                                "\xe2\x80\xae",
                                                "\xff\xfe",
                                                "aa->a",

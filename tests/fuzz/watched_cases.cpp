@@ -18,12 +18,14 @@
 
 // Read by the sanitizers' libraries when a program starts. A background thread of AddressSanitizer ends a process that
 // takes more memory.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are theirs.
 extern "C" const char* __asan_default_options() {
   return "detect_leaks=0:hard_rss_limit_mb=2048:max_allocation_size_mb=2048:quarantine_size_mb=32:malloc_"
          "context_size=5:"
          "detect_stack_use_after_return=0:handle_abort=1";
 }
 extern "C" const char* __ubsan_default_options() { return "print_stacktrace=0"; }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace metaprof {
 namespace {
