@@ -39,11 +39,14 @@ constexpr const char* kRunDescription =
     "  metaprof run --real -- python train.py          on this machine's GPU\n"
     "\n"
     "The program needs a PyTorch 2.6 to 2.15 built with CUDA. It needs no GPU and no driver.\n"
-    "Exit status: the program's own; 2 if it could not be run or recorded.\n";
+    "Exit status: the program's own; 2 if it could not be run or recorded; 1 if --save wrote a program\n"
+    "whose peak is not the run's (--tolerance).\n";
+
+constexpr int kNotRepeated = 1;  // exit status
 
 struct RunCommandOptions {
   LaunchOptions run;
-  std::string device = "h200", memory, json;
+  std::string device = "h200", memory, json, tolerance = "1%";
   std::vector<std::string> files;  // of forms(), in its order; empty: not asked for
   TextOptions text;
   std::string color;
@@ -115,6 +118,8 @@ void check(const Command& command, const RunCommandOptions& options) {
     fail("--save {}: the file's name must end in .mp", run.save);
   if (run.world_size > 0 && run.rank >= run.world_size)
     fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
+  if (command.was_given("--tolerance") && run.save.empty()) fail("--tolerance needs --save");
+  parse_share(options.tolerance, "--tolerance");
   parse_alloc_conf(run.alloc_conf);
   check_files(options);
 }
@@ -157,16 +162,23 @@ Bytes outside_of(const RunReport& report, const RunCommandOptions& options) {
   return outside_allocator(platform).most;
 }
 
-// Whoever asks a saved program for something else should know what the engine does not repeat of the run itself.
-void check_saved(const std::vector<std::string>& files) {
+// Whoever asks a saved program for something else should know what the engine does not repeat of the run itself. False: a peak
+// is further off than `tolerance`, a share.
+bool check_saved(const std::vector<std::string>& files, double tolerance) {
+  bool within = true;
   for (const std::string& file : files) {
     Model saved = read_model(file);
-    const std::optional<std::string> difference = not_repeated(saved);
+    const std::optional<NotRepeated> difference = not_repeated(saved);
     if (!difference) continue;
-    saved.program.warnings.push_back(*difference);
+    saved.program.warnings.push_back(difference->text);
     write_program(file, saved.program);
-    print_note(fmt::format("warning: {}: {}", file, *difference));
+    print_note(fmt::format("warning: {}: {}", file, difference->text));
+    if (difference->error <= tolerance) continue;
+    within = false;
+    message(
+        fmt::format("{}: its peak is not the run's: do not ask it for other options (--tolerance)", file));
   }
+  return within;
 }
 
 void write_json(const RunReport& report, const RunCommandOptions& options) {
@@ -211,11 +223,14 @@ int run(const Command& command, RunCommandOptions& options) {
   }
   if (!report.not_saved.empty()) failures.add(report.not_saved);
   failures.attempt([&] { write_json(report, options); });
-  failures.attempt([&] { check_saved(report.saved); });
+  bool repeated = true;
+  failures.attempt(
+      [&] { repeated = check_saved(report.saved, parse_share(options.tolerance, "--tolerance")); });
   failures.attempt([&] { write_forms(report, options); });
   options.text.colour = colour_on_stdout(options.color);
   if (options.json != "-") std::cout << '\n' << run_text(report, options.text, outside_of(report, options));
-  return report.end.timed_out || failures.any() ? static_cast<int>(kBadInput) : report.end.status;
+  if (report.end.timed_out || failures.any()) return kBadInput;
+  return report.end.status == 0 && !repeated ? kNotRepeated : report.end.status;
 }
 
 void add_options(Command& command, RunCommandOptions& options) {
@@ -262,6 +277,12 @@ void add_options(Command& command, RunCommandOptions& options) {
       .one_value();
   command.option("--save", run.save, "save the program that was run, for `metaprof profile FILE.mp`")
       .value("FILE.mp");
+  command
+      .option(
+          "--tolerance", options.tolerance,
+          "the largest error of the saved program's peaks, as 1% or 0.01; beyond it, the exit status is 1")
+      .value("SHARE")
+      .with_default();
   command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");

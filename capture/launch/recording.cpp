@@ -120,7 +120,10 @@ class Reader {
         });
     } else if (kind == "events") {
       events(row);
+    } else if (kind == "saving") {
+      process_.is_saving = true;
     } else if (kind == "program") {
+      process_.is_saving = false;
       const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
       process_.captured = read_file(file, kMostBytes, "a recording");
     } else if (kind == "ended") {

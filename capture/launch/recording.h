@@ -72,6 +72,7 @@ struct RecordedProcess {
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded
   std::string captured;               ///< text of the program as it called PyTorch; empty: none
+  bool is_saving = false;             ///< it was ended while the captured program was written
   bool ended_after_steps = false;
   EmulatorLog emulated;
   std::vector<RecordedDevice> devices;

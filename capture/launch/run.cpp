@@ -152,6 +152,19 @@ std::string name_of(const RecordedProcess& process) {
       "{}", fmt::join(words.begin(), words.begin() + std::min<ptrdiff_t>(2, std::ssize(words)), " "));
 }
 
+// "2" of "--nnodes 2" and "--nnodes=2": how many machines a launcher (torchrun) waits for; empty: it names none, or one.
+std::string machines_of(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i)
+    for (const std::string_view option : {"--nnodes", "--num_machines", "--num-machines"}) {
+      if (!words[i].starts_with(option)) continue;
+      std::string number = words[i].substr(option.size());
+      if (number.empty() && i + 1 < words.size()) number = words[i + 1];
+      if (number.starts_with('=')) number.erase(0, 1);
+      if (!number.empty() && number != "1" && number != "1:1") return number;
+    }
+  return {};
+}
+
 // Why there is nothing to report.
 std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>& processes) {
   for (const RecordedProcess& process : processes)
@@ -165,6 +178,13 @@ std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>
                            : "the program ended before it had imported PyTorch";
   if (std::any_of(processes.begin(), processes.end(), [](const RecordedProcess& p) { return p.used_device; }))
     return "the program ended before its first phase was over";
+  for (const RecordedProcess& process : processes)
+    if (const std::string machines = machines_of(process.program); end.status != 0 && !machines.empty())
+      return fmt::format(
+          "its launcher waits for {} machines, and there is this one: --world-size N --rank R runs one rank "
+          "of "
+          "the job alone, without a launcher",
+          machines);
   return end.status == 0 ? "the program used no CUDA device: did it choose another one?"
                          : "the program ended before it used a CUDA device";
 }

@@ -43,6 +43,8 @@ void add_measurement(Capture& capture, const RecordedDevice& device) {
 
 std::string reason(const std::vector<RecordedProcess>& processes) {
   for (const RecordedProcess& process : processes)
+    if (process.is_saving) return ": it was ended while its program was being saved; its steps were over";
+  for (const RecordedProcess& process : processes)
     for (const std::string& note : process.notes)
       if (note.find("not saved") != note.npos) return ": " + note;
   return ": no process has used a device";

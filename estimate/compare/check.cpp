@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "allocator/alloc_conf.h"
 #include "core/error.h"
@@ -114,18 +116,23 @@ void check_options(const CheckOptions& options) {
       fail("{}: does not say of which model it is; name the MODEL", path);
 }
 
-std::optional<std::string> not_repeated(const Model& captured) try {
+std::optional<NotRepeated> not_repeated(const Model& captured) try {
   WorkspacePlanners planners;
   const CheckResult result = check_captured(captured, {}, planners);
   const size_t equal = std::min(result.exact_phases, result.exact_reserved_phases);
   if (equal == result.phases) return std::nullopt;
   const CheckRow& peak = result.peak_allocated;
-  return fmt::format(
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const double error = std::max(std::abs(peak.error().value_or(kNone)),
+                                std::abs(result.peak_reserved.error().value_or(kNone)));
+  std::string text = fmt::format(
       "the engine repeats {} of {} phases of the run that was captured; peak of allocated bytes: "
       "{} of the run, {} of the engine; metaprof check names the first request that differs",
       equal, result.phases, peak.recorded.value_or(0), peak.estimated.value_or(0));
+  return NotRepeated{.text = std::move(text), .error = error};
 } catch (const Error& error) {
-  return fmt::format("the engine cannot repeat the run that was captured: {}", error.what());
+  return NotRepeated{fmt::format("the engine cannot repeat the run that was captured: {}", error.what()),
+                     std::numeric_limits<double>::infinity()};
 }
 
 bool says_how_it_was_run(const std::string& file) {

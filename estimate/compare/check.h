@@ -28,9 +28,15 @@ void check_options(const CheckOptions& options);
 /// Errors: the options contradict each other; a file cannot be used, or is of another model.
 CheckReport check(const CheckOptions& options, const OnProgress& progress = {});
 
-/// What the engine does not repeat of the run that a captured program is of, in one line; nothing: all of its phases are
-/// equal to the byte, reserved bytes, too. What the engine cannot run is a line, too, and no error.
-std::optional<std::string> not_repeated(const Model& captured);
+/// What the engine does not repeat of the run that a captured program is of.
+struct NotRepeated {
+  std::string text;  ///< one line
+  double error =
+      0;  ///< of the peaks of allocated and reserved bytes the larger one, as a share; infinite: it cannot be run
+};
+
+/// Nothing: all of its phases are equal to the byte, reserved bytes, too. What the engine cannot run is no error.
+std::optional<NotRepeated> not_repeated(const Model& captured);
 
 /// True if the file says itself how it was run: a measurement or an earlier report, and no snapshot.
 bool says_how_it_was_run(const std::string& file);

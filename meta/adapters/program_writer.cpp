@@ -69,8 +69,10 @@ void ProgramWriter::finish() {
   }
   place.push_back(nodes.size());
   graph.nodes = std::move(nodes);
-  for (CheckpointRegion& region : graph.checkpoints)
-    region = {.begin = place[region.begin], .end = place[region.end], .reentrant = region.reentrant};
+  for (CheckpointRegion& region : graph.checkpoints) {
+    region.begin = place[region.begin];
+    region.end = place[region.end];
+  }
 }
 
 void ProgramWriter::finish_modules() {

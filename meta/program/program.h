@@ -124,10 +124,18 @@ struct GraphNode {
   const Operand* operand_named(std::string_view name) const;
 };
 
+/// Calls of one operator whose results a region keeps although it is computed again.
+struct KeptCalls {
+  std::string op;          ///< "aten::mm", "aten::add.Tensor"; a name without a namespace is aten's
+  std::vector<int> which;  ///< the n-th calls in the region, from 0, in order; empty: all
+  friend bool operator==(const KeptCalls&, const KeptCalls&) = default;
+};
+
 /// Consecutive nodes that are checkpointed together: computed again in backward.
 struct CheckpointRegion {
   size_t begin = 0, end = 0;  ///< indices of nodes
   bool reentrant = false;
+  std::vector<KeptCalls> kept = {};  ///< a selective checkpoint, without reentrancy
   friend bool operator==(const CheckpointRegion&, const CheckpointRegion&) = default;
 };
 

@@ -158,11 +158,24 @@ bool passes_on(const GraphNode& node) {
   return node.op.starts_with("aten::to.");
 }
 
-// The tensors that the program's inputs come from, and others of the host that are no state of it.
-std::vector<ValueId> origins_of_inputs(const Program& program) {
+bool is_named_input(const GraphNode& node) {
+  return node.op == "step::name" && node.operands.size() >= 3 &&
+         node.operands[0].constant.kind() == Value::Kind::string &&
+         node.operands[0].constant.string() == "input";
+}
+
+// A tensor that is brought from the host, or made on the device, and is no state of the program.
+struct Origin {
+  ValueId value = kNoValue;
+  bool of_input = false;  // the program names it, or what it is passed on as, an input of a module
+};
+
+// In the order in which the program has them.
+std::vector<Origin> origins_of_inputs(const Program& program) {
   const Graph& graph = program.graph;
   const DefUse def_use(graph);
-  std::vector<char> is_origin(graph.values.size()), is_state(graph.values.size());
+  std::vector<char> is_origin(graph.values.size()), is_state(graph.values.size()),
+      is_input(graph.values.size());
   for (const GraphNode& node : graph.nodes) {
     if (node.op == "step::tensor")
       for_each_result(node, [&](ValueId value) {
@@ -176,46 +189,86 @@ std::vector<ValueId> origins_of_inputs(const Program& program) {
       if (!passes_on(made) || made.operands.empty() || made.operands[0].value == kNoValue) break;
       value = made.operands[0].value;
     }
-    const bool input = node.operands[0].constant.kind() == Value::Kind::string &&
-                       node.operands[0].constant.string() == "input";
-    (input ? is_origin : is_state)[size_t(value)] = true;
+    (is_named_input(node) ? is_input : is_state)[size_t(value)] = true;
   }
-  std::vector<ValueId> origins;
+  std::vector<Origin> origins;
   for (size_t value = 0; value < is_origin.size(); ++value)
-    if (is_origin[value] && !is_state[value] && graph.values[value].tensor) origins.push_back(ValueId(value));
+    if ((is_origin[value] || is_input[value]) && !is_state[value] && graph.values[value].tensor)
+      origins.push_back({ValueId(value), is_input[value] != 0});
   return origins;
 }
 
-// The size stands in the facts of a tensor of the host, and in the call of one that is made.
-void resize_origin(Program& program, ValueId value, size_t at, int64_t size) {
+// The size stands in the facts of a tensor of the host, and in the call of one that is made. False: another call makes it, of which it follows.
+bool resize_origin(Program& program, ValueId value, size_t at, int64_t size) {
   Graph& graph = program.graph;
   TensorFacts& facts = *graph.values[size_t(value)].tensor;
+  Value* stated = nullptr;
+  for (GraphNode& node : graph.nodes) {
+    bool makes = false;
+    for_each_result(node, [&](ValueId made) { makes |= made == value; });
+    if (!makes || node.op == "step::tensor") continue;
+    for (Operand& operand : node.operands)
+      if (operand.constant.kind() == Value::Kind::integers && operand.constant.integers() == facts.sizes)
+        stated = &operand.constant;
+    if (!stated) return false;
+    break;
+  }
   program.resizing.inputs.emplace(value, facts.sizes);
   facts.sizes[at] = size;
   facts.strides = contiguous_strides(facts.sizes);
   check_sizes(graph.values[size_t(value)]);
-  for (GraphNode& node : graph.nodes) {
-    bool makes = false;
-    for_each_result(node, [&](ValueId made) { makes |= made == value; });
-    if (!makes || node.operands.empty()) continue;
-    Value& sizes = node.operands[0].constant;
-    if (sizes.kind() == Value::Kind::integers && sizes.integers().size() == facts.sizes.size())
-      sizes = Value(facts.sizes);
-  }
+  if (stated) *stated = Value(facts.sizes);
+  return true;
 }
 
+// The inputs of modules that are as large as `size` there must follow from what was resized: one of them, at least, where there are any.
+void expect_inputs_follow(const Program& program, const std::vector<ValueId>& resized, size_t at,
+                          int64_t size, std::string_view option) {
+  const Graph& graph = program.graph;
+  std::vector<char> follows(graph.values.size());
+  for (const ValueId value : resized) follows[size_t(value)] = true;
+  bool any = false;
+  for (const GraphNode& node : graph.nodes) {
+    bool takes = false;
+    for_each_argument(node, [&](ValueId value) { takes |= follows[size_t(value)] != 0; });
+    if (takes) for_each_result(node, [&](ValueId value) { follows[size_t(value)] = true; });
+    if (!is_named_input(node)) continue;
+    const ValueId input = node.operands[2].value;
+    if (std::ranges::find(resized, input) != resized.end()) return;
+    const auto& facts = graph.values[size_t(input)].tensor;
+    if (!facts || facts->sizes.size() <= at || facts->sizes[at] != size) continue;
+    if (takes) return;
+    any = true;
+  }
+  if (any)
+    fail(
+        "{}: {}: none of the inputs of its modules follows from a tensor that the program brings from the "
+        "host or makes with a size",
+        program.origin, option);
+}
+
+// Inputs of modules say how large the dimension was, and what else is brought from the host where there are none.
 void set_captured_size(Program& program, const SharedDimension& dimension, std::string_view option,
                        int64_t size) {
-  std::optional<int64_t> before;
-  for (const ValueId value : origins_of_inputs(program)) {
+  const std::vector<Origin> origins = origins_of_inputs(program);
+  const auto size_at = [&](ValueId value) -> std::optional<int64_t> {
     const TensorFacts& facts = *program.graph.values[size_t(value)].tensor;
-    if (facts.sizes.size() <= dimension.at || (dimension.integers && facts.dtype != DType::i64)) continue;
-    if (!before) before = facts.sizes[dimension.at];
-    if (facts.sizes[dimension.at] == *before && *before != size)
-      resize_origin(program, value, dimension.at, size);
-  }
+    if (facts.sizes.size() <= dimension.at || (dimension.integers && facts.dtype != DType::i64))
+      return std::nullopt;
+    return facts.sizes[dimension.at];
+  };
+  std::optional<int64_t> before;
+  for (const bool of_input : {true, false})
+    for (const Origin& origin : origins)
+      if (!before && origin.of_input == of_input) before = size_at(origin.value);
   if (!before) fail("{}: {}: the program brings no tensor from the host that has it", program.origin, option);
-  if (*before != size) program.resizing.changes.push_back({*before, size});
+  if (*before == size) return;
+  std::vector<ValueId> resized;
+  for (const Origin& origin : origins)
+    if (size_at(origin.value) == before && resize_origin(program, origin.value, dimension.at, size))
+      resized.push_back(origin.value);
+  expect_inputs_follow(program, resized, dimension.at, *before, option);
+  program.resizing.changes.push_back({*before, size});
 }
 
 // A batch of 1 leaves no factor: (64, 768) viewed as (1, 64, 768). Where the dimension has grown by what a 1

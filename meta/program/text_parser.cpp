@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 #include "formats/utf8.h"
@@ -371,7 +372,25 @@ class Parser {
     if (checkpoint) line.wrong("a checkpoint inside a checkpoint");
     const size_t begin = graph().nodes.size();
     checkpoint = CheckpointRegion{.begin = begin, .end = begin, .reentrant = line.skip("reentrant")};
+    if (line.skip("keep"))
+      while (!line.next_is('{')) checkpoint->kept.push_back(parse_kept(line));
+    if (checkpoint->reentrant && !checkpoint->kept.empty())
+      line.wrong("a reentrant checkpoint keeps no results");
     line.take('{');
+  }
+  // "aten::mm(0, 2)"
+  static KeptCalls parse_kept(ProgramLine& line) {
+    KeptCalls calls{.op = line.word("an operator whose results are kept"), .which = {}};
+    line.take('(');
+    while (!line.skip(')')) {
+      if (!calls.which.empty()) line.take(',');
+      const int64_t number = line.integer("the number of a call, from 0");
+      if (number < 0 || number > std::numeric_limits<int>::max() ||
+          (!calls.which.empty() && number <= calls.which.back()))
+        line.wrong("numbers of calls that are kept are not negative, and rise");
+      calls.which.push_back(static_cast<int>(number));
+    }
+    return calls;
   }
   void parse_closing(ProgramLine& line) {
     if (auto& checkpoint = open_.back().checkpoint) {

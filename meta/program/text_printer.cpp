@@ -234,11 +234,20 @@ class Printer {
 
   // --- Nodes
 
+  // " keep aten::mm(0, 2)"
+  static std::string kept_text(const CheckpointRegion& checkpoint) {
+    std::string text;
+    for (const KeptCalls& calls : checkpoint.kept)
+      text += fmt::format("{}{}({})", text.empty() ? " keep " : " ", word_text(calls.op),
+                          fmt::join(calls.which, ", "));
+    return text;
+  }
+
   void print_nodes(const Graph& graph) {
     auto checkpoint = graph.checkpoints.begin();
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       if (checkpoint != graph.checkpoints.end() && checkpoint->begin == i) {
-        line("checkpoint{} {{", checkpoint->reentrant ? " reentrant" : "");
+        line("checkpoint{}{} {{", checkpoint->reentrant ? " reentrant" : "", kept_text(*checkpoint));
         indent_ += 2;
       }
       print_node(graph, graph.nodes[i]);

@@ -177,9 +177,12 @@ class Borders {
         (state_.contains(value) ? one.state : one.inputs).push_back(value);
       one.outputs.assign(border.outputs.begin(), border.outputs.end());
       for (const KeptCalls& calls : region.kept) {
-        const Operator* op = registry_.find("aten::" + calls.op);
-        if (!op) fail("--checkpoint: there is no operator '{}' whose results could be kept", calls.op);
-        one.kept[op->id] = calls.which;
+        const bool whole_name = calls.op.find("::") != calls.op.npos;
+        const Operator* op = registry_.find(whole_name ? calls.op : "aten::" + calls.op);
+        if (op) one.kept[op->id] = calls.which;
+        // One that a program names by its whole name is called in it, which is said to be not known.
+        if (!op && !whole_name)
+          fail("--checkpoint: there is no operator '{}' whose results could be kept", calls.op);
       }
       one.inside = made(region.inside, next);
     }
@@ -221,7 +224,7 @@ size_t end_of_backward(const Code& code, size_t backward) {
 std::vector<RecomputeRegion> regions_of(const Graph& graph) {
   std::vector<RecomputeRegion> regions;
   for (const CheckpointRegion& one : graph.checkpoints)
-    regions.push_back({.begin = one.begin, .end = one.end, .reentrant = one.reentrant});
+    regions.push_back({.begin = one.begin, .end = one.end, .reentrant = one.reentrant, .kept = one.kept});
   return regions;
 }
 

@@ -2,17 +2,11 @@
 // Calls of a program that do not simply keep what backward needs: it is computed again, or waits in host memory.
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
-namespace metaprof {
+#include "meta/program/program.h"
 
-/// Calls of one operator whose results a region keeps although it is computed again.
-struct KeptCalls {
-  std::string op;          ///< without its namespace: "mm", "add.Tensor"
-  std::vector<int> which;  ///< the n-th calls in the region, from 0, in order; empty: all
-  friend bool operator==(const KeptCalls&, const KeptCalls&) = default;
-};
+namespace metaprof {
 
 /// Consecutive nodes of a graph.
 struct RecomputeRegion {

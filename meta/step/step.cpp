@@ -39,10 +39,11 @@ std::vector<CheckpointRegion> whole_modules(const Program& program, const StepOp
   std::vector<CheckpointRegion> regions;
   for (const RecomputeRegion& region :
        checkpointed_modules(program, options.checkpoint, options.checkpoint_reentrant)) {
-    if (region.offload || !region.kept.empty() || !region.inside.empty())
+    if (region.offload || !region.inside.empty())
       fail("--checkpoint {}: of the captured {} only whole modules can be computed again", options.checkpoint,
            program.origin);
-    regions.push_back({.begin = region.begin, .end = region.end, .reentrant = region.reentrant});
+    regions.push_back(
+        {.begin = region.begin, .end = region.end, .reentrant = region.reentrant, .kept = region.kept});
   }
   return regions;
 }

@@ -108,8 +108,8 @@ class Accumulation {
     set_micro(first, micro);
     for (const CheckpointRegion& region : graph_.checkpoints)
       if (region.begin >= pass.begin && region.end <= pass.end)
-        repeated_.push_back(
-            {place[region.begin - pass.begin], place[region.end - pass.begin], region.reentrant});
+        repeated_.push_back({place[region.begin - pass.begin], place[region.end - pass.begin],
+                             region.reentrant, region.kept});
   }
 
   GraphNode copy(const GraphNode& original, const std::vector<char>& made, const std::vector<char>& outlives,

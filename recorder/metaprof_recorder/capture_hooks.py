@@ -218,7 +218,7 @@ def _watch_checkpoint(capture):
     def run(function, *arguments, use_reentrant=None, **options):
         opened = capture.regions.open(use_reentrant is None or bool(use_reentrant), given_to(capture._tensor, function, arguments, options))
         if opened and options.get("context_fn", checkpoint.noop_context_fn) is not checkpoint.noop_context_fn:
-            capture.warn("a checkpoint has a context_fn: the program has its region as one that keeps nothing; what it keeps is not known")
+            options["context_fn"] = capture.regions.selective(options["context_fn"], getattr(checkpoint, "_CachingTorchDispatchMode", ()))
         try:
             return original(function, *arguments, use_reentrant=use_reentrant, **options)
         finally:

@@ -365,6 +365,7 @@ class Recorder:
         if self.capture.refused:
             self.output.write("note", text=f"the program is not saved: {self.capture.refused}")
             return
+        self.output.write("saving")
         path = self.output.path("program", ".mp")
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.capture.text(self.rows, self.modules.types))

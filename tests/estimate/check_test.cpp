@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "estimate/prepare/model.h"
@@ -26,25 +27,27 @@ std::string with_text(const std::string& before, const std::string& after) {
   return file;
 }
 
-TEST(NotRepeated, NothingOfARunThatIsEqual) { EXPECT_EQ(not_repeated(read_model(kProgram)), std::nullopt); }
+TEST(NotRepeated, NothingOfARunThatIsEqual) { EXPECT_FALSE(not_repeated(read_model(kProgram))); }
 
 TEST(NotRepeated, PhasesThatDifferAndThePeak) {
   // The peak of the first forward, 36541440 bytes, is not the largest of the run.
   const std::string file = with_text("36541440 ", "36541952 ");
-  const std::optional<std::string> line = not_repeated(read_model(file));
-  ASSERT_TRUE(line);
-  EXPECT_TRUE(line->starts_with(
+  const std::optional<NotRepeated> found = not_repeated(read_model(file));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->text.starts_with(
       "the engine repeats 12 of 13 phases of the run that was captured; peak of allocated bytes: "))
-      << *line;
-  EXPECT_TRUE(line->ends_with("; metaprof check names the first request that differs")) << *line;
+      << found->text;
+  EXPECT_TRUE(found->text.ends_with("; metaprof check names the first request that differs")) << found->text;
+  EXPECT_EQ(found->error, 0);
 }
 
 TEST(NotRepeated, WhatTheEngineCannotRun) {
   const std::string file = with_text("device h200", "device nosuch");
-  const std::optional<std::string> line = not_repeated(read_model(file));
-  ASSERT_TRUE(line);
-  EXPECT_TRUE(line->starts_with("the engine cannot repeat the run that was captured: ")) << *line;
-  EXPECT_NE(line->find("nosuch"), line->npos) << *line;
+  const std::optional<NotRepeated> found = not_repeated(read_model(file));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->text.starts_with("the engine cannot repeat the run that was captured: ")) << found->text;
+  EXPECT_NE(found->text.find("nosuch"), found->text.npos) << found->text;
+  EXPECT_TRUE(std::isinf(found->error));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "capture/launch/installation.h"
 #include "capture/launch/run.h"
+#include "capture/launch/saved_program.h"
 #include "core/error.h"
 #include "reports/run/run_report.h"
 
@@ -259,6 +260,22 @@ TEST_F(RecordingTest, RanksAreInTheirOrder) {
   EXPECT_EQ(found.ranks[1].rank, 3);
 }
 
+TEST_F(RecordingTest, EndedWhileItsProgramIsSaved) {
+  write("process-7.jsonl",
+        kProcess + kTorch + kDevice + phase("setup", 0, 1, 1) + R"({"row": "saving"})" + "\n");
+  EXPECT_TRUE(read_processes(folder_).at(0).is_saving);
+  LaunchOptions options;
+  options.save = "step.mp";
+  try {
+    save_programs(read_processes(folder_), options);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "--save: there is no program to save: it was ended while its program was being saved; its "
+                 "steps were over");
+  }
+}
+
 struct Problem {
   const char* name;
   std::string text;
@@ -284,6 +301,21 @@ INSTANTIATE_TEST_SUITE_P(
         Problem{"NoDevice", kProcess + kTorch, 0,
                 "the program used no CUDA device: did it choose another one?"},
         Problem{"EndedBeforeDevice", kProcess + kTorch, 1, "the program ended before it used a CUDA device"},
+        Problem{
+            "OtherMachines",
+            R"({"row": "process", "pid": 7, "parent": 1, "environment": {}, "program": ["python", "-m", )"
+            R"("torch.distributed.run", "--nnodes=2", "train.py"]})"
+            "\n" +
+                kTorch,
+            143,
+            "its launcher waits for 2 machines, and there is this one: --world-size N --rank R runs one rank "
+            "of the job alone, without a launcher"},
+        Problem{
+            "OneMachine",
+            R"({"row": "process", "pid": 7, "parent": 1, "environment": {}, "program": ["torchrun", "--nnodes", "1"]})"
+            "\n" +
+                kTorch,
+            1, "the program ended before it used a CUDA device"},
         Problem{"CpuOnly",
                 kProcess + R"({"row": "problem", "kind": "cpu-only", "text": "for the CPU only"})" + "\n", 2,
                 "for the CPU only"}),

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
+#include "meta/program/text.h"
+
 namespace metaprof {
 namespace {
 
@@ -74,6 +77,54 @@ TEST(ResizedNumber, OneSaysNothing) {
   EXPECT_EQ(resized_number(resizing, 512), 64);
   EXPECT_EQ(resized_number(resizing, 1), 1);
   EXPECT_EQ(resized_number(resizing, 7), 7);
+}
+
+// A captured program, of which another tensor of the host comes before the batch of 2: a table with as many rows as is asked for below.
+Program captured(const std::string& calls) {
+  return parse_program(
+      "metaprof program 1\ncaptured torch 2.11.0\n%table: f32[16,8] on cpu = step::tensor()\n" + calls,
+      "step.mp");
+}
+
+const TensorFacts& facts(const Program& program, size_t value) { return *program.graph.values[value].tensor; }
+
+TEST(SetBatch, IsThatOfTheInputsOfModules) {
+  Program program = captured(
+      "%x: i64[2,5] on cpu = step::tensor()\n%target: i64[2] on cpu = step::tensor()\n"
+      "%y: i64[2,5] = aten::_to_copy(%x)\nstep::name(\"input\", \"\", %y)\n");
+  set_batch(program, 16);
+  EXPECT_EQ(facts(program, 0).sizes, (Sizes{16, 8}));
+  EXPECT_EQ(facts(program, 1).sizes, (Sizes{16, 5}));
+  EXPECT_EQ(facts(program, 2).sizes, (Sizes{16}));
+  EXPECT_EQ(program.resizing.changes, (std::vector<Resizing::Change>{{2, 16}}));
+}
+
+TEST(SetBatch, FollowsWhatTheProgramTakesOfATensorOfTheHost) {
+  Program program = captured(
+      "%x: i64[2,5] on cpu = step::tensor()\n%y: i64[2,4] = aten::slice.Tensor(%x, 1, 0, 4)\n"
+      "step::name(\"input\", \"\", %y)\n");
+  set_batch(program, 16);
+  EXPECT_EQ(facts(program, 1).sizes, (Sizes{16, 5}));
+}
+
+TEST(SetBatch, OfATensorThatIsMadeOnTheDeviceStandsInItsCall) {
+  Program program = captured("%x: f32[2,5] = aten::randint(10, [2, 5])\nstep::name(\"input\", \"\", %x)\n");
+  set_batch(program, 16);
+  EXPECT_EQ(program.graph.nodes[1].operands[1].constant.integers(), (Sizes{16, 5}));
+}
+
+TEST(SetBatch, IsRefusedWhereNoInputWouldFollow) {
+  Program program = captured(
+      "%w: f32[4] = step::tensor()\n%x: f32[2,2] = aten::outer(%w, %w)\nstep::name(\"input\", \"\", %x)\n");
+  try {
+    set_batch(program, 16);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "step.mp: --batch: none of the inputs of its modules follows from a tensor that the program "
+                 "brings from "
+                 "the host or makes with a size");
+  }
 }
 
 }  // namespace

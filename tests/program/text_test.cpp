@@ -64,6 +64,9 @@ _, [%p: c64[2], _] = mylib::g(device(cpu), device(model), device(cuda:1), inf, n
 checkpoint reentrant {
   %q: f32[2] on cuda:0 = mylib::h("odd arg"=unknown("as_thing")) in m1 dtype_named dtype_of %x without_autocast
 }
+checkpoint keep aten::mm(0, 2) mylib::h() {
+  %k: f32[2] = mylib::h(%q)
+}
 graph {
   input %x: f32[2]
   input _
@@ -244,6 +247,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"%y = a::b(graph(g0))", "net.mp:2: there is no such graph yet"},
         Wrong{"graph {\n} as g0\n%y = a::b(graph(g0), graph(g0))", "net.mp:4: two calls take the same graph"},
         Wrong{"graph {", "net.mp:2: the graph of line 2 is not closed with '}'"},
+        Wrong{"checkpoint keep aten::mm(2, 1) {",
+              "net.mp:2: numbers of calls that are kept are not negative, and rise"},
+        Wrong{"checkpoint reentrant keep aten::mm(0) {", "net.mp:2: a reentrant checkpoint keeps no results"},
         Wrong{"checkpoint {", "net.mp:2: a checkpoint is not closed with '}'"},
         Wrong{"checkpoint {\n}", "net.mp:3: a checkpoint without calls"},
         Wrong{"checkpoint {\ncheckpoint {", "net.mp:3: a checkpoint inside a checkpoint"},

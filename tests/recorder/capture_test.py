@@ -10,7 +10,7 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
-from metaprof_recorder import capture, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_storages, capture_text, capture_unseen, held  # noqa: E402
+from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_storages, capture_text, capture_unseen, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 
 
@@ -113,6 +113,59 @@ class ShortNameTest(unittest.TestCase):
         for file, name in ((f"{pathlib.Path.cwd()}/a/train.py", "a/train.py"), ("/opt/venv/lib/python3.11/site-packages/timm/train.py", "timm/train.py"),
                            ("/else/train.py", "/else/train.py")):
             self.assertEqual(capture_text.short_name(file), name)
+
+
+class Weak:
+    """As much of a tensor as a name asks for."""
+    requires_grad = False
+
+
+class ExchangeTest(unittest.TestCase):
+    def setUp(self):
+        self.calls = capture_calls.Calls(True, 0)
+        self.first, self.second, self.dead = Weak(), Weak(), []
+        for number, tensor in enumerate((self.first, self.second)):
+            name = self.calls.names[id(tensor)] = capture_calls.Name(tensor, lambda name: self.dead.append(name.numbers), self.calls, number)
+            self.calls.used.append(name)
+        self.calls.held.watch(self.calls.names[id(self.first)])
+        del name
+
+    def swap(self):
+        self.assertEqual([weakref.getweakrefcount(one) for one in (self.first, self.second)], [0, 0])
+        self.calls.drops["swapped"] = []
+
+    def test_names_go_with_what_two_tensors_are(self):
+        self.calls.exchange([self.first, self.second], self.dead.append, self.swap)
+        self.assertIn("swapped", self.calls.drops)
+        self.assertEqual(self.calls.names[id(self.first)].numbers, [1])
+        self.assertEqual(self.calls.names[id(self.second)].numbers, [0])
+        self.assertEqual([one() is self.second for one in self.calls.held._watched], [True])
+
+    def test_they_stay_where_it_is_refused(self):
+        with self.assertRaises(RuntimeError):
+            self.calls.exchange([self.first, self.second], self.dead.append, mock.Mock(side_effect=RuntimeError))
+        self.assertEqual(self.calls.names[id(self.first)].numbers, [0])
+        self.assertEqual(self.calls.names[id(self.second)].numbers, [1])
+
+
+class SelectiveTest(unittest.TestCase):
+    def test_calls_whose_results_a_policy_keeps_are_numbered_by_operator(self):
+        answers = iter([True, False, Named("PREFER_SAVE"), Named("MUST_RECOMPUTE"), True])
+        caching = type("Caching", (), {})
+        forward = caching()
+        forward.policy_fn = lambda context, operator: next(answers)
+        regions = capture_regions.Regions(None)
+        contexts = regions.selective(lambda: (forward, "again"), caching)()
+        self.assertEqual(contexts, (forward, "again"))
+        for name in ("aten::mm", "aten::mm", "aten::mm", "aten::add.Tensor", "flex_attention"):
+            forward.policy_fn(None, types.SimpleNamespace(name=lambda name=name: name))
+        self.assertEqual(regions._kept, {"aten::mm": [0, 2], "higher_order::flex_attention": [0]})
+
+    def test_contexts_of_another_kind_are_named(self):
+        warnings = []
+        regions = capture_regions.Regions(types.SimpleNamespace(warn=warnings.append))
+        regions.selective(lambda: ("forward", "again"), int)()
+        self.assertEqual(len(warnings), 1)
 
 
 class PhasesTest(unittest.TestCase):

@@ -326,6 +326,23 @@ TEST(Captured, ARegionHoldsWhatItWasGiven) {
   EXPECT_EQ(held_after_forward("step::keep([%mask])\n"), held_after_forward("") + 2000);
 }
 
+// Of three results that are computed again the second one is kept, so that one call less is made and its bytes wait.
+TEST(Captured, ARegionKeepsWhatItsPolicySays) {
+  const auto rows = [](const std::string& head) {
+    return phases("%w: f32[1000] grad = step::tensor()\nstep::phase(\"forward\", 0, -1)\n" + head +
+                  "%a: f32[1000] = aten::sin(%w)\n%b: f32[1000] = aten::sin(%a) drop %a\n"
+                  "%c: f32[1000] = aten::sin(%b) drop %b\n}\n%s: f32[] = aten::sum(%c) drop %c\n"
+                  "step::phase(\"backward\", 0, -1)\nstep::backward([%s], [None], False, False, tensors[], "
+                  "True)\n")
+        .rows;
+  };
+  const auto nothing = rows("checkpoint {\n"), one = rows("checkpoint keep aten::sin(1) {\n");
+  const auto none_known = rows("checkpoint keep mylib::f(0) {\n");
+  EXPECT_EQ(one[1].numbers.requested_bytes.current, nothing[1].numbers.requested_bytes.current + 4000);
+  EXPECT_EQ(one[2].numbers.requested_bytes.current, nothing[2].numbers.requested_bytes.current);
+  EXPECT_EQ(none_known[1].numbers.requested_bytes.current, nothing[1].numbers.requested_bytes.current);
+}
+
 // What backward needs is written again, and autograd is not told.
 TEST(Captured, VersionsAreKept) {
   std::string calls = kStep;
