@@ -33,9 +33,14 @@ class Evaluation:
         thread = threading.Thread(target=self._run_in_thread, args=(call, found), name="metaprof")
         thread.start()
         thread.join()
-        if isinstance(found[0], BaseException):
-            raise found[0]
-        return found[0]
+        result = found.pop()
+        if not isinstance(result, Unknown):
+            return result
+        try:
+            raise result
+        finally:
+            # The error knows this frame, and the frames that called it with the program's tensors: they must not know the error.
+            del result
 
     def _run_in_thread(self, call, found):
         torch, generator = self._torch, self._torch.default_generator

@@ -103,20 +103,21 @@ class Watch:
                 if not self._take(tensor, versions, id(tensor) in replaced):
                     return None
 
-        def reference(value, whole=True):
-            if isinstance(value, self._tensor):
-                return Reference(versions[self._storages.address(value)] if whole else None, value)
-            if isinstance(value, (list, tuple)):
-                return [reference(one) for one in value]
-            return "cpu" if isinstance(value, self._device) else value
-
         work = OF_ONE_CALL + sum(version.size for version in versions.values()) // 4
-        call = Call(operator, [reference(value, not (operator.of_shape and index == 0)) for index, value in enumerate(arguments)],
-                    {name: reference(value) for name, value in options.items() if name not in OF_DEVICE},
+        call = Call(operator, [self._reference(value, versions, not (operator.of_shape and index == 0)) for index, value in enumerate(arguments)],
+                    {name: self._reference(value, versions) for name, value in options.items() if name not in OF_DEVICE},
                     [version for version in versions.values() if version.known], self._draws(options) if operator.draws(arguments) else None, work, self._limits)
         if not self._limits.fits(0):
             self._storages.make_room()
         return (call, versions) if self._limits.allows(call.depth, call.path) else None
+
+    def _reference(self, value, versions, whole=True):
+        """A value as a recipe has it. `whole`: what the tensor holds counts, not its shape alone."""
+        if isinstance(value, self._tensor):
+            return Reference(versions[self._storages.address(value)] if whole else None, value)
+        if isinstance(value, (list, tuple)):
+            return [self._reference(one, versions) for one in value]
+        return "cpu" if isinstance(value, self._device) else value
 
     def _recipe_of_what_is_known(self, operator, arguments):
         """Of truth values that are joined with unknown ones: these decide nothing, and what is known is joined with itself."""
