@@ -36,3 +36,4 @@ for _ in range(2):
         loss = model(torch.zeros(2048, 1024, device="cuda")).sum()
     loss.backward()
     optimizer.step()
+print("the program has ended")
