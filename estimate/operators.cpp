@@ -7,6 +7,7 @@
 #include <map>
 
 #include "estimate/prepare/model.h"
+#include "meta/op/takes.h"
 #include "meta/ops/all.h"
 #include "meta/program/higher_order.h"
 
@@ -35,6 +36,11 @@ std::vector<std::string> facts_of(const Operator& op) {
     case Autocast::fp32_set_dtype: words.emplace_back("autocast: fp32 result"); break;
     case Autocast::promote: words.emplace_back("autocast: widest type"); break;
     case Autocast::banned: words.emplace_back("autocast: an error"); break;
+  }
+  if (op.takes.beyond_schema) {
+    const std::vector<std::string>& needs = op.takes.beyond_schema->texts;
+    for (size_t i = 0; i < needs.size(); ++i)  // a range is two requirements
+      if (i == 0 || needs[i] != needs[i - 1]) words.push_back("needs " + needs[i]);
   }
   return words;
 }

@@ -123,15 +123,14 @@ class Frame {
   }
   void run_unpack(const Instruction& instruction) { unpack(instruction, take(instruction.inputs[0])); }
 
+  // A program may name more values than a call has made: nothing is known of those.
   void unpack(const Instruction& instruction, const metaprof::Value& list) {
     const bool of_tensors = list.is_tensors();
-    const size_t size = of_tensors ? list.tensors().size() : list.integers().size();
-    if (size != instruction.outputs.size())
-      fail("{}: a list of {} is taken apart into {}", instruction.node->name, size,
-           instruction.outputs.size());
-    for (size_t i = 0; i < size; ++i)
-      put(instruction.outputs[i],
-          of_tensors ? metaprof::Value(list.tensors()[i]) : metaprof::Value(list.integers()[i]));
+    const size_t size = of_tensors ? list.tensors().size() : list.is_none() ? 0 : list.integers().size();
+    for (size_t i = 0; i < instruction.outputs.size(); ++i)
+      put(instruction.outputs[i], i >= size    ? metaprof::Value()
+                                  : of_tensors ? metaprof::Value(list.tensors()[i])
+                                               : metaprof::Value(list.integers()[i]));
   }
 
   // --- Control flow

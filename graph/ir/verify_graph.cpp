@@ -91,18 +91,6 @@ class Verifier {
       wrong(node, "has not as many arguments as its schema");
     if (node.outputs.size() != node.op->schema.returns.size())
       wrong(node, "has not as many results as its schema");
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const Argument& argument = node.op->schema.arguments[i];
-      const Type::Kind given = node.input(i)->type.kind, wanted = type_of(argument).kind;
-      // A number may stand for a tensor, which the dispatcher makes of it.
-      const bool wrong_tensor =
-          given == Type::Kind::tensor && wanted != Type::Kind::tensor && wanted != Type::Kind::any;
-      const bool wrong_list =
-          wanted == Type::Kind::tensor && (given == Type::Kind::tensors || given == Type::Kind::integers);
-      if (wrong_tensor || wrong_list)
-        wrong(node, fmt::format("the argument '{}' is {} and not {}", argument.name, word_of(given),
-                                word_of(wanted)));
-    }
   }
 
   void verify_branch(const Node& node) const {

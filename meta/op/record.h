@@ -139,6 +139,8 @@ enum class Autocast : uint8_t { none, lower_precision, fp32, fp32_set_dtype, pro
 struct Facts {
   /// The framework's versions in which the operator is as the record says. Others may have a record of the same name.
   FrameworkRange versions = {};
+  /// What a call needs beyond the schema, with commas between: "self.dim >= 2, dim in self, chunks > 0" (meta/op/takes.h).
+  std::string_view takes = {};
   std::string_view node = {};   ///< name of the autograd node; default: CamelCase of the name + "Backward0"
   bool in_place_too = false;    ///< `name_` exists and writes to self
   bool writes_no_data = false;  ///< what is written is the history: no new version, allowed for leaves
@@ -207,6 +209,11 @@ constexpr Op node_named(std::string_view node, Op op) {
 /// … without `name_`, …
 constexpr Op only_functional(Op op) {
   op.facts.in_place_too = false;
+  return op;
+}
+/// … with what a call needs beyond the schema, …
+constexpr Op taking(std::string_view takes, Op op) {
+  op.facts.takes = takes;
   return op;
 }
 /// … with a rule of autocast, …

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "meta/op/takes.h"
 
 namespace metaprof {
 namespace {
@@ -211,6 +212,10 @@ std::unique_ptr<Operator> make_operator(const Op& record, bool in_place, uint32_
     op->writes |= argument.written;
     op->place.push_back(argument.is_tensor() ? tensors++ : others++);
   }
+  ParsedTakes takes = parse_takes(op->schema, op->record.facts.takes);
+  op->takes.kinds = std::move(takes.kinds);
+  if (!takes.beyond_schema.all.empty())
+    op->takes.beyond_schema = std::make_shared<const Requirements>(std::move(takes.beyond_schema));
   if (!op->record.facts.writes_no_data) op->rewritten = rewritten_arguments(op->schema);
   for (const HostCode& code : op->record.host_code) op->host_code[static_cast<int>(code.device)] = code.run;
   op->without_gradient = without_gradient(*op);

@@ -29,6 +29,14 @@ struct RowPlan {
   Gradients (*formula)(Backward&) = nullptr;
 };
 
+struct Requirements;  // meta/op/takes.h
+
+/// What a call must be given: every call is checked by it (meta/session/check_arguments.h).
+struct Takes {
+  SmallVector<uint16_t, 8> kinds;  ///< per argument: bit k stands for values of Value::Kind k, as they are
+  std::shared_ptr<const Requirements> beyond_schema;  ///< null: nothing
+};
+
 /// A record and what follows from it.
 struct Operator {
   explicit Operator(const Op& record) : record(record) {}
@@ -40,6 +48,7 @@ struct Operator {
   uint32_t id = 0;
   bool in_place = false;  ///< the in-place variant of a functional record
   bool writes = false;    ///< some argument is written
+  Takes takes;
   /// Tensor arguments that are written and returned. Only these get a new history and a new version: what an
   /// operator writes on the side (noise, running statistics) keeps its own (gen_variable_type.py,
   /// emit_increment_version).

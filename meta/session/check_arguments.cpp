@@ -5,68 +5,13 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "meta/op/takes.h"
+#include "meta/session/limits.h"
 
 namespace metaprof {
 namespace {
 
-using Kind = Value::Kind;
-using Kinds = uint16_t;
-
-template <class... Kind>
-constexpr Kinds bits(Kind... kinds) {
-  return static_cast<Kinds>((0u | ... | (1u << static_cast<unsigned>(kinds))));
-}
-
-// A whole number stands for a number of any kind, as in Python; a list without elements for a list of any kind.
-Kinds kinds_of_list(Type type) {
-  switch (type) {
-    case Type::tensor: return bits(Kind::tensors);
-    case Type::integer: return bits(Kind::integers);
-    case Type::boolean: return bits(Kind::booleans);
-    case Type::real: return bits(Kind::reals, Kind::integers);
-    case Type::scalar: return bits(Kind::reals, Kind::integers);
-    default: return static_cast<Kinds>(~0u);
-  }
-}
-
-Kinds kinds_of(Type type) {
-  switch (type) {
-    case Type::tensor: return bits(Kind::tensor);
-    case Type::scalar: return bits(Kind::integer, Kind::real, Kind::boolean, Kind::complex);
-    case Type::integer: return bits(Kind::integer, Kind::boolean);
-    case Type::real: return bits(Kind::real, Kind::integer, Kind::boolean);
-    case Type::boolean: return bits(Kind::boolean, Kind::integer);
-    case Type::string: return bits(Kind::string);
-    case Type::dtype:
-    case Type::layout:
-    case Type::memory_format: return bits(Kind::integer);
-    case Type::device: return bits(Kind::device);
-    case Type::generator: return bits(Kind::generator, Kind::none);
-    default: return static_cast<Kinds>(~0u);
-  }
-}
-
-Kinds kinds_of(const Argument& argument) {
-  Kinds kinds = argument.list ? kinds_of_list(argument.type) : kinds_of(argument.type);
-  if (argument.optional) kinds |= bits(Kind::none);
-  // `Tensor[]`: each of them is looked at.
-  if (argument.is_tensors() && !argument.optional_elements) kinds &= static_cast<Kinds>(~bits(Kind::tensors));
-  return kinds;
-}
-
-std::string_view kind_wanted(const Argument& argument) {
-  switch (argument.type) {
-    case Type::tensor: return argument.list ? "a list of tensors" : "a tensor";
-    case Type::scalar:
-    case Type::real: return argument.list ? "a list of numbers" : "a number";
-    case Type::integer: return argument.list ? "a list of integers" : "an integer";
-    case Type::boolean: return argument.list ? "a list of booleans" : "a boolean";
-    case Type::string: return "a string";
-    case Type::device: return "a device";
-    case Type::generator: return "a generator";
-    default: return "an integer";  // dtypes, layouts and memory formats are numbers
-  }
-}
+using Relation = Requirement::Relation;
 
 [[noreturn]] void refuse(const Session& session, const Operator& op, std::string_view message) {
   const std::string_view module = session.trace.text(session.module);
@@ -92,8 +37,6 @@ void convert(Session& session, const Operator& op, size_t i, Value& value) {
     return void(value = Value(Sizes(size_t(std::max<int64_t>(argument.length, 1)), value.integer())));
   const bool all_defined = value.is_tensors() && std::ranges::all_of(value.tensors(), &Tensor::defined);
   if (argument.is_tensors() && all_defined) return;
-  // Their schemas have plain tensors for masks and lengths that there may not be.
-  if (argument.is_tensor() && value.is_none() && op.name.ends_with("_attention_backward")) return;
   if (argument.type == Type::tensor && (value.is_none() || value.is_tensors()))
     refuse(session, op, fmt::format("no tensor is known for the argument '{}'", argument.name));
   refuse(
@@ -101,12 +44,169 @@ void convert(Session& session, const Operator& op, size_t i, Value& value) {
       fmt::format("the argument '{}' takes {}, got {}", argument.name, kind_wanted(argument), shown(value)));
 }
 
+size_t length_of(const Value& list) {
+  switch (list.kind()) {
+    case Value::Kind::integers: return list.integers().size();
+    case Value::Kind::reals: return list.reals().size();
+    case Value::Kind::booleans: return list.booleans().size();
+    case Value::Kind::tensors: return list.tensors().size();
+    default: return 0;
+  }
+}
+
+bool is_list(const Value& value) {
+  return value.is_tensors() || value.kind() == Value::Kind::integers || value.kind() == Value::Kind::reals;
+}
+
+bool compare(auto left, Relation relation, auto right) {
+  switch (relation) {
+    case Relation::equal: return left == right;
+    case Relation::not_equal: return left != right;
+    case Relation::less: return left < right;
+    case Relation::at_most: return left <= right;
+    case Relation::results: return right <= 0 || left / right <= kMostResults;
+    case Relation::more: return left > right;
+    case Relation::at_least: return left >= right;
+    default: return true;
+  }
+}
+
+// Of no dimensions, 0 and -1 are the only one (wrap_dim).
+bool is_dimension(int64_t dim, const Tensor& of) {
+  const int64_t dims = std::max<int64_t>(of.dim(), 1);
+  return -dims <= dim && dim < dims;
+}
+
+class Arguments {
+ public:
+  explicit Arguments(std::span<const Value> arguments) : arguments_(arguments) {}
+
+  bool hold(const Requirement& requirement) const {
+    if (requirement.flag >= 0 && arguments_[size_t(requirement.flag)].boolean() != requirement.flag_is)
+      return true;
+    const Value& left = arguments_[requirement.left.argument];
+    switch (requirement.relation) {
+      case Relation::given: return !left.is_none();
+      case Relation::equal_lists: return lists_are_equal();
+      case Relation::dimension_of: return are_dimensions(left, arguments_[requirement.right.argument]);
+      case Relation::sparse: return all_tensors(left, [](const Tensor& t) { return t.is_sparse(); });
+      case Relation::strided: return all_tensors(left, [](const Tensor& t) { return !t.is_sparse(); });
+      default: return compares(requirement, requirement.right);
+    }
+  }
+
+ private:
+  bool lists_are_equal() const {
+    int64_t length = -1;
+    for (const Value& value : arguments_) {
+      if (!is_list(value)) continue;
+      const auto own = static_cast<int64_t>(length_of(value));
+      if (own == 0 || (length >= 0 && own != length)) return false;
+      length = own;
+    }
+    return true;
+  }
+
+  static bool all_tensors(const Value& value, bool (*holds)(const Tensor&)) {
+    if (value.is_tensor()) return holds(value.tensor());
+    return !value.is_tensors() || std::ranges::all_of(value.tensors(), [&](const Tensor& tensor) {
+      return !tensor.defined() || holds(tensor);
+    });
+  }
+
+  static bool are_dimensions(const Value& dims, const Value& of) {
+    if (of.is_tensors())
+      return std::ranges::all_of(of.tensors(),
+                                 [&](const Tensor& one) { return are_dimensions(dims, Value(one)); });
+    if (!of.is_tensor()) return true;
+    if (dims.kind() == Value::Kind::integer) return is_dimension(dims.integer(), of.tensor());
+    if (dims.kind() != Value::Kind::integers) return true;
+    return std::ranges::all_of(dims.integers(), [&](int64_t dim) { return is_dimension(dim, of.tensor()); });
+  }
+
+  bool compares(const Requirement& requirement, const Term& right_term) const {
+    bool holds = true;
+    for_each(requirement.left, [&](auto left) {
+      for_each(right_term, [&](auto right) { holds &= compare(left, requirement.relation, right); });
+    });
+    return holds;
+  }
+
+  template <
+      class Visit>  // Visit(int64_t or double): each number that the term stands for; none that is not given
+  void for_each(const Term& term, const Visit& visit) const {
+    const Value& value = arguments_[term.argument];
+    switch (term.of) {
+      case Term::Of::constant: return visit(term.constant);
+      case Term::Of::value: return for_value(value, visit);
+      case Term::Of::each:
+        if (value.kind() == Value::Kind::integers) std::ranges::for_each(value.integers(), visit);
+        if (value.kind() == Value::Kind::reals) std::ranges::for_each(value.reals(), visit);
+        return;
+      case Term::Of::length:
+        if (!value.is_none()) visit(static_cast<int64_t>(length_of(value)));
+        return;
+      default: break;
+    }
+    if (value.is_tensor()) for_tensor(term, value.tensor(), visit);
+    if (value.is_tensors())
+      for (const Tensor& tensor : value.tensors()) for_tensor(term, tensor, visit);
+  }
+
+  template <class Visit>
+  static void for_value(const Value& value, const Visit& visit) {
+    if (value.kind() == Value::Kind::real) visit(value.real());
+    if (value.kind() == Value::Kind::integer || value.kind() == Value::Kind::boolean) visit(value.integer());
+  }
+
+  template <class Visit>
+  void for_tensor(const Term& term, const Tensor& tensor, const Visit& visit) const {
+    if (!tensor.defined()) return;
+    if (term.of == Term::Of::dims) return visit(tensor.dim());
+    if (term.of == Term::Of::elements) return visit(tensor.numel());
+    const Value named = term.named ? arguments_[term.dimension] : Value(term.constant);
+    if (named.kind() == Value::Kind::integer && tensor.dim() > 0 && is_dimension(named.integer(), tensor))
+      visit(tensor.size(named.integer()));
+  }
+
+  std::span<const Value> arguments_;
+};
+
+std::string lengths_of_lists(std::span<const Value> arguments) {
+  std::string lengths;
+  for (const Value& value : arguments)
+    if (is_list(value)) lengths += fmt::format("{}{}", lengths.empty() ? "" : " and ", length_of(value));
+  return lengths;
+}
+
+[[noreturn]] void refuse_requirement(const Session& session, const Operator& op, size_t i,
+                                     std::span<const Value> arguments) {
+  const Requirement& requirement = op.takes.beyond_schema->all[i];
+  const std::string& text = op.takes.beyond_schema->texts[i];
+  if (requirement.relation == Relation::equal_lists)
+    refuse(session, op, fmt::format("needs {}, not empty; got {}", text, lengths_of_lists(arguments)));
+  std::string given = shown(arguments[requirement.left.argument]);
+  if (requirement.relation == Relation::results)
+    refuse(session, op, fmt::format("makes at most {} tensors; {}, got {}", kMostResults, text, given));
+  if (requirement.right.of != Term::Of::constant)
+    given += " and " + shown(arguments[requirement.right.argument]);
+  refuse(session, op, fmt::format("needs {}, got {}", text, given));
+}
+
+void check_requirements(Session& session, const Operator& op, std::span<const Value> arguments) {
+  const Requirements& requirements = *op.takes.beyond_schema;
+  const Arguments given(arguments);
+  for (size_t i = 0; i < requirements.all.size(); ++i)
+    if (!given.hold(requirements.all[i])) refuse_requirement(session, op, i, arguments);
+}
+
 }  // namespace
 
 void check_arguments(Session& session, const Operator& op, std::span<Value> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (!(kinds_of(op.schema.arguments[i]) >> static_cast<unsigned>(arguments[i].kind()) & 1))
+    if (!(op.takes.kinds[i] >> static_cast<unsigned>(arguments[i].kind()) & 1))
       convert(session, op, i, arguments[i]);
+  if (op.takes.beyond_schema) check_requirements(session, op, arguments);
 }
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 namespace metaprof {
 
 /// Arguments as the schema has them: a number stands for a list of the schema's length, or for a wrapped scalar where a
-/// tensor is wanted. Errors: an argument is none that the schema takes.
+/// tensor is wanted. Errors: an argument is none that the operator takes (meta/op/takes.h).
 void check_arguments(Session& session, const Operator& op, std::span<Value> arguments);
 
 }  // namespace metaprof

@@ -12,10 +12,13 @@
 namespace metaprof {
 namespace {
 
-// Room for a call's arguments on the stack, of which only those that exist are made.
+// A call's arguments on the stack: those that are given, which are moved from, and room for the rest.
 class Frame {
  public:
-  explicit Frame(size_t count) : count_(count) { std::uninitialized_default_construct_n(begin(), count); }
+  Frame(std::span<Value> given, size_t count) : count_(count) {
+    Value* rest = std::uninitialized_move(given.begin(), given.end(), begin());
+    std::uninitialized_default_construct(rest, begin() + count);
+  }
   ~Frame() { std::destroy_n(begin(), count_); }
   Frame(const Frame&) = delete;
   std::span<Value> values() { return {begin(), count_}; }
@@ -25,20 +28,6 @@ class Frame {
   size_t count_;
   alignas(Value) unsigned char memory_[kMostArguments * sizeof(Value)];
 };
-
-void fill_arguments(Session& session, const Operator& op, std::span<Value> given, std::span<Value> frame) {
-  const auto& arguments = op.schema.arguments;
-  if (given.size() > arguments.size())
-    fail("{} takes {} arguments, got {}", op.name, arguments.size(), given.size());
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (i < given.size()) {
-      frame[i] = std::move(given[i]);
-    } else if (arguments[i].has_default) {
-      frame[i] = arguments[i].default_value;
-    }
-  }
-  check_arguments(session, op, frame);
-}
 
 uint16_t add_tensors(Trace& trace, std::span<const Value> values) {
   const size_t before = trace.tensors.size();
@@ -180,8 +169,11 @@ Results invoke(Session& session, const Operator& op, std::span<Value> given) {
   const size_t count = op.schema.arguments.size();
   if (count > kMostArguments)
     fail("{} takes {} arguments; at most {} are supported", op.name, count, kMostArguments);
-  Frame frame(count);
-  fill_arguments(session, op, given, frame.values());
+  if (given.size() > count) fail("{} takes {} arguments, got {}", op.name, count, given.size());
+  Frame frame(given, count);
+  for (size_t i = given.size(); i < count; ++i)
+    if (op.schema.arguments[i].has_default) frame.values()[i] = op.schema.arguments[i].default_value;
+  check_arguments(session, op, frame.values());
   Call call{.session = session,
             .op = op,
             .arguments = frame.values(),

@@ -99,8 +99,6 @@ const Refusal kRefusals[] = {
     {"graph(%x: Tensor) {\n  %y, %z = aten::relu(%x)\n  -> (%y)\n}",
      "line 3: aten::relu makes 1 values, of which 2 have names"},
     // What is read and is no graph
-    {"graph(%x: Tensor) {\n  %y = aten::add.Scalar(%x, 1, %x)\n  -> (%y)\n}",
-     "aten::add.Scalar: the argument 'alpha' is Tensor and not Scalar"},
     {"graph(%x: Tensor, %c: bool) {\n  %y: Tensor = prim::If(%c) {\n    -> (%x)\n  }\n  -> (%y)\n}",
      "prim::If: needs a condition and two blocks"},
     {"graph(%x: Tensor, %c: bool) {\n  %y: Tensor = prim::If(%c) {\n    -> (%x)\n  } {\n    -> ()\n  }\n  -> "

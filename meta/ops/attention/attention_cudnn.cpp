@@ -5,6 +5,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
+#include "meta/ops/attention/takes.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/planned_workspaces.h"
 
@@ -131,7 +132,8 @@ constexpr Op kCudnnAttention[] = {
                       cudnn_gradients}},
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] None True"},
-     .facts = {.random = true,
+     .facts = {.takes = kHeadsOfForward,
+               .random = true,
                .kernel = Kernel::attention,
                .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "philox_seed",
                                    "philox_offset", "debug_attn_mask"}}},
@@ -147,7 +149,7 @@ constexpr Op kCudnnAttention[] = {
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4,1] i64[] "
                   "i64[] None None None 4 5 0.0 False"},
-     .facts = {.kernel = Kernel::attention}}};
+     .facts = {.takes = kHeadsOfCudnnBackward, .kernel = Kernel::attention}}};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
+#include "meta/ops/attention/takes.h"
 #include "meta/ops/rules/capture.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/platform.h"
@@ -303,7 +304,8 @@ constexpr Op kEfficientAttention[] = {
                       efficient_gradients}},
      .flops = attention_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None True"},
-     .facts = {.random = true,
+     .facts = {.takes = kHeadsOfForward,
+               .random = true,
                .kernel = Kernel::attention,
                .no_gradient_for = {"log_sumexp", "philox_seed", "philox_offset"}}},
     {.schema =
@@ -320,7 +322,7 @@ constexpr Op kEfficientAttention[] = {
      .flops = attention_backward_flops,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "
                   "i64[] 0.0 (True True True False)"},
-     .facts = {.kernel = Kernel::attention}},
+     .facts = {.takes = kHeadsOfEfficientBackward, .kernel = Kernel::attention}},
     {.schema =
          "_efficient_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor? "
          "cu_seqlens_q, Tensor? cu_seqlens_k, SymInt? max_seqlen_q, SymInt? max_seqlen_k, float dropout_p, "
@@ -337,7 +339,8 @@ constexpr Op kEfficientAttention[] = {
                       packed_efficient_gradients}},
      .flops = packed_efficient_flops,
      .examples = {"f32[1,7,3,8] f32[1,7,3,8] f32[1,7,3,8] None i32[3] i32[3] 4 4 0.0 0 True"},
-     .facts = {.node = "EfficientAttentionBackward0",
+     .facts = {.takes = kHeadsOfForward,
+               .node = "EfficientAttentionBackward0",
                .random = true,
                .product = true,
                .kernel = Kernel::attention,
@@ -355,7 +358,7 @@ constexpr Op kEfficientAttention[] = {
      .flops = packed_efficient_backward_flops,
      .examples = {"f32[1,7,3,8] f32[1,7,3,8] f32[1,7,3,8] f32[1,7,3,8] None f32[1,7,3,8] i32[3] i32[3] 4 4 "
                   "f32[2,3,32] 0.0 i64[] i64[] 0 False"},
-     .facts = {.kernel = Kernel::attention}}};
+     .facts = {.takes = kRowsOfEfficientBackward, .kernel = Kernel::attention}}};
 
 }  // namespace
 

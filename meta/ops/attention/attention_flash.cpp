@@ -7,6 +7,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
+#include "meta/ops/attention/takes.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/platform.h"
@@ -236,7 +237,8 @@ constexpr Op kFlashAttention[] = {
                       flash_gradients}},
      .flops = attention_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8]"},
-     .facts = {.random = true,
+     .facts = {.takes = kHeadsOfForward,
+               .random = true,
                .autocast = Autocast::lower_precision,
                .product = true,
                .kernel = Kernel::attention,
@@ -254,7 +256,7 @@ constexpr Op kFlashAttention[] = {
      .flops = attention_backward_flops,
      .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
                   "None None 4 5 0.0 False u64[2] u64[]"},
-     .facts = {.kernel = Kernel::attention}},
+     .facts = {.takes = kHeadsOfFlashBackward, .kernel = Kernel::attention}},
     {.schema =
          "_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? "
          "cum_seq_k, "
@@ -273,7 +275,8 @@ constexpr Op kFlashAttention[] = {
      .flops = packed_flops,
      .examples = {"bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] i32[3] i32[3] 4 4 0.0 False False",
                   "bf16[2,4,3,8] bf16[2,5,3,8] bf16[2,5,3,8] None None 4 5 0.0 False False"},
-     .facts = {.node = "FlashAttentionBackward0",
+     .facts = {.takes = kRowsOfForward,
+               .node = "FlashAttentionBackward0",
                .random = true,
                .product = true,
                .kernel = Kernel::attention,
@@ -291,7 +294,7 @@ constexpr Op kFlashAttention[] = {
      .examples =
          {"bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] f32[3,7] i32[3] i32[3] 4 4 0.0 "
           "False u64[2] u64[]"},
-     .facts = {.kernel = Kernel::attention}},
+     .facts = {.takes = kRowsOfBackward, .kernel = Kernel::attention}},
     {.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
                "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
                "scale=None) -> (Tensor output, Tensor logsumexp)",
@@ -303,7 +306,7 @@ constexpr Op kFlashAttention[] = {
                       cpu_gradients}},
      .flops = uncounted<attention_flops>,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
-     .facts = {.kernel = Kernel::attention, .no_gradient_for = {"logsumexp"}}},
+     .facts = {.takes = kHeadsOfForward, .kernel = Kernel::attention, .no_gradient_for = {"logsumexp"}}},
     {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
                "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
                "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
@@ -318,7 +321,7 @@ constexpr Op kFlashAttention[] = {
      .flops = uncounted<attention_backward_flops>,
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
                   "False"},
-     .facts = {.kernel = Kernel::attention}}};
+     .facts = {.takes = kHeadsOfBackward, .kernel = Kernel::attention}}};
 
 }  // namespace
 

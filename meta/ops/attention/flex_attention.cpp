@@ -11,6 +11,7 @@
 #include "meta/autograd/state.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
+#include "meta/ops/attention/takes.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -31,8 +32,6 @@ Sizes rows_of(const Tensor& query) { return {query.size(0), query.size(1), query
 
 void flex_meta(Call& c) {
   const Tensor &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
-  for (const Tensor* tensor : {&query, &key, &value})
-    if (tensor->dim() != 4) c.error("query, key and value must have four dimensions");
   if (key.size(1) == 0 || query.size(1) % key.size(1) != 0)
     c.error("the number of the query's heads must be a multiple of the key's");
   Sizes sizes = query.sizes();
@@ -173,7 +172,8 @@ constexpr Op kFlexAttention[] = {
      .examples =
          {"bf16[2,4,256,32] bf16[2,2,256,32] bf16[2,2,256,32] (i32[1,1,2] i32[1,1,2,2]) (f32[4,512]) ()",
           "f32[2,4,64,32] f32[2,4,64,32] f32[2,4,64,32] () () ()"},
-     .facts = {.product = true,
+     .facts = {.takes = kHeadsOfForward,
+               .product = true,
                .kernel = Kernel::attention,
                .no_gradient_for = {"max_scores"},
                .cast_by = flex_cast}},
@@ -188,7 +188,7 @@ constexpr Op kFlexAttention[] = {
      .flops = all_pairs<attention_backward_flops>,
      .examples = {"bf16[2,4,256,32] None bf16[2,4,256,32] bf16[2,2,256,32] bf16[2,2,256,32] bf16[2,4,256,32] "
                   "f32[2,4,256] (f32[4,512])"},
-     .facts = {.kernel = Kernel::attention}}};
+     .facts = {.takes = kHeadsOfForward, .kernel = Kernel::attention}}};
 
 }  // namespace
 

@@ -273,7 +273,7 @@ constexpr Op kFourier[] = {
                       }}},
      .flops = fft_flops,
      .examples = {"c64[2,8] (1) 0 True"},
-     .facts = {.node = "FftC2CBackward0"}},
+     .facts = {.takes = "dim in self", .node = "FftC2CBackward0"}},
     {.schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
      .summary = "Fourier transform of real numbers",
      .meta = r2c_meta,
@@ -281,7 +281,7 @@ constexpr Op kFourier[] = {
      .derivatives = {{{"self"}, {"self"}, r2c_gradient}},
      .flops = fft_flops,
      .examples = {"f32[2,8] (1) 0 True", "f32[2,8] (0 1) 0 False"},
-     .facts = {.node = "FftR2CBackward0"}},
+     .facts = {.takes = "dim.length > 0, dim in self", .node = "FftR2CBackward0"}},
     {.schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
      .summary = "inverse Fourier transform to real numbers",
      .meta = c2r_meta,
@@ -289,7 +289,7 @@ constexpr Op kFourier[] = {
      .derivatives = {{{"self"}, {}, c2r_gradient}},
      .flops = fft_flops,
      .examples = {"c64[2,5] (1) 0 8"},
-     .facts = {.node = "FftC2RBackward0"}}};
+     .facts = {.takes = "dim.length > 0, dim in self, last_dim_size > 0", .node = "FftC2RBackward0"}}};
 
 }  // namespace
 

@@ -180,7 +180,8 @@ constexpr Op kEmbedding[] = {
                         return {view(rows, b.sizes("grad_output"))};
                       }}},
      .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
-     .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}},
+     .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"},
+     .facts = {.takes = "grad_output.dim > indices.dim, grad_output.size(-1) > 0, num_weights >= 0"}},
     {.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int "
                "padding_idx, bool scale_grad_by_freq) -> Tensor",
      .summary = "gradient of the table as indices and rows",

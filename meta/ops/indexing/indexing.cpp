@@ -348,7 +348,8 @@ constexpr Op kMaskedIndexing[] = {
                                                             0);
                       }}},
      .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("values").numel()}; },
-     .examples = {"f32[5,3] b8[2,4] (i64[2,1] i64[1,4]) f32[2,4]"}}};
+     .examples = {"f32[5,3] b8[2,4] (i64[2,1] i64[1,4]) f32[2,4]"},
+     .facts = {.takes = "indices.length > 0"}}};
 
 template <RangeCheck check>
 constexpr auto writes(const FrameworkRange& versions) {

@@ -7,6 +7,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/normalization/normalization_gradients.h"
+#include "meta/ops/normalization/takes.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 
@@ -30,7 +31,6 @@ namespace {
 bool has(const Call& c, Name name) { return c.op.schema.find(name.hash) >= 0 && c.given(name); }
 
 void check_input(const Call& c, const Tensor& input) {
-  if (input.dim() < 2) c.error(fmt::format("expects at least 2 dimensions, got {}", describe(input)));
   for (Name name : {Name("weight"), Name("bias"), Name("running_mean"), Name("running_var")})
     if (has(c, name) && c.tensor(name).numel() != input.size(1))
       c.error(fmt::format("'{}' should have {} elements, one per channel of {}; got {}", name.text,
@@ -250,7 +250,8 @@ constexpr Op kComposites[] = {
      .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
-     .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"}},
+     .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"},
+     .facts = {.takes = "input.dim >= 2"}},
     {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
                "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
                "cudnn_enabled) -> Tensor",
@@ -274,7 +275,7 @@ constexpr Op kCudnn[] = {
                       cudnn_gradients}},
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.no_gradient_for = {"result1", "result2", "result3"}}},
+     .facts = {.takes = kTakenByNative, .no_gradient_for = {"result1", "result2", "result3"}}},
     {.schema = "cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? "
                "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, float epsilon, "
                "Tensor reserveSpace) -> (Tensor, Tensor, Tensor)",
@@ -291,7 +292,8 @@ constexpr Op kCudnn[] = {
                                                    .eps = "epsilon"});
                       })}},
      .flops = elementwise_flops<13>,
-     .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"}}};
+     .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] 1e-5 u8[0]"},
+     .facts = {.takes = "input.dim >= 2, input.numel > 0, grad_output.dim == input.dim"}}};
 
 // --- batch norm (batchnorm_double_backward)
 
@@ -366,7 +368,7 @@ constexpr Op kOwn[] = {
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
                   "f32[4,3] None None None None True 0.1 1e-5"},
-     .facts = {.no_gradient_for = {"result1", "result2"}}},
+     .facts = {.takes = kTakenByNative, .no_gradient_for = {"result1", "result2"}}},
     {.schema =
          "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
          "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
@@ -377,8 +379,8 @@ constexpr Op kOwn[] = {
                     [](Call& c) { native_batch_norm_backward_memory(c, c.boolean("train")); }}},
      .derivatives = batch_norm_twice(),
      .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
-     .examples =
-         {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"}}};
+     .examples = {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True)"},
+     .facts = {.takes = kTakenByNativeBackward}}};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/normalization/batch_norm.h"
 #include "meta/ops/normalization/family.h"
+#include "meta/ops/normalization/takes.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 
@@ -48,7 +49,7 @@ constexpr Op kLegit[] = {
      .derivatives = kLegitDerivatives,
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.no_gradient_for = {"result1", "result2"}}},
+     .facts = {.takes = kTakenByBatchNorm, .no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool "
                "training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "native_batch_norm without running statistics",
@@ -61,7 +62,9 @@ constexpr Op kLegit[] = {
                       }}},
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.node = "NativeBatchNormLegitBackward1", .no_gradient_for = {"result1", "result2"}}},
+     .facts = {.takes = kTakenByBatchNorm,
+               .node = "NativeBatchNormLegitBackward1",
+               .no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
                "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, "
                "Tensor)",
@@ -75,7 +78,7 @@ constexpr Op kLegit[] = {
                       }}},
      .flops = elementwise_flops<4>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] 0.1 1e-5"},
-     .facts = {.no_gradient_for = {"result1", "result2"}}},
+     .facts = {.takes = kTakenWithoutStatistics, .no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
                "running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, "
                "Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
@@ -85,7 +88,8 @@ constexpr Op kLegit[] = {
      .derivatives = kLegitDerivatives,
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
-     .facts = {.no_gradient_for = {"result1", "result2", "running_mean_out", "running_var_out"}}}};
+     .facts = {.takes = kTakenByBatchNorm,
+               .no_gradient_for = {"result1", "result2", "running_mean_out", "running_var_out"}}}};
 
 // --- One operator for both libraries (Normalization.cpp, _batch_norm_with_update, _new_batch_norm_backward).
 
@@ -141,7 +145,8 @@ constexpr Op either(std::string_view schema) {
                        either_gradients<train>}},
       .flops = elementwise_flops < train ? 8 : 4 >,
       .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] 0.1 1e-5"},
-      .facts = {.no_gradient_for = {"result1", "result2", "result3"}}};
+      .facts = {.takes = train ? kTakenByStatistics : kTakenWithoutStatistics,
+                .no_gradient_for = {"result1", "result2", "result3"}}};
 }
 
 constexpr Derivatives any_batch_norm_twice() {
@@ -167,8 +172,9 @@ constexpr Op kEither[] = {
      .host_code = {{DeviceType::cuda, backward_cuda}},
      .derivatives = any_batch_norm_twice(),
      .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
-     .examples = {
-         "f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True) u8[0]"}}};
+     .examples =
+         {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True) u8[0]"},
+     .facts = {.takes = kTakenByEitherBackward}}};
 
 }  // namespace
 

@@ -11,20 +11,15 @@
 namespace metaprof {
 namespace {
 
+constexpr std::string_view kEqualLists = "lists of one length";
+
 size_t list_length(const Call& c) {
-  const size_t length =
-      c.arguments[0].is_tensors() ? c.tensors("self").size() : c.arguments[1].tensors().size();
-  for (const Value& value : c.arguments)
-    if (value.is_tensors() && value.tensors().size() != length)
-      c.error(
-          fmt::format("the lists must have the same length; got {} and {}", length, value.tensors().size()));
-  if (length == 0) c.error("needs at least one tensor");
-  return length;
+  return (c.arguments[0].is_tensors() ? c.arguments[0] : c.arguments[1]).tensors().size();
 }
 
 // The numbers of a call: one for all tensors, or one for each.
 Value number_at(const Value& value, size_t i) {
-  if (value.kind() == Value::Kind::reals) return Value(value.reals().at(i));
+  if (value.kind() == Value::Kind::reals) return Value(value.reals()[i]);
   if (value.kind() == Value::Kind::integers) return Value(value.integers()[i]);
   return value;
 }
@@ -101,7 +96,7 @@ constexpr Op member(std::string_view schema, std::string_view summary, void (*me
           .derivatives = not_differentiable,
           .flops = flops,
           .examples = {example},
-          .facts = {.in_place_too = true}};
+          .facts = {.takes = kEqualLists, .in_place_too = true}};
 }
 
 constexpr Op arithmetic(std::string_view schema, std::string_view summary, std::string_view example,
@@ -254,7 +249,6 @@ bool on_one_path(const Value::Tensors& tensors) {
 }
 
 void norm_meta(Call& c) {
-  list_length(c);
   std::vector<Tensor> norms;
   for (const Tensor& tensor : c.tensors("self")) {
     c.output({}, c.dtype("dtype", to_floating(tensor.dtype())));
@@ -293,28 +287,32 @@ constexpr Op kWholeLists[] = {
      .host_code = {{DeviceType::cuda, norm_cuda}},
      .derivatives = not_differentiable,
      .flops = list_flops<2>,
-     .examples = {"(f32[2,3] f32[4])"}},
+     .examples = {"(f32[2,3] f32[4])"},
+     .facts = {.takes = kEqualLists}},
     {.schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
      .summary = "self to the power of each tensor",
      .meta = same_dtype,
      .host_code = {},
      .derivatives = not_differentiable,
      .flops = list_flops<1>,
-     .examples = {"2.0 (f32[2,3] f32[4])"}},
+     .examples = {"2.0 (f32[2,3] f32[4])"},
+     .facts = {.takes = kEqualLists}},
     {.schema = "_foreach_zero_(Tensor(a!)[] self) -> ()",
      .summary = "self := 0",
-     .meta = [](Call& c) { list_length(c); },
+     .meta = [](Call&) {},
      .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
-     .examples = {"(f32[2,3] f32[4])"}},
+     .examples = {"(f32[2,3] f32[4])"},
+     .facts = {.takes = kEqualLists}},
     {.schema = "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()",
      .summary = "self := src",
-     .meta = [](Call& c) { list_length(c); },
+     .meta = [](Call&) {},
      .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
-     .examples = {"(f32[2,3] f32[4]) (f32[2,3] f32[4])"}}};
+     .examples = {"(f32[2,3] f32[4]) (f32[2,3] f32[4])"},
+     .facts = {.takes = kEqualLists}}};
 
 }  // namespace
 

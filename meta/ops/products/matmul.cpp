@@ -256,8 +256,6 @@ void batched_product(Call& c, const Tensor& a, const Tensor& b) {
 void matmul(Call& c, const Tensor& a, const Tensor& b) {
   Session& s = c.session;
   const int64_t x = a.dim(), y = b.dim();
-  if (x == 0 || y == 0)
-    c.error(fmt::format("both operands need a dimension; got {} and {}", describe(a), describe(b)));
   if (x == 1 && y == 1) return c.result(call<"dot">(s, a, b));
   if (x == 2 && y == 1) return c.result(call<"mv">(s, a, b));
   if (x == 1 && y == 2) return c.result(call<"squeeze_.dim">(s, mm(unsqueeze(a, 0), b), 0));
@@ -276,8 +274,6 @@ void matmul_body(Call& c) { matmul(c, c.tensor("self"), c.tensor("other")); }
 
 void bmm_meta(Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("mat2");
-  if (a.dim() != 3 || b.dim() != 3)
-    c.error(fmt::format("expects two batches of matrices, got {} and {}", describe(a), describe(b)));
   if (a.size(0) != b.size(0) || a.size(2) != b.size(1))
     c.error(fmt::format("batch and inner sizes must agree; got {} and {}", describe(a), describe(b)));
   c.output(Sizes{a.size(0), a.size(1), b.size(2)}, a.dtype());
@@ -366,7 +362,10 @@ constexpr Op kProducts[] = {
            [](Backward& b) -> Gradients { return {bmm(conj(transpose(b("self"), 1, 2)), b.grad())}; }}},
      .flops = bmm_flops,
      .examples = {"f32[2,3,4] f32[2,4,5]"},
-     .facts = {.autocast = Autocast::lower_precision, .product = true, .reads_marks = kConjugated}},
+     .facts = {.takes = "self.dim == 3, mat2.dim == 3",
+               .autocast = Autocast::lower_precision,
+               .product = true,
+               .reads_marks = kConjugated}},
     {.schema = "bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
      .summary = "out[i] := self[i] · mat2[i]",
      .meta = into_out<bmm_meta>,
@@ -386,19 +385,23 @@ constexpr Op linear(void (*body)(Call&)) {
           .derivatives = by_body,
           .flops = by_body,
           .examples = {"f32[2,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3]"},
-          .facts = {.autocast = Autocast::lower_precision, .product = true}};
+          .facts = {.takes = "input.dim >= 1, weight.dim in 1 to 2",
+                    .autocast = Autocast::lower_precision,
+                    .product = true}};
 }
 
-constexpr Op kMatmul[] = {before({2, 15}, linear(linear_body<false>)),
-                          since({2, 15}, linear(linear_body<true>)),
-                          {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
-                           .summary = "product over the last and last but one dimensions",
-                           .meta = composite(matmul_body),
-                           .host_code = {},
-                           .derivatives = by_body,
-                           .flops = by_body,
-                           .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
-                           .facts = {.autocast = Autocast::lower_precision, .product = true}}};
+constexpr Op kMatmul[] = {
+    before({2, 15}, linear(linear_body<false>)),
+    since({2, 15}, linear(linear_body<true>)),
+    {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
+     .summary = "product over the last and last but one dimensions",
+     .meta = composite(matmul_body),
+     .host_code = {},
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},
+     .facts = {
+         .takes = "self.dim > 0, other.dim > 0", .autocast = Autocast::lower_precision, .product = true}}};
 
 }  // namespace
 

@@ -267,7 +267,8 @@ constexpr Op kVectorGeometry[] = {
      .flops = [](const Call& c) -> FlopCount {
        return {.own = 4 * c.tensor("grad").numel() * c.tensor("x1").size(-1)};
      },
-     .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"}},
+     .examples = {"f32[3,4] f32[3,5] f32[4,5] 1.0 f32[3,4]"},
+     .facts = {.takes = "grad.dim >= 2, x1.dim >= 2, x2.dim >= 2"}},
     {.schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
      .summary = "p-norm of x1[i] − x2[j]",
      .meta = composite(cdist_body),

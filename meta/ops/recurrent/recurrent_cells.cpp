@@ -2,6 +2,7 @@
 
 #include "meta/autograd/backward.h"
 #include "meta/ops/recurrent/family.h"
+#include "meta/ops/recurrent/takes.h"
 #include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
@@ -93,7 +94,9 @@ constexpr Op kFusedCells[] = {
                       lstm_gradients}},
      .flops = elementwise_flops<16>,
      .examples = {"f32[2,16] f32[2,16] f32[2,4] f32[16] f32[16]"},
-     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = {"result2"}}},
+     .facts = {.takes = "input_gates.dim == 2, cx.dim == 2",
+               .autocast = Autocast::lower_precision,
+               .no_gradient_for = {"result2"}}},
     {.schema =
          "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
          "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
@@ -102,7 +105,8 @@ constexpr Op kFusedCells[] = {
      .host_code = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<5>,
-     .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"}},
+     .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"},
+     .facts = {.takes = "cx.dim == 2, workspace.dim == 2"}},
     {.schema = "_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? "
                "input_bias=None, "
                "Tensor? hidden_bias=None) -> (Tensor, Tensor)",
@@ -114,7 +118,9 @@ constexpr Op kFusedCells[] = {
                       gru_gradients}},
      .flops = elementwise_flops<16>,
      .examples = {"f32[2,12] f32[2,12] f32[2,4] f32[12] f32[12]"},
-     .facts = {.autocast = Autocast::lower_precision, .no_gradient_for = {"result1"}}},
+     .facts = {.takes = "input_gates.dim == 2, hx.dim == 2",
+               .autocast = Autocast::lower_precision,
+               .no_gradient_for = {"result1"}}},
     {.schema = "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
                "(Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of gates, state and biases",
@@ -122,7 +128,8 @@ constexpr Op kFusedCells[] = {
      .host_code = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<5>,
-     .examples = {"f32[2,4] f32[2,20] True"}}};
+     .examples = {"f32[2,4] f32[2,20] True"},
+     .facts = {.takes = "grad_hy.dim == 2, workspace.dim == 2"}}};
 
 // --- oneDNN
 
@@ -130,8 +137,7 @@ constexpr Op kFusedCells[] = {
 // an estimate of the same kind as for cuDNN: gates, state and cell per step.
 int64_t layer_workspace(const Call& c) {
   const Tensor& input = c.tensor("input");
-  const int64_t rows = input.size(0) * input.size(1);
-  return rows * c.integer("hidden_size") * 6 * 4;
+  return multiply(multiply(input.size(0), input.size(1)), c.integer("hidden_size") * 6 * 4);
 }
 
 void layer_meta(Call& c) {
@@ -181,13 +187,13 @@ constexpr Op kRecurrentCell[] = {
                       layer_gradients}},
      .flops = [](const Call& c) -> FlopCount {
        const Tensor& input = c.tensor("input");
-       return {.own = 2 * input.size(0) * input.size(1) *
-                      (c.tensor("weight0").numel() + c.tensor("weight1").numel())};
+       return {.own = multiply(2 * multiply(input.size(0), input.size(1)),
+                               c.tensor("weight0").numel() + c.tensor("weight1").numel())};
      },
      .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 "
                   "1 True False False "
                   "True"},
-     .facts = {.no_gradient_for = {"result3"}}},
+     .facts = {.takes = kTakenByOneLayer, .no_gradient_for = {"result3"}}},
     {.schema =
          "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
          "weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, "
@@ -201,12 +207,13 @@ constexpr Op kRecurrentCell[] = {
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        const Tensor& input = c.tensor("input");
-       return {.own = 4 * input.size(0) * input.size(1) *
-                      (c.tensor("weight1").numel() + c.tensor("weight2").numel())};
+       return {.own = multiply(4 * multiply(input.size(0), input.size(1)),
+                               c.tensor("weight1").numel() + c.tensor("weight2").numel())};
      },
-     .examples = {
-         "f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] f32[2,4] "
-         "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"}}};
+     .examples =
+         {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] f32[2,4] "
+          "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"},
+     .facts = {.takes = kTakenByOneLayerBackward}}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "meta/autograd/backward.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/recurrent.h"
+#include "meta/ops/recurrent/takes.h"
 #include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
 
@@ -69,7 +70,8 @@ RecurrentShape shape_of(const Call& c, int64_t input) {
 }
 
 // Element offset in the flat buffer of each tensor in a list of weights.
-std::vector<int64_t> offsets_in(const FlatWeights& flat, int64_t per_layer) {
+std::vector<int64_t> offsets_in(const Call& c, const FlatWeights& flat, const Value::Tensors& weights) {
+  const int64_t per_layer = c.integer("weight_stride0");
   std::vector<int64_t> offsets;
   const bool biases = per_layer >= 4, projection = per_layer == 3 || per_layer == 5;
   for (const FlatWeights::Layer& layer : flat.layers) {
@@ -79,6 +81,9 @@ std::vector<int64_t> offsets_in(const FlatWeights& flat, int64_t per_layer) {
     if (biases) offsets.push_back(layer.hidden_bias);
     if (projection) offsets.push_back(layer.projection);
   }
+  if (weights.size() > offsets.size())
+    c.error(
+        fmt::format("{} weights do not fit {} layers and directions", weights.size(), flat.layers.size()));
   return offsets;
 }
 
@@ -164,16 +169,15 @@ void backward_meta(Call& c) {
     c.no_output();
   }
   const FlatWeights flat = flat_weights(shape);
-  const int64_t per_layer = c.integer("weight_stride0");
-  const std::vector<int64_t> offsets = offsets_in(flat, per_layer);
   const Value::Tensors& weights = c.tensors("weight");
+  const std::vector<int64_t> offsets = offsets_in(c, flat, weights);
   std::vector<Tensor> gradients;
   if (c["output_mask"].booleans()[3]) {
     for (size_t i = 0; i < weights.size(); ++i) {
       c.output(weights[i].sizes(), weights[i].dtype());
       gradients.push_back(c.results.back().take_tensor());
       c.results.pop_back();
-      if (per_layer >= 4) gradients.back()->offset = offsets[i];
+      if (c.integer("weight_stride0") >= 4) gradients.back()->offset = offsets[i];
     }
   }
   c.view_list(std::move(gradients));
@@ -243,9 +247,8 @@ void cast_and_flatten(Call& c) {
   };
   const Value::Tensors& weights = c.tensors("weight");
   if (!weights.empty() && weights[0].dtype() != to && is_floating(weights[0].dtype())) {
-    const int64_t per_layer = c.integer("weight_stride0");
     const FlatWeights flat = flat_weights(shape_of(c, c.tensor("input").size(-1)));
-    const std::vector<int64_t> offsets = offsets_in(flat, per_layer);
+    const std::vector<int64_t> offsets = offsets_in(c, flat, weights);
     const Tensor buffer = call<"zeros">(s, Sizes{flat.elements}, to, Value(), c.tensor("input").device());
     Value::Tensors copies;
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -273,7 +276,7 @@ void flatten_kernel(Call& c) {
   c.allocate(0);
   const Tensor& buffer = c.result_tensor();
   const std::vector<int64_t> offsets =
-      offsets_in(flat_weights(shape_of(c, c.integer("input_size"))), c.integer("weight_stride0"));
+      offsets_in(c, flat_weights(shape_of(c, c.integer("input_size"))), weights);
   for (size_t i = 0; i < weights.size(); ++i) {
     weights[i]->storage = buffer->storage;
     weights[i]->offset = offsets[i];
@@ -296,7 +299,8 @@ constexpr Op kCudnnRecurrent[] = {
      .examples =
          {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
           "0.0 True False () None"},
-     .facts = {.random = true,
+     .facts = {.takes = kTakenByLayers,
+               .random = true,
                .kernel = Kernel::cudnn,
                .no_gradient_for = {"result3", "result4"},
                .cast_by = cast_and_flatten}},
@@ -317,7 +321,7 @@ constexpr Op kCudnnRecurrent[] = {
      .examples =
          {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 f32[144] f32[1,2,4] f32[1,2,4] f32[5,2,4] "
           "f32[5,2,4] None None 2 4 0 1 False 0.0 True False () None u8[960] (True True True True)"},
-     .facts = {.kernel = Kernel::cudnn}},
+     .facts = {.takes = kTakenByLayers, .kernel = Kernel::cudnn}},
     {.schema = "_cudnn_rnn_flatten_weight(Tensor[] weight_arr, int weight_stride0, SymInt input_size, int "
                "mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, bool "
                "bidirectional) -> Tensor",
@@ -326,7 +330,8 @@ constexpr Op kCudnnRecurrent[] = {
      .host_code = {{DeviceType::cuda, flatten_kernel}},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
-     .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"}}};
+     .examples = {"(f32[16,3] f32[16,4] f32[16] f32[16]) 4 3 2 4 0 1 False False"},
+     .facts = {.takes = kTakenToFlatten}}};
 
 }  // namespace
 

@@ -47,13 +47,18 @@ Gradients values_gradient(Backward& b) {
 
 void to_dense_kernel(Call& c) {
   const Tensor& self = c.tensor("self");
-  if (!self.is_sparse()) return c.result(self);
   const BelowAutograd below(c.session);
   const DType dtype = c.dtype("dtype", self.dtype());
   if (self->layout != Layout::sparse) return c.result(dense_of_compressed(c.session, self, dtype));
   const Tensor dense = call<"zeros">(c.session, self.sizes(), dtype, Value(), self.device());
   call<"add_.Tensor">(c.session, dense, self);
   c.result(dense);
+}
+
+void to_dense_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  if (self.is_sparse()) return c.result(call<"_to_dense">(c.session, self, c["dtype"], c["masked_grad"]));
+  c.result(c.given("dtype") ? call<"to.dtype">(c.session, self, c["dtype"]) : self);
 }
 
 // FunctionsManual.cpp, to_dense_backward.
@@ -86,11 +91,7 @@ constexpr Op kConversions[] = {
      .flops = free_of_flops,
      .examples = {"f32[1,3]sparse(i64[2,1] f32[1])"}},
     composite_of("to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor",
-                 "all elements, those that are not there as 0",
-                 [](Call& c) {
-                   c.result(call<"_to_dense">(c.session, c.tensor("self"), c["dtype"], c["masked_grad"]));
-                 },
-                 {kCoordinates}),
+                 "all elements, those that are not there as 0", to_dense_body, {kCoordinates}),
     {.schema = "_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor",
      .summary = "all elements, those that are not there as 0",
      .meta = to_dense_kernel,
@@ -98,7 +99,7 @@ constexpr Op kConversions[] = {
      .derivatives = {{{"self"}, {"self"}, to_dense_gradient}},
      .flops = free_of_flops,
      .examples = {kCoordinates},
-     .facts = {.node = "ToDenseBackward0"}}};
+     .facts = {.takes = "self sparse", .node = "ToDenseBackward0"}}};
 
 }  // namespace
 

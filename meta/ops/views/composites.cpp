@@ -185,7 +185,6 @@ template <FixedString split>
 void chunk_into(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t size = self.size(dim_of(c)), chunks = c.integer("chunks");
-  if (chunks <= 0) c.error(fmt::format("chunks must be positive, got {}", chunks));
   const int64_t piece = (size + chunks - 1) / chunks;
   if (piece == 0)
     return c.result(
@@ -203,7 +202,6 @@ Value slices(Call& c, const Tensor& self, int64_t dim, const Sizes& bounds) {
 void tensor_split_sections_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t dim = dim_of(c), count = c.integer("sections"), size = self.size(dim);
-  if (count <= 0) c.error(fmt::format("sections must be positive, got {}", count));
   Sizes bounds{0};
   for (int64_t i = 0; i < count; ++i) bounds.push_back(bounds.back() + size / count + (i < size % count));
   c.result(slices(c, self, dim, bounds));
@@ -327,6 +325,7 @@ constexpr Op kOrders[] = {
     composite_of("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
                  "dimensions moved", move_dims_body, {"f32[2,3,4] (0 1) (1 2)"})};
 
+constexpr Facts kChunks = {.takes = "self.dim > 0, chunks > 0, results == chunks"};
 constexpr Op kPartComposites[] = {
     composite_of("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
                  "a slice by start and length", narrow_body, {"f32[8,3] 0 1 4"}),
@@ -334,11 +333,12 @@ constexpr Op kPartComposites[] = {
                  "a slice by start and length", narrow_somewhere_body, {"f32[8,3] 0 i64[] 4"},
                  Facts{.cudagraph_unsafe = true, .reads_data = true}),
     composite_of("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", "that many pieces",
-                 chunk_into<"split.Tensor">, {"f32[7,2] 3"}),
+                 chunk_into<"split.Tensor">, {"f32[7,2] 3"}, kChunks),
     composite_of("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", "that many pieces",
-                 chunk_into<"unsafe_split.Tensor">, {"f32[7,2] 3"}),
+                 chunk_into<"unsafe_split.Tensor">, {"f32[7,2] 3"}, kChunks),
     composite_of("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
-                 "that many pieces, as equal as possible", tensor_split_sections_body, {"f32[7,2] 3"}),
+                 "that many pieces, as equal as possible", tensor_split_sections_body, {"f32[7,2] 3"},
+                 {.takes = "self.dim > 0, sections > 0, results == sections"}),
     composite_of("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
                  "pieces between indices", tensor_split_indices_body, {"f32[7,2] (1 3)"}),
     composite_of("hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", "pieces side by side",

@@ -76,13 +76,15 @@ constexpr Op kCopies[] = {
         "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
         "AsStridedBackward0_copy", copied<as_strided_geometry>, as_strided_gradient,
         {"f32[2,6] (2 3) (6 2) 1"}),
-    copy_operator("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-                  "SplitBackward0_copy", copied<split_geometry>, split_gradient, {"f32[6,2] 2"}),
+    taking(kSplitTakes,
+           copy_operator("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+                         "SplitBackward0_copy", copied<split_geometry>, split_gradient, {"f32[6,2] 2"})),
     copy_operator("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
                   "SplitWithSizesBackward0_copy", copied<split_with_sizes_geometry>, split_gradient,
                   {"f32[6,2] (1 5)"}),
-    copy_operator("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", "UnbindBackward0_copy",
-                  copied<unbind_geometry>, unbind_gradient, {"f32[2,3]"})};
+    taking(kUnbindTakes,
+           copy_operator("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", "UnbindBackward0_copy",
+                         copied<unbind_geometry>, unbind_gradient, {"f32[2,3]"}))};
 
 // ATen/native/cuda/TensorShape.cu, split_with_sizes_copy_out_cuda, for dense tensors of one dtype: a table of int64 is
 // copied to the device: four numbers for each part (two addresses, its length, its first thread block), an end, and the

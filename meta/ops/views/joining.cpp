@@ -29,7 +29,6 @@ MemoryFormat common_format(const Value::Tensors& tensors) {
 
 void cat_meta(Call& c) {
   const Value::Tensors& tensors = c.tensors("tensors");
-  if (tensors.empty()) c.error("needs at least one tensor");
   const DType dtype = result_type(tensors);
   const Tensor* first = first_counted(tensors);
   if (!first) {
@@ -76,7 +75,6 @@ Gradients cat_backward(Backward& b) {
 
 void stack_meta(Call& c) {
   const Value::Tensors& tensors = c.tensors("tensors");
-  if (tensors.empty()) c.error("needs at least one tensor");
   const auto dim = size_t(wrap_dim(c.integer("dim"), tensors[0].dim() + 1));
   std::vector<Tensor> raised;
   for (const Tensor& tensor : tensors) {
@@ -117,7 +115,6 @@ std::vector<Tensor> at_least(Session& session, const Value::Tensors& tensors, in
 
 void hstack_body(Call& c) {
   std::vector<Tensor> rows = at_least(c.session, c.tensors("tensors"), 1);
-  if (rows.empty()) c.error("needs at least one tensor");
   const int64_t dim = rows[0].dim() == 1 ? 0 : 1;
   c.result(call<"cat">(c.session, std::move(rows), dim));
 }
@@ -176,7 +173,6 @@ int64_t chunk_length(const Tensor& tensor, int64_t dim, int64_t chunks) {
 
 void chunk_cat_meta(Call& c) {
   const Value::Tensors& tensors = c.tensors("tensors");
-  if (tensors.empty()) c.error("needs at least one tensor");
   const int64_t dim = wrap_dim(c.integer("dim"), tensors[0].dim()), chunks = c.integer("num_chunks");
   Sizes sizes(tensors[0].sizes().begin(), tensors[0].sizes().begin() + dim);
   int64_t length = 0;
@@ -227,7 +223,6 @@ void chunk_cat_cuda(Call& c) {
 // that none shares memory with nothing in it.
 void flatten_dense_body(Call& c) {
   const Value::Tensors& tensors = c.tensors("tensors");
-  if (tensors.empty()) c.error("needs at least one tensor");
   Value::Tensors rows;
   for (const Tensor& tensor : tensors) rows.push_back(view(contiguous(tensor), Sizes{-1}));
   c.result(rows.size() == 1 ? rows[0] : cat(rows, 0));
@@ -255,14 +250,16 @@ constexpr Op kJoining[] = {
      .host_code = {},
      .derivatives = {{{"tensors"}, {}, cat_backward}},
      .flops = free_of_flops,
-     .examples = {"(f32[2,3] f32[1,3])", "(f32[2,3] f32[2,1]) -1"}},
+     .examples = {"(f32[2,3] f32[1,3])", "(f32[2,3] f32[2,1]) -1"},
+     .facts = {.takes = "tensors.length > 0"}},
     {.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
      .summary = "joined along a new dimension",
      .meta = stack_meta,
      .host_code = {},
      .derivatives = {{{"tensors"}, {}, stack_backward}},
      .flops = free_of_flops,
-     .examples = {"(f32[2,3] f32[2,3])", "(f32[2] f32[2]) -1"}},
+     .examples = {"(f32[2,3] f32[2,3])", "(f32[2] f32[2]) -1"},
+     .facts = {.takes = "tensors.length > 0"}},
     {.schema = "block_diag(Tensor[] tensors) -> Tensor",
      .summary = "matrices along the diagonal",
      .meta = block_diag_meta,
@@ -276,21 +273,22 @@ constexpr Op kJoining[] = {
      .host_code = {{DeviceType::cuda, chunk_cat_cuda}},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
-     .examples = {"(f32[5,3] f32[4]) 0 2"}},
+     .examples = {"(f32[5,3] f32[4]) 0 2"},
+     .facts = {.takes = "tensors.length > 0, tensors.dim > 0, dim in tensors, num_chunks > 0"}},
     composite_of("hstack(Tensor[] tensors) -> Tensor", "joined along columns", hstack_body,
-                 {"(f32[2] f32[2])", "(f32[2,3] f32[2,1])"}),
+                 {"(f32[2] f32[2])", "(f32[2,3] f32[2,1])"}, {.takes = "tensors.length > 0"}),
     composite_of(
         "vstack(Tensor[] tensors) -> Tensor", "joined along rows",
         [](Call& c) { c.result(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 2), 0)); },
-        {"(f32[2] f32[2])"}),
+        {"(f32[2] f32[2])"}, {.takes = "tensors.length > 0"}),
     composite_of(
         "dstack(Tensor[] tensors) -> Tensor", "joined along the third dimension",
         [](Call& c) { c.result(call<"cat">(c.session, at_least(c.session, c.tensors("tensors"), 3), 2)); },
-        {"(f32[2] f32[2])"}),
+        {"(f32[2] f32[2])"}, {.takes = "tensors.length > 0"}),
     composite_of("column_stack(Tensor[] tensors) -> Tensor", "joined as columns", column_stack_body,
-                 {"(f32[2] f32[2,3])"}),
+                 {"(f32[2] f32[2,3])"}, {.takes = "tensors.length > 0"}),
     composite_of("flatten_dense_tensors(Tensor[] tensors) -> Tensor", "all elements in a row",
-                 flatten_dense_body, {"(f32[2,3] f32[4])", "(f32[2,3])"}),
+                 flatten_dense_body, {"(f32[2,3] f32[4])", "(f32[2,3])"}, {.takes = "tensors.length > 0"}),
     composite_of("unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]",
                  "a row of elements as tensors of these sizes", unflatten_dense_body,
                  {"f32[10] (f32[2,3] f32[4])", "f32[4] (f32[4] f32[0])"})};

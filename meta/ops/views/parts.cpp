@@ -99,7 +99,6 @@ namespace {
 
 // Pieces of these sizes along a dimension.
 void split_into(Call& c, SizesView pieces) {
-  need_dimensions(c);
   const Tensor& self = c.tensor("self");
   const auto dim = size_t(dim_of(c));
   std::vector<Tensor> views;
@@ -116,7 +115,6 @@ void split_into(Call& c, SizesView pieces) {
 }  // namespace
 
 void split_geometry(Call& c) {
-  need_dimensions(c);
   const int64_t size = c.tensor("self").size(dim_of(c)), piece = c.integer("split_size");
   if (piece <= 0 && size > 0) c.error(fmt::format("split_size must be positive, got {}", piece));
   Sizes pieces;
@@ -136,7 +134,6 @@ void split_with_sizes_geometry(Call& c) {
 }
 
 void unbind_geometry(Call& c) {
-  need_dimensions(c);
   const Tensor& self = c.tensor("self");
   const auto dim = size_t(dim_of(c));
   Sizes sizes = self.sizes(), strides = self.strides();
@@ -456,12 +453,15 @@ constexpr Op kParts[] = {
                   "-> Tensor(a)",
                   "any view of the storage", as_strided_geometry, as_strided_gradient,
                   {"f32[2,6] (2 3) (6 2) 1"}),
-    view_operator("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-                  "pieces of one size", split_geometry, split_gradient, {"f32[6,2] 2", "f32[2,7] 3 1"}),
+    taking(
+        kSplitTakes,
+        view_operator("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+                      "pieces of one size", split_geometry, split_gradient, {"f32[6,2] 2", "f32[2,7] 3 1"})),
     view_operator("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
                   "pieces of these sizes", split_with_sizes_geometry, split_gradient, {"f32[6,2] (1 5)"}),
-    view_operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", "the slices along a dimension",
-                  unbind_geometry, unbind_gradient, {"f32[2,3]", "f32[2,3] 1"})};
+    taking(kUnbindTakes, view_operator("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+                                       "the slices along a dimension", unbind_geometry, unbind_gradient,
+                                       {"f32[2,3]", "f32[2,3] 1"}))};
 
 // Views that the framework takes for tensors of their own: writes to one leave the others' versions alone.
 template <void (*geometry)(Call&)>
@@ -482,7 +482,8 @@ constexpr Op kUnsafeSplits[] = {
      .host_code = {},
      .derivatives = {{{"self"}, {}, split_gradient}},
      .flops = free_of_flops,
-     .examples = {"f32[6,2] 2"}},
+     .examples = {"f32[6,2] 2"},
+     .facts = {.takes = kSplitTakes}},
     {.schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
      .summary = "pieces of these sizes",
      .meta = unsafe<split_with_sizes_geometry>,

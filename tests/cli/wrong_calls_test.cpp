@@ -1,0 +1,144 @@
+// Calls that are well formed and wrong, as anybody may write them: each way of running a program refuses them in the same
+// words, in one line and with exit status 2. The loss needs each call: a compiled graph leaves others out.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/program.h"
+
+namespace metaprof {
+namespace {
+
+struct WrongCall {
+  const char* call;
+  const char* message;
+};
+
+constexpr const char* kInputs =
+    "metaprof program 1\n"
+    "input s = %s: f32[]\n"
+    "input v = %v: f32[3]\n"
+    "input x = %x: f32[2,3]\n"
+    "input image = %image: f32[2,3,8,8]\n"
+    "input none = %none: f32[1,0,3]\n"
+    "input i = %i: i64[2,3]\n"
+    "parameter w = %w: f32[4,3] grad\n"
+    "parameter b = %b: f32[4] grad\n";
+
+// A file of the test in the temporary folder; gone at its end.
+class ProgramFile {
+ public:
+  explicit ProgramFile(const std::string& call) {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    path_ = std::filesystem::temp_directory_path() / (std::string("metaprof_") + test->name() + ".mp");
+    std::ofstream(path_) << kInputs << call
+                         << "\n%of_weights = aten::sum(%w)\n%of_call = aten::sum(%a)\n"
+                            "%loss: f32[] = aten::add.Tensor(%of_weights, %of_call)\nloss = %loss\n";
+  }
+  ~ProgramFile() { std::filesystem::remove(path_); }
+  ProgramFile(const ProgramFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void expect_refused_everywhere(std::span<const WrongCall> calls) {
+  for (const auto& [call, message] : calls) {
+    SCOPED_TRACE(call);
+    const ProgramFile file(call);
+    expect_refusal("profile " + file.path(), message);
+    expect_refusal("profile --execution graph " + file.path(), message);
+    expect_refusal("graph " + file.path(), message);
+    expect_refusal("cudagraphs " + file.path(), message);
+  }
+}
+
+TEST(WrongCalls, OfAnotherKindThanTheSchemaSays) {
+  constexpr WrongCall kCalls[] = {
+      {"%a = aten::tanh()", "aten::tanh: no tensor is known for the argument 'self'"},
+      {"%a = aten::relu(None)", "aten::relu: no tensor is known for the argument 'self'"},
+      {"%a = aten::cat([%x, None])", "aten::cat: no tensor is known for the argument 'tensors'"},
+      {"%a = aten::relu([%x])", "aten::relu: no tensor is known for the argument 'self'"},
+      {"%a = aten::relu(\"x\")", "aten::relu: the argument 'self' takes a tensor, got \"x\""},
+      {"%a = aten::cat(%x)", "aten::cat: the argument 'tensors' takes a list of tensors, got f32[2,3]"},
+      {"%a = aten::unsqueeze(%x, 0.5)", "aten::unsqueeze: the argument 'dim' takes an integer, got 0.5"},
+      {"%a = aten::unsqueeze(%x)", "aten::unsqueeze: the argument 'dim' takes an integer, got None"},
+      {"%a = aten::view(%x, [0.5])", "aten::view: the argument 'size' takes a list of integers, got (0.5)"},
+      {"%a = aten::leaky_relu(%x, \"x\")",
+       "aten::leaky_relu: the argument 'negative_slope' takes a number, got \"x\""},
+      {"%a = aten::linalg_qr(%x, 1)", "aten::linalg_qr: the argument 'mode' takes a string, got 1"},
+      {"%a = aten::sum.dim_IntList(%x, [1], 0.5)",
+       "aten::sum.dim_IntList: the argument 'keepdim' takes a boolean, got 0.5"},
+      {"%a = aten::min()", "aten::min: no tensor is known for the argument 'self'"},
+      {"[%made, %more] = aten::_foreach_atan([%x])\n%a = aten::frac(%more)",
+       "aten::frac: no tensor is known for the argument 'self'"},
+      {"[%made] = aten::_foreach_atan_([%x])\n%a = aten::frac(%made)",
+       "aten::frac: no tensor is known for the argument 'self'"},
+  };
+  expect_refused_everywhere(kCalls);
+}
+
+TEST(WrongCalls, WithLessThanTheRecordNeeds) {
+  constexpr WrongCall kCalls[] = {
+      {"%a = aten::linear(0.5, %w, %b)", "aten::linear: needs input.dim >= 1, got f64[]"},
+      {"%a = aten::linear(%s, %w, %b)", "aten::linear: needs input.dim >= 1, got f32[]"},
+      {"%a = aten::matmul(%s, %x)", "aten::matmul: needs self.dim > 0, got f32[]"},
+      {"%a = aten::bmm(%x, %image)", "aten::bmm: needs self.dim == 3, got f32[2,3]"},
+      {"%a = aten::_fft_r2c(%x, [], 2, True)", "aten::_fft_r2c: needs dim.length > 0, got ()"},
+      {"%a = aten::_fft_r2c(%x, [2], 2, True)", "aten::_fft_r2c: needs dim in self, got (2) and f32[2,3]"},
+      {"%a = aten::_chunk_cat([%x, %x], 1, 0)", "aten::_chunk_cat: needs num_chunks > 0, got 0"},
+      {"%a = aten::_chunk_cat(tensors[], 1, 2)", "aten::_chunk_cat: needs tensors.length > 0, got ()"},
+      {"%a = aten::cat(tensors[])", "aten::cat: needs tensors.length > 0, got ()"},
+      {"[%a] = aten::chunk(%x, 0)", "aten::chunk: needs chunks > 0, got 0"},
+      {"[%a] = aten::_foreach_add.List([%x, %x], [%x])",
+       "aten::_foreach_add.List: needs lists of one length, not empty; got 2 and 1"},
+      {"[%a] = aten::_foreach_minimum.ScalarList([%x, %x], [0.5])",
+       "aten::_foreach_minimum.ScalarList: needs lists of one length, not empty; got 2 and 1"},
+      {"%a = aten::_cudnn_rnn_flatten_weight(tensors[], 4, 1, 2, 2, 0, 1, True, False)",
+       "aten::_cudnn_rnn_flatten_weight: needs weight_arr.length > 0, got ()"},
+      {"%a = aten::_cudnn_rnn_flatten_weight([%w, %w, %w, %w, %w], 4, 3, 2, 4, 0, 1, True, False)",
+       "aten::_cudnn_rnn_flatten_weight: 5 weights do not fit 1 layers and directions"},
+      {"%a = aten::_cdist_backward(%v, %x, %x, 2.0, %x)",
+       "aten::_cdist_backward: needs grad.dim >= 2, got f32[3]"},
+      {"%a, %c, %d = aten::_native_batch_norm_legit.no_stats(%none, None, None, True, 0.1, 1e-5)",
+       "aten::_native_batch_norm_legit.no_stats: needs input.numel > 0 if training, got f32[1,0,3]"},
+      {"%a, %c, %d = aten::native_batch_norm(%image, None, None, None, None, False, 0.1, 1e-5)",
+       "aten::native_batch_norm: needs running_mean given unless training, got None"},
+      {"%a = aten::embedding_dense_backward(%s, %i, 4, 0, False)",
+       "aten::embedding_dense_backward: needs grad_output.dim > indices.dim, got f32[] and i64[2,3]"},
+      {"%a = aten::_unsafe_masked_index_put_accumulate(%x, %x, tensors[], %x)",
+       "aten::_unsafe_masked_index_put_accumulate: needs indices.length > 0, got ()"},
+      {"%a, %c, %d = aten::_scaled_dot_product_cudnn_attention_backward(%x, %x, %x, %x, %x, %x, %x, %x, "
+       "None, None, None, 1, "
+       "1, 0.0, True)",
+       "aten::_scaled_dot_product_cudnn_attention_backward: needs query.dim == 4, got f32[2,3]"},
+      {"%a, %c, %d, %e = metaprof::flex_attention_backward(%x, None, %x, %x, %x, %x, %x, [%x])",
+       "metaprof::flex_attention_backward: needs query.dim == 4, got f32[2,3]"},
+      {"%a, %c, %d = aten::convolution_backward(%image, %image, %image, None, [1], [0], [1], False, [0], 1, "
+       "[True])",
+       "aten::convolution_backward: needs output_mask.length == 3, got (True)"},
+  };
+  expect_refused_everywhere(kCalls);
+}
+
+TEST(WrongCalls, ThatWouldMakeMoreTensorsThanTheHostCanHold) {
+  constexpr WrongCall kCalls[] = {
+      {"[%a] = aten::vsplit.int(%x, 9223372036854775807)",
+       "aten::tensor_split.sections: makes at most 1048576 tensors; results == sections, got "
+       "9223372036854775807"},
+      {"[%a] = aten::chunk(%x, 9223372036854775807)",
+       "aten::chunk: makes at most 1048576 tensors; results == chunks, got 9223372036854775807"},
+      {"%h = aten::expand(%s, [1099511627776])\n[%a] = aten::unbind.int(%h)",
+       "aten::unbind.int: makes at most 1048576 tensors; results == self.size(dim), got f32[1099511627776]"},
+      {"%h = aten::expand(%s, [1099511627776])\n[%a] = aten::split.Tensor(%h, 2)",
+       "aten::split.Tensor: makes at most 1048576 tensors; results == self.size(dim) / split_size, got "
+       "f32[1099511627776]"},
+  };
+  expect_refused_everywhere(kCalls);
+}
+
+}  // namespace
+}  // namespace metaprof
