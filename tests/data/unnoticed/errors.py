@@ -14,7 +14,7 @@ try:
 except torch.OutOfMemoryError:
     print("no memory")
 pool = [torch.zeros(1 << 20, device="cuda") for _ in range(4)]
-pool[1::2] = []
+del pool[1::2]
 big = torch.zeros(1 << 22, device="cuda")
 stream = torch.cuda.Stream()
 with torch.cuda.stream(stream):
