@@ -1,6 +1,5 @@
 // metaprof advise: what helps a step to fit.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -33,7 +32,7 @@ int advise(const AdviseWords& words) {
   print_notes(warnings_of(model, words.run));
   const AdviceReport report = metaprof::advise(model, words.run);
   if (!words.json.empty()) write_result(words.json, advice_json(report));
-  if (words.json != "-") std::cout << advice_text(report, static_cast<size_t>(words.width));
+  if (words.json != "-") print_text(advice_text(report, static_cast<size_t>(words.width)));
   return report.best.fits ? kFine : kFinding;
 }
 

@@ -1,6 +1,5 @@
 // metaprof allocator: the caching allocator against recordings of the framework's own.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -29,7 +28,7 @@ struct AllocatorOptions {
 int replay(const AllocatorOptions& options) {
   const RerunResult result = rerun_allocations(options.logs);
   if (!options.json.empty()) write_result(options.json, rerun_json(result));
-  if (options.json != "-") std::cout << rerun_text(result);
+  if (options.json != "-") print_text(rerun_text(result));
   return result.all_equal() ? kFine : kFinding;
 }
 

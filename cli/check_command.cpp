@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -68,7 +67,7 @@ int check(const Command& command, const CheckWords& words) {
   if (!words.json.empty()) write_result(words.json, check_json(report));
   if (!words.junit.empty()) write_result(words.junit, check_junit(report));
   if (!words.sarif.empty()) write_result(words.sarif, check_sarif(report, METAPROF_VERSION));
-  if (words.json != "-" && words.junit != "-" && words.sarif != "-") std::cout << check_text(report);
+  if (words.json != "-" && words.junit != "-" && words.sarif != "-") print_text(check_text(report));
   return report.within() ? kFine : kFinding;
 }
 

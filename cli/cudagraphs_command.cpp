@@ -1,6 +1,5 @@
 // metaprof cudagraphs: what CUDA graphs would cost a training step, and whether it can be captured.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -44,7 +43,7 @@ int show(Words words) {
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, cudagraphs_json(report));
   if (!words.dot.empty()) write_result(words.dot, cudagraphs_dot(report));
-  if (words.json != "-" && words.dot != "-") std::cout << cudagraphs_text(report);
+  if (words.json != "-" && words.dot != "-") print_text(cudagraphs_text(report));
   return words.require && !report.all_captured() ? kFinding : kFine;
 }
 

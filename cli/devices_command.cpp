@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -51,7 +50,7 @@ void add_devices_command(CommandLine& line) {
   add_width(command, *width);
   command.on_run([json, width] {
     if (!json->empty()) write_result(*json, devices_json(rows()));
-    if (*json != "-") std::cout << devices_text(rows(), static_cast<size_t>(*width));
+    if (*json != "-") print_text(devices_text(rows(), static_cast<size_t>(*width)));
     return int{kFine};
   });
 }

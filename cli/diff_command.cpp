@@ -1,6 +1,5 @@
 // metaprof diff: two reports of `metaprof profile --json` compared.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -31,7 +30,7 @@ struct DiffOptions {
 int diff(const DiffOptions& options) {
   const ProfileDiff result = diff_profiles(ProfileFile(options.before), ProfileFile(options.after));
   if (!options.json.empty()) write_result(options.json, diff_json(result));
-  if (options.json != "-") std::cout << diff_text(result, options.top, static_cast<size_t>(options.width));
+  if (options.json != "-") print_text(diff_text(result, options.top, static_cast<size_t>(options.width)));
   return result.rows.empty() ? kFine : kFinding;
 }
 

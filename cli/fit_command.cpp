@@ -1,6 +1,5 @@
 // metaprof fit: the largest batch, or the longest sequence, of which a training step fits.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -42,7 +41,7 @@ int fit(const FitWords& words) {
   }();
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, fit_json(report));
-  if (words.json != "-") std::cout << fit_text(report, static_cast<size_t>(words.width));
+  if (words.json != "-") print_text(fit_text(report, static_cast<size_t>(words.width)));
   return report.all_fit() ? kFine : kFinding;
 }
 

@@ -1,6 +1,5 @@
 // metaprof frameworks: what --framework knows.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -42,7 +41,7 @@ void add_frameworks_command(CommandLine& line) {
   add_json(command, *json);
   command.on_run([json] {
     if (!json->empty()) write_result(*json, frameworks_json(framework_rows()));
-    if (*json != "-") std::cout << frameworks_text(framework_rows());
+    if (*json != "-") print_text(frameworks_text(framework_rows()));
     return int{kFine};
   });
 }

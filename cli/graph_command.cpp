@@ -1,7 +1,6 @@
 // metaprof graph: a model compiled as a graph, and what that would change.
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -62,9 +61,9 @@ int show(const Command& command, const GraphWords& words) {
   if (!words.json.empty()) write_result(words.json, graph_execution_json(report));
   if (!words.dot.empty()) write_result(words.dot, report.dot);
   if (words.json == "-" || words.dot == "-") return kFine;
-  if (!words.passes.empty()) std::cout << pass_texts(report, only);
-  if (words.explain) std::cout << report.explanation << "\n";
-  std::cout << graph_execution_text(report);
+  if (!words.passes.empty()) print_text(pass_texts(report, only));
+  if (words.explain) print_text(report.explanation + "\n");
+  print_text(graph_execution_text(report));
   return kFine;
 }
 

@@ -1,6 +1,5 @@
 // metaprof inspect: what weight files contain.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -35,7 +34,7 @@ int inspect(const InspectWords& words) {
   const WeightsReport report = inspect_weights(words.path, words.against);
   for (const std::string& warning : report.warnings) print_note("warning: " + warning);
   if (!words.json.empty()) write_result(words.json, weights_json(report));
-  if (words.json != "-") std::cout << weights_text(report, words.tensors, static_cast<size_t>(words.width));
+  if (words.json != "-") print_text(weights_text(report, words.tensors, static_cast<size_t>(words.width)));
   for (const WeightsComparison& comparison : report.comparisons)
     if (!comparison.agrees()) return kFinding;
   return kFine;

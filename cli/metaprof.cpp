@@ -1,16 +1,21 @@
 #include "cli/metaprof.h"
 
+#include <csignal>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include "cli/line/completion.h"
 #include "cli/line/console.h"
 #include "cli/line/defaults_file.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "estimate/prepare/model.h"
+#include "estimate/prepare/sizes.h"
 #include "meta/platform/hardware.h"
 
 namespace metaprof {
@@ -88,19 +93,35 @@ constexpr CommandEntry kCommands[] = {
     {"models", add_models_command},
 };
 
+void add(CommandLine& line, const CommandEntry& entry) {
+  entry.add(line);
+  Command command = line.existing(std::string(entry.name));
+  command
+      .option(
+          "--host-memory", [](const std::string& size) { limit_host_memory(parse_size(size).count); },
+          "of this machine, what metaprof itself may take: 8GiB")
+      .value("SIZE")
+      .group("This machine")
+      .one_value()
+      .with_default("half of it");
+  command.take_environment("--host-memory", "METAPROF_HOST_MEMORY");
+}
+
 // All commands, or the one whose name is the first word: a millisecond less at every start.
 void add_commands(CommandLine& line, std::string_view first_word) {
   for (const CommandEntry& command : kCommands)
-    if (command.name == first_word) return command.add(line);
-  for (const CommandEntry& command : kCommands) command.add(line);
+    if (command.name == first_word) return add(line, command);
+  for (const CommandEntry& command : kCommands) add(line, command);
   add_text_commands(line);
 }
 
 }  // namespace
 
 int run_metaprof(int count, char** words) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond `ulimit -f` is an error of the write
   CommandLine line(kProgramDescription, "metaprof " METAPROF_VERSION);
   try {
+    limit_host_memory(machine_memory() / 2);
     // A file of defaults has sections for all commands.
     const std::string file = defaults_file();
     add_commands(line, count > 1 && file.empty() ? words[1] : "");
@@ -111,8 +132,12 @@ int run_metaprof(int count, char** words) {
     return status;
   } catch (const Error& error) {
     message(error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    message(error.path1().string() + ": " + error.code().message());
   } catch (const std::bad_alloc&) {
-    message("out of memory: the model is too large for this machine");
+    tell_out_of_memory();
+  } catch (const std::system_error& error) {
+    message(error.what());  // the system refuses something, a thread for one
   } catch (const std::exception& error) {
     message(std::string("internal error: ") + error.what());
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -29,7 +28,7 @@ constexpr const char* kModelsDescription =
 void add_models_command(CommandLine& line) {
   line.add("models", kModelsDescription).on_run([] {
     for (const BuiltinName& model : builtin_models())
-      std::cout << fmt::format("{:<26} {}\n", model.name, model.from);
+      print_text(fmt::format("{:<26} {}\n", model.name, model.from));
     return int{kFine};
   });
 }

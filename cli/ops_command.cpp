@@ -1,6 +1,5 @@
 // metaprof ops: what is known of operators, and which operators of models are known.
 
-#include <iostream>
 #include <memory>
 #include <sstream>
 
@@ -42,8 +41,8 @@ int repeat(const OpsOptions& options) {
   if (!run.framework.empty()) cases.framework = framework_given(run);
   const CaseSummary summary = repeat_cases(cases);
   if (options.json != "-") {
-    if (options.verbose) std::cout << cases_differences_text(summary) << "\n";
-    std::cout << cases_text(summary);
+    if (options.verbose) print_text(cases_differences_text(summary) + "\n");
+    print_text(cases_text(summary));
   }
   if (!options.json.empty()) write_result(options.json, cases_json(summary));
   return summary.totals.all_equal() ? kFine : kFinding;
@@ -74,7 +73,7 @@ int ops(const OpsOptions& options) {
     json = operators_json(rows);
   }
   if (!options.json.empty()) write_result(options.json, json);
-  if (options.json != "-") std::cout << text;
+  if (options.json != "-") print_text(text);
   return exit_code;
 }
 

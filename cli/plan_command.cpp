@@ -1,7 +1,6 @@
 // metaprof plan: what to compute again so that a step fits in a budget.
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -60,7 +59,7 @@ int plan(PlanWords words) {
   write_files(words, report);
   const std::string* const files[] = {&words.json, &words.python, &words.costs, &words.svg, &words.html};
   if (std::ranges::none_of(files, [](const std::string* file) { return *file == "-"; }))
-    std::cout << text_of(report);
+    print_text(text_of(report));
   if (!report.has_budget) return kFine;
   return report.best().holds ? kFine : kFinding;
 }

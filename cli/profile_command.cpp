@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -138,7 +137,7 @@ int profile(const Command& command, const ProfileOptions& options) {
   } else {
     if (!options.per_node) report.nodes.reset();
     if (!options.markdown) report.culprits = culprits_of(report.memory.peak.largest, inputs.lines);
-    std::cout << (options.markdown ? profile_markdown(report, text) : profile_text(report, text));
+    print_text(options.markdown ? profile_markdown(report, text) : profile_text(report, text), text.colour);
   }
   return verdict_of(report).fits ? kFine : kFinding;
 }

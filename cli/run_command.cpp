@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -19,6 +18,7 @@
 #include "core/error.h"
 #include "estimate/compare/check.h"
 #include "estimate/prepare/sizes.h"
+#include "formats/output_file.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/outside_allocator.h"
 #include "reports/profile/profile_report.h"
@@ -91,19 +91,20 @@ Hardware device_of(const RunCommandOptions& options) {
 }
 
 // A long run is not to be lost because its report cannot be written.
-void check_folder(const std::string& option, const std::string& file) {
+void check_file(const std::string& option, const std::string& file) {
   if (file.empty() || file == "-") return;
-  if (std::filesystem::is_directory(file)) fail("{} {}: cannot be written, it is a folder", option, file);
-  const std::string folder = std::filesystem::path(file).parent_path().string();
-  if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-    fail("{} {}: cannot be written there ({})", option, file, std::strerror(errno));
+  try {
+    check_can_be_written(file);
+  } catch (const Error& error) {
+    fail("{} {}", option, error.what());
+  }
 }
 
 void check_files(const RunCommandOptions& options) {
-  check_folder("--json", options.json);
-  check_folder("--save", options.run.save);
+  check_file("--json", options.json);
+  check_file("--save", options.run.save);
   const std::vector<ReportForm> all = forms();
-  for (size_t i = 0; i < all.size(); ++i) check_folder(option_of(all[i]), options.files[i]);
+  for (size_t i = 0; i < all.size(); ++i) check_file(option_of(all[i]), options.files[i]);
 }
 
 void check(const Command& command, const RunCommandOptions& options) {
@@ -228,7 +229,8 @@ int run(const Command& command, RunCommandOptions& options) {
       [&] { repeated = check_saved(report.saved, parse_share(options.tolerance, "--tolerance")); });
   failures.attempt([&] { write_forms(report, options); });
   options.text.colour = colour_on_stdout(options.color);
-  if (options.json != "-") std::cout << '\n' << run_text(report, options.text, outside_of(report, options));
+  if (options.json != "-")
+    print_text("\n" + run_text(report, options.text, outside_of(report, options)), options.text.colour);
   if (report.end.timed_out || failures.any()) return kBadInput;
   return report.end.status == 0 && !repeated ? kNotRepeated : report.end.status;
 }

@@ -1,6 +1,5 @@
 // metaprof sweep: what steps cost for every combination of some options.
 
-#include <iostream>
 #include <memory>
 
 #include "cli/line/console.h"
@@ -43,8 +42,7 @@ int sweep(const SweepWords& words) {
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, sweep_json(report));
   if (!words.csv.empty()) write_result(words.csv, sweep_csv(report));
-  if (words.json != "-" && words.csv != "-")
-    std::cout << sweep_text(report, static_cast<size_t>(words.width));
+  if (words.json != "-" && words.csv != "-") print_text(sweep_text(report, static_cast<size_t>(words.width)));
   return report.all_fit() ? kFine : kFinding;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,11 @@ void in_parallel(size_t count, const std::function<void(size_t)>& work, const On
   };
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> threads;
-  for (size_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(take);
+  threads.reserve(cores);
+  try {
+    for (size_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(take);
+  } catch (const std::system_error&) {  // a limit on threads or memory: there are fewer then
+  }
   take();
   threads.clear();  // waits
   for (const std::exception_ptr& error : errors)

@@ -5,8 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "formats/utf8.h"
-
 namespace metaprof {
 namespace {
 
@@ -26,15 +24,6 @@ Unit unit_for(std::span<const Unit> units, int64_t largest) {
   for (const Unit& unit : units)
     if (std::abs(static_cast<double>(largest)) / unit.size < 99999.5) return unit;
   return units.back();
-}
-
-// Bytes of the character at the beginning of `text`; 0 if there is none, or one that moves a terminal's cursor.
-size_t printable_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  const size_t length = utf8_length(text);
-  const bool control = first < ' ' || first == 0x7f ||
-                       (length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0);  // C1
-  return control ? 0 : length;
 }
 
 }  // namespace
@@ -64,39 +53,8 @@ std::string in_unit(int64_t number, const Unit& unit) {
   return fmt::format("{:.{}f}", static_cast<double>(number) / unit.size, unit.decimals);
 }
 
-std::string shown(std::string_view text, size_t most) {
-  std::vector<std::string> characters;
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = printable_length(text.substr(i));
-    if (length == 0) {
-      for (const char c : fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i])))
-        characters.emplace_back(1, c);
-      ++i;
-    } else {
-      characters.emplace_back(text.substr(i, length));
-      i += length;
-    }
-  }
-  std::string result;
-  const size_t head = (most - 1) / 2, tail = most - 1 - head;
-  for (size_t i = 0; i < characters.size(); ++i) {
-    if (characters.size() > most && i == head) {
-      result += "…";
-      i = characters.size() - tail;
-    }
-    result += characters[i];
-  }
-  return result;
-}
-
 std::string heading(std::string_view text, bool colour) {
   return colour ? fmt::format("\n\x1b[1m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
-}
-
-size_t width_of(std::string_view text) {
-  size_t width = 0;
-  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return width;
 }
 
 }  // namespace metaprof

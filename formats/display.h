@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/shown_text.h"
+
 namespace metaprof {
 
 /// "945981952 B", "902.2 MiB": with the largest binary unit that leaves at least one digit before the point.
@@ -26,14 +28,9 @@ Unit unit_for_flops(int64_t largest);
 /// A number in that unit; an exact zero is "0".
 std::string in_unit(int64_t number, const Unit& unit);
 
-/// Text from a model's file, fit for one line of a terminal: control characters and bytes that are not UTF-8
-/// become \xHH, and what exceeds `most` characters is cut in the middle with "…".
-std::string shown(std::string_view text, size_t most);
 /// What a name from a model or program may take of a line.
 inline constexpr size_t kMostCharactersOfName = 60;
 /// An empty line and a heading, bold on a terminal with colours.
 std::string heading(std::string_view text, bool colour);
-/// Characters of UTF-8 text.
-size_t width_of(std::string_view text);
 
 }  // namespace metaprof

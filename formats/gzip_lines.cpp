@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "formats/file.h"
 
 namespace metaprof {
 namespace {
@@ -13,9 +14,9 @@ constexpr size_t kPiece = 1 << 18;
 constexpr size_t kLongestLine = 1 << 24;
 }  // namespace
 
-GzipLines::GzipLines(const std::filesystem::path& path) : path_(path.string()), buffer_(kPiece) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) fail("{}: is a folder; name the log files in it", path_);
+GzipLines::GzipLines(const std::filesystem::path& path, std::string_view what)
+    : path_(path.string()), buffer_(kPiece) {
+  size_of_file(path, what);
   file_ = gzopen(path_.c_str(), "rb");
   if (!file_) fail("{}: cannot be opened: {}", path_, std::strerror(errno));
 }

@@ -13,8 +13,8 @@ namespace metaprof {
 
 class GzipLines {
  public:
-  /// Errors: the path is a folder, or cannot be opened.
-  explicit GzipLines(const std::filesystem::path& path);
+  /// `what`: "a recording", for messages. Errors: as size_of_file, or it cannot be opened.
+  GzipLines(const std::filesystem::path& path, std::string_view what);
   ~GzipLines();
   GzipLines(const GzipLines&) = delete;
   GzipLines& operator=(const GzipLines&) = delete;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace metaprof {
 namespace {
@@ -19,25 +20,6 @@ uint32_t hexadecimal(std::string_view digits) {
   uint32_t code = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
   return code;
-}
-
-void append_utf8(std::string& text, uint32_t code) {
-  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
 }
 
 // One \uXXXX, or two that are a surrogate pair; `at` stands behind the u and is moved on. A lone surrogate

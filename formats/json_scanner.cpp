@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "formats/json.h"
-#include "formats/utf8.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -1,19 +1,17 @@
 #include "formats/json_string.h"
 
-#include <fmt/format.h>
-
-#include "formats/utf8.h"
+#include "core/shown_text.h"
 
 namespace metaprof {
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  for (const char c : well_formed(text)) {
+  for (const char c : shown(text)) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (static_cast<unsigned char>(c) < ' ' || c == '<' || c == 0x7f) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    } else if (c == '<') {
+      out += "\\u003c";
     } else {
       out += c;
     }

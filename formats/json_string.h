@@ -6,8 +6,7 @@
 
 namespace metaprof {
 
-/// The text in quotes, as JSON writes it; bytes that are not UTF-8 become U+FFFD. `<` is escaped, so that it
-/// may stand in an HTML page.
+/// The text in quotes, made plain first (shown). `<` is escaped, so that it may stand in an HTML page.
 std::string json_string(std::string_view text);
 
 }  // namespace metaprof

@@ -1,6 +1,6 @@
 #include "formats/pickle_writer.h"
 
-#include "formats/utf8.h"
+#include "core/utf8.h"
 
 namespace metaprof {
 namespace {

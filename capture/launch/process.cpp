@@ -16,8 +16,10 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
+#include "core/host_memory.h"
 
 namespace metaprof {
 namespace {
@@ -27,17 +29,26 @@ constexpr auto kTick = std::chrono::milliseconds(20);
 constexpr auto kPollInterval = std::chrono::milliseconds(250);
 constexpr auto kGrace = std::chrono::seconds(3);  // between the request to end and the end
 
-volatile sig_atomic_t passed_on = 0;  // the last signal to pass on to the program; 0: none
+// Of two signals in such a time the second is the same request: `timeout` sends one to the process and one to its group.
+constexpr auto kOneRequest = std::chrono::milliseconds(200);
+
+volatile sig_atomic_t received = 0;  // the last signal that is to be passed on to the program; 0: none
+
+// A signal of the terminal (Ctrl-C) comes from the kernel and reaches the program by itself; one that a process has sent
+// reached this process alone.
+void receive(int signal, siginfo_t* info, void* /*context*/) {
+  if (info->si_code != SI_KERNEL) received = signal;
+}
 
 // How signals are treated while the program runs; undone when it has ended.
 class Signals {
  public:
   Signals() {
-    struct sigaction note = {}, ignore = {};
-    note.sa_handler = [](int signal) { passed_on = signal; };
-    ignore.sa_handler = SIG_IGN;
-    passed_on = 0;
-    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], i < 2 ? &note : &ignore, &before_[i]);
+    struct sigaction action = {};
+    action.sa_sigaction = receive;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    received = 0;
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
   }
   ~Signals() { restore(); }
   Signals(const Signals&) = delete;
@@ -55,6 +66,8 @@ class Signals {
 // In the child: becomes the program, or tells the parent through the pipe why it cannot.
 [[noreturn]] void become(const ProcessOptions& options, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  std::signal(SIGXFSZ, SIG_DFL);  // which this program ignores for itself
+  lift_host_memory_limit();
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   words.reserve(options.words.size() + 1);
@@ -129,6 +142,21 @@ int end_descendants() {
   return count;
 }
 
+// What this process was asked to pass on: the first signal as it is; a later one ends the program, which may ignore it.
+class PassedSignal {
+ public:
+  void pass_on(pid_t child, int signal, Clock::time_point now) {
+    if (signal_ == signal && now - since_ < kOneRequest) return;
+    kill(child, signal_ == 0 || now - since_ < kOneRequest ? signal : SIGKILL);
+    if (signal_ == 0) since_ = now;
+    signal_ = signal;
+  }
+
+ private:
+  int signal_ = 0;  // the last; 0: none
+  Clock::time_point since_;
+};
+
 }  // namespace
 
 ProcessEnd run_process(const ProcessOptions& options) {
@@ -138,15 +166,13 @@ ProcessEnd run_process(const ProcessOptions& options) {
   const auto begin = Clock::now();
   auto polled = begin;
   std::optional<Clock::time_point> ending;
+  PassedSignal request;
   ProcessEnd end;
   int status = 0;
   while (waitpid(child, &status, WNOHANG) != child) {
     std::this_thread::sleep_for(kTick);
     const auto now = Clock::now();
-    if (passed_on != 0) {
-      kill(child, passed_on);
-      passed_on = 0;
-    }
+    if (received != 0) request.pass_on(child, std::exchange(received, 0), now);
     if (options.timeout > 0 && !ending && now - begin > std::chrono::duration<double>(options.timeout)) {
       end.timed_out = true;
       ending = now;

@@ -1,9 +1,10 @@
 #pragma once
 // Running another program to its end, with nothing left behind.
 //
-// The program shares the terminal: what it prints passes through, and Ctrl-C reaches it. While it runs, this
-// process passes SIGTERM and SIGHUP on to it and does not end of SIGINT or SIGQUIT. When it has ended, every
-// process that it started and that still runs is ended, too, also one that has left its process group.
+// The program shares the terminal: what it prints passes through, and Ctrl-C reaches it. While it runs, this process
+// does not end of SIGINT, SIGTERM, SIGHUP and SIGQUIT: one that another process has sent is passed on, and a second one
+// ends the program (SIGKILL). When it has ended, every process that it started and that still runs is ended, too, also
+// one that has left its process group.
 
 #include <functional>
 #include <map>

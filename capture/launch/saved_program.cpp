@@ -1,14 +1,12 @@
 #include "capture/launch/saved_program.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "core/error.h"
+#include "formats/gzip_text.h"
+#include "formats/output_file.h"
 #include "meta/program/text.h"
 
 namespace metaprof {
@@ -53,14 +51,7 @@ std::string reason(const std::vector<RecordedProcess>& processes) {
 }  // namespace
 
 void write_program(const std::string& file, const Program& program) {
-  const std::string text = to_text(program);
-  errno = 0;
-  std::unique_ptr<gzFile_s, int (*)(gzFile)> out(gzopen(file.c_str(), "wb9"), gzclose);
-  const auto size = static_cast<unsigned>(text.size());
-  const bool written = out && gzwrite(out.get(), text.data(), size) == static_cast<int>(size);
-  // What is left is written now: a full disk may show here only.
-  if (!written || gzclose(out.release()) != Z_OK)
-    fail("{}: cannot be written ({})", file, std::strerror(errno));
+  write_file(file, gzipped(to_text(program)));
 }
 
 std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,

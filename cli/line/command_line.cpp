@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/option_value.h"
+#include "formats/file.h"
 
 namespace metaprof {
 namespace {
@@ -156,6 +158,10 @@ Command CommandLine::add(const std::string& name, const std::string& description
   return {app_->add_subcommand(name, description), &exit_code_, &typed_};
 }
 
+Command CommandLine::existing(const std::string& name) {
+  return {app_->get_subcommand(name), &exit_code_, &typed_};
+}
+
 std::vector<CommandFacts> CommandLine::commands() const {
   std::vector<CommandFacts> all;
   for (const CLI::App* command : app_->get_subcommands({})) {
@@ -208,12 +214,9 @@ void CommandLine::take_defaults(const std::string& file, std::string_view comman
       if (!option->get_envname().empty() &&
           variables.emplace(option->get_lnames().at(0), option->get_envname()).second)
         names.push_back(option->get_lnames()[0]);
-  std::vector<CLI::ConfigItem> items;
-  try {
-    items = CLI::ConfigTOML().from_file(file);
-  } catch (const CLI::FileError&) {
-    fail("{}: cannot be read", file);
-  }
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  std::istringstream text(read_file(file, kMostBytes, "a file of defaults"));
+  const std::vector<CLI::ConfigItem> items = CLI::ConfigTOML().from_config(text);
   for (const CLI::ConfigItem& item : items) {
     if (item.name == "++" || item.name == "--") continue;  // a section begins or ends
     std::string name = item.name;

@@ -94,6 +94,8 @@ class CommandLine {
 
   /// A description begins with a line for the list of commands; --help shows all of it.
   Command add(const std::string& name, const std::string& description);
+  /// One that was added.
+  Command existing(const std::string& name);
   /// Runs the command that the words name, and gives its exit status. Errors: there is no such command or
   /// option, a value is not as it must be; and those of the command.
   int run(int count, char** words);

@@ -3,17 +3,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <iostream>
 
-#include "core/error.h"
+#include "core/shown_text.h"
+#include "formats/output_file.h"
 
 namespace metaprof {
 
-void message(std::string_view text) { std::cerr << "metaprof: " << text << '\n'; }
+void message(std::string_view text) { std::cerr << "metaprof: " << shown_message(text) << '\n'; }
 
 void print_note(const std::string& note) {
   if (!note.empty()) message((note.starts_with("warning: ") ? "" : "note: ") + note);
@@ -48,16 +46,21 @@ ProgressLine::~ProgressLine() {
   if (shown_) std::cerr << "\r\x1b[K" << std::flush;
 }
 
-void write_result(const std::string& file, std::string_view text) {
-  if (file == "-") {
-    std::cout << text;
+void print_text(std::string_view text, bool colour) {
+  if (colour) {
+    std::cout << shown_lines(text);
     return;
   }
-  errno = 0;
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail("{}: cannot be written ({})", file, std::strerror(errno));
+  for (size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1))
+    std::cout << shown(text.substr(0, end)) << '\n';
+  std::cout << shown(text);
+}
+
+void write_result(const std::string& file, std::string_view text) {
+  if (file == "-")
+    std::cout << text;
+  else
+    write_file(file, text);
 }
 
 }  // namespace metaprof

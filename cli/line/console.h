@@ -9,7 +9,7 @@
 
 namespace metaprof {
 
-/// One line "metaprof: …" on stderr.
+/// One line "metaprof: …" on stderr, made plain (shown_message).
 void message(std::string_view text);
 /// On stderr: what a reader should know besides the results. Empty ones are left out.
 void print_note(const std::string& note);
@@ -37,7 +37,9 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-/// Writes a result to a file, or to stdout if it is "-". Errors: the file cannot be written.
+/// A report to stdout, made plain line by line; `colour`: it has colours, which stay.
+void print_text(std::string_view text, bool colour = false);
+/// Writes a result to a file (formats/output_file.h), or to stdout if it is "-". Errors: the file cannot be written.
 void write_result(const std::string& file, std::string_view text);
 
 }  // namespace metaprof

@@ -14,7 +14,8 @@ std::string variable(const char* name) {
 }  // namespace
 
 std::string defaults_file() {
-  if (const std::string named = variable("METAPROF_CONFIG"); !named.empty()) return named;
+  if (const std::string named = variable("METAPROF_CONFIG"); !named.empty())
+    return named == "/dev/null" ? "" : named;
   std::error_code code;
   if (std::filesystem::is_regular_file("metaprof.toml", code)) return "metaprof.toml";
   std::string folder = variable("XDG_CONFIG_HOME");

@@ -6,7 +6,7 @@
 namespace metaprof {
 
 /// METAPROF_CONFIG, else metaprof.toml here, else metaprof/config.toml in the user's folder of configurations
-/// (XDG_CONFIG_HOME, else ~/.config). Empty: there is none.
+/// (XDG_CONFIG_HOME, else ~/.config). Empty: there is none. METAPROF_CONFIG=/dev/null asks for none.
 std::string defaults_file();
 
 }  // namespace metaprof

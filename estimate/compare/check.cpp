@@ -17,6 +17,7 @@
 #include "estimate/prepare/prepare.h"
 #include "estimate/prepare/source_lines.h"
 #include "estimate/replay.h"
+#include "formats/file.h"
 #include "frontend/program/program_file.h"
 #include "validation/profiles/baseline.h"
 #include "validation/steps/captured.h"
@@ -29,7 +30,7 @@ namespace {
 std::string model_of(const Measurement& measurement, const CheckOptions& options) {
   if (options.models.empty()) return options.model;
   std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
-  if (!std::filesystem::exists(path))
+  if (!is_there(path))
     fail("{}: no such file; {} was measured with this export", path, measurement.head.path.string());
   return path;
 }

@@ -47,7 +47,7 @@ std::string models_meant(const std::string& model, const std::string& folders) {
 // model of that name is built in.
 std::string path_of_model(const std::string& named) {
   const std::string model = named.ends_with(".pt2") ? named.substr(0, named.size() - 4) : named;
-  if (std::filesystem::exists(named)) return named;
+  if (is_there(named)) return named;
   if (builtin_model(named) == nullptr && model.find_first_of("./") != std::string::npos) return named;
   std::string folders = ".:";
   if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
@@ -57,7 +57,7 @@ std::string path_of_model(const std::string& named) {
     begin = end + 1;
     if (folder.empty()) continue;
     std::string path = fmt::format("{}{}.pt2", folder == "." ? "" : folder + "/", model);
-    if (std::filesystem::exists(path)) return path;
+    if (is_there(path)) return path;
   }
   if (builtin_model(named)) return "";
   fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({}){}", named, model,

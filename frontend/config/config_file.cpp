@@ -86,7 +86,7 @@ std::string file_of(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::is_directory(path, code)) return path;
   const std::string file = (std::filesystem::path(path) / "config.json").string();
-  if (!std::filesystem::exists(file)) fail("{}: the folder has no config.json", path);
+  if (!is_there(file)) fail("{}: the folder has no config.json", path);
   return file;
 }
 

@@ -17,7 +17,7 @@ bool is_program_file(const std::string& path) { return path.ends_with(".mp"); }
 
 Program read_program_file(const std::string& path) {
   std::string text;
-  GzipLines lines(path);
+  GzipLines lines(path, "the text of a program");
   for (std::string_view line; lines.next(line);) {
     if (text.size() + line.size() > kMostBytes)
       fail("{}: more than {} MiB of text, which no program has", path, kMostBytes >> 20);

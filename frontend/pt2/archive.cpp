@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "formats/file.h"
 
 namespace metaprof {
 namespace {
@@ -48,14 +49,8 @@ unz_file_info64 facts_of(unzFile file, std::string* name = nullptr) {
 }
 
 // Its size in bytes.
-uint64_t check_is_a_file(const std::string& path) {
-  std::error_code code;
-  const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) fail("{}: no such file", path);
-  if (std::filesystem::is_directory(status)) fail("{}: is a folder, expected a .pt2 archive", path);
-  if (!std::filesystem::is_regular_file(status)) fail("{}: not a regular file", path);
-  const uint64_t size = std::filesystem::file_size(path, code);
-  if (code) fail("{}: cannot be read ({})", path, code.message());
+uint64_t check_is_an_archive(const std::string& path) {
+  const uint64_t size = size_of_file(path, "a .pt2 archive");
   if (size == 0) fail("{}: the file is empty: export again with torch.export.save", path);
   return size;
 }
@@ -72,7 +67,7 @@ struct Archive::Zip {
 };
 
 Archive::Archive(const std::string& path) : path_(path) {
-  file_size_ = check_is_a_file(path);
+  file_size_ = check_is_an_archive(path);
   const std::optional<size_t> entries = entries_by_end_record(path, file_size_);
   if (!entries) fail("{}: not a zip archive (no end record): export again with torch.export.save", path);
   if (*entries == 0) return;  // which minizip takes for damaged

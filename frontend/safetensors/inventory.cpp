@@ -41,11 +41,9 @@ struct HeaderText {
 };
 
 HeaderText read_header(const std::string& path) {
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path, code)) fail("{}: no such file", path);
-  const uintmax_t size = std::filesystem::file_size(path, code);
+  const uintmax_t size = size_of_file(path, "a safetensors file");
   std::ifstream file(path, std::ios::binary);
-  if (code || !file) fail("{}: cannot be read", path);
+  if (!file) fail("{}: cannot be read", path);
   std::array<unsigned char, kLengthBytes> raw{};
   if (size < kLengthBytes || !file.read(reinterpret_cast<char*>(raw.data()), kLengthBytes))
     fail("{}: too short for a safetensors file: {} bytes, and the length of the header alone has {}", path,

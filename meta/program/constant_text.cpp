@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/shown_text.h"
 #include "meta/program/program.h"
 
 namespace metaprof {
@@ -27,24 +28,12 @@ std::string device_text(Device device) {
 }  // namespace
 
 std::string quoted_text(std::string_view text) {
-  std::string quoted = "\"";
+  std::string escaped;
   for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c == '\n') {
-      quoted += "\\n";
-    } else if (c == '\t') {
-      quoted += "\\t";
-    } else if (c == '\r') {
-      quoted += "\\r";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      quoted += c;
-    }
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
   }
-  return quoted + '"';
+  return '"' + shown(escaped) + '"';
 }
 
 std::string word_text(std::string_view word) {

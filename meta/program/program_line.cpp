@@ -1,8 +1,11 @@
 #include "meta/program/program_line.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "formats/text_cursor.h"
 #include "meta/program/constant_text.h"
 #include "meta/program/program.h"
@@ -102,8 +105,12 @@ int64_t ProgramLine::numbered(char letter, std::string_view what) {
 
 std::string ProgramLine::quoted() {
   std::string text;
-  for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_)
-    text += text_[at_] == '\\' ? escaped() : text_[at_];
+  for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+    if (text_[at_] == '\\')
+      append_escaped(text);
+    else
+      text += text_[at_];
+  }
   if (at_ >= text_.size()) wrong("a text has no closing quote");
   ++at_;
   skip_blanks();
@@ -111,26 +118,37 @@ std::string ProgramLine::quoted() {
 }
 
 // Stands on a backslash, and then on the last character of the escape.
-char ProgramLine::escaped() {
+void ProgramLine::append_escaped(std::string& text) {
   const char kind = ++at_ < text_.size() ? text_[at_] : '\0';
   switch (kind) {
     case '"':
-    case '\\': return kind;
-    case 'n': return '\n';
-    case 't': return '\t';
-    case 'r': return '\r';
+    case '\\': text += kind; break;
+    case 'n': text += '\n'; break;
+    case 't': text += '\t'; break;
+    case 'r': text += '\r'; break;
     case 'x': {
-      unsigned code = 0;
-      const std::string_view digits = text_.substr(at_ + 1, 2);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
-      if (error != std::errc() || end != digits.data() + 2)
-        wrong("an escape \\x needs two hexadecimal digits");
+      const uint32_t code = escaped_number("x", 2);
       if (code >= 0x80) wrong("an escape \\x beyond \\x7f: other characters stand as they are, in UTF-8");
-      at_ += 2;
-      return static_cast<char>(code);
+      text += static_cast<char>(code);
+      break;
     }
-    default: wrong("a text has an escape that is none of \\\" \\\\ \\n \\t \\r \\xHH");
+    case 'u': {
+      const uint32_t code = escaped_number("u", 4);
+      if (code >= 0xd800 && code < 0xe000) wrong("an escape \\u of half a character");
+      append_utf8(text, code);
+      break;
+    }
+    default: wrong("a text has an escape that is none of \\\" \\\\ \\n \\t \\r \\xHH \\uHHHH");
   }
+}
+
+// Stands on the escape's letter, and then on the last of its digits.
+uint32_t ProgramLine::escaped_number(std::string_view letter, size_t count) {
+  const auto number = whole_number<uint32_t>(text_.substr(at_ + 1, count), 16);
+  if (!number || text_.size() - at_ - 1 < count)
+    wrong(fmt::format("an escape \\{} needs {} hexadecimal digits", letter, count == 2 ? "two" : "four"));
+  at_ += count;
+  return *number;
 }
 
 Value ProgramLine::constant() {

@@ -54,7 +54,8 @@ class ProgramLine {
  private:
   void skip_blanks();
   std::string quoted();
-  char escaped();
+  void append_escaped(std::string& text);
+  uint32_t escaped_number(std::string_view letter, size_t count);
   Value word_constant(std::string_view word);
   double real(std::string_view word) const;
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "formats/utf8.h"
+#include "core/utf8.h"
 #include "meta/program/program_line.h"
 #include "meta/program/text.h"
 #include "meta/program/text_graph.h"

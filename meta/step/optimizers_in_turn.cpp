@@ -49,12 +49,12 @@ class TakingTurns {
   std::optional<StepsInTurn> run() {
     while (result_.steps < options_.steps) {
       std::vector<size_t> begins;
-      for (const auto& events : result_.events) begins.push_back(events.size());
+      for (size_t i = 0; i < optimizers_.size(); ++i) begins.push_back(events_of(i).size());
       if (!step(result_.steps++)) return std::nullopt;
       if (result_.steps > 1 && is_steady(begins)) break;
     }
     result_.trace = training_.finish();
-    result_.trace.events = result_.events[0];
+    if (!is_alone()) result_.trace.events = std::move(result_.events[0]);
     return std::move(result_);
   }
 
@@ -94,18 +94,26 @@ class TakingTurns {
   bool is_steady(const std::vector<size_t>& begins) {
     for (size_t i = 0; i < optimizers_.size(); ++i)
       if (!optimizers_[i]->steps_alike() ||
-          !leaves_all_as_it_was(training_.session().trace, std::span(result_.events[i]).subspan(begins[i])))
+          !leaves_all_as_it_was(training_.session().trace, std::span(events_of(i)).subspan(begins[i])))
         return false;
     return true;
   }
 
+  // The events of one optimizer stay where they are written: they are most of what a long run takes.
+  bool is_alone() const { return result_.events.size() == 1; }
+  const std::vector<Event>& events_of(size_t optimizer) {
+    return is_alone() ? training_.session().trace.events : result_.events[optimizer];
+  }
+
   // What has happened since the last call belongs to …
   void to_all() {
+    if (is_alone()) return;
     std::vector<Event>& events = training_.session().trace.events;
     for (auto& own : result_.events) own.insert(own.end(), events.begin(), events.end());
     events.clear();
   }
   void to_one(size_t optimizer) {
+    if (is_alone()) return;
     std::vector<Event>& events = training_.session().trace.events;
     auto& own = result_.events[optimizer];
     own.insert(own.end(), events.begin(), events.end());

@@ -30,6 +30,8 @@
 //   <         counted=FLOPS own=FLOPS moved=BYTES
 //   + storage module=PATH call=N (counted from 1; 0: none) name=TEXT device=cpu|cuda:N
 //   node      module=PATH call=N seq=N
+// own= is what is computed beyond counted=; it is negative where the framework's counter counts more than is computed, as for
+// gradients of depthwise convolutions.
 // The module is that of the innermost line that is open: `# enter`, `>` or `> evaluate`. The device is
 // cuda:0.
 

@@ -376,7 +376,7 @@ class Parser {
       if (const char* value = value_of(word, "counted")) {
         call.counted = {line_.integer_in(value, at, "counted= and a number of FLOPs")};
       } else if (const char* value = value_of(word, "own")) {
-        call.own = {line_.integer_in(value, at, "own= and a number of FLOPs")};
+        call.own = {line_.integer_in(value, at, "own= and a number of FLOPs", INT64_MIN)};
       } else if (const char* value = value_of(word, "moved")) {
         call.moved = {line_.integer_in(value, at, "moved= and a number of bytes")};
       } else if (is_tensor(word)) {

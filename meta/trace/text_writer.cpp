@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/append.h"
+#include "core/shown_text.h"
 #include "meta/trace/text.h"
 #include "meta/trace/text_context.h"
 
@@ -9,12 +10,14 @@ namespace {
 
 bool is_bare(std::string_view word) {
   for (const char c : word)
-    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '"' || c == '\\') return false;
-  return !word.empty() && !word.starts_with("//");
+    if (c == ' ' || c == '"' || c == '\\') return false;
+  return !word.empty() && !word.starts_with("//") && shown(word) == word;
 }
 
+// Bytes of a word with characters that a terminal would obey stand as \xHH.
 std::string in_quotes(std::string_view word) {
   if (is_bare(word)) return std::string(word);
+  const bool plain = shown(word) == word;
   std::string text = "\"";
   for (const char c : word) {
     switch (c) {
@@ -24,10 +27,10 @@ std::string in_quotes(std::string_view word) {
       case '\t': text += "\\t"; break;
       case '\r': text += "\\r"; break;
       default:
-        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
-          text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        else
+        if (plain || (c >= ' ' && c < 0x7f))
           text += c;
+        else
+          text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
   return text + '"';

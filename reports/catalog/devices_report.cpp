@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/display.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -42,7 +43,7 @@ std::string devices_json(const std::vector<DeviceRow>& rows) {
                        {"flops_per_second_fp32", row.flops_f32},
                        {"flops_per_second_fp16", row.flops_f16}});
   const Json json = {{"schema", "metaprof.devices"}, {"schema_version", 1}, {"devices", devices}};
-  return json.dump(1) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

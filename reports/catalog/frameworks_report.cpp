@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -59,7 +60,7 @@ std::string frameworks_json(const std::vector<FrameworkRow>& rows) {
                      {"schema_version", 1},
                      {"newest", newest},
                      {"frameworks", frameworks}};
-  return json.dump(1) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

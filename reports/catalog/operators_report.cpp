@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "formats/display.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -18,9 +19,7 @@ using Align = TextTable::Align;
 
 constexpr size_t kMostModels = 3;
 
-std::string dumped(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dumped(const Json& json) { return json_text(json); }
 
 double share(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

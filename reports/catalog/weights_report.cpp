@@ -7,6 +7,7 @@
 
 #include "formats/display.h"
 #include "reports/sections/execution_figures.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -99,7 +100,7 @@ std::string weights_json(const WeightsReport& report) {
                      {"warnings", report.warnings},
                      {"compared_with", comparisons},
                      {"tensors", tensors}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reports/tables/json_text.h"
+
 namespace metaprof {
 
 namespace {
@@ -150,7 +152,7 @@ std::string cases_json(const CaseSummary& summary) {
       if (d.what == What::forward_events || d.what == What::backward_events) row["bytes"] = d.bytes;
     }
   }
-  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

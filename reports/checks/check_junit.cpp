@@ -9,10 +9,10 @@
 namespace metaprof {
 namespace {
 
-// Text of an element or attribute. XML 1.0 has no control characters; they are shown as \xHH.
+// Text of an element or attribute.
 std::string escaped(std::string_view text) {
   std::string xml;
-  for (const char c : shown(text, 4 * text.size() + 1)) switch (c) {
+  for (const char c : shown(text)) switch (c) {
       case '&': xml += "&amp;"; break;
       case '<': xml += "&lt;"; break;
       case '>': xml += "&gt;"; break;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/checks/check_findings.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -184,7 +185,7 @@ std::string check_json(const CheckReport& report) {
   const Json json = {
       {"schema", "metaprof.check"}, {"schema_version", 1},    {"tolerance", report.tolerance}, {"rows", rows},
       {"summary", summary},         {"baselines", baselines}, {"findings", findings}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

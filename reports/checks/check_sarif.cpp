@@ -6,6 +6,7 @@
 
 #include "reports/checks/check_findings.h"
 #include "reports/checks/check_report.h"
+#include "reports/tables/json_text.h"
 
 namespace metaprof {
 namespace {
@@ -70,7 +71,7 @@ std::string check_sarif(const CheckReport& report, std::string_view version) {
   const Json json = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                      {"version", "2.1.0"},
                      {"runs", Json::array({{{"tool", tool}, {"results", results}}})}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/display.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -111,7 +112,7 @@ std::string diff_json(const ProfileDiff& diff) {
     rows.push_back({{"figure", row.figure}, {"before", or_null(row.before)}, {"after", or_null(row.after)}});
   const Json json = {{"schema", "metaprof.diff"}, {"schema_version", 1},     {"before", diff.before},
                      {"after", diff.after},       {"options", diff.options}, {"rows", rows}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

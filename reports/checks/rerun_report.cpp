@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/tables/json_text.h"
+
 namespace metaprof {
 
 using Json = nlohmann::ordered_json;
@@ -31,7 +33,7 @@ std::string rerun_json(const RerunResult& result) {
                        {"phases", result.phases},
                        {"phases_ended_early", result.phases_ended_early},
                        {"differences", differences}};
-  return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(report);
 }
 
 }  // namespace metaprof

@@ -5,6 +5,7 @@
 
 #include "reports/compiled/cudagraphs_report.h"
 #include "reports/sections/option_json.h"
+#include "reports/tables/json_text.h"
 
 namespace metaprof {
 namespace {
@@ -112,7 +113,7 @@ std::string cudagraphs_json(const CudagraphsReport& report) {
                      {"graphs", graphs},
                      {"memory", memory},
                      {"notes", report.notes}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

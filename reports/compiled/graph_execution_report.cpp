@@ -8,6 +8,7 @@
 #include "formats/display.h"
 #include "reports/sections/execution_figures.h"
 #include "reports/sections/execution_json.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -89,7 +90,7 @@ std::string graph_execution_json(const GraphExecutionReport& report) {
                             {"hits", report.counters.hits},
                             {"misses", report.counters.misses}}},
                           {"execution", comparison_json(report.comparison)}};
-  return json.dump(1, ' ', false, GraphJson::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/shown_text.h"
 #include "meta/trace/module_path.h"
 
 namespace metaprof {
@@ -11,7 +12,7 @@ namespace {
 
 std::string frame(std::string_view name) {
   std::string clean;
-  for (const char c : name) clean += static_cast<unsigned char>(c) <= ' ' || c == ';' || c == 0x7f ? '_' : c;
+  for (const char c : shown(name)) clean += c == ' ' || c == ';' ? '_' : c;
   return clean;
 }
 

@@ -2,18 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "core/shown_text.h"
+
 namespace metaprof {
 namespace {
 
-// A label's value: backslash, quote and line feed are escaped, other control characters left out.
+// A label's value.
 std::string label(std::string_view text) {
   std::string value;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     if (c == '\\' || c == '"') value += '\\';
-    if (c == '\n')
-      value += "\\n";
-    else if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)
-      value += c;
+    value += c;
   }
   return value;
 }

@@ -8,6 +8,7 @@
 
 #include "formats/display.h"
 #include "reports/plans/plan_python.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -144,7 +145,7 @@ std::string checkpoint_json(const CheckpointReport& report) {
     for (const CheckpointRow& row : report.curve) json["curve"].push_back(row_json(row));
   }
   json["runs"] = report.runs;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 std::string plan_costs_json(const CheckpointReport& report) {
@@ -174,7 +175,7 @@ std::string plan_costs_json(const CheckpointReport& report) {
                      {"flops", report.flops.count},
                      {"seconds", report.seconds},
                      {"classes", classes}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 std::string checkpoint_python(const CheckpointReport& report) {

@@ -91,7 +91,7 @@ class CurvePicture {
 
 std::string html_text(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     if (c == '<')
       out += "&lt;";
     else if (c == '>')

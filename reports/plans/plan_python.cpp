@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/shown_text.h"
 #include "reports/page/page_files.h"
 
 namespace metaprof {
@@ -9,17 +10,14 @@ namespace {
 
 constexpr std::string_view kPlace = "PLAN = \"\"\n";
 
-// Within quotes; what is not printable cannot stand in a path's pattern unless a file was made to do harm.
+// Within quotes. What `shown` writes for characters is what Python reads as the same.
 std::string python_text(std::string_view text) {
-  std::string out = "\"";
+  std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < ' ')
-      out += fmt::format("\\x{:02x}", static_cast<int>(c));
-    else
-      out += c;
+    out += c;
   }
-  return out + "\"";
+  return "\"" + shown(out) + "\"";
 }
 
 }  // namespace
@@ -30,10 +28,8 @@ std::string plan_python(const std::vector<std::string>& patterns, const std::str
     plan += "\n    " + python_text(pattern == patterns.back() ? pattern : pattern + " ");
   if (patterns.empty()) plan += "\"\"";
   plan += patterns.empty() ? ")\n" : "\n)\n";
-  std::string comment;
-  for (const char c : about) comment += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   std::string text(apply_plan_py);
-  text.replace(text.find(kPlace), kPlace.size(), fmt::format("# {}\n{}", comment, plan));
+  text.replace(text.find(kPlace), kPlace.size(), fmt::format("# {}\n{}", shown(about), plan));
   return text;
 }
 

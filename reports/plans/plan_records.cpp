@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "profiler/two_pieces.h"
 #include "reports/profile/node_json.h"
+#include "reports/tables/json_text.h"
 
 namespace metaprof {
 namespace {
@@ -24,9 +25,7 @@ Json head(const PlanReport& report, std::string_view format) {
           {"device", report.device}};
 }
 
-std::string finished(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string finished(const Json& json) { return json_text(json); }
 
 Json stage_json(const ChainStage& stage) {
   return {{"name", stage.name},

@@ -6,6 +6,7 @@
 #include "reports/sections/input_json.h"
 #include "reports/sections/memory_json.h"
 #include "reports/sections/option_json.h"
+#include "reports/tables/json_text.h"
 
 namespace metaprof {
 namespace {
@@ -224,7 +225,7 @@ std::string profile_json(const ProfileReport& report) {
   json["fits"] = verdict_of(report).fits;
   json["verdict"] = verdict_json(report);
   json["out_of_memory"] = out_of_memory_json(report);
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

@@ -2,6 +2,7 @@
 
 #include "reports/run/run_report.h"
 #include "reports/sections/memory_json.h"
+#include "reports/tables/json_text.h"
 
 namespace metaprof {
 namespace {
@@ -98,7 +99,7 @@ std::string run_json(const RunReport& report) {
   json["notes"] = report.notes;
   json["ranks"] = Json::array();
   for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(rank));
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

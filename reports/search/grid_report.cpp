@@ -4,20 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "formats/display.h"
 #include "reports/sections/input_json.h"
 #include "reports/sections/option_json.h"
 #include "reports/tables/figure_table.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 Json options_json(const ShownOptions& options) {
   Json json = Json::object();
@@ -107,28 +108,46 @@ std::string fit_json(const FitReport& report) {
                     {"checkpoint", row.checkpoint},
                     {"recomputed_share", row.recomputed},
                     {"inputs", inputs_json(row.inputs)}});
-  return dump({{"schema", "metaprof.fit"},
-               {"schema_version", 1},
-               {"model", report.model},
-               {"dimension", report.dimension},
-               {"margin", report.margin},
-               {"rows", rows},
-               {"notes", report.notes}});
+  return json_text({{"schema", "metaprof.fit"},
+                    {"schema_version", 1},
+                    {"model", report.model},
+                    {"dimension", report.dimension},
+                    {"margin", report.margin},
+                    {"rows", rows},
+                    {"notes", report.notes}});
 }
 
 namespace {
 
 int64_t flops_of(const SweepRow& row) { return row.flops_forward + row.flops_backward; }
 
-// Whether another run of the same work takes less of one and no more of the other.
-bool is_beaten(const SweepReport& report, const SweepRow& row) {
-  return std::ranges::any_of(report.rows, [&](const SweepRow& other) {
-    if (!other.error.empty() || !other.needed) return false;
-    for (const char* same : {"device", "batch", "sequence", "accumulate", "set"})
-      if (shown_value(other.options, same) != shown_value(row.options, same)) return false;
-    return other.needed <= row.needed && flops_of(other) <= flops_of(row) &&
-           (other.needed < row.needed || flops_of(other) < flops_of(row));
-  });
+// What two runs have in common that do the same work.
+std::string work_of(const SweepRow& row) {
+  std::string work;
+  for (const char* same : {"device", "batch", "sequence", "accumulate", "set"})
+    work += shown_value(row.options, same) + '\n';
+  return work;
+}
+
+// By row: whether another run of the same work takes less of memory or FLOPs and no more of the other. Of a run's
+// work, those that need less come first, so the fewest FLOPs among them tell.
+std::vector<bool> beaten_rows(const SweepReport& report) {
+  std::map<std::string, std::vector<size_t>> by_work;
+  for (size_t i = 0; i < report.rows.size(); ++i)
+    if (report.rows[i].error.empty() && report.rows[i].needed) by_work[work_of(report.rows[i])].push_back(i);
+  std::vector<bool> beaten(report.rows.size());
+  const auto costs = [&](size_t i) { return std::pair(*report.rows[i].needed, flops_of(report.rows[i])); };
+  for (auto& [work, rows] : by_work) {
+    std::ranges::sort(rows, {}, costs);
+    std::pair best(std::numeric_limits<int64_t>::max(),
+                   std::numeric_limits<int64_t>::max());  // of fewest FLOPs
+    for (const size_t row : rows) {
+      const auto cost = costs(row);
+      beaten[row] = best.second <= cost.second && best != cost;
+      if (cost.second < best.second) best = cost;
+    }
+  }
+  return beaten;
 }
 
 std::string change(int64_t first, int64_t now) {
@@ -144,7 +163,9 @@ std::string sweep_text(const SweepReport& report, size_t width) {
   for (const char* title : {"needs", "", "FLOPs", ""}) table.column(title);
   table.column("fits", TextTable::Align::left);
   const auto ran = std::ranges::find_if(report.rows, [](const SweepRow& row) { return row.error.empty(); });
-  for (const SweepRow& row : report.rows) {
+  const std::vector<bool> beaten = beaten_rows(report);
+  for (size_t i = 0; i < report.rows.size(); ++i) {
+    const SweepRow& row = report.rows[i];
     std::vector<std::string> cells;
     for (const std::string& name : report.differing) {
       const std::string value = shown_value(row.options, name);
@@ -154,12 +175,11 @@ std::string sweep_text(const SweepReport& report, size_t width) {
       cells.insert(cells.end(), {"", "", "", "", shown(row.error, 70)});
     } else {
       const Unit unit = unit_for_flops(flops_of(row));
-      cells.insert(cells.end(),
-                   {row.needed ? human_bytes(*row.needed) : "too much",
-                    change(ran->needed.value_or(0), row.needed.value_or(0)),
-                    fmt::format("{} {}", in_unit(flops_of(row), unit), unit.name),
-                    change(flops_of(*ran), flops_of(row)),
-                    fmt::format("{}{}", row.fits ? "yes" : "no", is_beaten(report, row) ? "" : " *")});
+      cells.insert(cells.end(), {row.needed ? human_bytes(*row.needed) : "too much",
+                                 change(ran->needed.value_or(0), row.needed.value_or(0)),
+                                 fmt::format("{} {}", in_unit(flops_of(row), unit), unit.name),
+                                 change(flops_of(*ran), flops_of(row)),
+                                 fmt::format("{}{}", row.fits ? "yes" : "no", beaten[i] ? "" : " *")});
     }
     table.row(std::move(cells));
   }
@@ -198,11 +218,11 @@ std::string sweep_json(const SweepReport& report) {
     json["error"] = row.error.empty() ? Json(nullptr) : Json(row.error);
     rows.push_back(json);
   }
-  return dump({{"schema", "metaprof.sweep"},
-               {"schema_version", 1},
-               {"model", report.model},
-               {"rows", rows},
-               {"notes", report.notes}});
+  return json_text({{"schema", "metaprof.sweep"},
+                    {"schema_version", 1},
+                    {"model", report.model},
+                    {"rows", rows},
+                    {"notes", report.notes}});
 }
 
 }  // namespace metaprof

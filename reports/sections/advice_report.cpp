@@ -7,6 +7,7 @@
 
 #include "formats/display.h"
 #include "reports/sections/verdict.h"
+#include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -111,7 +112,7 @@ std::string advice_json(const AdviceReport& report) {
                      {"base", row_json(report.base)},
                      {"rows", rows},
                      {"best", row_json(report.best)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace metaprof

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "formats/display.h"
 #include "reports/tables/text_table.h"
@@ -115,12 +116,24 @@ std::string markdown(const FigureTable& table, const std::vector<Unit>& units) {
   return text;
 }
 
+bool reads_as_number(std::string_view text) {
+  double number = 0;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  std::string field = shown(text);
+  // Spreadsheets take what begins so for a formula, and would run it (CWE-1236); a number is none.
+  if (!field.empty() && std::string_view("=+-@").find(field[0]) != std::string_view::npos &&
+      !reads_as_number(field))
+    field.insert(0, "'");
+  if (field.find_first_of(",\"") == field.npos) return field;
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : field) {
     if (c == '"') quoted += '"';
     quoted += c;
   }
@@ -129,9 +142,9 @@ std::string csv_field(std::string_view text) {
 
 std::string markdown_cell(std::string_view text) {
   std::string cell;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     if (c == '|' || c == '\\' || c == '*' || c == '_' || c == '`' || c == '<') cell += '\\';
-    cell += c == '\n' || c == '\r' ? ' ' : c;
+    cell += c;
   }
   return cell;
 }

@@ -6,6 +6,11 @@
 
 namespace metaprof {
 
+void TextTable::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = shown(cell);
+  rows_.push_back(std::move(cells));
+}
+
 size_t TextTable::Layout::line() const {
   size_t sum = indent, columns = 0;
   for (size_t i = 0; i < widths.size(); ++i)

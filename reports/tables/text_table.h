@@ -15,8 +15,8 @@ class TextTable {
   }
   /// One that is left out where the table would be too wide: those of zeros first, then the last.
   void optional_column(std::string title) { columns_.push_back({std::move(title), Align::right, true}); }
-  /// As many cells as columns.
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// As many cells as columns; they are made plain (shown).
+  void row(std::vector<std::string> cells);
 
   /// Lines with `indent` blanks before each; no blanks at their ends. `width`: characters that a line should take at
   /// most; 0: as many as it needs. Where it is too small, words are cut, then optional columns are left out and

@@ -221,9 +221,8 @@ TEST_F(Recordings, UnreadableFilesAreNamed) {
   const auto error_reading = [&](const fs::path& path) {
     return without_folder(error_of([&] { read_recording(path); }));
   };
-  EXPECT_EQ(error_reading(folder_ / "none.log.gz"),
-            "none.log.gz: cannot be opened: No such file or directory");
-  EXPECT_EQ(error_reading(folder_), folder_.string() + ": is a folder; name the log files in it");
+  EXPECT_EQ(error_reading(folder_ / "none.log.gz"), "none.log.gz: no such file");
+  EXPECT_EQ(error_reading(folder_), folder_.string() + ": is a folder, expected the log of a recording");
   write("y.log.gz", gzip(kLog));
   EXPECT_EQ(error_reading(folder_ / "y.log.gz"),
             "y.json: no such file; a recording's configuration and statistics stand in the .json beside "

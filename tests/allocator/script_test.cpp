@@ -20,7 +20,7 @@ namespace {
 // arguments.
 class Script {
  public:
-  explicit Script(const std::filesystem::path& path) : lines_(path) {}
+  explicit Script(const std::filesystem::path& path) : lines_(path, "a script") {}
 
   void run() {
     std::string_view text;

@@ -127,7 +127,7 @@ TEST_F(FileOfDefaults, WhatIsWrongInItIsNamed) {
                 "did you mean 'device'?\n");
   EXPECT_EQ(report("[fti]\ndevice = \"t4\"\n"), "metaprof: " + file_ + ": there is no command [fti]\n");
   const Outcome missing = run_program("devices", "METAPROF_CONFIG=/nowhere.toml ");
-  EXPECT_EQ(missing.err, "metaprof: /nowhere.toml: cannot be read\n");
+  EXPECT_EQ(missing.err, "metaprof: /nowhere.toml: no such file\n");
 }
 
 // A default is not given: a trace, whose steps were run, takes no options of the step.

@@ -8,12 +8,12 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "formats/file.h"
 #include "formats/gzip_lines.h"
 #include "formats/json_member.h"
 #include "formats/json_string.h"
 #include "formats/text_cursor.h"
-#include "formats/utf8.h"
 
 namespace metaprof {
 namespace {
@@ -59,7 +59,7 @@ TEST(Utf8, LengthOfTheFirstCharacter) {
 
 TEST(Utf8, BytesOfNoCharacterAreReplaced) {
   EXPECT_EQ(well_formed("a\xff→\xe2\x86"), "a\uFFFD→\uFFFD\uFFFD");
-  EXPECT_EQ(json_string("a\"\\\n<\x7f\xff→"), "\"a\\\"\\\\\\u000a\\u003c\\u007f\uFFFD→\"");
+  EXPECT_EQ(json_string("a\"\\\n<\x7f\xff→"), R"("a\"\\\\n\u003c\\x7f\\xff→")");
 }
 
 TEST(TextCursor, TakesParts) {
@@ -102,7 +102,7 @@ TEST_F(Files, AreReadWhole) {
   EXPECT_EQ(error_of([&] { read_file(file, 2, "a letter"); }), file + ": too large for a letter (3 bytes)");
   EXPECT_EQ(error_of([&] { read_file(file + "x", 2, "a letter"); }), file + "x: no such file");
   EXPECT_EQ(error_of([&] { read_file(folder_, 2, "a letter"); }),
-            folder_.string() + ": not a regular file, expected a letter");
+            folder_.string() + ": is a folder, expected a letter");
 }
 
 TEST_F(Files, LinesOfGzip) {
@@ -111,7 +111,7 @@ TEST_F(Files, LinesOfGzip) {
   for (const std::string& line : {std::string("first"), std::string(), longest})
     gzputs(packed, (line + "\n").c_str());
   gzclose(packed);
-  GzipLines lines(file);
+  GzipLines lines(file, "a recording");
   std::string_view line;
   ASSERT_TRUE(lines.next(line));
   EXPECT_EQ(line, "first");

@@ -47,7 +47,7 @@ TEST(Archive, ReadsEntriesByName) {
 TEST(Archive, SaysWhyAFileCannotBeOpened) {
   EXPECT_EQ(error_of_opening("tests/data/nowhere.pt2"), "tests/data/nowhere.pt2: no such file");
   EXPECT_EQ(error_of_opening("tests/data"), "tests/data: is a folder, expected a .pt2 archive");
-  EXPECT_EQ(error_of_opening("/dev/null"), "/dev/null: not a regular file");
+  EXPECT_EQ(error_of_opening("/dev/null"), "/dev/null: not a regular file, expected a .pt2 archive");
   EXPECT_EQ(error_of_opening("tests/data/fixtures/not_zip.pt2"),
             "tests/data/fixtures/not_zip.pt2: not a zip archive (no end record): export again with "
             "torch.export.save");

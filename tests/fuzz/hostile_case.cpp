@@ -5,10 +5,10 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "estimate/compiled/cudagraphs.h"
 #include "estimate/compiled/graph_execution.h"
 #include "formats/file_in_memory.h"
-#include "formats/utf8.h"
 #include "frontend/pt2/pt2.h"
 #include "meta/program/text.h"
 #include "reports/compiled/cudagraphs_report.h"

@@ -1,6 +1,7 @@
 #include "capture/launch/process.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/host_memory.h"
 
 namespace metaprof {
 namespace {
@@ -103,16 +105,49 @@ TEST_F(ProcessTest, ChildrenThatEndByThemselvesAreNotCounted) {
   EXPECT_EQ(shell("sleep 0.1 &").ended_descendants, 0);
 }
 
-TEST_F(ProcessTest, PassesATerminationOn) {
-  std::function<void()> poll = [sent = false]() mutable {
-    if (!sent) kill(getpid(), SIGTERM);
-    sent = true;
-  };
+TEST_F(ProcessTest, PassesSignalsOn) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    ProcessOptions options;
+    options.words = {"sh", "-c", "sleep 100"};
+    options.poll = [signal, sent = false]() mutable {
+      if (!sent) kill(getpid(), signal);
+      sent = true;
+    };
+    EXPECT_EQ(run_process(options).signal, signal);
+  }
+}
+
+// As `timeout` does, which signals the process and then its group.
+TEST_F(ProcessTest, ASignalSentTwiceAtOnceIsOneRequest) {
   ProcessOptions options;
-  options.words = {"sh", "-c", "sleep 100"};
-  options.poll = poll;
-  const ProcessEnd end = run_process(options);
-  EXPECT_EQ(end.signal, SIGTERM);
+  options.words = {"sh", "-c", "trap 'echo asked >> " + file() + "' TERM; sleep 1.5 & wait; wait; exit 3"};
+  options.poll = [sent = 0]() mutable {
+    if (sent++ < 1)
+      for (int i = 0; i < 2; ++i) kill(getpid(), SIGTERM);
+  };
+  EXPECT_EQ(run_process(options).status, 3);
+  EXPECT_EQ(content(file()), "asked\n");
+}
+
+TEST_F(ProcessTest, ASecondSignalEndsAProgramThatIgnoresTheFirst) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    ProcessOptions options;
+    options.words = {"sh", "-c", "trap '' INT TERM; while :; do sleep 0.1; done"};
+    options.poll = [signal] { kill(getpid(), signal); };  // a few times a second
+    EXPECT_EQ(run_process(options).signal, SIGKILL);
+  }
+}
+
+TEST_F(ProcessTest, TheProgramHasTheLimitsThatThisOneWasStartedWith) {
+  ProcessOptions options;
+  options.words = {"sh", "-c", "ulimit -v > " + file()};
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  limit_host_memory(int64_t{1} << 40);
+  run_process(options);
+  EXPECT_EQ(content(file()),
+            before.rlim_cur == RLIM_INFINITY ? "unlimited\n" : std::to_string(before.rlim_cur / 1024) + "\n");
+  lift_host_memory_limit();
 }
 
 }  // namespace

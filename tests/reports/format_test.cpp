@@ -40,21 +40,6 @@ TEST(Format, NumbersInAUnit) {
   EXPECT_EQ(in_unit(116100694016, unit_for_flops(116100694016)), "116.10");
 }
 
-TEST(Format, NamesCannotHarmTheTerminal) {
-  EXPECT_EQ(shown("model.fc", 60), "model.fc");
-  EXPECT_EQ(shown("a\nb\x1b[31m\x7f", 60), "a\\x0ab\\x1b[31m\\x7f");
-  EXPECT_EQ(shown("größe", 60), "größe");
-  EXPECT_EQ(shown("\xff\xc3", 60), "\\xff\\xc3") << "not UTF-8";
-  EXPECT_EQ(shown("\xc2\x9b[2J", 60), "\\xc2\\x9b[2J") << "CSI as one character";
-}
-
-TEST(Format, LongNamesAreCutInTheMiddle) {
-  EXPECT_EQ(shown("0123456789", 10), "0123456789");
-  EXPECT_EQ(shown("0123456789", 7), "012…789");
-  EXPECT_EQ(shown("ääääääääää", 4), "ä…ää");
-  EXPECT_EQ(width_of(shown(std::string(100000, 'x'), 36)), 36u);
-}
-
 TEST(TextTable, ColumnsLineUp) {
   TextTable table;
   table.column("name", TextTable::Align::left);

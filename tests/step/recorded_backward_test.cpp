@@ -60,7 +60,7 @@ Happenings recorded_backward(const std::string& path) {
   Blocks blocks;
   bool backward = false;
   std::string_view line;
-  for (GzipLines lines(path); lines.next(line);) {
+  for (GzipLines lines(path, "a recording"); lines.next(line);) {
     if (line.starts_with("# phase ")) backward = line.starts_with("# phase backward");
     const std::vector<std::string_view> words = words_of(line);
     if (words.size() < 2) continue;

@@ -347,6 +347,17 @@ CaseResult repeat_case(const RecordedCase& recorded, FrameworkVersion framework)
   return result;
 }
 
+// Errors name the place of the case, which what is read in it does not know.
+CaseResult repeat_at_its_place(const RecordedCase& recorded, FrameworkVersion framework) {
+  try {
+    return repeat_case(recorded, framework);
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(recorded.file + ":")) throw;
+    fail("{}:{}: {}", recorded.file, recorded.line, message);
+  }
+}
+
 CaseSummary repeat_cases(const CaseSelection& selection) {
   CaseSummary summary;
   for (const std::string& path : selection.logs) {
@@ -354,7 +365,7 @@ CaseSummary repeat_cases(const CaseSelection& selection) {
     RecordedCase recorded;
     while (log.next(recorded))
       if (fnmatch(selection.only.c_str(), recorded.name.c_str(), 0) == 0)
-        summary.add(repeat_case(recorded, selection.framework));
+        summary.add(repeat_at_its_place(recorded, selection.framework));
   }
   if (summary.totals.total + summary.totals.cut_short == 0)
     fail("no recorded case is named like '{}'", selection.only);

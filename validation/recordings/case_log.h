@@ -53,7 +53,7 @@ struct RecordedCase {
 /// Reads a recording case by case.
 class CaseLog {
  public:
-  explicit CaseLog(const std::string& path) : lines_(path) {}
+  explicit CaseLog(const std::string& path) : lines_(path, "recorded cases of operators") {}
 
   /// The next case; false at the end. Errors name file and line.
   bool next(RecordedCase& recorded);

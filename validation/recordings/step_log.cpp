@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "formats/file.h"
 #include "formats/gzip_lines.h"
 
 namespace metaprof {
@@ -145,9 +146,9 @@ std::filesystem::path json_beside(std::filesystem::path log) {
 }  // namespace
 
 Recording read_recording(const std::filesystem::path& log) {
-  GzipLines lines(log);  // first, so that a missing log is the first thing said
+  GzipLines lines(log, "the log of a recording");  // first, so that a missing log is the first thing said
   const std::filesystem::path json = json_beside(log);
-  if (!std::filesystem::exists(json))
+  if (!is_there(json))
     fail("{}: no such file; a recording's configuration and statistics stand in the .json beside its log",
          json.string());
   const JsonText text(read_head_text(json), json.string(), kHeadHint);
@@ -163,7 +164,7 @@ Recording read_recording(const std::filesystem::path& log) {
 AtWork at_work(const std::filesystem::path& log, int64_t line) {
   AtWork result;
   LogReader reader(16);
-  GzipLines lines(log);
+  GzipLines lines(log, "the log of a recording");
   for (std::string_view text; lines.next(text) && lines.number() < line;)
     result.pass(reader.read(text, lines.number()));
   return result;

@@ -10,6 +10,8 @@
 
 #include <chrono>
 
+#include "core/host_memory.h"
+
 extern char** environ;
 
 namespace metaprof {
@@ -36,7 +38,11 @@ HelperProcess::HelperProcess(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  if (posix_spawn(&process_, arguments[0], &actions, nullptr, arguments.data(), environ) != 0) process_ = -1;
+  {
+    const WithoutHostMemoryLimit all;
+    if (posix_spawn(&process_, arguments[0], &actions, nullptr, arguments.data(), environ) != 0)
+      process_ = -1;
+  }
   posix_spawn_file_actions_destroy(&actions);
   close(to[1]);
   close(from[1]);

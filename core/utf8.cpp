@@ -1,4 +1,4 @@
-#include "formats/utf8.h"
+#include "core/utf8.h"
 
 #include <algorithm>
 
@@ -17,6 +17,35 @@ size_t utf8_length(std::string_view text) {
   for (size_t i = 2; i < length; ++i)
     if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
   return length;
+}
+
+uint32_t utf8_character(std::string_view text) {
+  const size_t length = utf8_length(text);
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (length <= 1) return first;
+  uint32_t character = first & (0x7fu >> length);
+  for (size_t i = 1; i < length; ++i)
+    character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
+  return character;
+}
+
+void append_utf8(std::string& text, uint32_t code) {
+  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | code >> 6);
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3F));
+    put(0x80 | (code >> 6 & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
 }
 
 std::string well_formed(std::string_view text) {
