@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <optional>
 
@@ -155,39 +154,8 @@ std::vector<std::string> known_optimizers() {
 
 bool is_optimizer(std::string_view name) { return meaning(name).has_value(); }
 
-namespace {
-
-std::string words_of_endings(int endings) {
-  std::vector<std::string_view> words;
-  for (const EndingWord& ending : kEndings)
-    if (endings & ending.ending) words.push_back(ending.word);
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
-// Optimizers that take the same stand together, those that take most first.
-std::string text_of_endings() {
-  std::vector<std::pair<int, std::vector<std::string_view>>> groups;
-  for (const Known& known : table()) {
-    if (known.endings == 0) continue;
-    auto group = std::ranges::find(groups, known.endings, &decltype(groups)::value_type::first);
-    if (group == groups.end()) group = groups.insert(group, {known.endings, {}});
-    group->second.push_back(known.name);
-  }
-  std::ranges::stable_sort(groups, std::greater(),
-                           [](const auto& group) { return std::popcount(unsigned(group.first)); });
-  std::vector<std::string> texts;
-  texts.reserve(groups.size());
-  for (const auto& [endings, names] : groups)
-    texts.push_back(fmt::format("{}{} {}", fmt::join(names, ", "), texts.empty() ? " followed by" : " by",
-                                words_of_endings(endings)));
-  return fmt::format("and {}", fmt::join(texts, "; "));
-}
-
-}  // namespace
-
 std::string_view optimizer_endings() {
-  static const std::string kText = text_of_endings();
-  return kText;
+  return "some with endings, as adamw-amsgrad-wd (docs/reference/command_line.md has them)";
 }
 
 bool step_can_be_captured(std::string_view name) {

@@ -16,7 +16,7 @@ class Algorithm;
 /// The optimizers by the words of recorded configurations ("sgd", "sgd-momentum", "adamw", …), without what some words
 /// can carry behind them.
 std::vector<std::string> known_optimizers();
-/// Which words carry what, as messages say it: "adam-amsgrad-maximize" is torch.optim.Adam(amsgrad=True, maximize=True);
+/// That words carry endings, as messages say it: "adam-amsgrad-maximize" is torch.optim.Adam(amsgrad=True, maximize=True);
 /// "-wd" is a weight decay of 0.01.
 std::string_view optimizer_endings();
 /// Whether it is one of these words, with or without endings.

@@ -17,6 +17,7 @@ Values = Union[_T, Sequence[_T]]  #: one, or for `fit` and `sweep` a list: a run
 class StepOptions(TypedDict, total=False):
     """Options of profile, fit, sweep and check. Those that are not given are as on the command line."""
 
+    host_memory: Size  #: memory of this machine that metaprof may use [half of it]
     precision: Values[str]  #: fp32, bf16, fp16, amp-bf16, amp-fp16 ["fp32"]
     optimizer: Values[str]  #: none, sgd, adamw …; an unknown word lists them ["adamw"]
     optimizer_impl: Values[str]  #: default, foreach, for-loop, fused ["default"]
@@ -74,6 +75,7 @@ class DiffOptions(TypedDict, total=False):
 class RunOptions(TypedDict, total=False):
     """Options of run and capture."""
 
+    host_memory: Size  #: memory of this machine that metaprof may use [half of it]
     device: str  #: a card, or the path of a device's file ["h200"]
     memory: Size  #: memory of the device, instead of its own
     gpus: int  #: devices of the machine [1]
