@@ -89,4 +89,6 @@ class RunOptions(TypedDict, total=False):
     assume: str  #: data-dependent sizes: "even", or FILE:LINE=N
     env: Mapping[str, str]  #: environment variables for the program
     save: str  #: save the program that was run, as a .mp
+    tolerance: Union[str, float]  #: of a saved program: largest error of a peak when it is repeated, "1%" or 0.01
+    device_clock: str  #: when work of the device is complete: at-once, or late ["at-once"]
     real: bool  #: use this machine's GPU instead of an emulated one
