@@ -217,7 +217,7 @@ constexpr Op kEncoderLayer[] = {
         "_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, "
         "Tensor)",
         "adds the bias, scales queries, puts heads first", without_history<transform_body>,
-        {"f32[2,3,24] f32[24] 2"}),
+        {"f32[2,3,24] f32[24] 2"}, {.takes = "qkv.dim == 3, num_heads > 0"}),
     composite_of("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
                  "softmax of what the mask leaves", without_history<masked_softmax_body>,
                  {"f32[2,3,4,4] b8[2,3,4,4] 3 2"}),

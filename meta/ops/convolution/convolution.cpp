@@ -208,6 +208,7 @@ constexpr Op wrapper(std::string_view schema, std::string_view summary, void (*b
 
 constexpr Op padded_wrapper(std::string_view schema, void (*body)(Call&), std::string_view example) {
   Op op = wrapper(schema, "weight ⋆ input + bias, padded by a rule", body, example);
+  op.facts.takes = "weight.dim >= 3, stride.length > 0, dilation.length > 0";
   op.facts.autocast = Autocast::none;  // the convolution that it calls is cast
   return op;
 }

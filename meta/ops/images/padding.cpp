@@ -222,7 +222,7 @@ constexpr Op kPadding[] = {
     composite_of("pad_sequence(Tensor[] sequences, bool batch_first=False, float "
                  "padding_value=0., str padding_side=\"right\") -> Tensor",
                  "sequences side by side, the shorter ones padded", pad_sequence_body,
-                 {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"}),
+                 {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"}, {.takes = "sequences.dim >= 1"}),
     composite_of("pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
                  "self padded", pad_body, {"f32[2,3] (1 1)", "f32[2,3] (1 1) \"reflect\""}),
     {.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",

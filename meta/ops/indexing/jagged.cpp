@@ -58,7 +58,8 @@ constexpr Op kJagged[] = {
                             b.sizes("values")[0]);
                       }}},
      .flops = free_of_flops,
-     .examples = {"f32[7,3] (i64[3]) (4)"}},
+     .examples = {"f32[7,3] (i64[3]) (4)"},
+     .facts = {.takes = "offsets.length > 0, values.dim >= 1"}},
     {.schema =
          "_padded_dense_to_jagged_forward(Tensor dense, Tensor[] offsets, SymInt? total_L=None) -> Tensor",
      .summary = "padded sequences, one behind the other and without what they were padded with",

@@ -113,7 +113,7 @@ constexpr Op kTriangular[] = {
      },
      .examples = {"f32[3,3] f32[3,2] True", "f32[3,3] f32[2,3] False False",
                   "f32[2,3,3] f32[2,3,2] True True True"},
-     .facts = {.reads_marks = kConjugated | kNegated}},
+     .facts = {.takes = "self.dim >= 2, B.dim >= 2", .reads_marks = kConjugated | kNegated}},
     {.schema = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
                "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
      .summary = "X of A · X = self, A triangular",

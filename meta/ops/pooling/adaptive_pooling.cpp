@@ -208,7 +208,7 @@ constexpr Op max_gradient_operator(std::string_view schema, std::string_view exa
                           {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},
-          .facts = {.node = node}};
+          .facts = {.takes = dims == 2 ? "indices.dim >= 3" : "indices.dim >= 4", .node = node}};
 }
 
 constexpr Op kAdaptivePooling[] = {

@@ -77,7 +77,7 @@ constexpr Op fractional_backward(std::string_view schema, std::string_view examp
           .derivatives = {{{"grad_output"}, {"indices"}, gathered<dims>}, {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},
-          .facts = {.node = node}};
+          .facts = {.takes = dims == 2 ? "indices.dim >= 3" : "indices.dim >= 4", .node = node}};
 }
 
 template <size_t dims>

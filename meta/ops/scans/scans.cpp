@@ -293,9 +293,11 @@ constexpr Op kScan[] = {
                  "-> Tensor",
                  "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}),
     composite_of("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                 "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"}),
+                 "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"},
+                 {.takes = "y.dim >= 1"}),
     composite_of("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                 "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}),
+                 "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"},
+                 {.takes = "y.dim >= 1"}),
     composite_of("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", "integral by trapezoids at places x",
                  [](Call& c) { c.result(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"])); },
                  {"f32[2,3] f32[3]"}),
@@ -303,9 +305,11 @@ constexpr Op kScan[] = {
         "trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", "integral by trapezoids of one width",
         [](Call& c) { c.result(call<"trapezoid.dx">(c.session, c["y"], c["dx"], c["dim"])); }, {"f32[2,3]"}),
     composite_of("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                 "running integral by trapezoids at places x", trapezoid_x_body<true>, {"f32[2,3] f32[3]"}),
+                 "running integral by trapezoids at places x", trapezoid_x_body<true>, {"f32[2,3] f32[3]"},
+                 {.takes = "y.dim >= 1"}),
     composite_of("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                 "running integral by trapezoids of one width", cumulative_trapezoid_dx_body, {"f32[2,3]"})};
+                 "running integral by trapezoids of one width", cumulative_trapezoid_dx_body, {"f32[2,3]"},
+                 {.takes = "y.dim >= 1"})};
 
 }  // namespace
 
