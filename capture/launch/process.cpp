@@ -14,7 +14,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -110,7 +109,9 @@ std::vector<pid_t> children() {
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size())
       continue;
     std::ifstream file(entry.path() / "stat");
-    const std::string stat((std::istreambuf_iterator<char>(file)), {});
+    // By lines: a process may end before its file is read, and what reads streams by characters throws then.
+    std::string stat;
+    for (std::string line; std::getline(file, line);) stat += line + '\n';
     const size_t end = stat.rfind(')');  // the program's name may have blanks and brackets
     if (end == stat.npos || end + 4 >= stat.size()) continue;
     if (std::strtol(stat.c_str() + end + 4, nullptr, 10) == getpid()) found.push_back(pid);
