@@ -18,7 +18,7 @@
 #include "reports/profile/profile_report.h"
 #include "reports/report_forms.h"
 #include "reports/sections/advice_report.h"
-#include "reports/sections/culprits.h"
+#include "reports/sections/peak_contributors.h"
 
 namespace metaprof {
 namespace {
@@ -88,8 +88,8 @@ void write_forms(const ProfileOptions& options, ReportInputs& inputs) {
 void add_advice(Estimate& result, const Model& model, const ProfileOptions& options) {
   ProfileReport& report = result.report;
   const bool all = any_form(options, [](const ReportForm& form) { return form.shows_advice; });
-  const AdviceReport advice = all ? advise(model, options.run) : find_cure(model, options.run, result);
-  report.cure = cheapest_cure(advice);
+  const AdviceReport advice = all ? advise(model, options.run) : find_fix(model, options.run, result);
+  report.fix = cheapest_fix(advice);
   report.advice = {advice.base};
   report.advice.insert(report.advice.end(), advice.rows.begin(), advice.rows.end());
   const bool is_a_row = std::ranges::any_of(
@@ -136,7 +136,8 @@ int profile(const Command& command, const ProfileOptions& options) {
     print_note(workspace_note(report.workspaces));
   } else {
     if (!options.per_node) report.nodes.reset();
-    if (!options.markdown) report.culprits = culprits_of(report.memory.peak.largest, inputs.lines);
+    if (!options.markdown)
+      report.peak_contributors = peak_contributors_of(report.memory.peak.largest, inputs.lines);
     print_text(options.markdown ? profile_markdown(report, text) : profile_text(report, text), text.colour);
   }
   return verdict_of(report).fits ? kFine : kFinding;

@@ -14,7 +14,7 @@
 #include "profiler/storage_stays.h"
 #include "profiler/timeline.h"
 #include "reports/profile/profile_report.h"
-#include "reports/sections/culprits.h"
+#include "reports/sections/peak_contributors.h"
 #include "validation/results/profile_diff.h"
 
 namespace metaprof {

@@ -182,8 +182,7 @@ std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>
     if (const std::string machines = machines_of(process.program); end.status != 0 && !machines.empty())
       return fmt::format(
           "its launcher waits for {} machines, and there is this one: --world-size N --rank R runs one rank "
-          "of "
-          "the job alone, without a launcher",
+          "of the job alone, without a launcher",
           machines);
   return end.status == 0 ? "the program used no CUDA device: did it choose another one?"
                          : "the program ended before it used a CUDA device";

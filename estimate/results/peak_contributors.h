@@ -18,7 +18,7 @@ struct SourceLines {
   std::string line_of(const std::string& module, const std::string& op) const;
 };
 
-struct Culprit {
+struct PeakContributor {
   std::string what;  ///< "16 × model.layers.*.mlp: silu, mul", "optimizer state of 146 parameters"
   Bytes bytes;
   size_t storages = 0;

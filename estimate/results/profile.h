@@ -75,9 +75,10 @@ struct ProfileReport {
   WorkspaceSources workspaces;
   std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
   std::optional<NodeProfile> nodes;              ///< if the per-node pass was asked for
-  std::string cure;               ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
+  std::string fix;                ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
   std::vector<AdviceRow> advice;  ///< as it is, then with what helps; empty: was not asked for
-  std::vector<Culprit> culprits;  ///< who holds the peak, the largest first; empty: was not asked for
+  std::vector<PeakContributor>
+      peak_contributors;  ///< who holds the peak, the largest first; empty: was not asked for
 };
 
 Verdict verdict_of(const ProfileReport& report);

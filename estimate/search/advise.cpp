@@ -309,7 +309,7 @@ AdviceReport advise(const Model& model, const RunOptions& given, const Estimate*
 
 AdviceReport advise(const Model& model, const RunOptions& options) { return advise(model, options, nullptr); }
 
-AdviceReport find_cure(const Model& model, const RunOptions& options, const Estimate& as_it_is) {
+AdviceReport find_fix(const Model& model, const RunOptions& options, const Estimate& as_it_is) {
   return advise(model, options, &as_it_is);
 }
 

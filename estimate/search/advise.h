@@ -13,6 +13,6 @@ AdviceReport advise(const Model& model, const RunOptions& options);
 
 /// The same without `rows`: only what `best` needs is run, in a part of the time. `as_it_is`: the estimate with these
 /// options, whose memory ran out.
-AdviceReport find_cure(const Model& model, const RunOptions& options, const Estimate& as_it_is);
+AdviceReport find_fix(const Model& model, const RunOptions& options, const Estimate& as_it_is);
 
 }  // namespace metaprof

@@ -124,7 +124,7 @@ struct GraphNode {
   const Operand* operand_named(std::string_view name) const;
 };
 
-/// Calls of one operator whose results a region keeps although it is computed again.
+/// Calls of one operator whose results a region keeps although it is recomputed.
 struct KeptCalls {
   std::string op;          ///< "aten::mm", "aten::add.Tensor"; a name without a namespace is aten's
   std::vector<int> which;  ///< the n-th calls in the region, from 0, in order; empty: all

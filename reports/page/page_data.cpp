@@ -14,7 +14,7 @@
 #include "reports/profile/module_table.h"
 #include "reports/profile/node_table.h"
 #include "reports/sections/advice_report.h"
-#include "reports/sections/culprits.h"
+#include "reports/sections/peak_contributors.h"
 #include "reports/sections/verdict.h"
 
 namespace metaprof {
@@ -71,7 +71,7 @@ class PageData {
     add_phases();
     add_moments();
     add_stays();
-    add_culprits();
+    add_peak_contributors();
     add_advice();
     add_compared();
     add_tables();
@@ -194,16 +194,16 @@ class PageData {
     out_ += "],";
   }
 
-  void add_culprits() {
+  void add_peak_contributors() {
     std::vector<LargeStorage> held;
     for (const StorageStay& stay : input_.stays)
       if (stay.from <= report_.memory.peak.event && stay.to > report_.memory.peak.event)
         held.push_back(stay.storage);
-    out_ += "\"culprits\":[";
+    out_ += "\"peak_contributors\":[";
     bool first = true;
-    for (const Culprit& culprit : culprits_of(held, input_.lines)) {
-      add("{}[{},{},{}]", first ? "" : ",", culprit.bytes.count, json_string(culprit.what),
-          json_string(culprit.line));
+    for (const PeakContributor& contributor : peak_contributors_of(held, input_.lines)) {
+      add("{}[{},{},{}]", first ? "" : ",", contributor.bytes.count, json_string(contributor.what),
+          json_string(contributor.line));
       first = false;
     }
     out_ += "],";

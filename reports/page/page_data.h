@@ -16,7 +16,7 @@
 //                        one before, operator, module
 //   stays                eight numbers each: moments since the beginning of the stay before, moments that it lasts (0: to
 //                        the end), bytes, category, operator, module, tensor, line of the source
-//   culprits             [[bytes, what, line] …]: what is alive at the peak, in groups
+//   peak_contributors             [[bytes, what, line] …]: what is alive at the peak, in groups
 //   advice               [[change, allocated, reserved, FLOPs of a step, fits] …], the run as it is first; may be empty
 //   compared             null, or {before, after (names of reports), options: texts, rows: [[figure, before, after] …]}
 //   tables               [{title, words: titles, columns: [[title, measure, has a sum] …], rows: [[words …, figures …] …]} …]:

@@ -167,7 +167,7 @@ Json verdict_json(const ProfileReport& report) {
           {"outside_source", text_or_null(report.outside_source)},
           {"margin_bytes", verdict.kept_free().count},
           {"memory_bytes", verdict.memory.count},
-          {"cure", text_or_null(report.cure)}};
+          {"cure", text_or_null(report.fix)}};
 }
 
 Json kv_cache_json(const std::vector<CacheRow>& rows) {

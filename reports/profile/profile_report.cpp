@@ -9,7 +9,7 @@ namespace metaprof {
 
 std::string verdict_line(const ProfileReport& report) {
   const std::string line = verdict_line(verdict_of(report));
-  return report.cure.empty() ? line : line + ". Cheapest fix: " + report.cure;
+  return report.fix.empty() ? line : line + ". Cheapest fix: " + report.fix;
 }
 
 std::string precision_note(const ProfileReport& report) {

@@ -10,7 +10,7 @@
 
 namespace metaprof {
 
-/// The verdict in a line, with the cheapest cure where there is one.
+/// The verdict in a line, with the cheapest fix where there is one.
 std::string verdict_line(const ProfileReport& report);
 
 /// That parameters are not fp32, where the option says so; empty: they are.

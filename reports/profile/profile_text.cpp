@@ -9,9 +9,9 @@
 #include "reports/profile/node_table.h"
 #include "reports/profile/profile_report.h"
 #include "reports/sections/cache_row.h"
-#include "reports/sections/culprits.h"
 #include "reports/sections/execution_figures.h"
 #include "reports/sections/folded_module.h"
+#include "reports/sections/peak_contributors.h"
 #include "reports/sections/peak_text.h"
 #include "reports/sections/verdict.h"
 #include "reports/tables/text_table.h"
@@ -148,7 +148,7 @@ std::string peak_lines(const MemoryProfile& memory) {
   const AllocatorNumbers& numbers = memory.phases.peak;
   return fmt::format("{} allocated, {} reserved; reached in {}{}\n", both_units(numbers.allocated_bytes.peak),
                      both_units(numbers.reserved_bytes.peak), place(memory.peak.part),
-                     culprit(memory.peak.op, memory.peak.module));
+                     in_call(memory.peak.op, memory.peak.module));
 }
 
 // Where memory ran out, and how it stood then.
@@ -159,7 +159,7 @@ std::string out_of_memory(const ProfileReport& report, bool colour) {
   std::string text = fmt::format(
       "Out of memory in {}{}: it asks for {} while {} are allocated and {} lie in the allocator's cache in "
       "pieces that are too small",
-      place(failed->part), culprit(failed->op, failed->module), human_bytes(failed->requested.count),
+      place(failed->part), in_call(failed->op, failed->module), human_bytes(failed->requested.count),
       human_bytes(failed->allocated.count), human_bytes(idle));
   return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
 }
@@ -171,8 +171,9 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report, options.colour);
   text += out_of_memory(report, options.colour);
-  if (!report.culprits.empty())
-    text += title("Why: what is alive at the peak") + culprits_table(report.culprits, options.width);
+  if (!report.peak_contributors.empty())
+    text += title("Why: what is alive at the peak") +
+            peak_contributors_table(report.peak_contributors, options.width);
   if (!memory.attention.empty())
     text +=
         title("Attention: which implementation ran, and why not another") + attention_lines(memory.attention);

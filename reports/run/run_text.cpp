@@ -114,7 +114,7 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
   if (memory.peak.bytes.count == 0) return text + '\n';
   const std::vector<std::string> lines = short_lines(rank);
   text += fmt::format("; reached in {}{}\n", place(memory.peak.part),
-                      culprit(memory.peak.op, memory.peak.module));
+                      in_call(memory.peak.op, memory.peak.module));
   text += category_table(memory.peak);
   text += heading("Largest tensors alive at the peak", options.colour);
   return text + largest_table(memory.peak, &lines, options.width);
@@ -177,7 +177,7 @@ std::string failure(const RunReport& report, const RankRun& rank, bool colour) {
   const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
   std::string text = fmt::format(
       "Out of memory in {}{}{}{}: it asks for {} while {} are allocated and {} reserved", failed.phase,
-      failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step + 1), culprit("", failed.module),
+      failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step + 1), in_call("", failed.module),
       failed.line.empty() ? "" : fmt::format(", {}", short_line(failed.line)),
       human_bytes(failed.requested.count), human_bytes(failed.allocated.count),
       human_bytes(failed.reserved.count));

@@ -28,7 +28,7 @@ std::string first_line(const AdviceReport& report) {
                                          .margin = report.margin,
                                          .memory = report.memory});
   if (report.base.fits) return line + "\n";
-  if (report.best.fits) return line + ". Cheapest fix: " + cheapest_cure(report) + "\n";
+  if (report.best.fits) return line + ". Cheapest fix: " + cheapest_fix(report) + "\n";
   return line + fmt::format(". Nothing tried makes it fit; the least is {} with {}\n",
                             human_bytes(report.best.reserved.count), words_of(report.best));
 }
@@ -75,7 +75,7 @@ std::string words_of(const AdviceRow& row) {
   return text.empty() ? "(as it is)" : text;
 }
 
-std::string cheapest_cure(const AdviceReport& report) {
+std::string cheapest_fix(const AdviceReport& report) {
   if (report.base.fits || !report.best.fits) return "";
   return fmt::format("{} → {}", words_of(report.best), human_bytes(report.best.reserved.count));
 }

@@ -8,7 +8,7 @@
 namespace metaprof {
 
 /// "--optimizer-impl fused → 21.7 GiB": what makes it fit; empty: it fits as it is, or nothing does.
-std::string cheapest_cure(const AdviceReport& report);
+std::string cheapest_fix(const AdviceReport& report);
 
 /// "--checkpoint 'model.layers.*' --batch 2"; "(as it is)".
 std::string words_of(const AdviceRow& row);

@@ -20,7 +20,7 @@ std::string place(const StepPart& part) {
 }
 
 // ", in ConvolutionBackward0 of model.layer1"
-std::string culprit(const std::string& op, const std::string& module) {
+std::string in_call(const std::string& op, const std::string& module) {
   std::string text;
   if (!op.empty()) text += ", in " + shown(op, kMostCharactersOfName);
   if (!module.empty()) text += " of " + shown(module, kMostCharactersOfName);

@@ -11,7 +11,7 @@ namespace metaprof {
 /// "forward, step 1, micro-batch 2": counted from 1, as people do.
 std::string place(const StepPart& part);
 /// ", in ConvolutionBackward0 of model.layer1"; nothing where both are empty.
-std::string culprit(const std::string& op, const std::string& module);
+std::string in_call(const std::string& op, const std::string& module);
 /// "1.2 GiB (1 288 490 188 B)"
 std::string both_units(int64_t bytes);
 

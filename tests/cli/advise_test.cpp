@@ -61,9 +61,9 @@ INSTANTIATE_TEST_SUITE_P(Models, AdviseOnCards,
                          [](const auto& info) { return std::string(info.param); });
 
 // What does not fit as it is fits with what is advised.
-// `profile` looks for the cure alone, `advise` runs every switch before.
+// `profile` looks for the fix alone, `advise` runs every switch before.
 TEST(Advise, ProfileNamesTheSameCure) {
-  const auto cure_in = [](const std::string& text) {
+  const auto fix_in = [](const std::string& text) {
     const size_t begin = text.find("Cheapest fix: ");
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   };
@@ -77,9 +77,9 @@ TEST(Advise, ProfileNamesTheSameCure) {
   for (const auto& [words, part] : kTooLarge) {
     const std::string rest =
         "tests/data/models/" + std::string(words) + " --device rtx4090 --workspaces none";
-    const std::string cure = cure_in(run_program("profile " + rest).out);
-    EXPECT_EQ(cure, cure_in(run_program("advise " + rest).out)) << words;
-    EXPECT_NE(cure.find(part), std::string::npos) << words << ": " << cure;
+    const std::string fix = fix_in(run_program("profile " + rest).out);
+    EXPECT_EQ(fix, fix_in(run_program("advise " + rest).out)) << words;
+    EXPECT_NE(fix.find(part), std::string::npos) << words << ": " << fix;
   }
 }
 

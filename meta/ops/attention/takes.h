@@ -12,12 +12,10 @@ inline constexpr std::string_view kHeadsOfBackward =
     "query.dim == 4, key.dim == 4, value.dim == 4, grad_out.dim == 4, out.dim == 4";
 inline constexpr std::string_view kHeadsOfCudnnBackward =
     "query.dim == 4, key.dim == 4, value.dim == 4, grad_out.dim == 4, out.dim == 4, attn_bias may be "
-    "undefined, "
-    "cum_seq_q may be undefined, cum_seq_k may be undefined";
+    "undefined, cum_seq_q may be undefined, cum_seq_k may be undefined";
 inline constexpr std::string_view kHeadsOfFlashBackward =
     "query.dim == 4, key.dim == 4, value.dim == 4, grad_out.dim == 4, out.dim == 4, cum_seq_q may be "
-    "undefined, cum_seq_k "
-    "may be undefined";
+    "undefined, cum_seq_k may be undefined";
 inline constexpr std::string_view kHeadsOfEfficientBackward =
     "query.dim == 4, key.dim == 4, value.dim == 4, grad_out_.dim == 4, out.dim == 4, attn_bias may be "
     "undefined";
@@ -29,7 +27,6 @@ inline constexpr std::string_view kRowsOfForward =
     "query.dim in 3 to 4, key.dim == query.dim, value.dim == query.dim";
 inline constexpr std::string_view kRowsOfBackward =
     "query.dim in 3 to 4, key.dim == query.dim, value.dim == query.dim, grad_out.dim == query.dim, out.dim "
-    "== "
-    "query.dim, cum_seq_q may be undefined, cum_seq_k may be undefined";
+    "== query.dim, cum_seq_q may be undefined, cum_seq_k may be undefined";
 
 }  // namespace metaprof

@@ -14,11 +14,9 @@ inline constexpr std::string_view kTakenWithoutStatistics =
     "input.dim >= 2, running_mean given, running_var given";
 inline constexpr std::string_view kTakenByNativeBackward =
     "input.dim >= 2, input.numel > 0, grad_out.dim == input.dim, running_mean given unless train, "
-    "running_var given "
-    "unless train, save_mean given if train, save_invstd given if train";
+    "running_var given unless train, save_mean given if train, save_invstd given if train";
 inline constexpr std::string_view kTakenByEitherBackward =
     "input.dim >= 2, input.numel > 0, grad_out.dim == input.dim, running_mean given unless update, "
-    "running_var given "
-    "unless update, save_mean given if update, save_var given if update";
+    "running_var given unless update, save_mean given if update, save_var given if update";
 
 }  // namespace metaprof

@@ -1,4 +1,4 @@
-#include "reports/sections/culprits.h"
+#include "reports/sections/peak_contributors.h"
 
 #include <fmt/format.h>
 
@@ -88,7 +88,8 @@ std::string name_of(const Group& group) {
 
 }  // namespace
 
-std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines) {
+std::vector<PeakContributor> peak_contributors_of(const std::vector<LargeStorage>& held,
+                                                  const SourceLines& lines) {
   std::unordered_map<std::string_view, FoldedModule> folded_modules;  // many storages are of one module
   const auto folded = [&](std::string_view path) -> const FoldedModule& {
     const auto [found, is_new] = folded_modules.try_emplace(path);
@@ -115,25 +116,25 @@ std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const So
     ++group.storages;
     if (!group.largest || storage.bytes > group.largest->bytes) group.largest = &storage;
   }
-  std::vector<Culprit> culprits;
-  culprits.reserve(groups.size());
+  std::vector<PeakContributor> peak_contributors;
+  peak_contributors.reserve(groups.size());
   for (const auto& [key, group] : groups)
-    culprits.push_back({.what = name_of(group),
-                        .bytes = group.bytes,
-                        .storages = group.storages,
-                        .line = belongs_to_all(group.category)
-                                    ? ""
-                                    : lines.line_of(group.largest->module, group.largest->op)});
-  std::ranges::stable_sort(culprits, std::greater<>(),
-                           [](const Culprit& culprit) { return culprit.bytes.count; });
-  return culprits;
+    peak_contributors.push_back({.what = name_of(group),
+                                 .bytes = group.bytes,
+                                 .storages = group.storages,
+                                 .line = belongs_to_all(group.category)
+                                             ? ""
+                                             : lines.line_of(group.largest->module, group.largest->op)});
+  std::ranges::stable_sort(peak_contributors, std::greater<>(),
+                           [](const PeakContributor& contributor) { return contributor.bytes.count; });
+  return peak_contributors;
 }
 
-std::string culprits_table(const std::vector<Culprit>& culprits, size_t width) {
-  if (culprits.empty()) return "";
+std::string peak_contributors_table(const std::vector<PeakContributor>& peak_contributors, size_t width) {
+  if (peak_contributors.empty()) return "";
   Bytes all, rest;
-  for (const Culprit& culprit : culprits) all += culprit.bytes;
-  for (size_t i = kMostShown; i < culprits.size(); ++i) rest += culprits[i].bytes;
+  for (const PeakContributor& contributor : peak_contributors) all += contributor.bytes;
+  for (size_t i = kMostShown; i < peak_contributors.size(); ++i) rest += peak_contributors[i].bytes;
   TextTable table;
   table.column("bytes");
   table.column("share, %");
@@ -145,9 +146,10 @@ std::string culprits_table(const std::vector<Culprit>& culprits, size_t width) {
          fmt::format("{:.0f}", 100.0 * static_cast<double>(bytes.count) / static_cast<double>(all.count)),
          shown(what, 84), shown(line, 40)});
   };
-  for (size_t i = 0; i < std::min(culprits.size(), kMostShown); ++i)
-    add(culprits[i].bytes, culprits[i].what, culprits[i].line);
-  if (culprits.size() > kMostShown) add(rest, fmt::format("{} more", culprits.size() - kMostShown), "");
+  for (size_t i = 0; i < std::min(peak_contributors.size(), kMostShown); ++i)
+    add(peak_contributors[i].bytes, peak_contributors[i].what, peak_contributors[i].line);
+  if (peak_contributors.size() > kMostShown)
+    add(rest, fmt::format("{} more", peak_contributors.size() - kMostShown), "");
   return table.text(2, width);
 }
 

@@ -10,9 +10,10 @@
 namespace metaprof {
 
 /// The largest first; their bytes sum to those of `held`.
-std::vector<Culprit> culprits_of(const std::vector<LargeStorage>& held, const SourceLines& lines);
+std::vector<PeakContributor> peak_contributors_of(const std::vector<LargeStorage>& held,
+                                                  const SourceLines& lines);
 
 /// The largest few, and what the others have together. `width`: as in TextTable::text.
-std::string culprits_table(const std::vector<Culprit>& culprits, size_t width = 0);
+std::string peak_contributors_table(const std::vector<PeakContributor>& peak_contributors, size_t width = 0);
 
 }  // namespace metaprof
