@@ -62,10 +62,10 @@ function headRow(titles, words) {
 }
 
 {
-  const all = data.peak_contributors.reduce((sum, row) => sum + row[0], 0), most = 9;
-  const rows = data.peak_contributors.slice(0, most).map(([size, what, line]) => make('tr', '', make('td', 'word', what + (line ? '\n' : ''), line ? make('span', 'line', line) : ''), barCell(bytes(size), size / all), make('td', '', percent(size, all))));
-  const rest = data.peak_contributors.slice(most).reduce((sum, row) => sum + row[0], 0);
-  if (rest > 0) rows.push(make('tr', '', make('td', 'word', data.peak_contributors.length - most + ' more'), barCell(bytes(rest), rest / all), make('td', '', percent(rest, all))));
+  const all = data.culprits.reduce((sum, row) => sum + row[0], 0), most = 9;
+  const rows = data.culprits.slice(0, most).map(([size, what, line]) => make('tr', '', make('td', 'word', what + (line ? '\n' : ''), line ? make('span', 'line', line) : ''), barCell(bytes(size), size / all), make('td', '', percent(size, all))));
+  const rest = data.culprits.slice(most).reduce((sum, row) => sum + row[0], 0);
+  if (rest > 0) rows.push(make('tr', '', make('td', 'word', data.culprits.length - most + ' more'), barCell(bytes(rest), rest / all), make('td', '', percent(rest, all))));
   element('peak_contributors').append(headRow(['what', 'bytes', 'share'], [0]), make('tbody', '', ...rows));
 }
 

@@ -199,7 +199,7 @@ class PageData {
     for (const StorageStay& stay : input_.stays)
       if (stay.from <= report_.memory.peak.event && stay.to > report_.memory.peak.event)
         held.push_back(stay.storage);
-    out_ += "\"peak_contributors\":[";
+    out_ += "\"culprits\":[";
     bool first = true;
     for (const PeakContributor& contributor : peak_contributors_of(held, input_.lines)) {
       add("{}[{},{},{}]", first ? "" : ",", contributor.bytes.count, json_string(contributor.what),
