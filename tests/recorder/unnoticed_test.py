@@ -25,7 +25,8 @@ class UnnoticedTest(unittest.TestCase):
                 continue
             alone = self.alone(program)
             self.assertTrue(alone)
-            for name, options in (("recorded", []), ("saved", ["--save", "{folder}/step.mp"])):
+            # Whether the engine repeats what was saved is another question (recorded_steps_test.py): its answer is not to end the run.
+            for name, options in (("recorded", []), ("saved", ["--save", "{folder}/step.mp", "--tolerance", "100%"])):
                 with self.subTest(program.stem, how=name):
                     self.assertEqual(self.recorded(program, options), alone)
 
