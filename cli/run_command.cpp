@@ -9,16 +9,16 @@
 #include <iostream>
 #include <memory>
 
-#include "allocator/alloc_conf.h"
 #include "capture/launch/run.h"
 #include "capture/launch/saved_program.h"
 #include "cli/line/console.h"
 #include "cli/line/run_options.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
+#include "core/formats/output_file.h"
 #include "estimate/compare/check.h"
 #include "estimate/prepare/sizes.h"
-#include "formats/output_file.h"
+#include "meta/allocator/alloc_conf.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/outside_allocator.h"
 #include "reports/profile/profile_report.h"

@@ -9,7 +9,7 @@
 
 namespace metaprof {
 
-#ifdef METAPROF_ADDRESS_SANITIZER  // cmake/MetaprofToolchain.cmake
+#ifdef METAPROF_ADDRESS_SANITIZER  // tools/cmake/MetaprofToolchain.cmake
 inline constexpr bool kPools = false;
 #else
 inline constexpr bool kPools = true;

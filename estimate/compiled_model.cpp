@@ -1,9 +1,9 @@
 #include "estimate/compiled_model.h"
 
 #include "core/error.h"
-#include "graph/executor/executor.h"
-#include "graph/ir/from_program.h"
 #include "meta/ops/all.h"
+#include "step/compiled/executor/executor.h"
+#include "step/compiled/ir/from_program.h"
 
 namespace metaprof {
 namespace {

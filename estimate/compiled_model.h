@@ -6,8 +6,8 @@
 #include <string>
 
 #include "meta/platform/platform.h"
-#include "meta/step/model_runner.h"
-#include "meta/step/options.h"
+#include "step/model_runner.h"
+#include "step/options.h"
 
 namespace metaprof {
 
@@ -29,7 +29,7 @@ class CompiledModel {
   ~CompiledModel();
   CompiledModel(const CompiledModel&) = delete;
 
-  /// For run_steps; the object must outlive the run. Its errors: what is not compiled (graph/ir/from_program.h).
+  /// For run_steps; the object must outlive the run. Its errors: what is not compiled (step/compiled/ir/from_program.h).
   MakeModelRunner runner();
 
   /// Null until a runner was made.

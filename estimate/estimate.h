@@ -7,7 +7,7 @@
 #include "estimate/prepare/model.h"
 #include "estimate/prepare/workspace_planners.h"
 #include "estimate/read.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 
 namespace metaprof {
 

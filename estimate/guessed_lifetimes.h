@@ -1,11 +1,11 @@
 #pragma once
-// Tensors whose lifetimes an export does not tell: what meta/source/lifetimes.h guessed, as a run shows it.
+// Tensors whose lifetimes an export does not tell: what program/source/lifetimes.h guessed, as a run shows it.
 
 #include <vector>
 
 #include "estimate/results/profile.h"
-#include "meta/program/program.h"
 #include "meta/trace/trace.h"
+#include "program/program.h"
 
 namespace metaprof {
 

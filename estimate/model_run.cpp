@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "estimate/compiled_model.h"
 #include "estimate/prepare/memory_limit.h"
-#include "meta/step/step.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

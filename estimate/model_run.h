@@ -8,11 +8,11 @@
 #include "estimate/prepare/prepare.h"
 #include "estimate/prepare/workspace_planners.h"
 #include "estimate/results/profile.h"
-#include "meta/program/program.h"
-#include "meta/step/optimizers_in_turn.h"
-#include "meta/step/options.h"
 #include "meta/trace/trace.h"
-#include "profiler/requests.h"
+#include "profiler/allocator/requests.h"
+#include "program/program.h"
+#include "step/optimizers_in_turn.h"
+#include "step/options.h"
 
 namespace metaprof {
 

@@ -9,7 +9,7 @@
 #include "estimate/prepare/model.h"
 #include "meta/op/takes.h"
 #include "meta/ops/all.h"
-#include "meta/program/higher_order.h"
+#include "program/higher_order.h"
 
 namespace metaprof {
 namespace {

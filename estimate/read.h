@@ -6,8 +6,8 @@
 #include "estimate/model_run.h"
 #include "estimate/prepare/prepare.h"
 #include "estimate/results/profile.h"
-#include "meta/step/options.h"
 #include "meta/trace/trace.h"
+#include "step/options.h"
 
 namespace metaprof {
 

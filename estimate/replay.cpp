@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "allocator/caching_allocator.h"
-#include "allocator/exact_allocator.h"
 #include "core/error.h"
 #include "estimate/prepare/framework.h"
-#include "meta/source/waiting_results.h"
+#include "meta/allocator/caching_allocator.h"
+#include "meta/allocator/exact_allocator.h"
+#include "program/source/waiting_results.h"
 
 namespace metaprof {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "allocator/device_allocator.h"
 #include "estimate/prepare/memory_limit.h"
 #include "estimate/results/verdict.h"
-#include "meta/program/program.h"
+#include "meta/allocator/device_allocator.h"
 #include "meta/trace/trace.h"
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
+#include "program/program.h"
 
 namespace metaprof {
 

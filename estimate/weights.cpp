@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "estimate/prepare/model.h"
-#include "frontend/safetensors/inventory.h"
+#include "program/safetensors/inventory.h"
 
 namespace metaprof {
 namespace {

@@ -1,12 +1,12 @@
 #pragma once
 // Everything that is said of the memory of a run: what a trace gives when all of the profiler looks at it.
 
+#include "profiler/allocator/phases.h"
 #include "profiler/attention.h"
 #include "profiler/estimated.h"
-#include "profiler/modules.h"
-#include "profiler/parameters.h"
-#include "profiler/phases.h"
-#include "profiler/saved.h"
+#include "profiler/modules/modules.h"
+#include "profiler/modules/parameters.h"
+#include "profiler/storages/saved.h"
 #include "profiler/timeline.h"
 #include "profiler/unmodelled.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "profiler/cursor.h"
+#include "profiler/storages/cursor.h"
 
 namespace metaprof {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "opcount/counts.h"
-#include "profiler/cursor.h"
-#include "profiler/live_storages.h"
+#include "profiler/storages/cursor.h"
+#include "profiler/storages/live_storages.h"
 
 namespace metaprof {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "profiler/cursor.h"
-#include "profiler/large_storage.h"
-#include "profiler/live_storages.h"
+#include "profiler/storages/cursor.h"
+#include "profiler/storages/large_storage.h"
+#include "profiler/storages/live_storages.h"
 
 namespace metaprof {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "profiler/cursor.h"
+#include "profiler/storages/cursor.h"
 
 namespace metaprof {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "estimate/estimate.h"
-#include "profiler/allocator_history.h"
+#include "profiler/allocator/allocator_history.h"
 #include "profiler/schedule.h"
-#include "profiler/storage_stays.h"
+#include "profiler/storages/storage_stays.h"
 #include "profiler/timeline.h"
 #include "reports/profile/profile_report.h"
 #include "reports/sections/peak_contributors.h"

@@ -6,7 +6,7 @@
     count_stand_ins.py BUILD/emulator --write    writes it there
 
 BUILD/emulator/stubs names the functions of each library that have a stub, and what the stub does; a function that is written by hand
-takes the place of its stub, which is weak (emulator/stub.h).
+takes the place of its stub, which is weak (capture/emulator/stub.h).
 """
 import pathlib
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the names of the functions in CUDA's libraries: what emulator/symbols holds, a file per soname.
+"""Writes the names of the functions in CUDA's libraries: what capture/emulator/symbols holds, a file per soname.
 
-usage: cuda_symbols.py WHEEL_OR_FOLDER... [--out emulator/symbols]
+usage: cuda_symbols.py WHEEL_OR_FOLDER... [--out capture/emulator/symbols]
 
 Reads NVIDIA's public wheels (`pip download --no-deps nvidia-cublas-cu12==12.4.5.8 nvidia-cublas ...`) or
 folders where they are installed. Names that a file holds already stay: a library of a newer minor version adds
@@ -46,7 +46,7 @@ def read(member, data, names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", nargs="+", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "emulator/symbols")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "capture/emulator/symbols")
     options = parser.parse_args()
     names = {}
     for source in options.sources:

@@ -2,7 +2,7 @@
 """Record what PyTorch's graph executor does with scripted functions, for tests/data/graph_executor.
 
 Needs PyTorch (2.11 made the recording in the checkout; any that still has the specialising executor will do), on the
-CPU. For every function: its graph as a text of graph/ir, the differentiable graphs of the plan for its first call
+CPU. For every function: its graph as a text of step/compiled/ir, the differentiable graphs of the plan for its first call
 (operators inside, what is captured), how many plans there are after each of a sequence of calls, and how many plans
 their gradients have after each of a sequence of backwards.
 
@@ -289,7 +289,7 @@ def make(one):
     return tensor.requires_grad_(one["grad"])
 
 
-# --- TorchScript's graph as a text of graph/ir.
+# --- TorchScript's graph as a text of step/compiled/ir.
 
 def constant_text(node):
     value = node.output().toIValue()

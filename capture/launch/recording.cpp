@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/json.h"
+#include "core/formats/file.h"
+#include "core/formats/json.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {

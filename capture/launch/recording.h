@@ -1,5 +1,5 @@
 #pragma once
-// What the recorder (recorder/) has written of a program's processes. docs/reference/run.md describes the files.
+// What the recorder (capture/recorder/) has written of a program's processes. docs/reference/run.md describes the files.
 
 #include <filesystem>
 #include <map>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "allocator/device_allocator.h"
 #include "capture/launch/emulator_log.h"
 #include "core/units.h"
+#include "meta/allocator/device_allocator.h"
 #include "meta/trace/trace.h"
 
 namespace metaprof {
@@ -65,7 +65,7 @@ struct RecordedDevice {
 struct RecordedProcess {
   int64_t pid = 0, parent = 0;
   std::vector<std::string> program;
-  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (recorder/metaprof_recorder/environment.py), as far as set.
+  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (capture/recorder/metaprof_recorder/environment.py), as far as set.
   std::map<std::string, std::string> environment;
   std::string torch, cuda;            ///< versions; empty: torch was not imported
   bool used_device = false;           ///< also one of which no phase was over

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "allocator/caching_allocator.h"
 #include "capture/launch/installation.h"
 #include "capture/launch/saved_program.h"
 #include "core/error.h"
+#include "meta/allocator/caching_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "formats/gzip_text.h"
-#include "formats/output_file.h"
-#include "meta/program/text.h"
+#include "core/formats/gzip_text.h"
+#include "core/formats/output_file.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "capture/launch/launch_options.h"
 #include "capture/launch/recording.h"
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

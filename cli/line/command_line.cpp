@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/formats/file.h"
 #include "core/option_value.h"
-#include "formats/file.h"
 
 namespace metaprof {
 namespace {

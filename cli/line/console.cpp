@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "core/formats/output_file.h"
 #include "core/shown_text.h"
-#include "formats/output_file.h"
 
 namespace metaprof {
 

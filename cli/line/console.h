@@ -39,7 +39,7 @@ class ProgressLine {
 
 /// A report to stdout, made plain line by line; `colour`: it has colours, which stay.
 void print_text(std::string_view text, bool colour = false);
-/// Writes a result to a file (formats/output_file.h), or to stdout if it is "-". Errors: the file cannot be written.
+/// Writes a result to a file (core/formats/output_file.h), or to stdout if it is "-". Errors: the file cannot be written.
 void write_result(const std::string& file, std::string_view text);
 
 }  // namespace metaprof

@@ -6,7 +6,7 @@
 
 #include "cli/line/command_line.h"
 #include "estimate/search/grid.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 
 namespace metaprof {
 

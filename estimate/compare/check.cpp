@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "allocator/alloc_conf.h"
 #include "core/error.h"
+#include "core/formats/file.h"
 #include "estimate/compare/compare.h"
 #include "estimate/estimate.h"
 #include "estimate/model_run.h"
@@ -17,8 +17,8 @@
 #include "estimate/prepare/prepare.h"
 #include "estimate/prepare/source_lines.h"
 #include "estimate/replay.h"
-#include "formats/file.h"
-#include "frontend/program/program_file.h"
+#include "meta/allocator/alloc_conf.h"
+#include "program/text/program_file.h"
 #include "validation/profiles/baseline.h"
 #include "validation/steps/captured.h"
 #include "validation/steps/check.h"

@@ -8,7 +8,7 @@
 #include "estimate/parallel.h"
 #include "estimate/prepare/model.h"
 #include "estimate/results/check.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 
 namespace metaprof {
 

@@ -5,12 +5,12 @@
 #include "estimate/prepare/captured_run.h"
 #include "estimate/prepare/framework.h"
 #include "estimate/prepare/prepare.h"
-#include "graph/aot/assigned_numbers.h"
-#include "graph/aot/graph_break.h"
 #include "meta/ops/all.h"
 #include "meta/optim/optimizer.h"
-#include "meta/step/whole_network.h"
-#include "meta/variants/model_of_steps.h"
+#include "program/edits/model_of_steps.h"
+#include "step/compiled/aot/assigned_numbers.h"
+#include "step/compiled/aot/graph_break.h"
+#include "step/whole_network.h"
 
 namespace metaprof {
 namespace {

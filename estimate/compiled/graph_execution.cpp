@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "graph/executor/executor.h"
-#include "graph/ir/dot.h"
-#include "graph/ir/text.h"
+#include "step/compiled/executor/executor.h"
+#include "step/compiled/ir/dot.h"
+#include "step/compiled/ir/text.h"
 
 namespace metaprof {
 namespace {

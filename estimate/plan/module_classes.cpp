@@ -8,7 +8,7 @@
 
 #include "core/dtype.h"
 #include "core/shape.h"
-#include "meta/program/visit.h"
+#include "program/visit.h"
 
 namespace metaprof {
 namespace {

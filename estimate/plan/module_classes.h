@@ -2,7 +2,7 @@
 // Which modules of a program are alike.
 
 #include "estimate/plan/strategies/module_tree.h"
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

@@ -2,7 +2,7 @@
 // Which modules follow each other in a list, so that several of them can be computed again as one.
 
 #include "estimate/plan/strategies/module_tree.h"
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

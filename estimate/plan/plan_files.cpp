@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "formats/file.h"
-#include "formats/json.h"
+#include "core/formats/file.h"
+#include "core/formats/json.h"
 
 namespace metaprof {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 // Where a captured program is run, if nobody asks for anything else: there where it was captured.
 
-#include "meta/program/program.h"
-#include "meta/step/options.h"
+#include "program/program.h"
+#include "step/options.h"
 
 namespace metaprof {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "meta/platform/framework.h"
-#include "meta/program/program.h"
-#include "meta/step/options.h"
+#include "program/program.h"
+#include "step/options.h"
 
 namespace metaprof {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "allocator/device_memory.h"
 #include "core/error.h"
 #include "estimate/prepare/sizes.h"
+#include "meta/allocator/device_memory.h"
 
 namespace metaprof {
 

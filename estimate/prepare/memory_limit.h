@@ -4,7 +4,7 @@
 #include "core/units.h"
 #include "meta/platform/outside_allocator.h"
 #include "meta/platform/platform.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 
 namespace metaprof {
 

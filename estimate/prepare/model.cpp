@@ -8,20 +8,20 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/formats/file.h"
+#include "core/formats/file_in_memory.h"
 #include "estimate/prepare/framework.h"
 #include "estimate/prepare/model_inputs.h"
 #include "estimate/prepare/positions.h"
 #include "estimate/prepare/run_groups.h"
 #include "estimate/prepare/sizes.h"
-#include "formats/file.h"
-#include "formats/file_in_memory.h"
-#include "frontend/config/config_file.h"
-#include "frontend/program/program_file.h"
-#include "frontend/pt2/pt2.h"
-#include "meta/adapters/base_weights.h"
-#include "meta/adapters/lora.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/trace/text.h"
+#include "program/config/config_file.h"
+#include "program/edits/base_weights.h"
+#include "program/edits/lora.h"
+#include "program/pt2/pt2.h"
+#include "program/text/program_file.h"
 
 namespace metaprof {
 namespace {

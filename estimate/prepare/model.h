@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "frontend/builtin/builtin.h"
 #include "meta/platform/platform.h"
-#include "meta/program/program.h"
-#include "meta/step/options.h"
 #include "meta/trace/trace.h"
+#include "program/builtin/builtin.h"
+#include "program/program.h"
+#include "step/options.h"
 
 namespace metaprof {
 

@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "meta/program/resizing.h"
-#include "meta/program/symbols.h"
+#include "program/resizing.h"
+#include "program/symbols.h"
 
 namespace metaprof {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

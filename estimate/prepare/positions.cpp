@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "meta/program/resizing.h"
+#include "program/resizing.h"
 
 namespace metaprof {
 namespace {

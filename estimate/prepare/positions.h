@@ -2,7 +2,7 @@
 // Tables of positions: an embedding that is indexed by 0, 1, 2 … has a row for each position that the model
 // knows, so that a longer sequence ends with an index error.
 
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

@@ -11,7 +11,7 @@
 #include "estimate/prepare/model.h"
 #include "estimate/results/input_row.h"
 #include "meta/platform/platform.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 
 namespace metaprof {
 

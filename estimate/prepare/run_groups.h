@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "meta/step/optimizers_in_turn.h"
-#include "meta/step/options.h"
+#include "step/optimizers_in_turn.h"
+#include "step/options.h"
 
 namespace metaprof {
 

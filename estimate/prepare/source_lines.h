@@ -5,7 +5,7 @@
 #include <string>
 
 #include "estimate/results/peak_contributors.h"
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

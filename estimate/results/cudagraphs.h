@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/option_value.h"
-#include "graph/cudagraphs/graphed_callables.h"
-#include "graph/cudagraphs/step_tree.h"
-#include "graph/cudagraphs/whole_network.h"
+#include "step/cudagraphs/graphed_callables.h"
+#include "step/cudagraphs/step_tree.h"
+#include "step/cudagraphs/whole_network.h"
 
 namespace metaprof {
 

@@ -9,7 +9,7 @@ namespace metaprof {
 
 struct ExecutionFigures {
   Bytes peak;           ///< the most that is allocated at a time, in the whole run
-  Bytes saved;          ///< kept for backward when the first forward ends (profiler/saved.h)
+  Bytes saved;          ///< kept for backward when the first forward ends (profiler/storages/saved.h)
   Flops flops;          ///< of the first step, all operators
   int64_t kernels = 0;  ///< of the first step (opcount/counts.h)
 };

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/plan_input.h"
+#include "profiler/nodes/plan_input.h"
 
 namespace metaprof {
 

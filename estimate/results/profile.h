@@ -16,7 +16,7 @@
 #include "estimate/results/peak_contributors.h"
 #include "estimate/results/verdict.h"
 #include "opcount/counts.h"
-#include "profiler/nodes.h"
+#include "profiler/nodes/nodes.h"
 #include "profiler/profile.h"
 
 namespace metaprof {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/units.h"
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
 
 namespace metaprof {
 

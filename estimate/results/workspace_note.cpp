@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "core/formats/display.h"
 #include "estimate/results/profile.h"
-#include "formats/display.h"
 
 namespace metaprof {
 

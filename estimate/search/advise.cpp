@@ -16,7 +16,7 @@
 #include "estimate/prepare/run_groups.h"
 #include "estimate/replay.h"
 #include "estimate/search/shared_steps.h"
-#include "meta/step/repeated_modules.h"
+#include "step/repeated_modules.h"
 
 namespace metaprof {
 namespace {

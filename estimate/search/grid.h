@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "meta/step/options.h"
+#include "step/options.h"
 
 namespace metaprof {
 

@@ -3,10 +3,10 @@
 
 #include <iostream>
 
-#include "meta/autograd/checkpoint.h"
-#include "meta/autograd/engine.h"
-#include "meta/autograd/saved_tensor_hooks.h"
-#include "meta/autograd/state.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/graph/saved_tensor_hooks.h"
+#include "meta/autograd/graph/state.h"
+#include "meta/autograd/modes/checkpoint.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
 

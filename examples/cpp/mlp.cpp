@@ -5,8 +5,8 @@
 #include <iostream>
 
 #include "estimate/estimate.h"
-#include "meta/nn/layers.h"
-#include "meta/nn/recorder.h"
+#include "program/nn/layers.h"
+#include "program/nn/recorder.h"
 #include "reports/profile/profile_report.h"
 
 using namespace metaprof;

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "meta/autograd/state.h"
+#include "meta/autograd/graph/state.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/convolution/family.h"
 #include "meta/ops/creation/family.h"

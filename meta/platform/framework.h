@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "allocator/free_block_order.h"
+#include "meta/allocator/free_block_order.h"
 
 namespace metaprof {
 

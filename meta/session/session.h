@@ -137,7 +137,7 @@ class Session final : public StorageSource {
   std::map<uint32_t, Ref<Storage>> library_workspaces;
   /// Who knows what libraries plan for one call; null: they take nothing. Must outlive the session.
   PlannedWorkspaces* planned_workspaces = nullptr;
-  std::unique_ptr<LayerState> autograd;  ///< meta/autograd/state.h
+  std::unique_ptr<LayerState> autograd;  ///< meta/autograd/graph/state.h
   std::unique_ptr<LayerState> autocast;  ///< goes before autograd's: the casts that it keeps have histories
   /// Text indices of operator and node names, by operator id.
   std::vector<uint32_t> op_texts, node_texts;

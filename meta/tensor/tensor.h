@@ -71,7 +71,7 @@ struct TensorExtra {
   Ref<TensorImpl> grad;  ///< .grad of a leaf, or of a tensor that retains it
   Counted* accumulator =
       nullptr;         ///< the living AccumulateGrad node of a leaf; not owned, the node clears it
-  Ref<Counted> hooks;  ///< tensor hooks (meta/autograd/hooks.h)
+  Ref<Counted> hooks;  ///< tensor hooks (meta/autograd/graph/hooks.h)
   std::vector<Ref<TensorImpl>>
       parts;  ///< COO: indices, values; compressed: compressed indices, plain indices, values
   bool retains_grad = false;
@@ -101,7 +101,7 @@ class TensorImpl : public Pooled<TensorImpl> {
   uint32_t history_version = 0;  ///< of a view: the storage's version when its grad_fn was right
   uint32_t output_nr = 0;        ///< which output of grad_fn this is
   Ref<Storage> storage;
-  Ref<Counted> grad_fn;  ///< a Node (meta/autograd/node.h); null for leaves
+  Ref<Counted> grad_fn;  ///< a Node (meta/autograd/graph/node.h); null for leaves
   Ref<TensorImpl> base;  ///< a view keeps the tensor that it is a view of (the root of a chain of views)
   std::unique_ptr<TensorExtra> extra;
   /// Of pieces of which the framework assumes that they do not share memory (unsafe_chunk …), and of their

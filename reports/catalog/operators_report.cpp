@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 

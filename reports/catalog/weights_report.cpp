@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/sections/execution_figures.h"
 #include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"

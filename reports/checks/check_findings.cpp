@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/checks/check_findings.h"
 #include "reports/checks/check_report.h"
 

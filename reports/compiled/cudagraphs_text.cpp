@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/compiled/cudagraphs_report.h"
 #include "reports/tables/text_table.h"
 

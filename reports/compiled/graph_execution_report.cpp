@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/sections/execution_figures.h"
 #include "reports/sections/execution_json.h"
 #include "reports/tables/json_text.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/append.h"
-#include "formats/json_string.h"
+#include "core/formats/json_string.h"
 
 namespace metaprof {
 namespace {

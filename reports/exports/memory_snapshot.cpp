@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/pickle_writer.h"
+#include "core/formats/pickle_writer.h"
 
 namespace metaprof {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "profiler/allocator_history.h"
+#include "profiler/allocator/allocator_history.h"
 
 namespace metaprof {
 

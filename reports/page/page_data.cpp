@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "core/append.h"
-#include "formats/display.h"
-#include "formats/json_string.h"
+#include "core/formats/display.h"
+#include "core/formats/json_string.h"
 #include "meta/trace/module_path.h"
 #include "reports/profile/answer.h"
 #include "reports/profile/module_table.h"

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "profiler/schedule.h"
-#include "profiler/storage_stays.h"
+#include "profiler/storages/storage_stays.h"
 #include "reports/profile/profile_report.h"
 #include "validation/results/profile_diff.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/pictures/graph_dot.h"
 
 namespace metaprof {

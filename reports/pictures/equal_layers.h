@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/nodes.h"
+#include "profiler/nodes/nodes.h"
 
 namespace metaprof {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "meta/trace/module_path.h"
 #include "reports/pictures/equal_layers.h"
 #include "reports/profile/node_table.h"

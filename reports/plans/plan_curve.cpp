@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/page/page_files.h"
 #include "reports/pictures/canvas.h"
 #include "reports/tables/text_table.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "formats/display.h"
+#include "core/formats/display.h"
 
 namespace metaprof {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// The table of the per-node pass (profiler/nodes.h).
+// The table of the per-node pass (profiler/nodes/nodes.h).
 
 #include <string>
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/node_table.h"
 #include "reports/profile/profile_report.h"

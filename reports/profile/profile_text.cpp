@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/profile/answer.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/node_table.h"

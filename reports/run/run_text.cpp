@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/profile_report.h"
 #include "reports/run/run_report.h"

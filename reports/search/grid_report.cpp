@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/sections/input_json.h"
 #include "reports/sections/option_json.h"
 #include "reports/tables/figure_table.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {

@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "meta/trace/module_path.h"
 #include "reports/sections/folded_module.h"
 #include "reports/tables/text_table.h"

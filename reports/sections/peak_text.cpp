@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {

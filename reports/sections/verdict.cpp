@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 
 namespace metaprof {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 
 namespace metaprof {
 

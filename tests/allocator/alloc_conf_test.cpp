@@ -1,4 +1,4 @@
-#include "allocator/alloc_conf.h"
+#include "meta/allocator/alloc_conf.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "allocator/caching_allocator.h"
-#include "allocator/exact_allocator.h"
+#include "meta/allocator/caching_allocator.h"
+#include "meta/allocator/exact_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "allocator/caching_allocator.h"
+#include "meta/allocator/caching_allocator.h"
 
 namespace metaprof {
 namespace {

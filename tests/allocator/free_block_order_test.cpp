@@ -1,10 +1,10 @@
 // Which of several free blocks of one size is taken, by version of the framework.
 
-#include "allocator/free_block_order.h"
+#include "meta/allocator/free_block_order.h"
 
 #include <gtest/gtest.h>
 
-#include "allocator/caching_allocator.h"
+#include "meta/allocator/caching_allocator.h"
 
 namespace metaprof {
 namespace {

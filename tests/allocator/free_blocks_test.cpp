@@ -1,4 +1,4 @@
-#include "allocator/free_blocks.h"
+#include "meta/allocator/free_blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "allocator/caching_allocator.h"
+#include "meta/allocator/caching_allocator.h"
 #include "tests/allocator/expect_error.h"
 
 namespace metaprof {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "allocator/caching_allocator.h"
-#include "allocator/exact_allocator.h"
+#include "meta/allocator/caching_allocator.h"
+#include "meta/allocator/exact_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "allocator/caching_allocator.h"
-#include "formats/gzip_lines.h"
+#include "core/formats/gzip_lines.h"
+#include "meta/allocator/caching_allocator.h"
 
 namespace metaprof {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "allocator/device_memory.h"
-#include "allocator/failed_request.h"
-#include "allocator/size_classes.h"
+#include "meta/allocator/device_memory.h"
+#include "meta/allocator/failed_request.h"
+#include "meta/allocator/size_classes.h"
 
 namespace metaprof {
 namespace {

@@ -1,6 +1,6 @@
 // How .grad is made and grows: taken over, copied, added to; the layout contract; sparse gradients.
 
-#include "meta/autograd/accumulate_grad.h"
+#include "meta/autograd/graph/accumulate_grad.h"
 
 #include "meta/ops/sparse/sparse.h"
 #include "tests/autograd/graph.h"

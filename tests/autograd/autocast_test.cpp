@@ -1,6 +1,6 @@
 // Autocast: casts by the rule of each operator, and the weights whose casts are kept.
 
-#include "meta/autograd/autocast.h"
+#include "meta/autograd/modes/autocast.h"
 
 #include "tests/autograd/graph.h"
 

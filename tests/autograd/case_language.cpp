@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
-#include "meta/autograd/op_node.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/engine/op_node.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
 #include "tests/autograd/live_bytes.h"

@@ -1,10 +1,10 @@
 // Checkpointing: what a region keeps, when it is computed again, how far, and what selective policies change.
 
-#include "meta/autograd/checkpoint.h"
+#include "meta/autograd/modes/checkpoint.h"
 
-#include "meta/autograd/op_node.h"
-#include "meta/autograd/saved_tensor_hooks.h"
-#include "meta/autograd/state.h"
+#include "meta/autograd/engine/op_node.h"
+#include "meta/autograd/graph/saved_tensor_hooks.h"
+#include "meta/autograd/graph/state.h"
 #include "meta/platform/platform.h"
 #include "tests/autograd/graph.h"
 

@@ -1,8 +1,8 @@
 // The engine: which nodes run, in which order, what they pass on, and what it refuses.
 
-#include "meta/autograd/hooks.h"
-#include "meta/autograd/state.h"
-#include "meta/autograd/views.h"
+#include "meta/autograd/graph/hooks.h"
+#include "meta/autograd/graph/state.h"
+#include "meta/autograd/graph/views.h"
 #include "tests/autograd/graph.h"
 
 namespace metaprof {

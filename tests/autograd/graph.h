@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
-#include "meta/autograd/node.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/graph/node.h"
 #include "meta/ops/all.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/platform.h"

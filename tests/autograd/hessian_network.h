@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "meta/autograd/engine.h"
-#include "meta/autograd/state.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/graph/state.h"
 #include "meta/ops/all.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/platform/platform.h"

@@ -1,8 +1,8 @@
 // Hooks on tensors, nodes and leaves: in which order they run, and what they do to memory.
 
-#include "meta/autograd/hooks.h"
+#include "meta/autograd/graph/hooks.h"
 
-#include "meta/autograd/views.h"
+#include "meta/autograd/graph/views.h"
 #include "meta/platform/platform.h"
 #include "tests/autograd/graph.h"
 

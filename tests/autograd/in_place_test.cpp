@@ -1,6 +1,6 @@
 // Writing in place: what it does to histories, what is refused, and inference mode.
 
-#include "meta/autograd/views.h"
+#include "meta/autograd/graph/views.h"
 #include "meta/platform/platform.h"
 #include "tests/autograd/graph.h"
 

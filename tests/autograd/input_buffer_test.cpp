@@ -1,12 +1,12 @@
 // Where gradients meet: in place or not, on which stream, and what the trace says about it.
 
-#include "meta/autograd/input_buffer.h"
+#include "meta/autograd/engine/input_buffer.h"
 
-#include "allocator/caching_allocator.h"
-#include "meta/autograd/views.h"
+#include "meta/allocator/caching_allocator.h"
+#include "meta/autograd/graph/views.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
 #include "tests/autograd/graph.h"
 
 namespace metaprof {

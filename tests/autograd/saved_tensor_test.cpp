@@ -1,7 +1,7 @@
 // Saved tensors: what is kept, when it is let go of, hooks that pack them, and their errors.
 
-#include "meta/autograd/op_node.h"
-#include "meta/autograd/saved_tensor_hooks.h"
+#include "meta/autograd/engine/op_node.h"
+#include "meta/autograd/graph/saved_tensor_hooks.h"
 #include "meta/platform/platform.h"
 #include "tests/autograd/graph.h"
 

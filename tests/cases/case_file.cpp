@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "meta/program/def_use.h"
-#include "meta/program/text.h"
+#include "program/def_use.h"
+#include "program/text/text.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "meta/program/program.h"
-#include "meta/step/step.h"
+#include "program/program.h"
+#include "step/step.h"
 
 namespace metaprof {
 

@@ -1,12 +1,12 @@
 #pragma once
-// The sums over nodes against the totals of the step: profiler/nodes.h says which are equal.
+// The sums over nodes against the totals of the step: profiler/nodes/nodes.h says which are equal.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "profiler/nodes.h"
-#include "profiler/saved.h"
+#include "profiler/nodes/nodes.h"
+#include "profiler/storages/saved.h"
 #include "profiler/timeline.h"
 
 namespace metaprof {

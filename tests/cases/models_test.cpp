@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "frontend/pt2/pt2.h"
 #include "meta/platform/platform.h"
-#include "meta/step/step.h"
+#include "program/pt2/pt2.h"
+#include "step/step.h"
 #include "tests/cases/identities.h"
 #include "tests/evidence_folder.h"
 

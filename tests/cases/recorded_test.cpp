@@ -9,7 +9,7 @@
 #include <set>
 
 #include "meta/platform/platform.h"
-#include "profiler/nodes.h"
+#include "profiler/nodes/nodes.h"
 #include "tests/cases/case_file.h"
 #include "tests/evidence_folder.h"
 #include "validation/recordings/case_log.h"

@@ -155,7 +155,7 @@ TEST(Usage, AHyphenIsTheStandardInput) {
     EXPECT_EQ(piped(file, "profile - --json - | jq -c .peak"), figures) << file;
   std::remove(text.c_str());
   EXPECT_TRUE(piped("tests/data/traces/two_layers.trace", "profile -").starts_with("0 FITS h200"));
-  EXPECT_TRUE(piped("frontend/builtin/configs/gpt2.json", "profile - --steps 1").starts_with("0 FITS h200"));
+  EXPECT_TRUE(piped("program/builtin/configs/gpt2.json", "profile - --steps 1").starts_with("0 FITS h200"));
   EXPECT_TRUE(piped("tests/data/fixtures/truncated_half.pt2", "profile -").starts_with("2 metaprof: -: "));
   EXPECT_EQ(piped("/dev/null", "profile -"),
             "2 metaprof: -: the standard input is empty, expected a model\n");

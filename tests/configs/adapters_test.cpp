@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
-#include "meta/program/text.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -18,7 +18,7 @@ const std::string kFolder = "tests/data/configs/";
 
 // Configurations with the keys of transformers 5 lie with the tests, the others are those of the built-in models.
 std::string config_of(const std::string& name) {
-  return (name.ends_with("-v5keys") ? kFolder + "families/" : "frontend/builtin/configs/") + name + ".json";
+  return (name.ends_with("-v5keys") ? kFolder + "families/" : "program/builtin/configs/") + name + ".json";
 }
 
 const nlohmann::json& facts() {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "frontend/config/config_file.h"
+#include "program/config/config_file.h"
 
 namespace metaprof {
 namespace {

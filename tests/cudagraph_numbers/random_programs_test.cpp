@@ -1,12 +1,12 @@
-// A tree of graphs whose functions are computed by libtorch's CPU kernels (backends/cpu).
+// A tree of graphs whose functions are computed by libtorch's CPU kernels (tests/libtorch).
 
 #include "tests/graph/random_programs.h"
 
 #include <gtest/gtest.h>
 
-#include "backends/cpu/cpu_numbers.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
+#include "tests/libtorch/cpu_numbers.h"
 
 namespace metaprof {
 namespace {

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 TEST(Libraries, ExportEveryNameWithTheVersionOfTheirSoname) {
   int libraries = 0;
-  for (const auto& entry : fs::directory_iterator("emulator/symbols")) {
+  for (const auto& entry : fs::directory_iterator("capture/emulator/symbols")) {
     const std::string soname = entry.path().stem().string();
     const bool plain = soname == "libcuda.so.1" || soname == "libnvidia-ml.so.1" || soname == "libnccl.so.2";
     const Library library(soname);

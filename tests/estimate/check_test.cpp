@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "estimate/prepare/model.h"
-#include "meta/program/text.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -1,4 +1,4 @@
-#include "formats/json.h"
+#include "core/formats/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Files are written whole or not at all.
 
-#include "formats/output_file.h"
+#include "core/formats/output_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/gzip_text.h"
+#include "core/formats/file.h"
+#include "core/formats/gzip_text.h"
 
 namespace metaprof {
 namespace {

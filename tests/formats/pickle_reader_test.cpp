@@ -1,4 +1,4 @@
-#include "formats/pickle_reader.h"
+#include "core/formats/pickle_reader.h"
 
 #include <gtest/gtest.h>
 

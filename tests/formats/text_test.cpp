@@ -8,12 +8,12 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/formats/file.h"
+#include "core/formats/gzip_lines.h"
+#include "core/formats/json_member.h"
+#include "core/formats/json_string.h"
+#include "core/formats/text_cursor.h"
 #include "core/utf8.h"
-#include "formats/file.h"
-#include "formats/gzip_lines.h"
-#include "formats/json_member.h"
-#include "formats/json_string.h"
-#include "formats/text_cursor.h"
 
 namespace metaprof {
 namespace {

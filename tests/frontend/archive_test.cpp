@@ -1,4 +1,4 @@
-#include "frontend/pt2/archive.h"
+#include "program/pt2/archive.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "frontend/pt2/archive.h"
+#include "program/pt2/archive.h"
 #include "tests/stored_archive.h"
 
 namespace metaprof {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "frontend/pt2/pt2.h"
+#include "program/pt2/pt2.h"
 #include "tests/frontend/archives.h"
 #include "tests/read_file.h"
 

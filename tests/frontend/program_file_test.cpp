@@ -1,6 +1,6 @@
 // Programs that are kept as text, plain or gzipped.
 
-#include "frontend/program/program_file.h"
+#include "program/text/program_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "frontend/pt2/pt2.h"
-#include "meta/program/symbols.h"
+#include "program/pt2/pt2.h"
+#include "program/symbols.h"
 #include "tests/frontend/archives.h"
 #include "tests/read_file.h"
 

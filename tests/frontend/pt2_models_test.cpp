@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "frontend/pt2/pt2.h"
+#include "program/pt2/pt2.h"
 #include "tests/evidence_folder.h"
 #include "tests/frontend/archives.h"
 #include "tests/read_file.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "frontend/pt2/context.h"
+#include "program/pt2/context.h"
 
 namespace metaprof {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "frontend/pt2/pt2.h"
-#include "meta/program/symbols.h"
+#include "program/pt2/pt2.h"
+#include "program/symbols.h"
 #include "tests/frontend/archives.h"
 
 namespace metaprof {

@@ -1,11 +1,11 @@
-// Attention masks that transformers makes only where it is traced (meta/source/traced_masks.h), in exports as they come
+// Attention masks that transformers makes only where it is traced (program/source/traced_masks.h), in exports as they come
 // (tests/data/cudagraphs/models.py; tests/data/masks/README.md).
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "frontend/pt2/pt2.h"
+#include "program/pt2/pt2.h"
 
 namespace metaprof {
 namespace {

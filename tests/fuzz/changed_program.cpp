@@ -1,7 +1,7 @@
 #include "tests/fuzz/changed_program.h"
 
 #include "meta/ops/all.h"
-#include "meta/program/visit.h"
+#include "program/visit.h"
 #include "tests/fuzz/random_values.h"
 
 namespace metaprof {

@@ -1,7 +1,7 @@
 #pragma once
 // Real programs with some facts and arguments changed: other kinds, values, sizes, dtypes.
 
-#include "meta/program/program.h"
+#include "program/program.h"
 #include "tests/fuzz/random.h"
 
 namespace metaprof {

@@ -1,4 +1,4 @@
-#include "frontend/config/config_file.h"
+#include "program/config/config_file.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {

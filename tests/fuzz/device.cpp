@@ -1,4 +1,4 @@
-#include "formats/file_in_memory.h"
+#include "core/formats/file_in_memory.h"
 #include "meta/platform/files/device_file.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,12 +5,12 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/formats/file_in_memory.h"
 #include "core/utf8.h"
 #include "estimate/compiled/cudagraphs.h"
 #include "estimate/compiled/graph_execution.h"
-#include "formats/file_in_memory.h"
-#include "frontend/pt2/pt2.h"
-#include "meta/program/text.h"
+#include "program/pt2/pt2.h"
+#include "program/text/text.h"
 #include "reports/compiled/cudagraphs_report.h"
 #include "reports/compiled/graph_execution_report.h"
 #include "reports/profile/profile_report.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "meta/program/program.h"
-#include "meta/step/options.h"
+#include "program/program.h"
+#include "step/options.h"
 #include "tests/fuzz/random.h"
 #include "tests/fuzz/watched_cases.h"
 

@@ -1,4 +1,4 @@
-#include "formats/json.h"
+#include "core/formats/json.h"
 
 #include "tests/fuzz/fuzz.h"
 

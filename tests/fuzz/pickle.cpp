@@ -1,4 +1,4 @@
-#include "formats/pickle_reader.h"
+#include "core/formats/pickle_reader.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {

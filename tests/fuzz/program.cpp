@@ -1,6 +1,6 @@
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
+#include "program/text/text.h"
+#include "step/step.h"
 #include "tests/fuzz/fuzz.h"
 
 // What is parsed is also run.

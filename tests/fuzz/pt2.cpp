@@ -1,6 +1,6 @@
-#include "frontend/pt2/pt2.h"
+#include "program/pt2/pt2.h"
 
-#include "formats/file_in_memory.h"
+#include "core/formats/file_in_memory.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "meta/ops/all.h"
-#include "meta/program/def_use.h"
+#include "program/def_use.h"
 #include "tests/fuzz/random_values.h"
 #include "validation/cases/recorded_argument.h"
 #include "validation/recordings/recorded_value.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Programs of one to three calls that are made from the schemas of operators, or from the examples of their records.
 
-#include "meta/program/program.h"
+#include "program/program.h"
 
 namespace metaprof {
 

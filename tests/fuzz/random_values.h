@@ -2,7 +2,7 @@
 // Constants, tensors and operands that are now and then wrong: what generated calls and changed programs are made of.
 
 #include "meta/op/schema.h"
-#include "meta/program/program.h"
+#include "program/program.h"
 #include "tests/fuzz/random.h"
 
 namespace metaprof {

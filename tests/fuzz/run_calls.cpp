@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "meta/program/text.h"
+#include "program/text/text.h"
 #include "tests/fuzz/findings.h"
 #include "tests/fuzz/random_calls.h"
 #include "tests/fuzz/shrink_program.h"

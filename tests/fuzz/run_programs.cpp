@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "frontend/program/program_file.h"
-#include "frontend/pt2/pt2.h"
-#include "meta/program/text.h"
+#include "program/pt2/pt2.h"
+#include "program/text/program_file.h"
+#include "program/text/text.h"
 #include "tests/fuzz/changed_export.h"
 #include "tests/fuzz/changed_program.h"
 #include "tests/fuzz/findings.h"

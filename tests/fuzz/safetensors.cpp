@@ -1,5 +1,5 @@
-#include "formats/file_in_memory.h"
-#include "frontend/safetensors/inventory.h"
+#include "core/formats/file_in_memory.h"
+#include "program/safetensors/inventory.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "meta/program/text.h"
-#include "meta/program/visit.h"
+#include "program/text/text.h"
+#include "program/visit.h"
 
 namespace metaprof {
 namespace {

@@ -1,7 +1,7 @@
 // Where a program with a recurrent network is left to Python: calls named by the functions that make them, outermost
 // first, and the parts that are compiled.
 
-#include "graph/aot/graph_break.h"
+#include "step/compiled/aot/graph_break.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "meta/program/text.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "graph/cudagraphs/tree.h"
+#include "step/cudagraphs/tree.h"
 
 namespace metaprof {
 

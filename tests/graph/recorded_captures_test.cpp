@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/formats/json.h"
 #include "estimate/compiled/cudagraphs.h"
-#include "formats/json.h"
 #include "tests/evidence_folder.h"
 #include "tests/read_file.h"
 

@@ -1,7 +1,7 @@
 // The tree of graphs: which way each call is run, how often what is written to is checked in full, and that
 // numbers are those of an eager run.
 
-#include "graph/cudagraphs/tree.h"
+#include "step/cudagraphs/tree.h"
 
 #include <gtest/gtest.h>
 

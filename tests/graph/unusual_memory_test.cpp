@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "estimate/compiled/cudagraphs.h"
-#include "meta/program/text.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -15,11 +15,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "graph/cudagraphs/eligibility.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/whole_network.h"
+#include "program/text/text.h"
+#include "step/cudagraphs/eligibility.h"
+#include "step/whole_network.h"
 #include "tests/read_file.h"
 
 namespace metaprof {

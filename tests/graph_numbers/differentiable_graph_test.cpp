@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "graph/executor/differentiable_code.h"
-#include "graph/ir/text.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/all.h"
+#include "step/compiled/executor/differentiable_code.h"
+#include "step/compiled/ir/text.h"
 #include "tests/graph_numbers/run_graph.h"
 
 namespace metaprof::ir {

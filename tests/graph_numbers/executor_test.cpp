@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/ir/text.h"
 #include "meta/ops/all.h"
+#include "step/compiled/ir/text.h"
 #include "tests/graph_numbers/run_graph.h"
 
 namespace metaprof::ir {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "graph/ir/text.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/all.h"
+#include "step/compiled/ir/text.h"
 #include "tests/graph_numbers/run_graph.h"
 #include "tests/read_file.h"
 

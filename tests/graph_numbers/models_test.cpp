@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/cpu/cpu_numbers.h"
-#include "frontend/pt2/pt2.h"
-#include "graph/executor/executor.h"
-#include "graph/ir/from_program.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
-#include "meta/step/training_step.h"
+#include "program/pt2/pt2.h"
+#include "step/compiled/executor/executor.h"
+#include "step/compiled/ir/from_program.h"
+#include "step/training_step.h"
+#include "tests/libtorch/cpu_numbers.h"
 
 namespace metaprof {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <random>
 
-#include "graph/ir/text.h"
 #include "meta/ops/all.h"
+#include "step/compiled/ir/text.h"
 #include "tests/graph_numbers/run_graph.h"
 
 namespace metaprof::ir {

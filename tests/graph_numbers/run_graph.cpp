@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
 

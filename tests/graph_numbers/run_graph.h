@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/cpu_numbers.h"
-#include "graph/executor/executor.h"
 #include "meta/session/session.h"
+#include "step/compiled/executor/executor.h"
+#include "tests/libtorch/cpu_numbers.h"
 
 namespace metaprof::ir {
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "graph/executor/graph_tracer.h"
-#include "graph/ir/text.h"
 #include "meta/ops/all.h"
+#include "step/compiled/executor/graph_tracer.h"
+#include "step/compiled/ir/text.h"
 #include "tests/graph_numbers/run_graph.h"
 
 namespace metaprof::ir {

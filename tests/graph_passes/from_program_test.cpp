@@ -1,13 +1,13 @@
 // Programs as graphs: what becomes of a call, of regions of a mode, and what is refused.
 
-#include "graph/ir/from_program.h"
+#include "step/compiled/ir/from_program.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "graph/ir/text.h"
 #include "meta/ops/all.h"
-#include "meta/program/text.h"
+#include "program/text/text.h"
+#include "step/compiled/ir/text.h"
 
 namespace metaprof::ir {
 namespace {

@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "graph/ir/text.h"
-#include "graph/passes/compile.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
+#include "step/compiled/ir/text.h"
+#include "step/compiled/passes/compile.h"
 #include "tests/read_file.h"
 
 namespace metaprof::ir {

@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "core/error.h"
-#include "graph/executor/executor.h"
-#include "graph/ir/text.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
+#include "step/compiled/executor/executor.h"
+#include "step/compiled/ir/text.h"
 
 namespace metaprof::ir {
 namespace {

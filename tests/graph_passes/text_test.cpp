@@ -1,12 +1,12 @@
 // The text form of graphs: what is read is what is printed; what is no graph is refused with its line.
 
-#include "graph/ir/text.h"
+#include "step/compiled/ir/text.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "graph/ir/dot.h"
 #include "meta/ops/all.h"
+#include "step/compiled/ir/dot.h"
 
 namespace metaprof::ir {
 namespace {

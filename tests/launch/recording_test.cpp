@@ -68,7 +68,7 @@ TEST_F(RecordingTest, AProgramThatWasKilledWhileItWasSetUpHadUsedTheDevice) {
 }
 
 TEST(Assumptions, AreLinesOfTheEnvironment) {
-  setenv("METAPROF_RECORDER", "recorder", 1);
+  setenv("METAPROF_RECORDER", "capture/recorder", 1);
   LaunchOptions options;
   options.real = true;
   options.assumptions = {"even", "src/detect.py:88=300", "a b.py:9=1/4"};

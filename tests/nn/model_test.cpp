@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "meta/nn/layers.h"
-#include "meta/nn/recorder.h"
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
 #include "opcount/counts.h"
-#include "profiler/parameters.h"
+#include "profiler/modules/parameters.h"
+#include "program/nn/layers.h"
+#include "program/nn/recorder.h"
+#include "program/text/text.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

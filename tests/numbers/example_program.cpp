@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
 

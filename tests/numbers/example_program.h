@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "backends/cpu/cpu_numbers.h"
+#include "tests/libtorch/cpu_numbers.h"
 #include "tests/numbers/domains.h"
 #include "validation/cases/example.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 
 namespace metaprof {
 namespace {

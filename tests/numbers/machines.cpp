@@ -4,10 +4,10 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/GradMode.h>
 
-#include "backends/cpu/libtorch_call.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
+#include "tests/libtorch/libtorch_call.h"
 
 namespace metaprof {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "backends/cpu/cpu_numbers.h"
 #include "meta/session/session.h"
+#include "tests/libtorch/cpu_numbers.h"
 #include "tests/numbers/random_program.h"
 
 namespace metaprof {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
-#include "meta/autograd/state.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/graph/state.h"
 #include "meta/ops/all.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"

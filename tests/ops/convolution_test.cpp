@@ -1,7 +1,7 @@
 #include "meta/ops/convolution/convolution.h"
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/platform/planned_workspaces.h"
 #include "tests/ops/image_ops_test.h"
 

@@ -1,7 +1,7 @@
 // Sequences one behind the other: attention on them, and padding. What they take was seen of PyTorch 2.11's host code on an emulated
 // H200.
 
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/image_ops_test.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 // cuSOLVER takes nothing.
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/image_ops_test.h"
 
 namespace metaprof {

@@ -1,7 +1,7 @@
 // Matrices: results lie by columns, as the libraries write them; one pointer per matrix of a batch.
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/image_ops_test.h"
 
 namespace metaprof {

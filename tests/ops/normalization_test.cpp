@@ -2,7 +2,7 @@
 // kernels.
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/platform/platform.h"
 #include "meta/trace/text.h"
 #include "tests/ops/image_ops_test.h"

@@ -1,7 +1,7 @@
 // Packed sequences: how many have each step is what the program says its lists on the host hold.
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/image_ops_test.h"
 
 namespace metaprof {

@@ -1,7 +1,7 @@
 // Fake quantization, windows of signals and samples of distributions on a GPU: blocks as PyTorch 2.11 asks for them on an
 // emulated H200.
 
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/image_ops_test.h"
 
 namespace metaprof {

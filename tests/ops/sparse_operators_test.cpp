@@ -2,7 +2,7 @@
 // on an emulated H200. What that device finds no elements for (its memory reads as zero) is counted as records say.
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/sparse_test.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 // them on an emulated H200. The matrix has 5 rows, 4 columns and 6 elements, the dense one 8 columns.
 
 #include "core/error.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "tests/ops/sparse_test.h"
 
 namespace metaprof {

@@ -1,7 +1,7 @@
 // Slices that occur once, and coordinates of slices: blocks as PyTorch 2.11 asks for them on an emulated H200, where
 // device memory reads as zero and no slice is left; with slices, by cuda/Unique.cu.
 
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/rules/sizes_by_data.h"
 #include "meta/ops/sparse/sparse.h"
 #include "tests/ops/image_ops_test.h"

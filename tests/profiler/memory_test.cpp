@@ -7,7 +7,7 @@
 //   forward    2068
 #include <gtest/gtest.h>
 
-#include "allocator/exact_allocator.h"
+#include "meta/allocator/exact_allocator.h"
 #include "meta/trace/text.h"
 #include "profiler/profile.h"
 #include "tests/read_file.h"

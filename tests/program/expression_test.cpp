@@ -1,4 +1,4 @@
-#include "meta/program/expression.h"
+#include "program/expression.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Numbers of a view for other sizes of the inputs than the export's.
 
-#include "meta/program/resizing.h"
+#include "program/resizing.h"
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "meta/program/text.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -1,4 +1,4 @@
-#include "meta/program/symbols.h"
+#include "program/symbols.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Programs as text (docs/reference/program.md): what a line says, and what is said of lines that are none.
 
-#include "meta/program/text.h"
+#include "program/text/text.h"
 
 #include <gtest/gtest.h>
 

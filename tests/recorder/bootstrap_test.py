@@ -8,7 +8,7 @@ import tempfile
 import textwrap
 import unittest
 
-RECORDER = pathlib.Path(__file__).resolve().parents[2] / "recorder"
+RECORDER = pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"
 sys.path.insert(0, str(RECORDER))
 from metaprof_recorder.bootstrap import problem_with  # noqa: E402
 

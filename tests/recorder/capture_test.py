@@ -9,7 +9,7 @@ import unittest
 import weakref
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
 from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_storages, capture_text, capture_unseen, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 

@@ -4,7 +4,7 @@ import random
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
 from metaprof_recorder.statistics import BYTES, Statistics, merged  # noqa: E402
 
 

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "formats/json_string.h"
-#include "formats/pickle_writer.h"
+#include "core/formats/json_string.h"
+#include "core/formats/pickle_writer.h"
 #include "meta/trace/text.h"
 #include "reports/exports/chrome_trace.h"
 #include "reports/exports/folded.h"

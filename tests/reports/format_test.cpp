@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "formats/display.h"
+#include "core/formats/display.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "allocator/exact_allocator.h"
 #include "core/error.h"
+#include "meta/allocator/exact_allocator.h"
 #include "meta/trace/text.h"
 #include "reports/profile/profile_report.h"
 #include "tests/read_file.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "allocator/exact_allocator.h"
+#include "meta/allocator/exact_allocator.h"
 #include "meta/trace/text.h"
 #include "reports/page/html_page.h"
 #include "tests/read_file.h"

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "allocator/caching_allocator.h"
 #include "core/error.h"
+#include "meta/allocator/caching_allocator.h"
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
+#include "program/text/text.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

@@ -1,16 +1,16 @@
 // The text of --checkpoint: what it says, which calls that are, and what is refused.
 
-#include "meta/step/checkpointed_modules.h"
+#include "step/checkpointed_modules.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "core/error.h"
-#include "frontend/pt2/pt2.h"
 #include "meta/platform/platform.h"
-#include "meta/step/checkpoint_text.h"
-#include "meta/step/step.h"
+#include "program/pt2/pt2.h"
+#include "step/checkpoint_text.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

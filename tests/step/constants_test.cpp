@@ -4,9 +4,9 @@
 
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
-#include "meta/run/interpreter.h"
-#include "meta/source/host_constants.h"
-#include "meta/step/placement.h"
+#include "program/source/host_constants.h"
+#include "step/eager/interpreter.h"
+#include "step/placement.h"
 
 namespace metaprof {
 namespace {

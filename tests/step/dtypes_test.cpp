@@ -1,4 +1,4 @@
-#include "meta/source/dtypes.h"
+#include "program/source/dtypes.h"
 
 #include <gtest/gtest.h>
 

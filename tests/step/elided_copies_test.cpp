@@ -1,13 +1,13 @@
 // Calls of contiguous that an export lacks, and views that may copy.
 
-#include "meta/source/elided_copies.h"
+#include "program/source/elided_copies.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "meta/program/text.h"
-#include "meta/source/contiguous_calls.h"
+#include "program/source/contiguous_calls.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
+#include "program/text/text.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "frontend/pt2/pt2.h"
+#include "program/pt2/pt2.h"
 
 namespace metaprof {
 namespace {

@@ -1,14 +1,14 @@
 // When Python lets values go, from stack traces as a .pt2 has them (docs/explanation/lifetimes.md).
 
-#include "meta/source/lifetimes.h"
+#include "program/source/lifetimes.h"
 
 #include <gtest/gtest.h>
 
 #include "meta/ops/all.h"
-#include "meta/source/conversions.h"
-#include "meta/source/frames.h"
-#include "meta/source/source.h"
-#include "meta/source/waiting_results.h"
+#include "program/source/conversions.h"
+#include "program/source/frames.h"
+#include "program/source/source.h"
+#include "program/source/waiting_results.h"
 
 namespace metaprof {
 namespace {

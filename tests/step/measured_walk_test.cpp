@@ -12,15 +12,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "frontend/pt2/pt2.h"
-#include "meta/autograd/autocast.h"
-#include "meta/autograd/engine.h"
-#include "meta/autograd/op_node.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/engine/op_node.h"
+#include "meta/autograd/modes/autocast.h"
 #include "meta/ops/all.h"
 #include "meta/platform/platform.h"
-#include "meta/run/interpreter.h"
-#include "meta/step/placement.h"
-#include "profiler/allocator_history.h"
+#include "profiler/allocator/allocator_history.h"
+#include "program/pt2/pt2.h"
+#include "step/eager/interpreter.h"
+#include "step/placement.h"
 
 namespace metaprof {
 namespace {

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <random>
 
-#include "allocator/caching_allocator.h"
 #include "core/error.h"
-#include "frontend/program/program_file.h"
+#include "meta/allocator/caching_allocator.h"
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
+#include "program/text/program_file.h"
+#include "program/text/text.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "frontend/pt2/pt2.h"
-#include "graph/ir/verify.h"
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
 #include "meta/trace/text.h"
+#include "program/pt2/pt2.h"
+#include "program/text/text.h"
+#include "step/compiled/ir/verify.h"
+#include "step/step.h"
 #include "tests/evidence_folder.h"
 
 namespace metaprof {

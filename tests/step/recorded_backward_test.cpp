@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "formats/gzip_lines.h"
-#include "frontend/pt2/pt2.h"
+#include "core/formats/gzip_lines.h"
 #include "meta/platform/platform.h"
-#include "meta/step/step.h"
+#include "program/pt2/pt2.h"
+#include "step/step.h"
 #include "tests/evidence_folder.h"
 
 namespace metaprof {

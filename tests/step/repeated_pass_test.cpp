@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <set>
 
-#include "frontend/pt2/pt2.h"
 #include "meta/platform/platform.h"
-#include "meta/step/options.h"
-#include "meta/step/step.h"
-#include "meta/step/training_step.h"
 #include "meta/trace/text.h"
+#include "program/pt2/pt2.h"
+#include "step/options.h"
+#include "step/step.h"
+#include "step/training_step.h"
 #include "tests/evidence_folder.h"
 
 namespace metaprof {

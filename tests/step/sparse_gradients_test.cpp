@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "meta/platform/platform.h"
-#include "meta/program/text.h"
-#include "meta/step/step.h"
 #include "profiler/unmodelled.h"
+#include "program/text/text.h"
+#include "step/step.h"
 
 namespace metaprof {
 namespace {

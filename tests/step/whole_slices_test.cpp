@@ -1,13 +1,13 @@
 // Slices of whole dimensions, which versions of the framework make or pass over.
 
-#include "meta/source/whole_slices.h"
+#include "program/source/whole_slices.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "meta/program/text.h"
-#include "meta/source/subscripts.h"
+#include "program/source/subscripts.h"
+#include "program/text/text.h"
 
 namespace metaprof {
 namespace {

@@ -68,8 +68,8 @@ class CheckIncludes(unittest.TestCase):
 
     def test_what_stands_alone_includes_nothing_of_the_others(self):
         self.expect_problem(
-            {"emulator/driver/x.cpp": '#include "meta/core/types.h"', "meta/core/types.h": ""},
-            "emulator/driver/x.cpp:1: emulator stands alone",
+            {"capture/emulator/driver/x.cpp": '#include "meta/core/types.h"', "meta/core/types.h": ""},
+            "capture/emulator/driver/x.cpp:1: capture/emulator stands alone",
         )
 
     def test_circle(self):

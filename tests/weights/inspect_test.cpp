@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "estimate/weights.h"
-#include "frontend/safetensors/inventory.h"
+#include "program/safetensors/inventory.h"
 #include "reports/catalog/weights_report.h"
 
 namespace metaprof {

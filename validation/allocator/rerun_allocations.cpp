@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "allocator/alloc_conf.h"
-#include "allocator/caching_allocator.h"
 #include "core/error.h"
+#include "meta/allocator/alloc_conf.h"
+#include "meta/allocator/caching_allocator.h"
 
 namespace metaprof {
 

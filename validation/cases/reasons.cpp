@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "formats/text_cursor.h"
+#include "core/formats/text_cursor.h"
 
 namespace metaprof {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "meta/autograd/autocast.h"
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/modes/autocast.h"
 #include "meta/ops/all.h"
 #include "meta/ops/rules/library.h"
 #include "meta/platform/platform.h"

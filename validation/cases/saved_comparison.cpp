@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "meta/autograd/op_node.h"
-#include "meta/autograd/views.h"
+#include "meta/autograd/engine/op_node.h"
+#include "meta/autograd/graph/views.h"
 
 namespace metaprof {
 namespace {

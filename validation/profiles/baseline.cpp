@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "meta/step/options_json.h"
 #include "meta/trace/module_path.h"
+#include "step/options_json.h"
 
 namespace metaprof {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/units.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 #include "validation/profiles/profile_file.h"
 #include "validation/results/check_result.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "formats/text_cursor.h"
+#include "core/formats/text_cursor.h"
 
 namespace metaprof {
 namespace {

@@ -1,6 +1,6 @@
 #include "validation/profiles/profile_file.h"
 
-#include "formats/file.h"
+#include "core/formats/file.h"
 
 namespace metaprof {
 namespace {

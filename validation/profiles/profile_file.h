@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "formats/json_member.h"
+#include "core/formats/json_member.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 #include "validation/recordings/case_log.h"
 
 #include "core/error.h"
-#include "formats/text_cursor.h"
+#include "core/formats/text_cursor.h"
 
 namespace metaprof {
 namespace {

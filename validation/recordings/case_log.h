@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gzip_lines.h"
+#include "core/formats/gzip_lines.h"
 #include "validation/recordings/log_line.h"
 #include "validation/recordings/recorded_value.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "formats/file.h"
+#include "core/formats/file.h"
 #include "meta/trace/text.h"
 
 namespace metaprof {

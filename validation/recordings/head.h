@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/statistics.h"
+#include "core/formats/json_member.h"
 #include "core/units.h"
-#include "formats/json_member.h"
+#include "meta/allocator/statistics.h"
 #include "meta/platform/framework.h"
-#include "profiler/cursor.h"
+#include "profiler/storages/cursor.h"
 
 namespace metaprof {
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "formats/text_cursor.h"
+#include "core/formats/text_cursor.h"
 
 namespace metaprof {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "allocator/snapshot.h"
+#include "meta/allocator/snapshot.h"
 
 namespace metaprof {
 

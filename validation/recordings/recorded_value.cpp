@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "formats/text_cursor.h"
+#include "core/formats/text_cursor.h"
 
 namespace metaprof {
 namespace {

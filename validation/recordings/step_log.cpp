@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/gzip_lines.h"
+#include "core/formats/file.h"
+#include "core/formats/gzip_lines.h"
 
 namespace metaprof {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/snapshot.h"
+#include "meta/allocator/snapshot.h"
 #include "validation/recordings/head.h"
 #include "validation/recordings/log_line.h"
 

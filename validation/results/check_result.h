@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/cursor.h"
+#include "profiler/storages/cursor.h"
 
 namespace metaprof {
 

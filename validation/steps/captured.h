@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "meta/program/program.h"
 #include "meta/trace/trace.h"
+#include "program/program.h"
 #include "validation/results/check_result.h"
 #include "validation/steps/measurement.h"
 

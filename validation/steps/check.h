@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "meta/program/program.h"
 #include "meta/trace/trace.h"
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
+#include "program/program.h"
 #include "validation/results/check_result.h"
 #include "validation/steps/measurement.h"
 

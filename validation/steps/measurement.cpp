@@ -1,7 +1,7 @@
 #include "validation/steps/measurement.h"
 
 #include "core/error.h"
-#include "meta/step/options_json.h"
+#include "step/options_json.h"
 
 namespace metaprof {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/shape.h"
 #include "meta/platform/platform.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 #include "validation/recordings/head.h"
 
 namespace metaprof {

@@ -6,11 +6,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "allocator/alloc_conf.h"
-#include "allocator/size_classes.h"
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/pickle_reader.h"
+#include "core/formats/file.h"
+#include "core/formats/pickle_reader.h"
+#include "meta/allocator/alloc_conf.h"
+#include "meta/allocator/size_classes.h"
 
 namespace metaprof {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "profiler/phases.h"
+#include "profiler/allocator/phases.h"
 #include "validation/results/check_result.h"
 
 namespace metaprof {

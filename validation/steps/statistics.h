@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "allocator/device_allocator.h"
+#include "meta/allocator/device_allocator.h"
 #include "validation/comparison/memory_events.h"
 #include "validation/recordings/log_line.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A plan as the text of --checkpoint (meta/step/checkpoint_text.h).
+// A plan as the text of --checkpoint (step/checkpoint_text.h).
 
 #include <string>
 #include <vector>

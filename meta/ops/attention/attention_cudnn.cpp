@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/attention/takes.h"

@@ -2,7 +2,7 @@
 // attention_backward.cu and mem_eff_attention/kernel_backward.h, PyTorch 2.11.
 
 #include "core/rounding.h"
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/attention/takes.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/rounding.h"
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/attention/takes.h"

@@ -4,11 +4,11 @@
 
 #include <bit>
 
-#include "meta/autograd/autocast.h"
-#include "meta/autograd/backward.h"
-#include "meta/autograd/graph_task.h"
-#include "meta/autograd/op_node.h"
-#include "meta/autograd/state.h"
+#include "meta/autograd/engine/backward.h"
+#include "meta/autograd/engine/graph_task.h"
+#include "meta/autograd/engine/op_node.h"
+#include "meta/autograd/graph/state.h"
+#include "meta/autograd/modes/autocast.h"
 #include "meta/ops/attention/attention.h"
 #include "meta/ops/attention/family.h"
 #include "meta/ops/attention/takes.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/convolution/family.h"
 #include "meta/ops/rules/formulas.h"
 

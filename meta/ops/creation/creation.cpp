@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"

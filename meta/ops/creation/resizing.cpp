@@ -1,7 +1,7 @@
 // Tensors that change their size, and numbers that come back from the device.
 
-#include "meta/autograd/engine.h"
-#include "meta/autograd/views.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/graph/views.h"
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/no_gradient.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/fourier/family.h"
 #include "meta/ops/rules/formulas.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/images/family.h"
 #include "meta/ops/pooling/pooling.h"
 #include "meta/ops/rules/formulas.h"

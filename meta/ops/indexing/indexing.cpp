@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/indexing/advanced_index.h"
 #include "meta/ops/indexing/family.h"
 #include "meta/ops/rules/cub.h"

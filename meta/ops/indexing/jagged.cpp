@@ -1,7 +1,7 @@
 // Sequences one behind the other, and the same padded to one length (aten/src/ATen/native/nested/cuda/
 // NestedTensorTransformerFunctions.cu, PyTorch 2.11). Where each sequence begins is data.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/indexing/family.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"

@@ -1,6 +1,6 @@
 // Reductions into given places: scatter_reduce by element, index_reduce by slice.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/indexing/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"

@@ -2,7 +2,7 @@
 // (native/BatchLinearAlgebra.cpp, linalg_eig_out_info; FunctionsManual.cpp, linalg_eig_backward; recorded on the host:
 // `opinfo/linalg.eig`).
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/estimated.h"

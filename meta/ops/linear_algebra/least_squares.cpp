@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/estimated.h"

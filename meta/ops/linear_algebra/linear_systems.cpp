@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/op/versions.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"

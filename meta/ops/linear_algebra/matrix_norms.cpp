@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"

@@ -1,7 +1,7 @@
 #pragma once
 // What losses share.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/session/call.h"
 
 namespace metaprof {

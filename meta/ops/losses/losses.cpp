@@ -1,6 +1,6 @@
 // Losses over elements: squared, absolute and logistic differences.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/losses/family.h"
 #include "meta/ops/losses/loss.h"
 #include "meta/ops/rules/formulas.h"

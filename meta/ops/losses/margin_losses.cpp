@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/losses/family.h"
 #include "meta/ops/losses/loss.h"
 #include "meta/ops/rules/elementwise.h"

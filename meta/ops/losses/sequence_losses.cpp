@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/losses/family.h"
 #include "meta/ops/rules/formulas.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // Batch normalisation: what decides between cuDNN and the framework's own kernels, and what those do.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 
 namespace metaprof {
 

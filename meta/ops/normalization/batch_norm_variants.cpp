@@ -1,6 +1,6 @@
 // Batch normalisation under the names that decomposed programs use: the same calls with other signatures.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/normalization/batch_norm.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/normalization/takes.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/normalization/normalization.h"
 #include "meta/ops/normalization/normalization_gradients.h"

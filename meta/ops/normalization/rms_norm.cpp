@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/op/versions.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/normalization/normalization.h"

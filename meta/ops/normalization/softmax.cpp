@@ -1,6 +1,6 @@
 // Softmax, its logarithm, and their gradients.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/normalization/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/into_out.h"

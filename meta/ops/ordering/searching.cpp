@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/ordering/family.h"
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Operators that select elements along a dimension and say where they were.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/session/call.h"
 
 namespace metaprof {

@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "core/rounding.h"
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/ordering/family.h"
 #include "meta/ops/ordering/selection.h"
 #include "meta/ops/rules/cub.h"

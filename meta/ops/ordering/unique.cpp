@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/ordering/family.h"
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/elementwise.h"

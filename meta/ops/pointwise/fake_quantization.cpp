@@ -2,7 +2,7 @@
 // FakeQuantPerChannelAffine.cpp, cuda/FusedObsFakeQuant.cu, PyTorch 2.11). Each gives self as it would come back from an
 // integer between two bounds, and a mask for the gradient: where self lies between them.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/pointwise/family.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Gradients of what takes the larger or smaller of two values.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/rules/formulas.h"
 
 namespace metaprof {

@@ -1,7 +1,7 @@
 #pragma once
 // Pooling: windows and the sizes of what they give (aten/src/ATen/native/Pool.h, 2.11).
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 
 namespace metaprof {
 

@@ -1,7 +1,7 @@
 // Products with frozen weights of 4 or 8 bits: the autograd functions of bitsandbytes 0.50 (autograd/_functions.py,
 // backends/cuda/ops.py, backends/default/ops.py), each as one operator under the name of its class.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/formulas.h"
 
@@ -145,7 +145,7 @@ constexpr Op kFewBits[] = {
          },
      .host_code = {{DeviceType::cuda, eight_bit_on_cuda}},
      .derivatives =
-         not_differentiable,  // a function of the program's own holds it (meta/adapters/base_weights.cpp)
+         not_differentiable,  // a function of the program's own holds it (program/edits/base_weights.cpp)
      .flops = product_flops<eight_bit_product>,
      .examples = {"f32[2,3,4] i8[5,4] f32[5]"},
      .facts = {.product = true}},

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
-#include "meta/autograd/state.h"
+#include "meta/autograd/engine/backward.h"
+#include "meta/autograd/graph/state.h"
 #include "meta/op/versions.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/conjugates.h"

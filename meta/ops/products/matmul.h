@@ -1,7 +1,7 @@
 #pragma once
 // What products of matrices share.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 
 namespace metaprof {
 

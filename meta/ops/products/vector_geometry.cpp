@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/products/family.h"
 #include "meta/ops/rules/conjugates.h"
 #include "meta/ops/rules/elementwise.h"

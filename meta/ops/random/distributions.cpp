@@ -1,6 +1,6 @@
 // Samples of distributions (aten/src/ATen/native/Distributions.cpp and cuda/Distributions.cpp, PyTorch 2.11).
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/random/family.h"
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"

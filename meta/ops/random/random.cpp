@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/op/versions.h"
 #include "meta/ops/ordering/sorting.h"
 #include "meta/ops/random/family.h"

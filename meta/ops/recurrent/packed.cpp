@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "core/rounding.h"
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/packed.h"
 #include "meta/ops/rules/formulas.h"

@@ -1,6 +1,6 @@
 // Fused cells on the GPU (aten/src/ATen/native/cuda/RNN.cu) and oneDNN's layer on the CPU, PyTorch 2.11.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/takes.h"
 #include "meta/ops/rules/estimated.h"

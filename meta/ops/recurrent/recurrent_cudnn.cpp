@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "meta/autograd/autocast.h"
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
+#include "meta/autograd/modes/autocast.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/recurrent.h"
 #include "meta/ops/recurrent/takes.h"

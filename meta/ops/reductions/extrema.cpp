@@ -1,6 +1,6 @@
 // Reductions that select: largest, smallest, where they are, whether any or all.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/op/versions.h"
 #include "meta/ops/ordering/selection.h"
 #include "meta/ops/reductions/family.h"

@@ -1,7 +1,7 @@
 #pragma once
 // The gradient of p-norms, shared by vector norms and distances.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 
 namespace metaprof {
 

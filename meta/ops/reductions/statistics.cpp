@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/reductions/norms.h"
 #include "meta/ops/rules/conjugates.h"

@@ -1,6 +1,6 @@
 // Sums, means and counts.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"

@@ -1,6 +1,6 @@
 // The sum of a diagonal.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/op/versions.h"
 #include "meta/ops/reductions/family.h"
 #include "meta/ops/rules/formulas.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "meta/autograd/op_node.h"
+#include "meta/autograd/engine/op_node.h"
 
 namespace metaprof {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // Elementwise operators differ in name, dtype and derivative; the rest of their records is made here.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 

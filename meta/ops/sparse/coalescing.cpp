@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/rules/cub.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 #include "meta/ops/rules/sizes_by_data.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/no_gradient.h"

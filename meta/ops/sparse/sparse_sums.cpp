@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/sparse/family.h"
 #include "meta/ops/sparse/sparse.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "meta/autograd/views.h"
+#include "meta/autograd/graph/views.h"
 #include "meta/op/versions.h"
 #include "meta/ops/views/family.h"
 #include "meta/ops/views/views.h"

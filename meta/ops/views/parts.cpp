@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/op_node.h"
+#include "meta/autograd/engine/op_node.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/views/family.h"
 #include "meta/ops/views/views.h"

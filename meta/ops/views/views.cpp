@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/engine.h"
+#include "meta/autograd/engine/engine.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/ops/views/family.h"

@@ -2,7 +2,7 @@
 // What the families of views share: builders for their records, and the geometry of the views that also exist
 // as copies and in place.
 
-#include "meta/autograd/backward.h"
+#include "meta/autograd/engine/backward.h"
 
 namespace metaprof {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/json.h"
+#include "core/formats/file.h"
+#include "core/formats/json.h"
 
 namespace metaprof {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/json.h"
+#include "core/formats/file.h"
+#include "core/formats/json.h"
 #include "meta/platform/workspace_question.h"
 
 namespace metaprof {

@@ -1,0 +1,48 @@
+#include "capture/emulator/machine/executions.h"
+
+#include "capture/emulator/machine/counters.h"
+#include "capture/emulator/machine/devices.h"
+#include "capture/emulator/machine/owned.h"
+
+namespace metaprof::emulator {
+
+struct GraphExecution {
+  size_t kernels = 0;
+};
+
+namespace {
+
+Owned<GraphExecution>& executions() {
+  static auto* const kExecutions = new Owned<GraphExecution>;
+  return *kExecutions;
+}
+
+}  // namespace
+
+Error instantiate(GraphExecution** out, Graph* graph) {
+  GraphExecution execution;
+  if (const Error error = graph_kernels(graph, &execution.kernels)) return error;
+  const std::lock_guard lock(machine_mutex());
+  *out = executions().adopt(std::make_unique<GraphExecution>(execution));
+  return success;
+}
+
+Error destroy_execution(GraphExecution* execution) {
+  const std::lock_guard lock(machine_mutex());
+  return executions().erase(execution) ? success : invalid_value;
+}
+
+Error launch(GraphExecution* execution, Stream* stream) {
+  size_t kernels = 0;
+  {
+    const std::lock_guard lock(machine_mutex());
+    const GraphExecution* const e = executions().known(execution);
+    if (!e) return invalid_value;
+    kernels = e->kernels;
+  }
+  if (const Error error = submit(stream, NodeKind::graph)) return error;
+  count(Counter::kernels, kernels);
+  return success;
+}
+
+}  // namespace metaprof::emulator

@@ -1,8 +1,0 @@
-#include "emulator/machine/work.h"
-
-#include "emulator/machine/streams.h"
-
-int metaprof_emulator_work(void* stream) {
-  using namespace metaprof::emulator;
-  return submit(static_cast<Stream*>(stream), NodeKind::kernel);
-}

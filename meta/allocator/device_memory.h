@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "meta/allocator/alloc_conf.h"
+
+namespace metaprof {
+
+// How a device chooses the address of a new segment. Addresses decide which of two equal free blocks the
+// caching allocator takes, and so what it splits and reserves.
+enum class AddressOrder {
+  // As real devices do: downwards from the top; segments of up to 2 MiB upwards within blocks of 32 MiB that
+  // themselves come downwards; a freed address is not given again. With this rule public runs on an H100 are
+  // equal in peak reserved memory, with ascending addresses many are not.
+  downwards,
+  // The lowest free address that fits.
+  upwards,
+};
+
+struct DeviceMemoryOptions {
+  std::uint64_t capacity = kUnlimited;  // bytes; at most DeviceMemory::kMostMemory count
+  std::uint64_t used_by_others = 0;     // bytes that the allocator can never have (context, other processes)
+  AddressOrder order = AddressOrder::downwards;
+  std::uint64_t first_address = 0x7f00'0000'0000;  // segments lie in [first_address, end_address)
+  std::uint64_t end_address = 0x8000'0000'0000;
+  std::uint64_t virtual_address =
+      0x2000'0000'0000;  // reserved address space (expandable segments) begins here
+};
+
+// The memory of one simulated device: which addresses it gives and when it is full. Nothing is stored.
+class DeviceMemory {
+ public:
+  // Half of the addresses of a process; no device comes near it.
+  static constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 46;
+
+  explicit DeviceMemory(const DeviceMemoryOptions& options = {});
+
+  // Address of `bytes` (at least 1) of memory, or nothing if the device is full.
+  std::optional<std::uint64_t> allocate(std::uint64_t bytes);
+  // `bytes` as they were asked for at `address`.
+  void free(std::uint64_t address, std::uint64_t bytes);
+
+  // Address space without memory behind it.
+  std::uint64_t reserve_addresses(std::uint64_t bytes);
+  // Memory to be mapped into reserved addresses; false if the device is full.
+  bool take_pages(std::uint64_t bytes);
+  void give_pages(std::uint64_t bytes);
+
+  std::uint64_t capacity() const { return capacity_; }
+  std::uint64_t used() const { return used_; }
+  std::uint64_t unused() const { return capacity_ - used_; }
+
+ private:
+  std::uint64_t next_downwards(std::uint64_t size);
+  std::uint64_t lowest_free(std::uint64_t size) const;
+
+  std::uint64_t capacity_;
+  std::uint64_t used_;
+  AddressOrder order_;
+  std::uint64_t first_address_;
+  std::uint64_t lowest_;          // everything below is untouched (downwards)
+  std::uint64_t small_next_ = 0;  // next piece of the open block of 32 MiB; 0: none is open
+  std::uint64_t virtual_next_;
+  std::map<std::uint64_t, std::uint64_t> taken_;  // address -> size (upwards)
+};
+
+}  // namespace metaprof

@@ -1,0 +1,268 @@
+#include "meta/autograd/modes/checkpoint.h"
+
+#include <map>
+
+#include "core/error.h"
+#include "meta/autograd/engine/engine.h"
+#include "meta/autograd/graph/saved_tensor.h"
+#include "meta/autograd/graph/saved_tensor_hooks.h"
+#include "meta/autograd/graph/views.h"
+#include "meta/autograd/modes/autocast.h"
+#include "meta/autograd/modes/selective_checkpoint.h"
+
+namespace metaprof {
+namespace {
+
+// What surrounded the region in forward and is restored when it is computed again.
+struct Surroundings {
+  Modes modes;
+  uint32_t module;
+};
+
+class AgainAsBefore {
+ public:
+  AgainAsBefore(Session& session, const Surroundings& before)
+      : autocast_(session, before.modes.autocast, before.modes.autocast_dtype, before.modes.autocast_cache),
+        grad_(session.modes.grad, true),
+        above_(session.modes.below_autograd, false),
+        phase_(session.phase, Phase::recompute),
+        category_(session.category, Category::activation),
+        module_(session.module, before.module) {}
+
+ private:
+  AutocastRegion autocast_;
+  Scoped<bool> grad_, above_;
+  Scoped<Phase> phase_;
+  Scoped<Category> category_;
+  Scoped<uint32_t> module_;
+};
+
+// Keeps tensors for backward and gives no gradients: the node of _NoopSaveInputs.
+class SavedInputs final : public Node {
+ public:
+  SavedInputs(Session& session, const std::vector<Value>& inputs)
+      : Node(session, "_NoopSaveInputsBackward", session.call), plain_(inputs) {
+    for (Value& value : plain_) {
+      saved_.emplace_back();
+      if (!value.is_tensor()) continue;
+      saved_.back() = SavedTensor(value.tensor(), *this, false);
+      value = Value();
+    }
+  }
+  Gradients apply(Gradients&) override { return {}; }
+  std::vector<Value> unpack() {
+    std::vector<Value> inputs = plain_;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (saved_[i].defined()) inputs[i] = Value(saved_[i].unpack(*this));
+    return inputs;
+  }
+  void release_variables() override {
+    for (SavedTensor& saved : saved_) saved.release();
+  }
+
+ private:
+  std::vector<Value> plain_;
+  std::vector<SavedTensor> saved_;
+};
+
+class Frame;
+
+// Stands for one saved tensor of the region; holds the tensor once it is computed again, by the backward that
+// asked.
+struct Placeholder final : Counted {
+  Placeholder(Ref<Frame> frame, size_t index) : frame(std::move(frame)), index(index) {}
+  ~Placeholder() override;
+  Ref<Frame> frame;
+  size_t index;
+  std::map<uint32_t, Tensor> again;
+};
+
+class Frame final : public Counted {
+ public:
+  Frame(Session& session, CheckpointBody body, const std::vector<Value>& inputs,
+        const CheckpointOptions& options)
+      : session_(session),
+        body_(std::move(body)),
+        inputs_(make<SavedInputs>(session, inputs)),
+        before_{session.modes, session.module},
+        early_stop_(options.early_stop) {
+    if (!options.policy) return;
+    selective_ = std::make_unique<SelectiveCache>();
+    selective_->policy = options.policy;
+  }
+
+  SelectiveCache* selective() { return selective_.get(); }
+
+  Ref<Counted> pack() {
+    auto placeholder = make<Placeholder>(Ref<Frame>(this), placeholders_.size());
+    placeholders_.push_back(placeholder.get());
+    return placeholder;
+  }
+
+  Tensor unpack(Placeholder& placeholder) {
+    // Outside of a backward nobody says which reads belong together: each computes the region again.
+    AutogradState& state = autograd_state(session_);
+    const uint32_t task = state.running_number ? state.running_number : ++state.task_count;
+    if (!computed_[task]) {
+      compute_again(task);
+      computed_[task] = true;
+    }
+    auto found = placeholder.again.find(task);
+    if (found == placeholder.again.end())
+      fail(
+          "checkpoint: a tensor that was saved in forward was not saved when the region was computed again, "
+          "or is asked for twice in one backward");
+    Tensor tensor = std::move(found->second);
+    placeholder.again.erase(found);
+    return tensor;
+  }
+
+  void forget(size_t index) { placeholders_[index] = nullptr; }
+
+ private:
+  // Thrown by the last pack: the rest of the region is not needed (early stop).
+  struct Complete {};
+
+  void compute_again(uint32_t task) {
+    size_t next = 0;
+    auto hooks = std::make_shared<SavedTensorHooks>();
+    struct Kept final : Counted {
+      explicit Kept(Tensor tensor) : tensor(std::move(tensor)) {}
+      Tensor tensor;
+    };
+    hooks->pack = [&, this](const Tensor& tensor) -> Ref<Counted> {
+      const Tensor plain = tensor.requires_grad() ? alias(tensor) : tensor;
+      if (next >= placeholders_.size())
+        fail("checkpoint: the region saved more tensors when it was computed again");
+      if (Placeholder* placeholder = placeholders_[next]) placeholder->again[task] = plain;
+      if (++next == placeholders_.size() && early_stop_) throw Complete();
+      return make<Kept>(plain);
+    };
+    hooks->unpack = [](Counted& kept) { return static_cast<Kept&>(kept).tensor; };
+    const std::vector<Value> inputs = inputs_->unpack();
+    AgainAsBefore again(session_, before_);
+    const SelectiveScope selective(session_, selective_.get(), true);
+    const SavedTensorHooksScope packing(session_, hooks);
+    try {
+      body_(inputs);
+    } catch (Complete) {
+    }
+  }
+
+  Session& session_;
+  CheckpointBody body_;
+  Ref<SavedInputs> inputs_;
+  Surroundings before_;
+  bool early_stop_;
+  std::unique_ptr<SelectiveCache> selective_;
+  std::vector<Placeholder*> placeholders_;  // not owned: saved tensors own them
+  std::map<uint32_t, bool> computed_;       // by backward
+};
+
+Placeholder::~Placeholder() { frame->forget(index); }
+
+std::vector<Value> checkpoint_with_placeholders(Session& session, const CheckpointBody& body,
+                                                const std::vector<Value>& inputs,
+                                                const CheckpointOptions& options) {
+  auto frame = make<Frame>(session, body, inputs, options);
+  auto hooks = std::make_shared<SavedTensorHooks>();
+  hooks->pack = [frame](const Tensor&) { return frame->pack(); };
+  hooks->unpack = [frame](Counted& placeholder) {
+    return frame->unpack(static_cast<Placeholder&>(placeholder));
+  };
+  const SelectiveScope selective(session, frame->selective(), false);
+  const SavedTensorHooksScope packing(session, std::move(hooks));
+  return body(inputs);
+}
+
+class CheckpointFunction final : public Node {
+ public:
+  CheckpointFunction(Session& session, CheckpointBody body, const std::vector<Value>& inputs)
+      : Node(session, "CheckpointFunctionBackward", session.call),
+        body_(std::move(body)),
+        plain_(inputs),
+        before_{session.modes, session.module} {
+    for (Value& value : plain_) {
+      saved_.emplace_back();
+      add_next(value.is_tensor() ? gradient_edge(value.tensor()) : Edge());
+      requires_grad_.push_back(value.is_tensor() && value.tensor().requires_grad());
+      if (!value.is_tensor()) continue;
+      saved_.back() = SavedTensor(value.tensor(), *this, false);
+      value = Value();
+    }
+    record_edges();
+  }
+
+  Gradients apply(Gradients& incoming) override {
+    materialise(incoming);
+    std::vector<Value> inputs = plain_;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!saved_[i].defined()) continue;
+      Tensor detached = alias(saved_[i].unpack(*this));
+      detached->requires_grad = requires_grad_[i];
+      inputs[i] = Value(std::move(detached));
+    }
+    std::vector<Value> outputs;
+    {
+      AgainAsBefore again(session, before_);
+      outputs = body_(inputs);
+    }
+    std::vector<Tensor> roots, gradients;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].is_tensor() || !outputs[i].tensor().requires_grad()) continue;
+      roots.push_back(outputs[i].tensor());
+      gradients.push_back(incoming[i]);
+    }
+    if (roots.empty())
+      fail("checkpoint: none of the region's outputs requires grad when it is computed again");
+    metaprof::backward(session, roots, gradients);
+    Gradients outgoing;
+    for (const Value& value : inputs)
+      outgoing.push_back(value.is_tensor() ? value.tensor().grad() : Tensor());
+    return outgoing;
+  }
+
+  void release_variables() override {
+    for (SavedTensor& saved : saved_) saved.release();
+  }
+
+ private:
+  CheckpointBody body_;
+  std::vector<Value> plain_;
+  std::vector<SavedTensor> saved_;
+  std::vector<char> requires_grad_;
+  Surroundings before_;
+};
+
+std::vector<Value> checkpoint_reentrant(Session& session, const CheckpointBody& body,
+                                        const std::vector<Value>& inputs) {
+  auto node = make<CheckpointFunction>(session, body, inputs);
+  std::vector<Value> outputs;
+  {
+    Scoped<bool> no_grad(session.modes.grad, false);
+    outputs = body(inputs);
+  }
+  bool requires_grad = false;
+  for (const Edge& edge : node->next) requires_grad |= edge.valid();
+  for (Value& output : outputs) {
+    if (!requires_grad || !output.is_tensor() || !is_differentiable(output.tensor().dtype())) {
+      node->add_undefined_output();
+    } else {
+      const uint32_t output_nr = node->add_output(output.tensor());
+      set_gradient_edge(output.tensor(), {node, output_nr});
+    }
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
+                              const CheckpointOptions& options) {
+  if (options.reentrant && options.policy) fail("checkpoint: a reentrant one computes everything again");
+  if (!session.modes.grad) return body(inputs);
+  return options.reentrant ? checkpoint_reentrant(session, body, inputs)
+                           : checkpoint_with_placeholders(session, body, inputs, options);
+}
+
+}  // namespace metaprof

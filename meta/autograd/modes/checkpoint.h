@@ -1,0 +1,25 @@
+#pragma once
+// Activation checkpointing (torch/utils/checkpoint.py, PyTorch 2.11): a region keeps its inputs and is
+// computed again in backward.
+
+#include "meta/autograd/graph/state.h"
+#include "meta/autograd/modes/checkpoint_policy.h"
+
+namespace metaprof {
+
+/// A region as a function. It must be repeatable: it is called in forward and again in backward.
+using CheckpointBody = std::function<std::vector<Value>(const std::vector<Value>&)>;
+
+struct CheckpointOptions {
+  bool reentrant = false;
+  bool early_stop = true;                ///< computing again ends with the last tensor that is needed
+  CheckpointPolicyFunction policy = {};  ///< only without reentrancy; none: everything is computed again
+};
+
+/// Runs a region. Without reentrancy, saved tensors of the region are placeholders; the first one that
+/// backward asks for computes the region again. With it, the region runs without gradients, and its node runs
+/// it again and a backward of its own.
+std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
+                              const CheckpointOptions& options = {});
+
+}  // namespace metaprof

@@ -1,0 +1,102 @@
+#include "step/compiled/executor/fused_code.h"
+
+#include "meta/session/call_in_trace.h"
+#include "step/compiled/executor/call_context.h"
+#include "step/compiled/executor/interpreter.h"
+
+namespace metaprof::ir {
+namespace {
+
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.defined() ? multiply(tensor.numel(), element_size(tensor.dtype())) : 0;
+}
+
+// The geometry is all that is wanted of a result; a context is nothing else.
+Tensor geometry_of(Tensor tensor) {
+  if (!tensor->storage) return tensor;
+  return Tensor(
+      Ref<TensorImpl>(new TensorImpl(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device())));
+}
+
+// Puts what runs inside into a trace of its own, of which only the sum of its FLOPs is kept: memory that is asked for
+// there is asked of nobody.
+class OwnTrace {
+ public:
+  explicit OwnTrace(Session& session) : session_(session), before_(std::move(session.trace)) {
+    session.trace = Trace();
+    op_texts_ = std::exchange(session.op_texts, {});
+    node_texts_ = std::exchange(session.node_texts, {});
+  }
+  ~OwnTrace() {
+    session_.trace = std::move(before_);
+    session_.op_texts = std::move(op_texts_);
+    session_.node_texts = std::move(node_texts_);
+  }
+  OwnTrace(const OwnTrace&) = delete;
+
+ private:
+  Session& session_;
+  Trace before_;
+  std::vector<uint32_t> op_texts_, node_texts_;
+};
+
+}  // namespace
+
+std::vector<metaprof::Value> FusedCode::run(Session& session, std::vector<metaprof::Value> inputs) const {
+  if (session.has_backends()) return metaprof::ir::run(code_, session, std::move(inputs));
+  return run_as_one(session, inputs);
+}
+
+std::vector<metaprof::Value> FusedCode::run_as_one(Session& session,
+                                                   const std::vector<metaprof::Value>& inputs) const {
+  std::vector<metaprof::Value> inner;
+  std::vector<Tensor> made;
+  Flops counted, own;
+  {
+    const OwnTrace inside(session);
+    const Scoped<uint32_t> module(session.module, 0);
+    inner = metaprof::ir::run(code_, session, inputs);
+    for (const CallRecord& call : session.trace.calls) {
+      counted += call.counted;
+      own += call.own;
+    }
+    for (metaprof::Value& value : inner) made.push_back(geometry_of(value.take_tensor()));
+  }
+  Trace& trace = session.trace;
+  CallRecord record;
+  record.op = trace.intern("prim::FusionGroup");
+  record.module = session.module;
+  record.phase = session.phase;
+  record.depth = session.depth;
+  record.node = session.node;
+  record.first_tensor = static_cast<uint32_t>(trace.tensors.size());
+  record.counted = counted;
+  record.own = own;
+  for (const metaprof::Value& input : inputs) {
+    if (!input.is_tensor()) continue;
+    add_tensor(trace, input.tensor());
+    ++record.inputs;
+    record.moved += {bytes_of(input.tensor())};
+  }
+  const auto index = static_cast<uint32_t>(trace.calls.size());
+  trace.calls.push_back(record);
+  trace.add({.kind = Event::Kind::call, .id = index});
+  const EndOfCall end(trace, index);
+  const Scoped<uint32_t> in_call(session.call, index + 1);
+  std::vector<metaprof::Value> outputs;
+  for (Tensor& tensor : made) {
+    if (tensor->grad_fn) {  // a context
+      outputs.emplace_back(std::move(tensor));
+      context_in(outputs.back()).move_to_trace(session);
+      continue;
+    }
+    Tensor output = session.empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
+    add_tensor(trace, output);
+    ++trace.calls[index].outputs;
+    trace.calls[index].moved += {bytes_of(output)};
+    outputs.emplace_back(std::move(output));
+  }
+  return outputs;
+}
+
+}  // namespace metaprof::ir

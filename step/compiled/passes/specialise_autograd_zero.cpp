@@ -1,0 +1,96 @@
+// Undefined gradients are known from what comes in: what would be computed from them alone goes, sums with them become
+// the other summand. A sum of two that are there stays: it adds in place where it may, as the engine does.
+
+#include <algorithm>
+#include <map>
+
+#include "step/compiled/passes/pass.h"
+
+namespace metaprof::ir {
+namespace {
+
+enum class State : uint8_t { unknown, zero, defined };
+
+class Specialiser {
+ public:
+  explicit Specialiser(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    const auto nodes = graph_.nodes();
+    const bool is_gradient = std::ranges::any_of(nodes, [](const Node* node) {
+      return node->is(Kind::autograd_any_defined) || node->is(Kind::autograd_add) || node->is(Kind::grad_of);
+    });
+    if (!is_gradient) return;
+    for (const auto& input : graph_.block().inputs()) states_[input.get()] = state_of(input->type);
+    for (Node* node : nodes) specialise(node);
+  }
+
+ private:
+  static State state_of(const Type& type) {
+    if (type.is_tensors()) return State::defined;
+    if (!type.is_tensor() || !type.tensor.defined) return State::unknown;
+    return *type.tensor.defined ? State::defined : State::zero;
+  }
+
+  void specialise(Node* node) {
+    switch (node->kind) {
+      case Kind::autograd_add: return specialise_add(node);
+      case Kind::autograd_zero: states_[node->output()] = State::zero; return;
+      case Kind::branch:
+        if (node->input()->node->is(Kind::autograd_any_defined)) specialise_branch(node);
+        return;
+      default: return;
+    }
+  }
+
+  void specialise_add(Node* node) {
+    Value *a = node->input(0), *b = node->input(1);
+    if (states_[a] == State::zero) return replace(node, b);
+    if (states_[b] == State::zero) return replace(node, a);
+    if (states_[a] == State::defined && states_[b] == State::defined)
+      states_[node->output()] = State::defined;
+  }
+
+  void replace(Node* node, Value* by) {
+    node->output()->replace_with(by);
+    node->destroy();
+  }
+
+  // A GradOf that was lowered.
+  void specialise_branch(Node* branch) {
+    Node* any = branch->input()->node;
+    const auto all = [&](State state) {
+      return std::ranges::all_of(any->inputs, [&](Value* value) { return states_[value] == state; });
+    };
+    if (all(State::zero)) {
+      take(branch, *branch->blocks[1], State::zero);
+    } else if (std::ranges::any_of(any->inputs,
+                                   [&](Value* value) { return states_[value] == State::defined; })) {
+      take(branch, *branch->blocks[0], State::defined);
+    } else {
+      return;
+    }
+    if (any->is_unused()) any->destroy();
+  }
+
+  void take(Node* branch, Block& block, State state) {
+    for (Node* node : block.nodes()) {
+      node->move_before(branch);
+      if (node->is(Kind::autograd_zero)) states_[node->output()] = State::zero;
+    }
+    for (size_t i = 0; i < branch->outputs.size(); ++i) {
+      branch->output(i)->replace_with(block.output(i));
+      states_[block.output(i)] = state;
+    }
+    branch->destroy();
+  }
+
+  Graph& graph_;
+  std::map<const Value*, State> states_;
+};
+
+}  // namespace
+
+void specialise_autograd_zero(Graph& graph, const PassContext&) { Specialiser(graph).run(); }
+
+}  // namespace metaprof::ir
