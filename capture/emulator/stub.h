@@ -3,7 +3,7 @@
 // that a function written by hand takes the place of its stub.
 
 #include "capture/emulator/machine/missing.h"
-#include "capture/emulator/machine/work.h"
+#include "capture/emulator/machine/streams/work.h"
 
 /// Fails, after saying its name.
 #define REFUSES(name)                                                   \

@@ -6,8 +6,8 @@
 
 #include "capture/emulator/handle.h"
 #include "capture/emulator/machine/export.h"
+#include "capture/emulator/machine/streams/work.h"
 #include "capture/emulator/machine/versions.h"
-#include "capture/emulator/machine/work.h"
 
 using metaprof::emulator::give_handle;
 using metaprof::emulator::library_version;

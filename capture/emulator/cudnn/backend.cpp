@@ -6,7 +6,7 @@
 #include "capture/emulator/cudnn/descriptor.h"
 #include "capture/emulator/cudnn/plans.h"
 #include "capture/emulator/machine/export.h"
-#include "capture/emulator/machine/work.h"
+#include "capture/emulator/machine/streams/work.h"
 
 using namespace metaprof::emulator::cudnn;
 

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "capture/emulator/driver/driver.h"
+#include "capture/emulator/machine/memory/pools.h"
 #include "capture/emulator/machine/owned.h"
-#include "capture/emulator/machine/pools.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 namespace metaprof::emulator {
 

@@ -5,9 +5,9 @@
 
 #include "capture/emulator/driver/driver.h"
 #include "capture/emulator/machine/entry_point.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
+#include "capture/emulator/machine/memory/pools.h"
 #include "capture/emulator/machine/missing.h"
-#include "capture/emulator/machine/pools.h"
 #include "capture/emulator/machine/versions.h"
 
 using namespace metaprof::emulator;

@@ -1,7 +1,7 @@
 // Graphs and their nodes.
 
 #include "capture/emulator/driver/driver.h"
-#include "capture/emulator/machine/executions.h"
+#include "capture/emulator/machine/streams/executions.h"
 
 using namespace metaprof::emulator;
 

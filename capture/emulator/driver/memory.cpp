@@ -1,14 +1,14 @@
 // Memory of devices and of the host, copies, fills.
 
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 
 #include <cstring>
 
 #include "capture/emulator/driver/driver.h"
-#include "capture/emulator/machine/capture.h"
-#include "capture/emulator/machine/copies.h"
-#include "capture/emulator/machine/pools.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/memory/copies.h"
+#include "capture/emulator/machine/memory/pools.h"
+#include "capture/emulator/machine/streams/capture.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 using namespace metaprof::emulator;
 

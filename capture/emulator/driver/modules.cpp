@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "capture/emulator/driver/driver.h"
-#include "capture/emulator/machine/capture.h"
 #include "capture/emulator/machine/counters.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 #include "capture/emulator/machine/occupancy.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/capture.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 using namespace metaprof::emulator;
 

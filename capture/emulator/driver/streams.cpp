@@ -1,10 +1,10 @@
 // Streams, events, capture.
 
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 #include "capture/emulator/driver/driver.h"
-#include "capture/emulator/machine/capture.h"
-#include "capture/emulator/machine/pools.h"
+#include "capture/emulator/machine/memory/pools.h"
+#include "capture/emulator/machine/streams/capture.h"
 
 using namespace metaprof::emulator;
 

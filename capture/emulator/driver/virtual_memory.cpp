@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "capture/emulator/driver/driver.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 
 using namespace metaprof::emulator;
 

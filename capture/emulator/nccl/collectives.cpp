@@ -5,11 +5,11 @@
 #include <cstring>
 #include <functional>
 
-#include "capture/emulator/machine/contents.h"
 #include "capture/emulator/machine/counters.h"
 #include "capture/emulator/machine/devices.h"
 #include "capture/emulator/machine/export.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/memory/contents.h"
+#include "capture/emulator/machine/streams/streams.h"
 #include "capture/emulator/nccl/communicator.h"
 #include "capture/emulator/nccl/reduction.h"
 

@@ -11,7 +11,7 @@
 #include "capture/emulator/machine/devices.h"
 #include "capture/emulator/machine/export.h"
 #include "capture/emulator/machine/log.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 #include "capture/emulator/machine/versions.h"
 #include "capture/emulator/nccl/communicator.h"
 

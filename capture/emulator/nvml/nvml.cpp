@@ -9,7 +9,7 @@
 #include "capture/emulator/machine/devices.h"
 #include "capture/emulator/machine/environment.h"
 #include "capture/emulator/machine/export.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 #include "capture/emulator/machine/versions.h"
 
 using namespace metaprof::emulator;

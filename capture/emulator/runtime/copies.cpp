@@ -1,9 +1,9 @@
 // Copies and fills. The bytes are moved at once; when a stream has done it the clock says.
 
-#include "capture/emulator/machine/copies.h"
+#include "capture/emulator/machine/memory/copies.h"
 
-#include "capture/emulator/machine/memory.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/memory/memory.h"
+#include "capture/emulator/machine/streams/streams.h"
 #include "capture/emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "capture/emulator/machine/memory.h"
-#include "capture/emulator/machine/pools.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/memory/memory.h"
+#include "capture/emulator/machine/memory/pools.h"
+#include "capture/emulator/machine/streams/streams.h"
 #include "capture/emulator/runtime/device_properties.h"
 #include "capture/emulator/runtime/runtime.h"
 

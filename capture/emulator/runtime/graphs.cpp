@@ -1,6 +1,6 @@
 // Graphs and their nodes.
 
-#include "capture/emulator/machine/executions.h"
+#include "capture/emulator/machine/streams/executions.h"
 #include "capture/emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;

@@ -7,9 +7,9 @@
 
 #include "capture/emulator/machine/counters.h"
 #include "capture/emulator/machine/entry_point.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 #include "capture/emulator/machine/occupancy.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 #include "capture/emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;

@@ -1,14 +1,14 @@
 // Memory of devices, pinned and managed memory of the host, and what an address is.
 
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
 
-#include "capture/emulator/machine/capture.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/capture.h"
+#include "capture/emulator/machine/streams/streams.h"
 #include "capture/emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;

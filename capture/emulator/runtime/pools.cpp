@@ -1,8 +1,8 @@
 // Memory pools.
 
-#include "capture/emulator/machine/pools.h"
+#include "capture/emulator/machine/memory/pools.h"
 
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 #include "capture/emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;

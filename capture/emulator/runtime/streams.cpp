@@ -1,11 +1,11 @@
 // Streams, events and capture.
 
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 #include <cstring>
 
-#include "capture/emulator/machine/capture.h"
-#include "capture/emulator/machine/pools.h"
+#include "capture/emulator/machine/memory/pools.h"
+#include "capture/emulator/machine/streams/capture.h"
 #include "capture/emulator/runtime/runtime.h"
 
 using namespace metaprof::emulator;

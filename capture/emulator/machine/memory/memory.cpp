@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 
 #include <map>
 

@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/graphs.h"
+#include "capture/emulator/machine/streams/graphs.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/pools.h"
+#include "capture/emulator/machine/memory/pools.h"
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "capture/emulator/machine/devices.h"
-#include "capture/emulator/machine/memory.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/memory/memory.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 namespace metaprof::emulator {
 

@@ -1,11 +1,11 @@
-#include "capture/emulator/machine/copies.h"
+#include "capture/emulator/machine/memory/copies.h"
 
 #include <atomic>
 #include <cstring>
 
-#include "capture/emulator/machine/contents.h"
 #include "capture/emulator/machine/counters.h"
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/contents.h"
+#include "capture/emulator/machine/memory/memory.h"
 
 namespace metaprof::emulator {
 namespace {

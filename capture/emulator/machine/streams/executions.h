@@ -3,8 +3,8 @@
 
 #include "capture/emulator/machine/error.h"
 #include "capture/emulator/machine/export.h"
-#include "capture/emulator/machine/graphs.h"
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/graphs.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 namespace metaprof::emulator {
 

@@ -1,6 +1,6 @@
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 
-#include "capture/emulator/machine/stream_state.h"
+#include "capture/emulator/machine/streams/stream_state.h"
 
 namespace metaprof::emulator {
 namespace {

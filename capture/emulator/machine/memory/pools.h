@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "capture/emulator/machine/clock.h"
 #include "capture/emulator/machine/error.h"
 #include "capture/emulator/machine/export.h"
+#include "capture/emulator/machine/streams/clock.h"
 
 namespace metaprof::emulator {
 

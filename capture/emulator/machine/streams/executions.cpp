@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/executions.h"
+#include "capture/emulator/machine/streams/executions.h"
 
 #include "capture/emulator/machine/counters.h"
 #include "capture/emulator/machine/devices.h"

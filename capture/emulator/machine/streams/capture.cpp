@@ -1,8 +1,8 @@
-#include "capture/emulator/machine/capture.h"
+#include "capture/emulator/machine/streams/capture.h"
 
 #include <algorithm>
 
-#include "capture/emulator/machine/stream_state.h"
+#include "capture/emulator/machine/streams/stream_state.h"
 
 namespace metaprof::emulator {
 namespace {

@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/contents.h"
+#include "capture/emulator/machine/memory/contents.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "capture/emulator/machine/work.h"
+#include "capture/emulator/machine/streams/work.h"
 
-#include "capture/emulator/machine/streams.h"
+#include "capture/emulator/machine/streams/streams.h"
 
 int metaprof_emulator_work(void* stream) {
   using namespace metaprof::emulator;

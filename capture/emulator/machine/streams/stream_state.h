@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "capture/emulator/machine/clock.h"
 #include "capture/emulator/machine/devices.h"
-#include "capture/emulator/machine/graphs.h"
 #include "capture/emulator/machine/owned.h"
+#include "capture/emulator/machine/streams/clock.h"
+#include "capture/emulator/machine/streams/graphs.h"
 
 namespace metaprof::emulator {
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "capture/emulator/machine/clock.h"
 #include "capture/emulator/machine/error.h"
 #include "capture/emulator/machine/export.h"
-#include "capture/emulator/machine/graphs.h"
+#include "capture/emulator/machine/streams/clock.h"
+#include "capture/emulator/machine/streams/graphs.h"
 
 namespace metaprof::emulator {
 

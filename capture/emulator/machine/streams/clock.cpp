@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/clock.h"
+#include "capture/emulator/machine/streams/clock.h"
 
 #include <algorithm>
 #include <unordered_map>

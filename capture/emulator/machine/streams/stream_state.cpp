@@ -1,4 +1,4 @@
-#include "capture/emulator/machine/stream_state.h"
+#include "capture/emulator/machine/streams/stream_state.h"
 
 namespace metaprof::emulator {
 
