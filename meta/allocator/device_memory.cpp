@@ -25,13 +25,14 @@ DeviceMemory::DeviceMemory(const DeviceMemoryOptions& options)
       order_(options.order),
       first_address_(options.first_address),
       lowest_(options.end_address),
-      virtual_next_(options.virtual_address) {}
+      virtual_next_(options.virtual_address),
+      given_(options.given) {}
 
 std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
   const std::uint64_t size = taken_size(bytes);
   if (size > unused() || (order_ == AddressOrder::downwards && size + kSmallBlock > lowest_))
     return std::nullopt;
-  const std::uint64_t address = order_ == AddressOrder::downwards ? next_downwards(size) : lowest_free(size);
+  const std::uint64_t address = next_address(size);
   if (order_ == AddressOrder::upwards) taken_[address] = size;
   used_ += size;
   return address;
@@ -43,6 +44,7 @@ void DeviceMemory::free(std::uint64_t address, std::uint64_t bytes) {
 }
 
 std::uint64_t DeviceMemory::reserve_addresses(std::uint64_t bytes) {
+  if (given_ && given_reserved_ < given_->reserved.size()) return given_->reserved[given_reserved_++];
   return std::exchange(virtual_next_, virtual_next_ + round_up(bytes, kPage));
 }
 
@@ -53,6 +55,11 @@ bool DeviceMemory::take_pages(std::uint64_t bytes) {
 }
 
 void DeviceMemory::give_pages(std::uint64_t bytes) { used_ -= bytes; }
+
+std::uint64_t DeviceMemory::next_address(std::uint64_t size) {
+  if (given_ && given_segments_ < given_->segments.size()) return given_->segments[given_segments_++];
+  return order_ == AddressOrder::downwards ? next_downwards(size) : lowest_free(size);
+}
 
 std::uint64_t DeviceMemory::next_downwards(std::uint64_t size) {
   if (size > kPage) return lowest_ = round_down(lowest_ - size, kPage);

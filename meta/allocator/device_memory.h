@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "meta/allocator/alloc_conf.h"
 
@@ -19,6 +21,13 @@ enum class AddressOrder {
   upwards,
 };
 
+// Addresses that a real driver chose, in the order in which it gave them. They depend on what else the process has mapped,
+// so another run of the same program has others.
+struct GivenAddresses {
+  std::vector<std::uint64_t> segments;  // of DeviceMemory::allocate
+  std::vector<std::uint64_t> reserved;  // of DeviceMemory::reserve_addresses
+};
+
 struct DeviceMemoryOptions {
   std::uint64_t capacity = kUnlimited;  // bytes; at most DeviceMemory::kMostMemory count
   std::uint64_t used_by_others = 0;     // bytes that the allocator can never have (context, other processes)
@@ -27,6 +36,7 @@ struct DeviceMemoryOptions {
   std::uint64_t end_address = 0x8000'0000'0000;
   std::uint64_t virtual_address =
       0x2000'0000'0000;  // reserved address space (expandable segments) begins here
+  std::shared_ptr<const GivenAddresses> given = {};  // taken while there are any; then `order` decides
 };
 
 // The memory of one simulated device: which addresses it gives and when it is full. Nothing is stored.
@@ -53,6 +63,7 @@ class DeviceMemory {
   std::uint64_t unused() const { return capacity_ - used_; }
 
  private:
+  std::uint64_t next_address(std::uint64_t size);
   std::uint64_t next_downwards(std::uint64_t size);
   std::uint64_t lowest_free(std::uint64_t size) const;
 
@@ -64,6 +75,8 @@ class DeviceMemory {
   std::uint64_t small_next_ = 0;  // next piece of the open block of 32 MiB; 0: none is open
   std::uint64_t virtual_next_;
   std::map<std::uint64_t, std::uint64_t> taken_;  // address -> size (upwards)
+  std::shared_ptr<const GivenAddresses> given_;
+  std::size_t given_segments_ = 0, given_reserved_ = 0;  // that were taken
 };
 
 }  // namespace metaprof

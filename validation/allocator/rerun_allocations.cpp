@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <compare>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,6 +15,7 @@
 #include "core/error.h"
 #include "meta/allocator/alloc_conf.h"
 #include "meta/allocator/caching_allocator.h"
+#include "meta/allocator/size_classes.h"
 
 namespace metaprof {
 
@@ -68,13 +70,33 @@ AllocConf settings_of(const RecordingHead& head) {
   }
 }
 
+// The addresses that the driver of a real device chose: it looks at what else the process has mapped, which no log has.
+// Nothing on an emulated one, whose addresses are repeated.
+std::shared_ptr<const GivenAddresses> given_addresses(const Recording& recording) {
+  if (!recording.head.real_device) return nullptr;
+  GivenAddresses given;
+  const uint64_t reserved = round_up(recording.head.device_memory.count / 8 * 9, kMinBlockSize);
+  for (const RecordedEvent& event : recording.events) {
+    if (event.kind != Kind::segment) continue;
+    if (event.segment == SegmentEvent::Kind::allocate) given.segments.push_back(event.address);
+    const auto holds = [&](uint64_t base) {
+      return event.address >= base && event.address - base < reserved;
+    };
+    if (event.segment == SegmentEvent::Kind::map &&
+        std::none_of(given.reserved.begin(), given.reserved.end(), holds))
+      given.reserved.push_back(event.address);  // of an expandable segment, where its first pages are
+  }
+  return std::make_shared<const GivenAddresses>(std::move(given));
+}
+
 class Rerun {
  public:
   Rerun(const Recording& recording, RerunResult& result)
       : recording_(recording),
         result_(result),
         allocator_({.conf = settings_of(recording.head),
-                    .device = {.capacity = static_cast<uint64_t>(recording.head.device_memory.count)},
+                    .device = {.capacity = static_cast<uint64_t>(recording.head.device_memory.count),
+                               .given = given_addresses(recording)},
                     .order = framework_of(recording.head).free_block_order,
                     .events_complete_at_once = false,
                     .record_segment_events = true}),

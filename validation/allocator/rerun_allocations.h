@@ -15,6 +15,7 @@ inline constexpr size_t kMostDifferences = 20;
 
 /// Drives the caching allocator with a recording's requests and frees on a device with the recorded memory and
 /// compares the address of every block, every segment that comes and goes and every statistic of every phase.
+/// The recording of a real device decides where segments lie; everything else is compared as on an emulated one.
 ///
 /// What the log does not say is taken from what follows in it: a returned block waits for other streams iff a
 /// `c` line says later that it became free; memory that goes back to the device although no request needs it

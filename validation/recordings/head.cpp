@@ -99,6 +99,7 @@ RecordingHead head_of(const std::filesystem::path& path, const Member& root) {
                      .alloc_conf = {},
                      .device_memory = {root.at("device_memory").count()},
                      .phases = {}};
+  if (const auto emulated = root.find("emulated")) head.real_device = !emulated->boolean();
   head.alloc_conf = allocator_settings(root.at("config"), framework_of(head));
   root.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });
   return head;

@@ -35,6 +35,7 @@ struct RecordingHead {
   std::optional<FrameworkVersion> framework;  ///< that ran it
   std::string alloc_conf;                     ///< the settings that its allocator read
   Bytes device_memory;
+  bool real_device = false;  ///< the file says so: `"emulated": false`
   std::vector<RecordedPhase> phases;
 };
 
