@@ -41,6 +41,8 @@ constexpr const char* kProgramDescription =
     "  metaprof ops softmax                           the known operators with this word\n"
     "  metaprof check model.pt2 --against measured.json\n"
     "  metaprof allocator --replay gpt2.log.gz        the caching allocator against a recording\n"
+    "  metaprof replay model.pt2 --device 0           a step on this machine's GPU, beside the estimate\n"
+    "  metaprof measure --out card.json               what this machine's GPU has and can do, for --device\n"
     "  metaprof completion bash                       completion for a shell; metaprof man: the manual page\n"
     "  metaprof COMMAND --help                        examples and options of a command\n";
 
@@ -91,6 +93,8 @@ constexpr CommandEntry kCommands[] = {
     {"frameworks", add_frameworks_command},
     {"inspect", add_inspect_command},
     {"models", add_models_command},
+    {"replay", add_replay_command},
+    {"measure", add_measure_command},
 };
 
 void add(CommandLine& line, const CommandEntry& entry) {

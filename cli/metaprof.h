@@ -32,5 +32,7 @@ void add_devices_command(CommandLine& line);
 void add_frameworks_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_models_command(CommandLine& line);
+void add_replay_command(CommandLine& line);
+void add_measure_command(CommandLine& line);
 
 }  // namespace metaprof

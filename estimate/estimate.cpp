@@ -29,4 +29,15 @@ Estimate estimate(const Model& model, const RunOptions& options, StepsToRun step
   return estimate(model, options, planners, nullptr, steps);
 }
 
+Estimate estimate_on(const Model& model, const RunOptions& options, const Hardware& hardware,
+                     Bytes available) {
+  PreparedRun prepared = prepare(model, options);
+  prepared.platform.hardware = hardware;
+  const Bytes used = hardware.memory - available;
+  prepared.memory = {.outside = {.least = used, .most = used, .source = "what the device says"},
+                     .available = available};
+  WorkspacePlanners planners;
+  return read(prepared, run(prepared, planners, nullptr, StepsToRun::all));
+}
+
 }  // namespace metaprof

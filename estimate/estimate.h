@@ -17,4 +17,9 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
                   CompiledModel* compiled = nullptr, StepsToRun steps = StepsToRun::all);
 Estimate estimate(const Model& model, const RunOptions& options, StepsToRun steps = StepsToRun::all);
 
+/// The same on a device that is here: `hardware` in place of --device, of whose memory the allocator can have `available`.
+/// All steps are dispatched.
+Estimate estimate_on(const Model& model, const RunOptions& options, const Hardware& hardware,
+                     Bytes available);
+
 }  // namespace metaprof

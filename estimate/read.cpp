@@ -119,7 +119,8 @@ Estimate read(const PreparedRun& prepared, ModelRun run) {
   read_memory(prepared, run, report);
   if (step.execution != Execution::graph)
     report.guessed = guessed_lifetimes(prepared.program(), run.trace, prepared.platform.device());
-  report.counts = count(run.trace, rates_of(prepared.platform, step.environment));
+  report.counts =
+      count(run.trace, rates_of(prepared.platform, step.environment, measured_rates(prepared.options)));
   if (run.all_gradients) report.not_computed = not_computed(report.counts, count(*run.all_gradients, {}));
   report.workspaces = std::move(run.workspaces);
   report.workspaces.rule = report.memory.workspaces - report.workspaces.table - report.workspaces.planned;

@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "estimate/prepare/framework.h"
-#include "meta/allocator/caching_allocator.h"
 #include "meta/allocator/exact_allocator.h"
 #include "program/source/waiting_results.h"
 
@@ -20,18 +19,21 @@ AllocConf conf_of(const RunOptions& options, const Platform& platform) {
 
 }  // namespace
 
-// The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
 // `memory` is what the allocator can have: the rest of the device is taken by others.
-std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const Platform& platform,
-                                                Bytes memory) {
+CachingAllocatorOptions allocator_options(const RunOptions& options, const Platform& platform, Bytes memory) {
   const auto free = static_cast<uint64_t>(memory.count);
   const uint64_t total = std::max(free, static_cast<uint64_t>(platform.hardware.memory.count));
-  const AllocConf conf = conf_of(options, platform);
+  return {.conf = conf_of(options, platform),
+          .device = {.capacity = total, .used_by_others = total - free},
+          .order = platform.framework.free_block_order};
+}
+
+// The framework caches memory of CUDA devices; that of the host is taken and given back as it is needed.
+std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const Platform& platform,
+                                                Bytes memory) {
+  const CachingAllocatorOptions made_so = allocator_options(options, platform, memory);
   if (platform.hardware.is_cpu()) return std::make_unique<ExactAllocator>();
-  return std::make_unique<CachingAllocator>(
-      CachingAllocatorOptions{.conf = conf,
-                              .device = {.capacity = total, .used_by_others = total - free},
-                              .order = platform.framework.free_block_order});
+  return std::make_unique<CachingAllocator>(made_so);
 }
 
 WaitingResults waiting_in(const Program& program) {

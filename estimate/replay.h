@@ -6,12 +6,16 @@
 
 #include "estimate/prepare/memory_limit.h"
 #include "estimate/results/verdict.h"
+#include "meta/allocator/caching_allocator.h"
 #include "meta/allocator/device_allocator.h"
 #include "meta/trace/trace.h"
 #include "profiler/allocator/phases.h"
 #include "program/program.h"
 
 namespace metaprof {
+
+/// How the device's caching allocator is made. `memory`: what of the device's it can have. Errors: as make_allocator.
+CachingAllocatorOptions allocator_options(const RunOptions& options, const Platform& platform, Bytes memory);
 
 /// The allocator of the device. `memory`: what of the device's it can have. Errors: --alloc-conf has no effect on it.
 std::unique_ptr<DeviceAllocator> make_allocator(const RunOptions& options, const Platform& platform,

@@ -88,13 +88,18 @@ bool is_depthwise_in_cudnn(const Trace& trace, const CallRecord& call) {
   return false;
 }
 
-double share_of_engine(const Trace& trace, const CallRecord& call, const Rates& rates) {
-  if (call.kernel == Kernel::attention) return rates.sm >= 90 ? kShareOfAttentionHopper : kShareOfAttention;
-  if (call.kernel == Kernel::depthwise) return 1.0 / (2 * lanes_of_load_unit(rates.sm));
-  if (call.kernel == Kernel::cudnn || call.outputs == 0) return kShareOfMatrixEngine;
+// FLOPs per second that the call's kernel reaches; 0: nothing is known of the device.
+double flops_reached(const Trace& trace, const CallRecord& call, const Rates& rates) {
+  const double most = is_depthwise_in_cudnn(trace, call) ? rates.flops_f32 : rates.flops_of(trace, call);
+  if (call.kernel == Kernel::attention)
+    return most * (rates.sm >= 90 ? kShareOfAttentionHopper : kShareOfAttention);
+  if (call.kernel == Kernel::depthwise) return most / (2 * lanes_of_load_unit(rates.sm));
+  const double measured = is_depthwise_in_cudnn(trace, call) ? 0 : rates.measured_flops_of(trace, call);
+  const double of_large_products = measured > 0 ? measured : most * kShareOfMatrixEngine;
+  if (call.kernel == Kernel::cudnn || call.outputs == 0) return of_large_products;
   const Shape result = input(trace, call, call.inputs);
-  if (result.dims() < 2) return kShareOfMatrixEngine;
-  return kShareOfMatrixEngine * share_of_waves(result, rates.multiprocessors);
+  return result.dims() < 2 ? of_large_products
+                           : of_large_products * share_of_waves(result, rates.multiprocessors);
 }
 
 bool reads_or_writes_16_bits(const Trace& trace, const CallRecord& call) {
@@ -111,14 +116,16 @@ double expected_seconds(const Trace& trace, const CallRecord& call, const CallCo
                         const Rates& rates) {
   if (cost.moved.count == 0 && cost.all.count == 0) return 0;
   double computing = 0, moving = 0;
-  const bool on_cores = is_depthwise_in_cudnn(trace, call);
-  if (const double rate = on_cores ? rates.flops_f32 : rates.flops_of(trace, call);
-      cost.counted.count > 0 && rate > 0)
-    computing = static_cast<double>(cost.all.count) / (rate * share_of_engine(trace, call, rates));
-  if (rates.bytes_per_second > 0) {
+  if (cost.counted.count > 0) {
+    const double reached = flops_reached(trace, call, rates);
+    if (reached > 0) computing = static_cast<double>(cost.all.count) / reached;
+  }
+  const double full = rates.measured_bytes_per_second > 0 ? rates.measured_bytes_per_second
+                                                          : rates.bytes_per_second * kShareOfBandwidth;
+  if (full > 0) {
     const bool in_eights = rates.loads_eight_bytes && reads_or_writes_16_bits(trace, call);
-    const double share = in_eights ? kShareOfBandwidthInEights : kShareOfBandwidth;
-    moving = static_cast<double>(cost.moved.count) / (rates.bytes_per_second * share);
+    const double share = in_eights ? kShareOfBandwidthInEights / kShareOfBandwidth : 1;
+    moving = static_cast<double>(cost.moved.count) / (full * share);
   }
   return std::max({computing, moving, kLaunch});
 }

@@ -31,4 +31,13 @@ double Rates::flops_of(const Trace& trace, const CallRecord& call) const {
   return dtype == DType::f32 && in_tf32 ? std::max(flops_tf32, flops_f32) : flops_per_second(dtype);
 }
 
+double Rates::measured_flops_of(const Trace& trace, const CallRecord& call) const {
+  Rates measured = *this;
+  measured.flops_f64 = measured_flops_f64;
+  measured.flops_f32 = measured_flops_f32;
+  measured.flops_f16 = measured_flops_f16;
+  measured.flops_tf32 = measured_flops_tf32;
+  return measured.flops_of(trace, call);
+}
+
 }  // namespace metaprof

@@ -16,11 +16,16 @@ struct Rates {
   bool tf32_products = false;  ///< and cuBLAS: torch.backends.cuda.matmul.allow_tf32, off by default
   int multiprocessors = 0;     ///< 0: not known
   int sm = 0;                  ///< compute capability, 90 = 9.0
+  // What large kernels and products reached on the device; 0: not measured.
+  double measured_bytes_per_second = 0;
+  double measured_flops_f64 = 0, measured_flops_f32 = 0, measured_flops_f16 = 0, measured_flops_tf32 = 0;
   bool loads_eight_bytes = false;  ///< kernels over 16 bits have half of what those over f32 have on the way
 
   double flops_per_second(DType) const;
   /// At most, for what this call computes.
   double flops_of(const Trace& trace, const CallRecord& call) const;
+  /// The same as measured; 0: not measured.
+  double measured_flops_of(const Trace& trace, const CallRecord& call) const;
 };
 
 /// What one call costs by itself.

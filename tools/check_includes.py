@@ -5,7 +5,8 @@ the same namespace: the linker would keep the functions of one of them for both 
 
 The permission is the link line: `metaprof_library(meta_op LINKS core meta_trace)` in
 meta/op/CMakeLists.txt lets the files of meta/op include "core/...", "meta/trace/..." and their own
-folder, and nothing that those link in turn. tests/ may include what they like. capture/emulator/ stands alone:
+folder, and nothing that those link in turn. `metaprof_link(metaprof_cli backends_cuda)` beside it adds folders that are not
+always built. tests/ may include what they like. capture/emulator/ stands alone:
 its files, which are loaded into other programs, include only each other.
 
 Usage: check_includes.py [ROOT]. Prints one line per violation and exits with 1, or 0 if there is none.
@@ -16,6 +17,7 @@ import re
 import sys
 
 LIBRARY = re.compile(r"metaprof_library\(\s*(\w+)\s*(?:LINKS([^)]*))?\)")
+MORE_LINKS = re.compile(r"metaprof_link\(\s*metaprof_(\w+)\s+([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 COMMENT = re.compile(r"#.*")
 NAMESPACE = re.compile(r"namespace\s+([\w:]+)\s*\{")
@@ -36,9 +38,11 @@ def read_links(root):
     links = {}
     for path in project_files(root, "CMakeLists.txt"):
         folder = path.parent.relative_to(root).as_posix()
-        match = LIBRARY.search(COMMENT.sub("", path.read_text()))
+        text = COMMENT.sub("", path.read_text())
+        match = LIBRARY.search(text)
         if match:
             words = (match.group(2) or "").split()
+            words += [word for more in MORE_LINKS.finditer(text) if more.group(1) == match.group(1) for word in more.group(2).split()]
             links[folder] = {word for word in words if "::" not in word}
     folder_of = {folder.replace("/", "_"): folder for folder in links}
     return {

@@ -3,13 +3,17 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "estimate/prepare/model.h"
 #include "estimate/prepare/sizes.h"
 #include "meta/allocator/device_memory.h"
 
 namespace metaprof {
 
 OutsideAllocator outside_of(const RunOptions& options, const Platform& platform) {
-  if (options.context.empty()) return outside_allocator(platform);
+  if (options.context.empty()) {
+    const Bytes measured = measured_rates(options).outside;
+    return measured.count > 0 ? outside_allocator(platform, measured) : outside_allocator(platform);
+  }
   const Bytes given =
       platform.device().is_cpu() || options.context == "none" ? Bytes() : parse_size(options.context);
   return {.least = given, .most = given, .source = {}};

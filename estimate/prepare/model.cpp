@@ -281,6 +281,10 @@ Platform device_of(const RunOptions& options) {
   return platform;
 }
 
+MeasuredRates measured_rates(const RunOptions& options) {
+  return options.device.ends_with(".json") ? read_measured_rates(options.device) : MeasuredRates();
+}
+
 Platform platform_of(const RunOptions& options, const Program& program) {
   return with_framework(device_of(options), framework_for(options, program).version);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "meta/platform/measured_rates.h"
 #include "meta/platform/platform.h"
 #include "meta/trace/trace.h"
 #include "program/builtin/builtin.h"
@@ -50,6 +51,9 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
 
 /// The device that --device and --memory describe. Errors: no such device; --memory is no size.
 Platform device_of(const RunOptions& options);
+
+/// What was measured on it, where --device is a file that says so.
+MeasuredRates measured_rates(const RunOptions& options);
 
 /// That device with the version of PyTorch that the program is run for. Errors: as framework_for.
 Platform platform_of(const RunOptions& options, const Program& program);

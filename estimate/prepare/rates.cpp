@@ -2,7 +2,8 @@
 
 namespace metaprof {
 
-Rates rates_of(const Platform& platform, const std::map<std::string, std::string>& environment) {
+Rates rates_of(const Platform& platform, const std::map<std::string, std::string>& environment,
+               const MeasuredRates& measured) {
   const Hardware& hardware = platform.hardware;
   // Products of f64 have matrix engines of twice the rate on A100 and H100: 19.5 beside 9.7 TFLOPS and 67 beside 34 on
   // the vendor's data sheets.
@@ -14,6 +15,11 @@ Rates rates_of(const Platform& platform, const std::map<std::string, std::string
               .flops_tf32 = hardware.is_cpu() ? 0 : hardware.flops_tf32,
               .multiprocessors = hardware.multiprocessors,
               .sm = hardware.sm,
+              .measured_bytes_per_second = measured.bandwidth,
+              .measured_flops_f64 = measured.flops_f64,
+              .measured_flops_f32 = measured.flops_f32,
+              .measured_flops_f16 = measured.flops_f16,
+              .measured_flops_tf32 = measured.flops_tf32,
               .loads_eight_bytes = hardware.sm >= 90 && !platform.framework.loads_sixteen_bytes};
   const auto says = [&](const char* name, const char* value) {
     const auto found = environment.find(name);

@@ -20,7 +20,8 @@ std::uint64_t taken_size(std::uint64_t bytes) { return round_up(bytes, kMinBlock
 }  // namespace
 
 DeviceMemory::DeviceMemory(const DeviceMemoryOptions& options)
-    : capacity_(std::min(options.capacity, kMostMemory)),
+    : source_(options.source),
+      capacity_(std::min(options.capacity, kMostMemory)),
       used_(std::min(options.used_by_others, capacity_)),
       order_(options.order),
       first_address_(options.first_address),
@@ -30,6 +31,11 @@ DeviceMemory::DeviceMemory(const DeviceMemoryOptions& options)
 
 std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
   const std::uint64_t size = taken_size(bytes);
+  if (source_) {
+    const std::optional<std::uint64_t> address = source_->allocate(size);
+    if (address) used_ += size;
+    return address;
+  }
   if (size > unused() || (order_ == AddressOrder::downwards && size + kSmallBlock > lowest_))
     return std::nullopt;
   const std::uint64_t address = next_address(size);
@@ -40,21 +46,30 @@ std::optional<std::uint64_t> DeviceMemory::allocate(std::uint64_t bytes) {
 
 void DeviceMemory::free(std::uint64_t address, std::uint64_t bytes) {
   used_ -= taken_size(bytes);
+  if (source_) return source_->free(address, taken_size(bytes));
   if (order_ == AddressOrder::upwards) taken_.erase(address);
 }
 
 std::uint64_t DeviceMemory::reserve_addresses(std::uint64_t bytes) {
+  if (source_) return source_->reserve_addresses(bytes);
   if (given_ && given_reserved_ < given_->reserved.size()) return given_->reserved[given_reserved_++];
   return std::exchange(virtual_next_, virtual_next_ + round_up(bytes, kPage));
 }
 
-bool DeviceMemory::take_pages(std::uint64_t bytes) {
-  if (bytes > unused()) return false;
+void DeviceMemory::release_addresses(std::uint64_t address, std::uint64_t bytes) {
+  if (source_) source_->release_addresses(address, bytes);
+}
+
+bool DeviceMemory::map(std::uint64_t address, std::uint64_t bytes, std::uint64_t page) {
+  if (source_ ? !source_->map(address, bytes, page) : bytes > unused()) return false;
   used_ += bytes;
   return true;
 }
 
-void DeviceMemory::give_pages(std::uint64_t bytes) { used_ -= bytes; }
+void DeviceMemory::unmap(std::uint64_t address, std::uint64_t bytes, std::uint64_t page) {
+  used_ -= bytes;
+  if (source_) source_->unmap(address, bytes, page);
+}
 
 std::uint64_t DeviceMemory::next_address(std::uint64_t size) {
   if (given_ && given_segments_ < given_->segments.size()) return given_->segments[given_segments_++];

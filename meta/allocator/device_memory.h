@@ -28,6 +28,27 @@ struct GivenAddresses {
   std::vector<std::uint64_t> reserved;  // of DeviceMemory::reserve_addresses
 };
 
+// A real device that holds the memory behind a DeviceMemory. Sizes are those of the caching allocator's segments: multiples
+// of 2 MiB.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+
+  // cudaMalloc; nothing if the device is full.
+  virtual std::optional<std::uint64_t> allocate(std::uint64_t bytes) = 0;
+  virtual void free(std::uint64_t address, std::uint64_t bytes) = 0;
+
+  // Address space without memory behind it, and memory in pages of `page` bytes that is mapped into it: cuMemAddressReserve,
+  // cuMemCreate and cuMemMap. `map` is false, and nothing is mapped, if the device is full.
+  virtual std::uint64_t reserve_addresses(std::uint64_t bytes) = 0;
+  virtual void release_addresses(std::uint64_t address, std::uint64_t bytes) = 0;
+  virtual bool map(std::uint64_t address, std::uint64_t bytes, std::uint64_t page) = 0;
+  virtual void unmap(std::uint64_t address, std::uint64_t bytes, std::uint64_t page) = 0;
+
+  // What the device still has.
+  virtual std::uint64_t unused() const = 0;
+};
+
 struct DeviceMemoryOptions {
   std::uint64_t capacity = kUnlimited;  // bytes; at most DeviceMemory::kMostMemory count
   std::uint64_t used_by_others = 0;     // bytes that the allocator can never have (context, other processes)
@@ -37,9 +58,12 @@ struct DeviceMemoryOptions {
   std::uint64_t virtual_address =
       0x2000'0000'0000;  // reserved address space (expandable segments) begins here
   std::shared_ptr<const GivenAddresses> given = {};  // taken while there are any; then `order` decides
+  // Gives the addresses, and says when it is full, in place of the rules above. It must outlive the DeviceMemory and its
+  // copies, of which one alone may then be used. Null: the device is simulated.
+  MemorySource* source = nullptr;
 };
 
-// The memory of one simulated device: which addresses it gives and when it is full. Nothing is stored.
+// The memory of one device: which addresses it gives and when it is full. Nothing is stored.
 class DeviceMemory {
  public:
   // Half of the addresses of a process; no device comes near it.
@@ -54,19 +78,21 @@ class DeviceMemory {
 
   // Address space without memory behind it.
   std::uint64_t reserve_addresses(std::uint64_t bytes);
-  // Memory to be mapped into reserved addresses; false if the device is full.
-  bool take_pages(std::uint64_t bytes);
-  void give_pages(std::uint64_t bytes);
+  void release_addresses(std::uint64_t address, std::uint64_t bytes);
+  // Memory for reserved addresses, in pages of `page` bytes; false if the device is full.
+  bool map(std::uint64_t address, std::uint64_t bytes, std::uint64_t page);
+  void unmap(std::uint64_t address, std::uint64_t bytes, std::uint64_t page);
 
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t used() const { return used_; }
-  std::uint64_t unused() const { return capacity_ - used_; }
+  std::uint64_t unused() const { return source_ ? source_->unused() : capacity_ - used_; }
 
  private:
   std::uint64_t next_address(std::uint64_t size);
   std::uint64_t next_downwards(std::uint64_t size);
   std::uint64_t lowest_free(std::uint64_t size) const;
 
+  MemorySource* source_;
   std::uint64_t capacity_;
   std::uint64_t used_;
   AddressOrder order_;

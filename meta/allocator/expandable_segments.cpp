@@ -77,7 +77,7 @@ BlockNumber CachingAllocator::make_expandable_segment(const Request& request) {
 bool CachingAllocator::map_block(BlockNumber id, std::uint64_t size) {
   const std::uint64_t page = expandable_[blocks_[id].expandable].page;
   const Range mapped{blocks_[id].address, round_up(size, page)};
-  if (!device_.take_pages(mapped.size)) return false;
+  if (!device_.map(mapped.address, mapped.size, page)) return false;
 
   const PoolIndex pool = blocks_[id].pool;
   pools_[pool].unmapped.erase({blocks_[id].stream, blocks_[id].address});
@@ -138,7 +138,7 @@ void CachingAllocator::unmap_block(BlockNumber id) {
   merge(id, blocks_[id].next, none);
   pools_[blocks_[id].pool].unmapped[{blocks_[id].stream, blocks_[id].address}] = id;
 
-  device_.give_pages(unmapped.size);
+  device_.unmap(unmapped.address, unmapped.size, segment.page);
   unreserve(blocks_[id].pool, unmapped.size);
   note_segment(SegmentEvent::Kind::unmap, blocks_[id], unmapped);
 }
@@ -148,6 +148,7 @@ void CachingAllocator::release_expandable(BlockNumber id) {
   const Block block = blocks_[id];
   assert(!block.mapped && block.size == expandable_[block.expandable].size);
   expandable_[block.expandable].exists = false;
+  device_.release_addresses(block.address, block.size);
   if (PrivatePool* owner = owner_of(block.pool)) --owner->segments;
   pools_[block.pool].unmapped.erase({block.stream, block.address});
   blocks_.remove(id);

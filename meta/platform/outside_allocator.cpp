@@ -63,4 +63,12 @@ OutsideAllocator outside_allocator(const Platform& platform) {
           .source = source};
 }
 
+OutsideAllocator outside_allocator(const Platform& platform, Bytes measured) {
+  const Reported& reported = nearest(platform.hardware.sm);
+  const int kernels = reported.most - reported.least;
+  return {.least = measured,
+          .most = measured + Bytes{int64_t{kernels} << 20},
+          .source = fmt::format("measured on the device, and up to {} MiB for kernels of PyTorch", kernels)};
+}
+
 }  // namespace metaprof

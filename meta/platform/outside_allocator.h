@@ -15,5 +15,8 @@ struct OutsideAllocator {
   std::string source;  ///< where that is from; empty on a CPU, where both are 0
 };
 OutsideAllocator outside_allocator(const Platform& platform);
+/// Where `measured` bytes were taken by a process of which PyTorch was no part: its kernels may add what reports of one
+/// capability differ by.
+OutsideAllocator outside_allocator(const Platform& platform, Bytes measured);
 
 }  // namespace metaprof

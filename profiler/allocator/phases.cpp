@@ -11,13 +11,14 @@ namespace {
 
 class Replay {
  public:
-  Replay(const Requests& requests, DeviceAllocator& allocator)
-      : requests_(requests), allocator_(allocator), blocks_(requests.slots, kNone) {}
+  Replay(const Requests& requests, DeviceAllocator& allocator, const BeforeRequest& before = {})
+      : requests_(requests), allocator_(allocator), before_(before), blocks_(requests.slots, kNone) {}
 
   // `explain` completes what is said of a request that fails; it gives the storages that its error lets go.
   template <class Explain>
   Phases run(const Explain& explain) {
     for (const Request& request : requests_.list) {
+      if (before_) before_(request);
       if (feed(request)) continue;
       const AllocatorNumbers now = allocator_.numbers();
       OutOfMemory& failed = phases_.out_of_memory.emplace();
@@ -78,6 +79,7 @@ class Replay {
 
   const Requests& requests_;
   DeviceAllocator& allocator_;
+  BeforeRequest before_;
   StepPart part_;
   bool open_ = false;                // a part has begun and has no row yet
   std::vector<BlockNumber> blocks_;  // by slot
@@ -185,8 +187,8 @@ Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator, con
   });
 }
 
-Phases replay(const Requests& requests, DeviceAllocator& allocator) {
-  return Replay(requests, allocator).run([](OutOfMemory&) { return std::vector<uint32_t>(); });
+Phases replay(const Requests& requests, DeviceAllocator& allocator, const BeforeRequest& before) {
+  return Replay(requests, allocator, before).run([](OutOfMemory&) { return std::vector<uint32_t>(); });
 }
 
 }  // namespace metaprof

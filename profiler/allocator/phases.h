@@ -36,6 +36,8 @@ struct Phases {
 /// holds (nodes of the program's graph, in the order in which they go). `failed`: the node that made the call.
 using WaitingResults = std::function<std::vector<size_t>(size_t failed)>;
 
+using BeforeRequest = std::function<void(const Request&)>;
+
 /// Feeds the storages of one device to an allocator. `waiting`: asked where memory runs out; may be empty. `repeated`:
 /// how many steps follow that are as the last one; where memory runs out in one of these, `current` of its row is of no
 /// meaning.
@@ -44,6 +46,7 @@ Phases replay(const Trace& trace, Device device, DeviceAllocator& allocator,
 
 /// As above, from the requests alone: of one that fails, operator and module are not known, nor what its error lets
 /// go, so that `current` of the last row is of the moment at which it failed. Peaks are the same.
-Phases replay(const Requests& requests, DeviceAllocator& allocator);
+/// `before`: called before each request is made; may be empty.
+Phases replay(const Requests& requests, DeviceAllocator& allocator, const BeforeRequest& before = {});
 
 }  // namespace metaprof

@@ -96,10 +96,10 @@ TEST(DeviceMemory, IsFullAtItsCapacity) {
   DeviceMemory device({.capacity = 100 * kMiB, .used_by_others = 30 * kMiB});
   EXPECT_EQ(device.unused(), 70 * kMiB);
   EXPECT_FALSE(device.allocate(70 * kMiB + 1).has_value());
-  EXPECT_TRUE(device.take_pages(60 * kMiB));
-  EXPECT_FALSE(device.take_pages(20 * kMiB));
+  EXPECT_TRUE(device.map(0, 60 * kMiB, 20 * kMiB));
+  EXPECT_FALSE(device.map(60 * kMiB, 20 * kMiB, 20 * kMiB));
   EXPECT_TRUE(device.allocate(10 * kMiB).has_value());
-  device.give_pages(60 * kMiB);
+  device.unmap(0, 60 * kMiB, 20 * kMiB);
   EXPECT_EQ(device.unused(), 60 * kMiB);
 }
 

@@ -36,6 +36,20 @@ METAPROF_DRIVER cuMemFree_v2(uintptr_t address) {
   if (const Error error = check_unsafe_call()) return error;
   return address == 0 || release(address, Kind::device, "cuMemFree") ? success : invalid_value;
 }
+METAPROF_DRIVER cuMemAllocHost_v2(void** out, size_t bytes) {
+  *out = nullptr;
+  if (const Error error = use_context()) return error;
+  if (bytes == 0) return invalid_value;
+  if (const Error error = check_unsafe_call()) return error;
+  *out = allocate_host(bytes, Kind::pinned, current_device());
+  return *out ? success : out_of_memory;
+}
+METAPROF_DRIVER cuMemFreeHost(void* address) {
+  if (const Error error = use_context()) return error;
+  if (const Error error = check_unsafe_call()) return error;
+  if (const Error error = wait_for_device(current_device())) return error;
+  return free_host(address, Kind::pinned, "cuMemFreeHost") ? success : invalid_value;
+}
 METAPROF_DRIVER cuMemAllocAsync(uintptr_t* out, size_t bytes, Stream* stream) {
   *out = 0;
   if (const Error error = begin(stream, NodeKind::allocation)) return error;

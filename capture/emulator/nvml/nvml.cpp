@@ -187,10 +187,16 @@ METAPROF_CUDA Result nvmlDeviceGetPowerUsage(Handle handle, unsigned* milliwatts
   *milliwatts = 0;
   return is_handle(handle) ? done : invalid_argument;
 }
-METAPROF_CUDA Result nvmlDeviceGetClockInfo(Handle handle, int, unsigned* megahertz) {
-  *megahertz = unsigned(device_description().clock_khz / 1000);
+METAPROF_CUDA Result nvmlDeviceGetClockInfo(Handle handle, int type, unsigned* megahertz) {
+  constexpr int memory = 2;
+  const metaprof::emulator::Description& device = device_description();
+  *megahertz = unsigned((type == memory ? device.memory_clock_khz : device.clock_khz) / 1000);
   return is_handle(handle) ? done : invalid_argument;
 }
+METAPROF_CUDA Result nvmlDeviceGetMaxClockInfo(Handle handle, int type, unsigned* megahertz) {
+  return nvmlDeviceGetClockInfo(handle, type, megahertz);
+}
+METAPROF_CUDA Result nvmlDeviceGetEnforcedPowerLimit(Handle, unsigned*) { return not_available; }
 METAPROF_CUDA Result nvmlDeviceGetMigMode(Handle handle, unsigned* now, unsigned* pending) {
   *now = *pending = 0;
   return is_handle(handle) ? done : invalid_argument;

@@ -2,7 +2,6 @@
 
 #include "capture/emulator/machine/memory/memory.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -24,12 +23,6 @@ struct PointerAttributes {
 };
 static_assert(sizeof(PointerAttributes) == (METAPROF_CUDA_MAJOR >= 13 ? 88 : 24));
 
-// Fresh pages that read as zero and take memory only where they are touched.
-void* host_pages(size_t bytes) {
-  void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return pages == MAP_FAILED ? nullptr : pages;
-}
-
 // What gives memory back waits for the device, which may still use it.
 Error begin_to_free() {
   if (const Error error = check_unsafe_call()) return error;
@@ -41,18 +34,8 @@ Error give_host_memory(void** out, size_t bytes, Kind kind) {
   if (const Error error = use_device()) return fail(error);
   if (bytes == 0) return success;
   if (const Error error = check_unsafe_call()) return fail(error);
-  void* const pages = host_pages(bytes);
-  if (!pages) return fail(out_of_memory);
-  add_host_range(uintptr_t(pages), bytes, kind, current_device());
-  *out = pages;
-  return success;
-}
-
-bool free_host_memory(void* address, Kind kind, const char* function) {
-  const std::optional<Range> range = find_range(address);
-  if (!range || range->base != uintptr_t(address) || !release(range->base, kind, function)) return false;
-  munmap(address, range->bytes);
-  return true;
+  *out = allocate_host(bytes, kind, current_device());
+  return *out ? success : fail(out_of_memory);
 }
 
 }  // namespace
@@ -76,7 +59,7 @@ METAPROF_RUNTIME cudaFree(void* address) {
   if (!address) return success;
   if (const Error error = begin_to_free()) return fail(error);
   if (release(uintptr_t(address), Kind::device, "cudaFree")) return success;
-  return free_host_memory(address, Kind::managed, "cudaFree") ? success : fail(invalid_value);
+  return free_host(address, Kind::managed, "cudaFree") ? success : fail(invalid_value);
 }
 
 METAPROF_RUNTIME cudaMallocManaged(void** out, size_t bytes, unsigned) {
@@ -93,7 +76,7 @@ METAPROF_RUNTIME cudaFreeHost(void* address) {
   if (const Error error = use_device()) return fail(error);
   if (!address) return success;
   if (const Error error = begin_to_free()) return fail(error);
-  return free_host_memory(address, Kind::pinned, "cudaFreeHost") ? success : fail(invalid_value);
+  return free_host(address, Kind::pinned, "cudaFreeHost") ? success : fail(invalid_value);
 }
 
 METAPROF_RUNTIME cudaHostRegister(void* address, size_t bytes, unsigned) {

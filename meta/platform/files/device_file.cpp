@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
@@ -47,6 +48,33 @@ void read_library(Platform& platform, const Json& version, int Libraries::*libra
   platform.libraries.of_the_machine = true;
 }
 
+// What `metaprof measure` writes: figures that estimates use, and what they were derived from, which people and other programs
+// read.
+struct MeasuredKey {
+  std::string_view name;
+  double MeasuredRates::*rate;
+};
+constexpr MeasuredKey kMeasuredRates[] = {{"bandwidth", &MeasuredRates::bandwidth},
+                                          {"flops_f32", &MeasuredRates::flops_f32},
+                                          {"flops_tf32", &MeasuredRates::flops_tf32},
+                                          {"flops_f16", &MeasuredRates::flops_f16},
+                                          {"flops_f64", &MeasuredRates::flops_f64}};
+constexpr std::string_view kMeasuredDetails[] = {
+    "date",   "driver",        "driver_cuda", "cuda_runtime", "cublas",      "cudnn",    "quick",
+    "growth", "granularities", "clocks",      "copies",       "elementwise", "products", "launch"};
+
+MeasuredRates measured_from(const Json& object) {
+  MeasuredRates measured;
+  object.for_each_member([&](std::string_view name, Json value) {
+    for (const MeasuredKey& key : kMeasuredRates)
+      if (key.name == name) return void(measured.*key.rate = rate_from(value));
+    if (name == "outside") return void(measured.outside = {integer_from<int64_t>(value, 0, kMostMemory)});
+    if (std::ranges::find(kMeasuredDetails, name) == std::end(kMeasuredDetails))
+      value.reject("unknown key; `metaprof measure` writes what may stand here");
+  });
+  return measured;
+}
+
 // What a file may say, in the order in which a message lists it.
 struct Key {
   std::string_view name;
@@ -89,6 +117,7 @@ constexpr Key kKeys[] = {
     {"flops_tf32", [](Platform& p, const Json& v) { p.hardware.flops_tf32 = rate_from(v); }},
     {"flops_f16", [](Platform& p, const Json& v) { p.hardware.flops_f16 = rate_from(v); }},
     {"flops_f64", [](Platform& p, const Json& v) { p.hardware.flops_f64 = rate_from(v); }},
+    {"measured", [](Platform&, const Json& v) { measured_from(v); }},
 };
 
 void read_member(Platform& platform, std::string_view name, const Json& value) {
@@ -115,6 +144,13 @@ Platform read_device_file(const std::string& path) {
   root.for_each_member([&](std::string_view key, Json value) { read_member(platform, key, value); });
   if (hardware.title.empty()) hardware.title = hardware.name;
   return platform;
+}
+
+MeasuredRates read_measured_rates(const std::string& path) {
+  const std::string text = read_file(path, kMostBytesOfProfile, "a device profile");
+  const JsonDocument document(text, path);
+  const Json measured = document.root().find("measured");
+  return measured ? measured_from(measured) : MeasuredRates();
 }
 
 }  // namespace metaprof

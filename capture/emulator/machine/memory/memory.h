@@ -27,6 +27,10 @@ METAPROF_EXPORT bool release(uintptr_t address, Kind kind, const char* function)
 
 /// Host memory that CUDA knows of. False: a part of it is known already.
 METAPROF_EXPORT bool add_host_range(uintptr_t address, size_t bytes, Kind kind, int device);
+/// Such memory in fresh pages, which read as zero and take memory only where they are touched. Null: there is none.
+METAPROF_EXPORT void* allocate_host(size_t bytes, Kind kind, int device);
+/// False: no such memory of this kind begins there. `function` is for the log.
+METAPROF_EXPORT bool free_host(void* address, Kind kind, const char* function);
 
 /// What holds this address.
 METAPROF_EXPORT std::optional<Range> find_range(const void* address);

@@ -1,0 +1,31 @@
+#pragma once
+// A trace's steps on a real device.
+
+#include "backends/cuda/call_execution.h"
+#include "estimate/results/device_replay.h"
+#include "meta/allocator/caching_allocator.h"
+#include "meta/trace/trace.h"
+#include "profiler/allocator/requests.h"
+
+namespace metaprof::cuda {
+
+class StepReplay {
+ public:
+  /// Loads kernels and cuBLAS, and takes the memory that they work in: what the device has left then is what an allocator
+  /// can have.
+  explicit StepReplay(const CudaDevice& device);
+
+  /// Executes the trace: `requests`, which are its own, in their order by an allocator with these options (its device is the real one), calls on
+  /// the stream of the last request before them, streams waiting as they do in the trace. Uses of a block on other streams
+  /// are over at the next request, as the estimate has it. The calls of the last step are timed each.
+  DeviceReplay run(const Trace& trace, const Requests& requests, const Rates& rates,
+                   CachingAllocatorOptions options);
+
+ private:
+  const CudaDevice& device_;
+  Kernels kernels_;
+  Products products_;
+  DeviceBuffer scratch_;
+};
+
+}  // namespace metaprof::cuda
