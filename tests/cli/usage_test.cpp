@@ -26,20 +26,20 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal(
-      "",
-      "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-      "run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, completion, man; "
-      "metaprof --help "
-      "shows examples");
+  expect_refusal("",
+                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
+                 "run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, replay, "
+                 "measure, completion, man; "
+                 "metaprof --help "
+                 "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
-                 "models, completion, man");
+                 "models, replay, measure, completion, man");
   expect_refusal("profil",
                  "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
                  "plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, "
-                 "completion, man; did you "
+                 "replay, measure, completion, man; did you "
                  "mean 'profile'?");
 }
 
@@ -287,7 +287,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal("--hues profile",
                  "the command comes before '--hues'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
-                 "models, completion, man");
+                 "models, replay, measure, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {

@@ -37,6 +37,26 @@ struct Resource {
   unsigned char rest[32];
 };
 
+TEST(PinnedMemory, IsTheHostsAndCanBeCopiedFrom) {
+  check({}, [] {
+    const Library driver("libcuda.so.1");
+    EXPECT_EQ(driver("cuInit", 0U), 0);
+    void* context = nullptr;
+    EXPECT_EQ(driver("cuDevicePrimaryCtxRetain", &context, 0), 0);
+    EXPECT_EQ(driver("cuCtxSetCurrent", context), 0);
+    char* pinned = nullptr;
+    EXPECT_EQ(driver("cuMemAllocHost_v2", reinterpret_cast<void**>(&pinned), size_t(0)), 1);
+    EXPECT_EQ(driver("cuMemAllocHost_v2", reinterpret_cast<void**>(&pinned), size_t(10000)), 0);
+    pinned[9999] = 1;
+    uintptr_t device = 0;
+    EXPECT_EQ(driver("cuMemAlloc_v2", &device, size_t(10000)), 0);
+    EXPECT_EQ(driver("cuMemcpyHtoD_v2", device, static_cast<const void*>(pinned), size_t(10000)), 0);
+    EXPECT_EQ(driver("cuMemFreeHost", static_cast<void*>(pinned + 1)), 1);
+    EXPECT_EQ(driver("cuMemFreeHost", static_cast<void*>(pinned)), 0);
+    EXPECT_EQ(driver("cuMemFreeHost", static_cast<void*>(pinned)), 1);
+  });
+}
+
 TEST(GreenContexts, HaveAPartOfTheMultiprocessors) {
   check({}, [] {
     const Library driver("libcuda.so.1");

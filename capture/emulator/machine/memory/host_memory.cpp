@@ -1,6 +1,6 @@
 #include <sys/mman.h>
 
-#include "capture/emulator/machine/memory.h"
+#include "capture/emulator/machine/memory/memory.h"
 
 namespace metaprof::emulator {
 
