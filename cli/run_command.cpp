@@ -265,9 +265,11 @@ void add_options(Command& command, RunCommandOptions& options) {
       .with_default();
   command
       .option("--device-clock", run.clock,
-              "when the emulated device's work is complete: at-once; late: when somebody waits for it")
-      .value("at-once|late")
-      .one_of({"at-once", "late"})
+              "when the emulated device's work is complete: at-once; expected: after its time; late: when "
+              "somebody waits "
+              "for it")
+      .value("at-once|expected|late")
+      .one_of({"at-once", "expected", "late"})
       .with_default();
   command
       .option("--assume", run.assumptions,

@@ -10,17 +10,18 @@
 namespace metaprof {
 
 struct LaunchOptions {
-  std::vector<std::string> program;      ///< and its arguments
-  Hardware device;                       ///< that is emulated
-  bool real = false;                     ///< on the machine's own GPU in place of an emulated one
-  int gpus = 1;                          ///< of the emulated machine
-  int world_size = 0, rank = 0;          ///< of a job of which one rank is run; 0: the program's own
-  int64_t steps = 0;                     ///< after which it is ended; 0: it runs to its end
-  int64_t detail_steps = 3;              ///< of which every request is kept
-  double timeout = 0;                    ///< seconds; 0: none
-  std::string alloc_conf;                ///< PYTORCH_ALLOC_CONF
-  std::string workspaces = "auto";       ///< of cuDNN's plans: asked of the installed cuDNN; "none": 0 bytes
-  std::string clock = "at-once";         ///< when the emulated device's work is complete: "at-once", "late"
+  std::vector<std::string> program;  ///< and its arguments
+  Hardware device;                   ///< that is emulated
+  bool real = false;                 ///< on the machine's own GPU in place of an emulated one
+  int gpus = 1;                      ///< of the emulated machine
+  int world_size = 0, rank = 0;      ///< of a job of which one rank is run; 0: the program's own
+  int64_t steps = 0;                 ///< after which it is ended; 0: it runs to its end
+  int64_t detail_steps = 3;          ///< of which every request is kept
+  double timeout = 0;                ///< seconds; 0: none
+  std::string alloc_conf;            ///< PYTORCH_ALLOC_CONF
+  std::string workspaces = "auto";   ///< of cuDNN's plans: asked of the installed cuDNN; "none": 0 bytes
+  std::string clock =
+      "at-once";  ///< when the emulated device's work is complete: "at-once", "expected", "late"
   std::vector<std::string> assumptions;  ///< "even", or FILE:LINE=ANSWER (docs/reference/run.md)
   std::string save;  ///< the file *.mp that the captured program is written to; empty: none
   std::vector<std::string> environment;  ///< NAME=VALUE

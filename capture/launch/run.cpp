@@ -65,12 +65,12 @@ Phases phases_of(const RecordedDevice& device) {
 
 // "8 B requested at most, not 16 B": the first peak that a row of the model has otherwise than the allocator.
 // A block that waits for a stream is still requested, but no longer allocated; in the model none waits.
-std::string difference_of(const PhaseRow& modelled, const PhaseRow& recorded, bool late) {
+std::string difference_of(const PhaseRow& modelled, const PhaseRow& recorded, bool waits) {
   if (modelled.part != recorded.part) return "another phase";
   constexpr std::pair<std::string_view, AllocatorNumber AllocatorNumbers::*> kCompared[] = {
       {"requested", &AllocatorNumbers::requested_bytes}, {"allocated", &AllocatorNumbers::allocated_bytes}};
   for (const auto& [name, number] : kCompared) {
-    if (late && number == &AllocatorNumbers::requested_bytes) continue;
+    if (waits && number == &AllocatorNumbers::requested_bytes) continue;
     const int64_t model = (modelled.numbers.*number).peak, allocator = (recorded.numbers.*number).peak;
     if (model != allocator) return fmt::format("{} B {} at most, not {} B", model, name, allocator);
   }
@@ -92,10 +92,10 @@ std::vector<PhaseRow> by_part(const Phases& phases) {
 }
 
 // Where the allocator's model first gives other statistics than were recorded, of the phases that the trace has.
-std::string first_difference(const Phases& replayed, const Phases& recorded, bool late) {
+std::string first_difference(const Phases& replayed, const Phases& recorded, bool waits) {
   const std::vector<PhaseRow> rows = by_part(recorded);
   for (size_t i = 0; i < std::min(replayed.rows.size(), rows.size()); ++i) {
-    const std::string difference = difference_of(replayed.rows[i], rows[i], late);
+    const std::string difference = difference_of(replayed.rows[i], rows[i], waits);
     const StepPart& part = rows[i].part;
     if (!difference.empty())
       return fmt::format("{} of step {}: {}", to_string(part.phase), part.step + 1, difference);
@@ -133,12 +133,13 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
                                 .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)},
                                 .order = framework_of_torch(process.torch).free_block_order});
     run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);
-    const bool late = options.clock == "late";
-    run.model_difference = first_difference(run.memory.phases, phases_of(recorded), late);
+    const bool waits = options.clock != "at-once";  // freed blocks come back later
+    run.model_difference = first_difference(run.memory.phases, phases_of(recorded), waits);
     const Bytes at_once{run.memory.phases.peak.reserved_bytes.peak};
-    if (late && recorded.waiting.bytes.count > 0 && run.model_difference.empty() &&
+    if (waits && recorded.waiting.bytes.count > 0 && run.model_difference.empty() &&
         at_once < Bytes{phases_of(recorded).peak.reserved_bytes.peak})
       run.reserved_at_once = at_once;
+    run.expected = options.clock == "expected";
   }
   run.memory.phases = phases_of(recorded);
   run.recorded = std::move(recorded);
@@ -198,7 +199,7 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
   report.device_title = options.device.title;
   report.device_memory = options.device.memory;
   report.real = options.real;
-  report.late = options.clock == "late";
+  if (!options.real) report.clock = options.clock;
   report.asked_cudnn = options.workspaces == "auto";
   report.end = end;
   for (const RecordedProcess& process : processes) {

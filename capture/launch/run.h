@@ -27,6 +27,8 @@ struct RankRun {
   /// What the allocator would have reserved at most, had every block come back when it was freed; nothing: as much, or it is
   /// not known.
   std::optional<Bytes> reserved_at_once;
+  bool expected =
+      false;  ///< work took the time that it is expected to take; else it was complete when somebody waited
 };
 
 struct RunReport {
@@ -34,7 +36,7 @@ struct RunReport {
   std::string device, device_title;  ///< "h200", "NVIDIA H200"
   Bytes device_memory;
   bool real = false;
-  bool late = false;         ///< nothing was complete before somebody waited for it
+  std::string clock;  ///< when work was complete: "at-once", "expected", "late"; of a real device empty
   bool asked_cudnn = false;  ///< for the workspaces of its plans; otherwise they count as 0
   std::string torch, cuda;   ///< versions
   ProcessEnd end;

@@ -91,7 +91,7 @@ std::string run_json(const RunReport& report) {
   json["device"] = report.device;
   json["device_memory"] = report.device_memory.count;
   json["emulated"] = !report.real;
-  json["device_clock"] = report.real ? Json(nullptr) : Json(report.late ? "late" : "at-once");
+  json["device_clock"] = report.clock.empty() ? Json(nullptr) : Json(report.clock);
   json["program"] = report.program;
   json["exit_status"] = report.end.status;
   json["ended_after_steps"] = report.ended_after_steps;

@@ -108,8 +108,8 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
                                  both_units(numbers.reserved_bytes.peak));
   if (rank.reserved_at_once)
     text +=
-        fmt::format(" ({} if streams are done at once, {} if they are late{})",
-                    human_bytes(rank.reserved_at_once->count), human_bytes(numbers.reserved_bytes.peak),
+        fmt::format(" ({} if streams are done at once, {} {}{})", human_bytes(rank.reserved_at_once->count),
+                    human_bytes(numbers.reserved_bytes.peak), rank.expected ? "expected" : "if they are late",
                     rank.recorded.waiting.line.empty() ? "" : ": " + short_line(rank.recorded.waiting.line));
   if (memory.peak.bytes.count == 0) return text + '\n';
   const std::vector<std::string> lines = short_lines(rank);

@@ -108,10 +108,12 @@ TEST(Clock, ProductsAreWork) {
     EXPECT_EQ(blas("cublasCreate_v2", &handle), 0);
     EXPECT_EQ(blas("cublasSetStream_v2", handle, stream), 0);
     for (const char* const product :
-         {"cublasSgemm_v2", "cublasGemmEx", "cublasGemmStridedBatchedEx", "cublasDgetrfBatched"}) {
+         {"cublasCgemm_v2", "cublasGemmGroupedBatchedEx", "cublasDgetrfBatched"}) {
       EXPECT_EQ(blas(product, handle), 0);
       EXPECT_TRUE(is_busy()) << product;
     }
+    EXPECT_EQ(blas("cublasSgemm_v2", handle, 0, 0, 8, 8, 8, none, none, 8, none, 8, none, none, 8), 0);
+    EXPECT_TRUE(is_busy());
     EXPECT_EQ(blas("cublasSetPointerMode_v2", handle, 0), 0);
     EXPECT_FALSE(is_busy());
     EXPECT_EQ(lt("cublasLtMatmul", none, none, none, none, none, none, none, none, none, none, none, none,
@@ -120,7 +122,11 @@ TEST(Clock, ProductsAreWork) {
     EXPECT_TRUE(is_busy());
     EXPECT_EQ(dnn("cudnnCreate", &handle), 0);
     EXPECT_EQ(dnn("cudnnSetStream", handle, stream), 0);
-    EXPECT_EQ(dnn("cudnnBackendExecute", handle, none, none), 0);
+    constexpr int bad_parameter = 2000, execution_plan = 5;
+    EXPECT_EQ(dnn("cudnnBackendExecute", handle, none, none), bad_parameter);
+    void* plan = nullptr;
+    EXPECT_EQ(dnn("cudnnBackendCreateDescriptor", execution_plan, &plan), 0);
+    EXPECT_EQ(dnn("cudnnBackendExecute", handle, plan, none), 0);
     EXPECT_TRUE(is_busy());
   });
 }
@@ -148,6 +154,72 @@ TEST(Clock, APoolGivesBackWhatItsStreamsAreDoneWith) {
     EXPECT_EQ(driver.count("memory"), 64 * kMiB);
     EXPECT_EQ(runtime("cudaStreamSynchronize", side), 0);
     EXPECT_EQ(driver.count("memory"), 0U);
+  });
+}
+
+// ---- the expected clock: work takes its time on the described device
+
+const Environment kExpected = {{"METAPROF_EMULATOR_CLOCK", "expected"}};
+
+// Milliseconds between two events around `work`.
+template <class Work>
+float milliseconds_of(const Library& runtime, void* stream, Work work) {
+  void *const before = make_event(runtime), *const after = make_event(runtime);
+  EXPECT_EQ(runtime("cudaEventRecord", before, stream), 0);
+  work();
+  EXPECT_EQ(runtime("cudaEventRecord", after, stream), 0);
+  EXPECT_EQ(runtime("cudaEventSynchronize", after), 0);
+  float milliseconds = -1;
+  EXPECT_EQ(runtime("cudaEventElapsedTime", &milliseconds, before, after), 0);
+  return milliseconds;
+}
+
+// The figures beside them are those of a real H200 (tests/measured/h200/rates.json.gz).
+TEST(ExpectedClock, WorkTakesWhatTheDeviceNeedsForIt) {
+  check(kExpected, [] {
+    const Library runtime("libcudart.so.13"), blas("libcublas.so.13");
+    void *const stream = make_stream(runtime), *handle = nullptr, *device = nullptr, *pinned = nullptr;
+    void* const none = nullptr;
+    EXPECT_EQ(blas("cublasCreate_v2", &handle), 0);
+    EXPECT_EQ(blas("cublasSetStream_v2", handle, stream), 0);
+    const auto product = [&](int type, int n) {
+      return milliseconds_of(runtime, stream, [&] {
+        EXPECT_EQ(blas("cublasGemmEx", handle, 0, 0, n, n, n, none, none, type, n, none, type, n, none, none,
+                       type, n, 68, -1),
+                  0);
+      });
+    };
+    constexpr int f32 = 0, bf16 = 14;
+    EXPECT_NEAR(product(bf16, 8192), 1.376, 0.001);  // 1.40
+    EXPECT_NEAR(product(f32, 4096), 2.746, 0.001);   // 2.79
+    const size_t bytes = 256 * kMiB;
+    EXPECT_EQ(runtime("cudaMalloc", &device, bytes), 0);
+    EXPECT_EQ(runtime("cudaMallocHost", &pinned, bytes), 0);
+    const auto copy = [&](void* to, const void* from) {
+      return milliseconds_of(runtime, stream, [&] {
+        EXPECT_EQ(runtime("cudaMemcpyAsync", to, static_cast<const void*>(from), bytes, 4, stream), 0);
+      });
+    };
+    EXPECT_NEAR(copy(device, pinned), 4.91, 0.01);  // 4.84
+    EXPECT_NEAR(copy(pinned, device), 4.91, 0.01);  // 4.85
+    // With the 7 microseconds in which the host submits it.
+    const float fill = milliseconds_of(
+        runtime, stream, [&] { EXPECT_EQ(runtime("cudaMemsetAsync", device, 0, bytes, stream), 0); });
+    EXPECT_NEAR(fill, 0.068, 0.001);  // 0.060 without them
+  });
+}
+
+// The host gives away work without waiting for it; what it does meanwhile takes time, too.
+TEST(ExpectedClock, WorkIsCompleteWhenItsTimeIsOver) {
+  check(kExpected, [] {
+    const Library runtime("libcudart.so.13");
+    void *const busy = make_stream(runtime), *const other = make_stream(runtime), *device = nullptr;
+    EXPECT_EQ(runtime("cudaMalloc", &device, 256 * kMiB), 0);
+    EXPECT_EQ(runtime("cudaMemsetAsync", device, 0, 256 * kMiB, busy), 0);  // 61 microseconds
+    EXPECT_EQ(runtime("cudaStreamQuery", busy), kNotReady);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(launch(runtime, other), 0);  // 7 microseconds of the host each
+    EXPECT_EQ(runtime("cudaStreamQuery", busy), 0);
+    EXPECT_EQ(runtime("cudaStreamSynchronize", other), 0);
   });
 }
 

@@ -1,4 +1,4 @@
-// cuBLASLt: descriptors without content, and one algorithm without workspace for every product.
+// cuBLASLt: one algorithm without workspace for every product. Of the descriptors, the sizes of matrices are kept.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,12 +23,38 @@ struct HeuristicResult {  // cublasLtMatmulHeuristicResult_t
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
+// What a cublasLtMatrixLayout_t points to; programs may have room for it of their own (64 bytes).
+struct Layout {
+  int type = 0, batch = 1;
+  uint64_t rows = 0, columns = 0;
+};
+static_assert(sizeof(Layout) <= 64);
+
+// cudaDataType_t; from 28 on: formats of 8 bits and fewer.
+int bytes_of(int type) {
+  constexpr int r64f = 1, r16f = 2, r16bf = 14;
+  return type == r16f || type == r16bf ? 2 : type == r64f ? 8 : type >= 28 ? 1 : 4;
+}
+
 }  // namespace
 
 METAPROF_CUDA int cublasLtCreate(void** handle) { return give_handle(handle); }
 METAPROF_CUDA int cublasLtMatmulDescCreate(void** out, int, int) { return give_handle(out); }
-METAPROF_CUDA int cublasLtMatrixLayoutCreate(void** out, int, uint64_t, uint64_t, int64_t) {
-  return give_handle(out);
+METAPROF_CUDA int cublasLtMatrixLayoutCreate(Layout** out, int type, uint64_t rows, uint64_t columns,
+                                             int64_t) {
+  *out = new Layout{type, 1, rows, columns};
+  return 0;
+}
+METAPROF_CUDA int cublasLtMatrixLayoutDestroy(Layout* layout) {
+  delete layout;
+  return 0;
+}
+METAPROF_CUDA int cublasLtMatrixLayoutSetAttribute(Layout* layout, int name, const void* value,
+                                                   size_t bytes) {
+  constexpr int batch_count = 5;
+  if (layout && name == batch_count && bytes == sizeof layout->batch)
+    std::memcpy(&layout->batch, value, bytes);
+  return 0;
 }
 METAPROF_CUDA int cublasLtMatmulPreferenceCreate(void** out) { return give_handle(out); }
 METAPROF_CUDA int cublasLtMatrixTransformDescCreate(void** out, int) { return give_handle(out); }
@@ -36,8 +62,10 @@ METAPROF_CUDA int cublasLtMatmulDescInit_internal(void* out, size_t bytes) {
   std::memset(out, 0, bytes);
   return 0;
 }
-METAPROF_CUDA int cublasLtMatrixLayoutInit_internal(void* out, size_t bytes) {
-  std::memset(out, 0, bytes);
+METAPROF_CUDA int cublasLtMatrixLayoutInit_internal(Layout* out, size_t bytes, int type, uint64_t rows,
+                                                    uint64_t columns, int64_t) {
+  if (bytes < sizeof(Layout)) return 7;  // CUBLAS_STATUS_INVALID_VALUE
+  *out = {type, 1, rows, columns};
   return 0;
 }
 METAPROF_CUDA int cublasLtMatmulPreferenceInit_internal(void* out, size_t bytes) {
@@ -75,9 +103,15 @@ METAPROF_CUDA const char* cublasLtGetStatusName(int status) {
 METAPROF_CUDA const char* cublasLtGetStatusString(int status) {
   return status == 0 ? "the operation completed successfully" : "the operation is not supported";
 }
-METAPROF_CUDA int cublasLtMatmul(void*, void*, const void*, const void*, void*, const void*, void*,
-                                 const void*, const void*, void*, void*, void*, const void*, void*, size_t,
-                                 void* stream) {
+METAPROF_CUDA int cublasLtMatmul(void*, void*, const void*, const void*, const Layout* a, const void*,
+                                 const Layout* b, const void*, const void*, const Layout*, void*,
+                                 const Layout* d, const void*, void*, size_t, void* stream) {
   constexpr int execution_failed = 13;
-  return metaprof_emulator_work(stream) == 0 ? 0 : execution_failed;
+  if (!a || !b || !d || d->rows == 0) return metaprof_emulator_work(stream) == 0 ? 0 : execution_failed;
+  // D has a row for each of A's, and a column for each sum over the other.
+  const auto sizes = [](const Layout* m) { return double(m->rows) * double(m->columns) * m->batch; };
+  const double flops = 2 * sizes(a) * double(d->columns);
+  const int bytes = bytes_of(a->type);
+  const double moved = (sizes(a) + sizes(b) + sizes(d)) * bytes;
+  return metaprof_emulator_work_of(stream, moved, flops, bytes) == 0 ? 0 : execution_failed;
 }

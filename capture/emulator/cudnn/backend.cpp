@@ -40,10 +40,10 @@ Status give(int64_t value, int64_t room, int64_t* count, void* out) {
   return done;
 }
 
-// An engine whose plan takes `workspace` bytes, put into a descriptor of the caller.
-Status give_engine(int64_t workspace, int64_t room, int64_t* count, void* out) {
+// An engine with this plan, put into a descriptor of the caller.
+Status give_engine(const Plan& plan, int64_t room, int64_t* count, void* out) {
   if (count) *count = 1;
-  if (out && room > 0) static_cast<Descriptor**>(out)[0]->node->workspace = workspace;
+  if (out && room > 0) static_cast<Descriptor**>(out)[0]->node->plan = plan;
   return done;
 }
 
@@ -87,11 +87,11 @@ METAPROF_CUDA Status cudnnBackendFinalize(Descriptor* descriptor) {
   if (!descriptor) return bad_parameter;
   Node& node = *descriptor->node;
   if (node.kind == engine && node.find(engine_index))  // an engine that the program names
-    if (const Node* const graph = node.node(engine_graph)) node.workspace = plan_workspace_of(*graph);
+    if (const Node* const graph = node.node(engine_graph)) node.plan = plan_of(*graph);
   if (node.kind == engine_configuration)
-    if (const Node* const from = node.node(configuration_engine)) node.workspace = from->workspace;
+    if (const Node* const from = node.node(configuration_engine)) node.plan = from->plan;
   if (node.kind == execution_plan)
-    if (const Node* const from = node.node(plan_configuration)) node.workspace = from->workspace;
+    if (const Node* const from = node.node(plan_configuration)) node.plan = from->plan;
   return done;
 }
 
@@ -102,11 +102,11 @@ METAPROF_CUDA Status cudnnBackendGetAttribute(Descriptor* descriptor, int name, 
   switch (name) {
     case heuristic_results: {
       const Node* const graph = node.node(heuristic_graph);
-      return graph ? give_engine(plan_workspace_of(*graph), room, count, out) : bad_parameter;
+      return graph ? give_engine(plan_of(*graph), room, count, out) : bad_parameter;
     }
-    case configuration_engine: return give_engine(node.workspace, room, count, out);
+    case configuration_engine: return give_engine(node.plan, room, count, out);
     case configuration_workspace:
-    case plan_workspace: return give(node.workspace, room, count, out);
+    case plan_workspace: return give(node.plan.workspace, room, count, out);
     case graph_engine_count: return give(1, room, count, out);
     case engine_index:
       return node.find(name) ? give_attribute(node, name, type, room, count, out) : give(0, room, count, out);
@@ -122,6 +122,9 @@ METAPROF_CUDA Status cudnnBackendGetAttribute(Descriptor* descriptor, int name, 
   }
 }
 
-METAPROF_CUDA Status cudnnBackendExecute(void* const* handle, Descriptor*, Descriptor*) {
-  return metaprof_emulator_work(*handle) == 0 ? done : execution_failed;  // a handle begins with its stream
+METAPROF_CUDA Status cudnnBackendExecute(void* const* handle, Descriptor* plan, Descriptor*) {
+  if (!plan) return bad_parameter;
+  const Plan& p = plan->node->plan;
+  const int error = metaprof_emulator_work_of(*handle, p.moved, p.flops, p.element_bytes);
+  return error == 0 ? done : execution_failed;  // a handle begins with its stream
 }

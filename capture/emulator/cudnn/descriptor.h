@@ -39,10 +39,17 @@ struct Attribute {
       nodes;  ///< the descriptors, if it names descriptors: they outlive their handles
 };
 
+/// What a plan takes: of an engine, a configuration or a plan.
+struct Plan {
+  int64_t workspace = 0;        ///< bytes
+  double moved = 0, flops = 0;  ///< bytes of its operands; 2 per multiply-add
+  int element_bytes = 4;
+};
+
 struct Node {
   int kind = 0;
   std::vector<Attribute> attributes = {};
-  int64_t workspace = 0;  ///< bytes, of an engine, a configuration or a plan
+  Plan plan = {};
 
   const Attribute* find(int name) const;
   /// The descriptor that an attribute names; null: none, or more than one.

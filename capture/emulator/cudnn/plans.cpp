@@ -1,5 +1,6 @@
 #include "capture/emulator/cudnn/plans.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -94,6 +95,57 @@ std::string question_about(const Node& graph) {
     return question;
   }
   return {};
+}
+
+namespace {
+
+double elements(const Node& tensor) {
+  double product = 1;
+  for (const int64_t size : tensor.numbers(tensor_sizes)) product *= static_cast<double>(size);
+  return product;
+}
+
+int bytes_of(const Node& tensor) {
+  const int64_t type = tensor.number(tensor_type);
+  return type == f64 ? 8 : type == f16 || type == bf16 ? 2 : 4;
+}
+
+// Every tensor that is in memory, once.
+void add_tensors(const Node& node, std::vector<const Node*>& seen, Plan& plan) {
+  constexpr int tensor = 17, tensor_is_virtual = 907;
+  for (const Attribute& attribute : node.attributes)
+    for (const auto& part : attribute.nodes) {
+      if (std::find(seen.begin(), seen.end(), part.get()) != seen.end()) continue;
+      seen.push_back(part.get());
+      if (part->kind == tensor && part->number(tensor_is_virtual) != 1)
+        plan.moved += elements(*part) * bytes_of(*part);
+      add_tensors(*part, seen, plan);
+    }
+}
+
+// Each output of a convolution is a sum over a filter; the gradients have as many products.
+void add_convolution(const Node& operation, const Names& names, Plan& plan) {
+  const Node *const w = operation.node(names.w), *const y = operation.node(names.y);
+  if (!w || !y) return;
+  const Numbers filter = w->numbers(tensor_sizes);
+  if (filter.empty() || filter[0] == 0) return;
+  plan.flops += 2 * elements(*y) * elements(*w) / static_cast<double>(filter[0]);
+  plan.element_bytes =
+      bytes_of(*w) == 4 ? 2 : bytes_of(*w);  // TF32 is on by default: half of the rate of 16 bits
+  if (bytes_of(*w) == 4) plan.flops *= 2;
+}
+
+}  // namespace
+
+Plan plan_of(const Node& graph) {
+  Plan plan{.workspace = plan_workspace_of(graph)};
+  std::vector<const Node*> seen;
+  add_tensors(graph, seen, plan);
+  if (const Attribute* const operations = graph.find(graph_operations))
+    for (const auto& operation : operations->nodes)
+      for (const Names& names : kNames)
+        if (operation->kind == names.kind) add_convolution(*operation, names, plan);
+  return plan;
 }
 
 int64_t plan_workspace_of(const Node& graph) {

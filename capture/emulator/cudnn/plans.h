@@ -1,5 +1,5 @@
 #pragma once
-// How much workspace the plan of an operation graph takes.
+// What the plan of an operation graph takes.
 
 #include "capture/emulator/cudnn/descriptor.h"
 
@@ -8,6 +8,9 @@ namespace metaprof::emulator::cudnn {
 /// What the real cuDNN answers for the described device, asked through the helper program that METAPROF_EMULATOR_CUDNN
 /// names; 0 for what is no plain convolution, where there is no helper, and where it does not answer.
 int64_t plan_workspace_of(const Node& graph);
+
+/// With what it reads, writes and computes; of what is no convolution, what it reads and writes.
+Plan plan_of(const Node& graph);
 
 /// A convolution in the helper's words (meta/platform/cudnn/main.cpp); empty if the graph is none, or one that those words cannot
 /// say.

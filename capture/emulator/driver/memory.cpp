@@ -16,9 +16,12 @@ namespace {
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-Error begin(Stream* stream, NodeKind kind = NodeKind::copy) {
+Error begin(Stream* stream, NodeKind kind, const Cost& cost = {}) {
   if (const Error error = use_context()) return error;
-  return submit(stream, kind);
+  return submit(stream, kind, cost);
+}
+Error begin_copy(Stream* stream, uintptr_t to, uintptr_t from, size_t bytes) {
+  return begin(stream, NodeKind::copy, cost_of_copy(pointer(to), pointer(from), bytes));
 }
 
 }  // namespace
@@ -101,12 +104,12 @@ METAPROF_DRIVER cuPointerGetAttribute(void* out, int attribute, uintptr_t addres
 METAPROF_DRIVER cuPointerSetAttribute(const void*, int, uintptr_t) { return success; }
 
 METAPROF_DRIVER cuMemcpy(uintptr_t to, uintptr_t from, size_t bytes) {
-  if (const Error error = begin(nullptr)) return error;
+  if (const Error error = begin_copy(nullptr, to, from, bytes)) return error;
   if (const Error error = copy_bytes(pointer(to), pointer(from), bytes)) return error;
   return finish(nullptr);
 }
 METAPROF_DRIVER cuMemcpyAsync(uintptr_t to, uintptr_t from, size_t bytes, Stream* stream) {
-  if (const Error error = begin(stream)) return error;
+  if (const Error error = begin_copy(stream, to, from, bytes)) return error;
   if (const Error error = copy_bytes(pointer(to), pointer(from), bytes)) return error;
   return host_waits(pointer(to), pointer(from)) ? finish(stream) : success;
 }
@@ -134,7 +137,8 @@ namespace {
 // Fills `count` elements of 1, 2 or 4 bytes; in host memory too.
 template <class T>
 Error fill_elements(uintptr_t to, T value, size_t count, Stream* stream) {
-  if (const Error error = begin(stream, NodeKind::fill)) return error;
+  if (const Error error = begin(stream, NodeKind::fill, cost_of_fill(pointer(to), count * sizeof(T))))
+    return error;
   if (is_device_address(pointer(to))) return fill_bytes(pointer(to), 0, count * sizeof(T));
   for (size_t i = 0; i < count; ++i) std::memcpy(static_cast<T*>(pointer(to)) + i, &value, sizeof value);
   return success;

@@ -29,7 +29,8 @@ Error give_handle(void** out) {
 Error launch_kernel(uint64_t blocks, uint64_t threads, Stream* stream) {
   if (const Error error = use_context()) return error;
   if (blocks == 0 || threads == 0 || threads > 1024) return invalid_value;
-  if (const Error error = submit(stream, NodeKind::kernel)) return error;
+  const Cost cost = cost_of_threads(double(blocks) * double(threads));
+  if (const Error error = submit(stream, NodeKind::kernel, cost)) return error;
   count(Counter::kernels);
   return success;
 }

@@ -84,8 +84,10 @@ Environment read_environment() {
     wrong("METAPROF_EMULATOR_LOG: " + out.log_folder + " is not a folder");
   if (const std::string clock = variable("METAPROF_EMULATOR_CLOCK"); clock == "late")
     out.clock = Clock::late;
+  else if (clock == "expected")
+    out.clock = Clock::expected;
   else if (!clock.empty() && clock != "at-once")
-    wrong("METAPROF_EMULATOR_CLOCK is " + clock + ", but must be at-once or late");
+    wrong("METAPROF_EMULATOR_CLOCK is " + clock + ", but must be at-once, expected or late");
   out.cudnn = variable("METAPROF_EMULATOR_CUDNN");
   return out;
 }

@@ -29,6 +29,7 @@ METAPROF_EXPORT Description parse_description(const std::string& words);
 enum class Clock {
   at_once,  ///< everything is complete the moment it is given to a stream
   late,     ///< nothing is complete before somebody waits for it
+  expected  ///< work takes its time (durations.h), and so do the host's calls
 };
 
 struct Environment {

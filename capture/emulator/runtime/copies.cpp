@@ -11,9 +11,12 @@ using namespace metaprof::emulator;
 namespace {
 
 // The device must be there, and the stream must take work.
-Error begin(Stream* stream, NodeKind kind = NodeKind::copy) {
+Error begin(Stream* stream, NodeKind kind = NodeKind::copy, const Cost& cost = {}) {
   if (const Error error = use_device()) return error;
-  return submit(stream, kind);
+  return submit(stream, kind, cost);
+}
+Error begin_copy(Stream* stream, const void* to, const void* from, size_t bytes) {
+  return begin(stream, NodeKind::copy, cost_of_copy(to, from, bytes));
 }
 
 // A call that has no stream returns when the legacy stream is done.
@@ -25,33 +28,33 @@ Error check_direction(int kind) { return kind >= 0 && kind <= 4 ? success : inva
 }  // namespace
 
 METAPROF_RUNTIME cudaMemcpy(void* to, const void* from, size_t bytes, int kind) {
-  if (const Error error = begin(nullptr)) return fail(error);
+  if (const Error error = begin_copy(nullptr, to, from, bytes)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
   return done(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpyAsync(void* to, const void* from, size_t bytes, int kind, Stream* stream) {
-  if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = begin_copy(stream, to, from, bytes)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
   if (const Error error = copy_bytes(to, from, bytes)) return fail(error);
   return result(host_waits(to, from) ? finish(stream) : success);
 }
 METAPROF_RUNTIME cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
-  if (const Error error = begin(nullptr)) return fail(error);
+  if (const Error error = begin_copy(nullptr, to, from, bytes)) return fail(error);
   return done(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, Stream* stream) {
-  if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = begin_copy(stream, to, from, bytes)) return fail(error);
   return result(copy_bytes(to, from, bytes));
 }
 METAPROF_RUNTIME cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, int kind) {
-  if (const Error error = begin(nullptr)) return fail(error);
+  if (const Error error = begin_copy(nullptr, to, from, width * height)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
   return done(copy_rows(to, to_pitch, from, from_pitch, width, height));
 }
 METAPROF_RUNTIME cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                    size_t width, size_t height, int kind, Stream* stream) {
-  if (const Error error = begin(stream)) return fail(error);
+  if (const Error error = begin_copy(stream, to, from, width * height)) return fail(error);
   if (const Error error = check_direction(kind)) return fail(error);
   return result(copy_rows(to, to_pitch, from, from_pitch, width, height));
 }
@@ -65,16 +68,16 @@ METAPROF_RUNTIME cudaMemcpyBatchAsync(void* const* to, const void* const* from, 
 }
 
 METAPROF_RUNTIME cudaMemset(void* to, int value, size_t bytes) {
-  if (const Error error = begin(nullptr, NodeKind::fill)) return fail(error);
+  if (const Error error = begin(nullptr, NodeKind::fill, cost_of_fill(to, bytes))) return fail(error);
   return done(fill_bytes(to, value, bytes));
 }
 METAPROF_RUNTIME cudaMemsetAsync(void* to, int value, size_t bytes, Stream* stream) {
-  if (const Error error = begin(stream, NodeKind::fill)) return fail(error);
+  if (const Error error = begin(stream, NodeKind::fill, cost_of_fill(to, bytes))) return fail(error);
   return result(fill_bytes(to, value, bytes));
 }
 METAPROF_RUNTIME cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                    Stream* stream) {
-  if (const Error error = begin(stream, NodeKind::fill)) return fail(error);
+  if (const Error error = begin(stream, NodeKind::fill, cost_of_fill(to, width * height))) return fail(error);
   for (size_t row = 0; row < height; ++row)
     if (const Error error = fill_bytes(static_cast<char*>(to) + row * pitch, value, width))
       return fail(error);

@@ -39,7 +39,8 @@ Error launch_kernel(Dim3 grid, Dim3 block, Stream* stream) {
   if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z) return fail(invalid_configuration);
   if (uint64_t(block.x) * block.y * block.z > 1024 || grid.y > 65535 || grid.z > 65535)
     return fail(invalid_configuration);
-  if (const Error error = submit(stream, NodeKind::kernel)) return fail(error);
+  const double threads = double(grid.x) * grid.y * grid.z * block.x * block.y * block.z;
+  if (const Error error = submit(stream, NodeKind::kernel, cost_of_threads(threads))) return fail(error);
   count(Counter::kernels);
   return success;
 }

@@ -55,6 +55,16 @@ Error fill_bytes(void* to, int value, size_t bytes) {
 
 bool host_waits(const void* to, const void* from) { return is_device_address(from) && !find_range(to); }
 
+Cost cost_of_copy(const void* to, const void* from, size_t bytes) {
+  const int ends = int(is_device_address(to)) + int(is_device_address(from));
+  const auto n = static_cast<double>(bytes);
+  return {.moved = ends * n, .over_link = ends == 1 ? n : 0};
+}
+
+Cost cost_of_fill(const void* to, size_t bytes) {
+  return {.moved = is_device_address(to) ? static_cast<double>(bytes) : 0};
+}
+
 Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height) {
   if (width > to_pitch || width > from_pitch) return invalid_value;
   for (size_t row = 0; row < height; ++row)

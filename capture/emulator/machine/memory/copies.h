@@ -6,6 +6,7 @@
 
 #include "capture/emulator/machine/error.h"
 #include "capture/emulator/machine/export.h"
+#include "capture/emulator/machine/streams/durations.h"
 
 namespace metaprof::emulator {
 
@@ -14,6 +15,9 @@ METAPROF_EXPORT Error copy_bytes(void* to, const void* from, size_t bytes);
 METAPROF_EXPORT Error fill_bytes(void* to, int value, size_t bytes);
 /// Whether a copy on a stream returns only when it is complete: to memory of the host that CUDA does not know.
 METAPROF_EXPORT bool host_waits(const void* to, const void* from);
+/// What a copy costs the device, and a fill.
+METAPROF_EXPORT Cost cost_of_copy(const void* to, const void* from, size_t bytes);
+METAPROF_EXPORT Cost cost_of_fill(const void* to, size_t bytes);
 /// Rows of `width` bytes, `to_pitch` and `from_pitch` bytes apart.
 METAPROF_EXPORT Error copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                 size_t height);

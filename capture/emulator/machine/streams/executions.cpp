@@ -8,6 +8,7 @@ namespace metaprof::emulator {
 
 struct GraphExecution {
   size_t kernels = 0;
+  double seconds = 0;
 };
 
 namespace {
@@ -21,7 +22,7 @@ Owned<GraphExecution>& executions() {
 
 Error instantiate(GraphExecution** out, Graph* graph) {
   GraphExecution execution;
-  if (const Error error = graph_kernels(graph, &execution.kernels)) return error;
+  if (const Error error = graph_work(graph, &execution.kernels, &execution.seconds)) return error;
   const std::lock_guard lock(machine_mutex());
   *out = executions().adopt(std::make_unique<GraphExecution>(execution));
   return success;
@@ -33,15 +34,15 @@ Error destroy_execution(GraphExecution* execution) {
 }
 
 Error launch(GraphExecution* execution, Stream* stream) {
-  size_t kernels = 0;
+  GraphExecution work;
   {
     const std::lock_guard lock(machine_mutex());
     const GraphExecution* const e = executions().known(execution);
     if (!e) return invalid_value;
-    kernels = e->kernels;
+    work = *e;
   }
-  if (const Error error = submit(stream, NodeKind::graph)) return error;
-  count(Counter::kernels, kernels);
+  if (const Error error = submit(stream, NodeKind::graph, work.seconds)) return error;
+  count(Counter::kernels, work.kernels);
   return success;
 }
 

@@ -58,8 +58,8 @@ const char* name_of(NodeKind kind) {
 
 }  // namespace
 
-Node* Graph::add(NodeKind kind, std::vector<Node*> after) {
-  nodes.push_back(std::make_unique<Node>(Node{this, kind, nodes.size(), std::move(after)}));
+Node* Graph::add(NodeKind kind, std::vector<Node*> after, double seconds) {
+  nodes.push_back(std::make_unique<Node>(Node{this, kind, nodes.size(), std::move(after), seconds}));
   return nodes.back().get();
 }
 
@@ -181,11 +181,13 @@ Error write_graph(Graph* graph, const char* path) {
   return file ? success : operating_system;
 }
 
-Error graph_kernels(Graph* graph, size_t* count) {
+Error graph_work(Graph* graph, size_t* kernels, double* seconds) {
   const std::lock_guard lock(machine_mutex());
   const Graph* const g = state().graphs.known(graph);
   if (!g) return invalid_value;
-  *count = nodes_of(*g, [](const Node& node) { return node.kind == NodeKind::kernel; }).size();
+  *kernels = nodes_of(*g, [](const Node& node) { return node.kind == NodeKind::kernel; }).size();
+  *seconds = 0;
+  for (const auto& node : g->nodes) *seconds += node->seconds;
   return success;
 }
 

@@ -33,12 +33,13 @@ struct Node {
   NodeKind kind = NodeKind::empty;
   size_t number = 0;         ///< in its graph
   std::vector<Node*> after;  ///< those that come before it
+  double seconds = 0;        ///< that it takes the device
 };
 
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;
 
-  Node* add(NodeKind kind, std::vector<Node*> after);
+  Node* add(NodeKind kind, std::vector<Node*> after, double seconds = 0);
   /// Whether everything in `nodes` comes before something in `ends`, or is in it.
   bool leads_to(const std::vector<Node*>& some, const std::vector<Node*>& ends) const;
 };
@@ -65,7 +66,7 @@ METAPROF_EXPORT Error node_kind(Node* node, NodeKind* kind);
 /// Writes the graph as a text for Graphviz.
 METAPROF_EXPORT Error write_graph(Graph* graph, const char* path);
 
-/// How many of its nodes are kernels.
-Error graph_kernels(Graph* graph, size_t* count);
+/// How many of its nodes are kernels, and how long all nodes take, one after the other.
+Error graph_work(Graph* graph, size_t* kernels, double* seconds);
 
 }  // namespace metaprof::emulator

@@ -1,5 +1,6 @@
 #include "capture/emulator/machine/streams/streams.h"
 
+#include "capture/emulator/machine/environment.h"
 #include "capture/emulator/machine/streams/stream_state.h"
 
 namespace metaprof::emulator {
@@ -22,6 +23,7 @@ void join_legacy(Stream& stream) {
 }
 
 Error ask(const Moment& moment) {
+  spend(kHostSecondsToAsk);
   if (!has_come(moment)) {
     if (++asked_in_vain < kPatience) return not_ready;
     wait_until(moment);
@@ -126,19 +128,32 @@ Error wait_for_device(int device) {
   return success;
 }
 
-Error submit(Stream* stream, NodeKind kind) {
+namespace {
+
+bool takes_time(NodeKind kind) {
+  return kind == NodeKind::kernel || kind == NodeKind::copy || kind == NodeKind::fill;
+}
+
+}  // namespace
+
+Error submit(Stream* stream, NodeKind kind, const Cost& cost) {
+  return submit(stream, kind, takes_time(kind) ? seconds_of(cost) : 0);
+}
+
+Error submit(Stream* stream, NodeKind kind, double seconds) {
   asked_in_vain = 0;
   const std::lock_guard lock(machine_mutex());
   Stream* const s = resolve(stream);
   if (!s) return invalid_handle;
   if (s->capture) {
     if (s->capture->invalid) return capture_invalidated;
-    s->last = {s->capture->graph->add(kind, std::move(s->last))};
+    s->last = {s->capture->graph->add(kind, std::move(s->last), seconds)};
     return success;
   }
   if (const Error error = check_legacy_stream(*s)) return error;
   join_legacy(*s);
-  add_work(s->ready, s->id);
+  spend(kHostSecondsToSubmit);
+  add_work(s->ready, s->id, seconds);
   return success;
 }
 
@@ -174,7 +189,7 @@ Error record_event(Event* event, Stream* stream) {
   join_legacy(*s);
   e->recorded = true;
   e->device = s->device;
-  e->moment = s->capture ? Moment() : s->ready;
+  e->moment = s->capture ? Moment() : next_of(s->ready);
   e->capture = s->capture;
   e->last = s->capture ? s->last : std::vector<Node*>();
   return success;
@@ -232,7 +247,9 @@ Error elapsed_time(float* milliseconds, Event* from, Event* to) {
   if (found[0]->device != found[1]->device) return invalid_handle;
   for (const Event* const e : found)
     if (!has_come(e->moment)) return not_ready;
-  *milliseconds = 0.01F;
+  constexpr float always = 0.01F;
+  const double expected = 1e3 * (found[1]->moment.seconds - found[0]->moment.seconds);
+  *milliseconds = environment().clock == Clock::expected ? static_cast<float>(expected) : always;
   return success;
 }
 

@@ -7,6 +7,7 @@
 #include "capture/emulator/machine/error.h"
 #include "capture/emulator/machine/export.h"
 #include "capture/emulator/machine/streams/clock.h"
+#include "capture/emulator/machine/streams/durations.h"
 #include "capture/emulator/machine/streams/graphs.h"
 
 namespace metaprof::emulator {
@@ -28,8 +29,10 @@ METAPROF_EXPORT Error wait_for_stream(Stream* stream);
 METAPROF_EXPORT Error finish(Stream* stream);
 /// Waiting for everything: an error while a stream of the device captures.
 METAPROF_EXPORT Error wait_for_device(int device);
-/// Work is given to a stream: a node of the graph where it captures.
-METAPROF_EXPORT Error submit(Stream* stream, NodeKind kind);
+/// Work is given to a stream: a node of the graph where it captures. Its cost decides how long it takes.
+METAPROF_EXPORT Error submit(Stream* stream, NodeKind kind, const Cost& cost = {});
+/// The same for what takes so many seconds.
+METAPROF_EXPORT Error submit(Stream* stream, NodeKind kind, double seconds);
 /// When what a stream was given so far is complete.
 METAPROF_EXPORT Moment moment_of(Stream* stream);
 /// Whether it is.
@@ -43,7 +46,7 @@ METAPROF_EXPORT Error ask_event(Event* event);
 METAPROF_EXPORT Error wait_for_event(Event* event);
 /// A stream that waits for an event of a capture joins that capture.
 METAPROF_EXPORT Error stream_waits_for_event(Stream* stream, Event* event);
-/// Milliseconds from one recorded event to another of the same device: always the same, 0.01.
+/// Milliseconds from one recorded event to another of the same device: always 0.01, but with Clock::expected.
 METAPROF_EXPORT Error elapsed_time(float* milliseconds, Event* from, Event* to);
 
 }  // namespace metaprof::emulator

@@ -1,0 +1,24 @@
+#pragma once
+// How long a piece of work takes the described device: the one place that the clock's `expected` asks. Seconds.
+
+#include "capture/emulator/machine/export.h"
+
+namespace metaprof::emulator {
+
+/// What a piece of work does, as far as the stand-in that was called knows.
+struct Cost {
+  double moved = 0;       ///< bytes of device memory that it reads and writes
+  double over_link = 0;   ///< bytes between the host and the device
+  double flops = 0;       ///< 2 per multiply-add
+  int element_bytes = 4;  ///< of what it multiplies: 4 is f32, 2 is f16 and bf16
+};
+
+/// What a kernel of so many threads is taken to move: nobody tells the device what a kernel does.
+METAPROF_EXPORT Cost cost_of_threads(double threads);
+
+METAPROF_EXPORT double seconds_of(const Cost& cost);
+
+/// What the host takes to give a device one piece of work, and to ask whether something is complete.
+constexpr double kHostSecondsToSubmit = 7e-6, kHostSecondsToAsk = 1e-6;
+
+}  // namespace metaprof::emulator
