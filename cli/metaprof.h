@@ -24,6 +24,7 @@ void add_diff_command(CommandLine& line);
 void add_sweep_command(CommandLine& line);
 void add_plan_input_command(CommandLine& line);
 void add_run_command(CommandLine& line);
+void add_selftest_command(CommandLine& line);
 void add_cudagraphs_command(CommandLine& line);
 void add_graph_command(CommandLine& line);
 void add_advise_command(CommandLine& line);

@@ -15,6 +15,7 @@
 #include "cli/line/run_options.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
+#include "core/formats/gzip_text.h"
 #include "core/formats/output_file.h"
 #include "estimate/compare/check.h"
 #include "estimate/prepare/sizes.h"
@@ -90,6 +91,10 @@ Hardware device_of(const RunCommandOptions& options) {
   return device;
 }
 
+std::string log_beside(const std::string& json) {
+  return std::filesystem::path(json).replace_extension(".log.gz").string();
+}
+
 // A long run is not to be lost because its report cannot be written.
 void check_file(const std::string& option, const std::string& file) {
   if (file.empty() || file == "-") return;
@@ -102,6 +107,7 @@ void check_file(const std::string& option, const std::string& file) {
 
 void check_files(const RunCommandOptions& options) {
   check_file("--json", options.json);
+  if (options.run.events) check_file("--events", log_beside(options.json));
   check_file("--save", options.run.save);
   const std::vector<ReportForm> all = forms();
   for (size_t i = 0; i < all.size(); ++i) check_file(option_of(all[i]), options.files[i]);
@@ -120,6 +126,8 @@ void check(const Command& command, const RunCommandOptions& options) {
   if (run.world_size > 0 && run.rank >= run.world_size)
     fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
   if (command.was_given("--tolerance") && run.save.empty()) fail("--tolerance needs --save");
+  if (run.events && (options.json.empty() || options.json == "-"))
+    fail("--events needs --json FILE.json: the history is written beside it, as FILE.log.gz");
   parse_share(options.tolerance, "--tolerance");
   parse_alloc_conf(run.alloc_conf);
   check_files(options);
@@ -182,6 +190,14 @@ bool check_saved(const std::vector<std::string>& files, double tolerance) {
   return within;
 }
 
+// The allocator's history stands beside the report, where `metaprof check` looks for it.
+void write_events(const RunReport& report, const RunCommandOptions& options) {
+  if (!options.run.events) return;
+  const std::string& log = largest_rank(report).recorded.log;
+  if (log.empty()) fail("--events: no request of memory was kept");
+  write_file(log_beside(options.json), gzipped(log));
+}
+
 void write_json(const RunReport& report, const RunCommandOptions& options) {
   if (!options.json.empty()) write_result(options.json, run_json(report));
 }
@@ -224,6 +240,7 @@ int run(const Command& command, RunCommandOptions& options) {
   }
   if (!report.not_saved.empty()) failures.add(report.not_saved);
   failures.attempt([&] { write_json(report, options); });
+  failures.attempt([&] { write_events(report, options); });
   bool repeated = true;
   failures.attempt(
       [&] { repeated = check_saved(report.saved, parse_share(options.tolerance, "--tolerance")); });
@@ -290,6 +307,8 @@ void add_options(Command& command, RunCommandOptions& options) {
   command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
+  command.flag("--events", run.events,
+               "write the allocator's history of the steps that --detail keeps, beside the JSON (FILE.log.gz)");
   const std::vector<ReportForm> all = forms();
   options.files.resize(all.size());
   for (size_t i = 0; i < all.size(); ++i)

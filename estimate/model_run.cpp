@@ -25,7 +25,8 @@ WorkspaceSources sources_of(const PlannedWorkspaces* planned, WorkspacePlanners&
           .planned_calls = library.count,
           .rule_calls = rule.count,
           .cudnn = cudnn.version,
-          .failure = cudnn.failure};
+          .failure = cudnn.failure,
+          .sizes = planned->sizes()};
 }
 
 // Every step makes the same calls of libraries.

@@ -26,6 +26,18 @@ int64_t number_of(const Json& row, std::string_view key) {
   return value ? value.integer() : 0;
 }
 
+RecordedModel model_of(const Json& row) {
+  const Json parameters = row.at("parameters");
+  RecordedModel model{row.at("type").string(), parameters.at("tensors").integer(),
+                      parameters.at("trainable").integer(), parameters.at("bytes").integer(), {}};
+  row.at("inputs").for_each([&](const Json& input) {
+    auto& [sizes, dtype] = model.inputs.emplace_back();
+    input.at("shape").for_each([&](const Json& size) { sizes.push_back(size.integer()); });
+    dtype = input.at("dtype").string();
+  });
+  return model;
+}
+
 AllocatorNumber allocator_number(const Json& row, std::string_view key) {
   const Json value = row.at(key);
   return {value.at("current").integer(), value.at("peak").integer()};
@@ -95,6 +107,10 @@ class Reader {
       process_.used_device = true;
       found.title = row.at("name").string();
       found.memory = {row.at("memory").integer()};
+    } else if (kind == "libraries") {
+      process_.cudnn = number_of(row, "cudnn");
+    } else if (kind == "model") {
+      process_.models.push_back(model_of(row));
     } else if (kind == "phase") {
       phase(row);
     } else if (kind == "out_of_memory") {
@@ -172,6 +188,8 @@ class Reader {
     const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
     found.trace = parse_trace(read_file(file, kMostBytes, "a recording"), file.string());
     found.unmatched = number_of(row, "unmatched");
+    if (const std::string log = text_of(row, "log"); !log.empty())
+      found.log = read_file(folder_ / fs::path(log).filename(), kMostBytes, "a recording");
     found.lines.assign(found.trace->storages.size(), "");
     const std::string lines =
         read_file(fs::path(file).replace_extension(".lines"), kMostBytes, "a recording");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "capture/launch/emulator_log.h"
+#include "core/shape.h"
 #include "core/units.h"
 #include "meta/allocator/device_allocator.h"
 #include "meta/trace/trace.h"
@@ -46,6 +47,13 @@ struct WaitingBlocks {
   std::string line;  ///< that asked for the largest; may be empty
 };
 
+/// An outermost module at its first call.
+struct RecordedModel {
+  std::string type;  ///< "ResNet"
+  int64_t tensors = 0, trainable = 0, bytes = 0;  ///< of its parameters
+  std::vector<std::pair<Sizes, std::string>> inputs;  ///< sizes and dtype ("float32") of the tensors it was called with
+};
+
 /// What one process did to one device.
 struct RecordedDevice {
   int device = 0;
@@ -57,6 +65,7 @@ struct RecordedDevice {
   WaitingBlocks waiting;                   ///< of the steps of which every request was kept
   std::optional<Bytes> outside_allocator;  ///< in use at the end, beyond what the allocator had reserved
   std::optional<Trace> trace;              ///< of the steps of which every request was kept
+  std::string log;                         ///< the allocator's history; empty: it was not asked for
   std::vector<std::string> lines;          ///< by storage of the trace: "train.py:14"; may be empty
   std::map<std::string, std::string> module_types;
   int64_t unmatched = 0;  ///< requests of which the operator is not known
@@ -68,6 +77,8 @@ struct RecordedProcess {
   /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (capture/recorder/metaprof_recorder/environment.py), as far as set.
   std::map<std::string, std::string> environment;
   std::string torch, cuda;            ///< versions; empty: torch was not imported
+  int64_t cudnn = 0;                  ///< 91900 is 9.19.0; 0: not known
+  std::vector<RecordedModel> models;  ///< in the order of their first calls
   bool used_device = false;           ///< also one of which no phase was over
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "capture/launch/installation.h"
 #include "capture/launch/saved_program.h"
+#include "capture/launch/temporary_folder.h"
 #include "core/error.h"
 #include "meta/allocator/caching_allocator.h"
 
@@ -17,27 +15,6 @@ namespace metaprof {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that goes with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const char* given = std::getenv("TMPDIR");
-    std::string name = (fs::path(given && *given ? given : "/tmp") / "metaprof-run-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) fail("{}: cannot be made ({})", name, std::strerror(errno));
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code code;
-    fs::remove_all(path_, code);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // What follows is of the same stretch.
 void raise(AllocatorNumber& all, const AllocatorNumber& row) {
@@ -126,6 +103,7 @@ std::string alloc_conf_of(const LaunchOptions& options, const RecordedProcess& p
 RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
   RankRun run;
   run.alloc_conf = alloc_conf_of(options, process);
+  run.models = process.models;
   run.rank = process.rank().value_or(0);
   run.emulated = process.emulated;
   if (recorded.trace) {
@@ -214,6 +192,7 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
     if (process.devices.empty()) continue;
     report.torch = process.torch;
     report.cuda = process.cuda;
+    report.cudnn = process.cudnn;
     for (const RecordedDevice& device : process.devices)
       report.ranks.push_back(rank_run(options, process, device));
   }
@@ -226,7 +205,7 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
 }
 
 RunReport run_recorded(const LaunchOptions& options, const std::function<void(const Progress&)>& progress) {
-  const TemporaryFolder record;
+  const TemporaryFolder record("metaprof-run");
   ProcessOptions process;
   process.words = options.program;
   process.environment = environment_of(options, record.path());

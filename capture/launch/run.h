@@ -21,6 +21,7 @@ struct RankRun {
   RecordedDevice recorded;
   EmulatorLog emulated;
   std::string alloc_conf;  ///< the allocator's settings
+  std::vector<RecordedModel> models;  ///< of the process
   MemoryProfile memory;    ///< of the steps of which every request was kept; phases are those of `recorded`
   /// Where the allocator's model, fed with the requests, first says something else than the allocator; empty: nowhere.
   std::string model_difference;
@@ -39,6 +40,7 @@ struct RunReport {
   std::string clock;  ///< when work was complete: "at-once", "expected", "late"; of a real device empty
   bool asked_cudnn = false;  ///< for the workspaces of its plans; otherwise they count as 0
   std::string torch, cuda;   ///< versions
+  int64_t cudnn = 0;         ///< 91900 is 9.19.0; 0: not known
   ProcessEnd end;
   bool ended_after_steps = false;
   std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was

@@ -8,7 +8,9 @@
 
 #include "core/error.h"
 #include "core/formats/file.h"
+#include "estimate/compare/agreement.h"
 #include "estimate/compare/compare.h"
+#include "estimate/compare/workspaces.h"
 #include "estimate/estimate.h"
 #include "estimate/model_run.h"
 #include "estimate/parallel.h"
@@ -27,6 +29,11 @@
 namespace metaprof {
 namespace {
 
+void add_workspaces(CheckResult& result, const Trace& trace, const WorkspaceSources& workspaces) {
+  result.workspaces = workspaces_of(trace, workspaces);
+  result.workspace_note = workspace_note(workspaces);
+}
+
 std::string model_of(const Measurement& measurement, const CheckOptions& options) {
   if (options.models.empty()) return options.model;
   std::string path = (std::filesystem::path(options.models) / measurement.export_name()).string();
@@ -35,9 +42,41 @@ std::string model_of(const Measurement& measurement, const CheckOptions& options
   return path;
 }
 
+// A captured program has the steps that its run kept; what came after them is not estimated.
+void keep_captured_steps(Measurement& measurement, const Program& program) {
+  if (!program.captured || program.captured->measured.empty()) return;
+  const int64_t last = program.captured->measured.back().step;
+  std::erase_if(measurement.head.phases,
+                [&](const RecordedPhase& row) { return row.part && row.part->step > last; });
+}
+
+CheckResult check_run(Measurement measurement, const CheckOptions& options, WorkspacePlanners& planners) {
+  if (options.model.empty())
+    fail("{}: does not say of which model it is; name the MODEL", measurement.head.path.string());
+  const Model model = read_model(options.model, options.run);
+  const bool captured = model.program.captured.has_value();
+  RunOptions asked = captured ? options.run : with_facts_of_run(options.run, measurement);
+  asked.context = "none";  // the measurement's memory is what its allocator could have
+  const PreparedRun prepared = prepare(model, asked);
+  expect_agreement(measurement, options.run, prepared);
+  const RunOptions& run = prepared.options;
+  Platform platform = prepared.platform;
+  if (measurement.cudnn) platform.libraries.cudnn = *measurement.cudnn;
+  WorkspaceSources workspaces;
+  const Trace trace = run_model(prepared.program(), run, platform, planners, workspaces);
+  keep_captured_steps(measurement, prepared.program());
+  CheckResult result = compare(measurement, replay_trace(trace, run, platform, measurement.head.device_memory,
+                                                         &prepared.program()));
+  if (const auto log = measurement.log())
+    result.first_difference = first_difference(*log, trace, platform.device());
+  add_workspaces(result, trace, workspaces);
+  return result;
+}
+
 CheckResult check_measurement(const std::string& path, const CheckOptions& options,
                               WorkspacePlanners& planners) {
-  const Measurement measurement = read_measurement(path);
+  Measurement measurement = read_measurement(path);
+  if (measurement.head.of_run) return check_run(std::move(measurement), options, planners);
   const Model model = read_model(model_of(measurement, options));
   expect_same_model(measurement, model.program);
   RunOptions run = measurement.options;
@@ -46,7 +85,9 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
   run.workspaces = options.workspaces_given         ? options.run.workspaces
                    : measurement.planned_workspaces ? "auto"
                                                     : "none";
-  Platform platform = measured_on(measurement, device_of(run));
+  const Platform device = device_of(run);
+  expect_agreement(measurement, options.run, device);
+  Platform platform = measured_on(measurement, device);
   if (!options.run.framework.empty())
     platform = with_framework(std::move(platform), framework_given(options.run));
   WorkspaceSources workspaces;
@@ -55,6 +96,7 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
       compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
   if (const auto log = measurement.log())
     result.first_difference = first_difference(*log, trace, platform.device());
+  add_workspaces(result, trace, workspaces);
   return result;
 }
 
@@ -69,7 +111,9 @@ CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
     snapshot.allocated_peak.reset();  // not every snapshot says with which settings it was made
   WorkspaceSources workspaces;
   const Trace trace = run_model(prepared.program(), run, platform, planners, workspaces);
-  return compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
+  CheckResult result = compare(snapshot, replay_trace(trace, run, platform, platform.hardware.memory));
+  add_workspaces(result, trace, workspaces);
+  return result;
 }
 
 CheckResult check_captured(const Model& model, const CheckOptions& options, WorkspacePlanners& planners) {
@@ -82,6 +126,7 @@ CheckResult check_captured(const Model& model, const CheckOptions& options, Work
   CheckResult result =
       compare(measurement, replay_trace(trace, run, platform, platform.hardware.memory, &model.program));
   result.first_difference = first_difference(*model.program.captured, trace, platform.device());
+  add_workspaces(result, trace, workspaces);
   return result;
 }
 
@@ -147,6 +192,7 @@ CheckReport check(const CheckOptions& options, const OnProgress& progress) {
   if (measurements.empty() && options.baselines.empty()) measurements = {options.model};
   CheckReport report;
   report.tolerance = options.tolerance;
+  report.of_one_model = !options.model.empty();
   report.measurements.resize(measurements.size());
   report.baselines.resize(options.baselines.size());
   const size_t measured = report.measurements.size();

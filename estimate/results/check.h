@@ -12,6 +12,7 @@ struct CheckReport {
   std::vector<CheckResult> measurements;
   std::vector<BaselineResult> baselines;
   double tolerance = 0;
+  bool of_one_model = false;  ///< and so measurements may stand in one table, phase by phase
 
   bool within() const;
 };

@@ -15,6 +15,7 @@
 #include "estimate/results/input_row.h"
 #include "estimate/results/peak_contributors.h"
 #include "estimate/results/verdict.h"
+#include "meta/platform/planned_workspaces.h"
 #include "opcount/counts.h"
 #include "profiler/nodes/nodes.h"
 #include "profiler/profile.h"
@@ -29,6 +30,7 @@ struct WorkspaceSources {
   int64_t table_calls = 0, planned_calls = 0, rule_calls = 0;
   int64_t cudnn = 0;    ///< version of the library that was asked: 91900 is 9.19.0; 0: none was
   std::string failure;  ///< why it was not asked; empty: it was, or there was nothing to ask
+  std::vector<std::pair<int64_t, WorkspaceSource>> sizes = {};  ///< of cuDNN's plans, and who said each
 };
 
 /// Which figures are no plans of the library, and why; empty: all are.

@@ -1,5 +1,7 @@
 #include "meta/platform/planned_workspaces.h"
 
+#include <algorithm>
+
 namespace metaprof {
 namespace {
 
@@ -29,6 +31,8 @@ std::optional<int64_t> PlannedWorkspaces::first_answer(const Ask& ask) {
     Answers& answers = counts_.answers[static_cast<size_t>(source)];
     ++answers.count;
     answers.bytes += *bytes;
+    const std::pair size(*bytes, source);
+    if (*bytes > 0 && std::find(sizes_.begin(), sizes_.end(), size) == sizes_.end()) sizes_.push_back(size);
     return bytes;
   }
   ++counts_.unanswered;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -72,6 +73,8 @@ class PlannedWorkspaces {
   int64_t attention(const AttentionPlan& plan, const Platform& platform);
   /// So far.
   const Counts& counts() const { return counts_; }
+  /// The different sizes that were answered so far, without 0, and who said each.
+  const std::vector<std::pair<int64_t, WorkspaceSource>>& sizes() const { return sizes_; }
   const Answers& answers(WorkspaceSource source) const {
     return counts_.answers[static_cast<size_t>(source)];
   }
@@ -84,6 +87,7 @@ class PlannedWorkspaces {
 
   std::vector<std::pair<WorkspaceSource, std::unique_ptr<WorkspacePlanner>>> planners_;
   Counts counts_;
+  std::vector<std::pair<int64_t, WorkspaceSource>> sizes_;
 };
 
 /// What is stated where neither a table nor the library answers; knows every operation.

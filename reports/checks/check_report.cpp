@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/checks/check_findings.h"
+#include "reports/checks/phase_table.h"
 #include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
@@ -43,14 +44,18 @@ Json summary_json(const CheckResult& result, double tolerance) {
                {"exact_reserved_phases", result.exact_reserved_phases},
                {"phases", result.phases},
                {"within_tolerance", result.within(tolerance)}};
+  json["on"] = result.on == MeasuredOn::emulated ? "emulated" : "real";
+  json["workspaces"] = Json::array();
+  for (const WorkspaceRow& row : result.workspaces)
+    json["workspaces"].push_back(
+        {{"op", row.op}, {"bytes", row.bytes}, {"count", row.count}, {"source", row.source}});
+  json["workspace_note"] = result.workspace_note.empty() ? Json(nullptr) : Json(result.workspace_note);
   json["first_difference"] = nullptr;
   if (const auto& difference = result.first_difference)
     json["first_difference"] = {
         {"line", difference->line}, {"recorded", difference->recorded}, {"estimated", difference->estimated}};
   return json;
 }
-
-std::string number(const std::optional<int64_t>& value) { return value ? fmt::format("{}", *value) : "-"; }
 
 std::string percent(const std::optional<double>& error) {
   if (!error) return "-";
@@ -87,8 +92,8 @@ std::string measurements_text(const std::vector<CheckResult>& results, double to
   for (const CheckResult& result : results) {
     const CheckRow &first = *result.decisive()[0], &reserved = result.peak_reserved;
     const char* kind = &first == &result.peak_requested ? " requested" : "";
-    table.row({result.id, number(first.recorded) + kind, number(first.estimated), percent(first.error()),
-               number(reserved.recorded), number(reserved.estimated), percent(reserved.error()),
+    table.row({result.id, number_text(first.recorded) + kind, number_text(first.estimated), percent(first.error()),
+               number_text(reserved.recorded), number_text(reserved.estimated), percent(reserved.error()),
                result.phases == 0 ? "" : fmt::format("{}/{}", result.exact_phases, result.phases),
                result.first_difference ? difference_text(*result.first_difference) : ""});
   }
@@ -107,6 +112,59 @@ std::string measurements_text(const std::vector<CheckResult>& results, double to
                         100 * tally.sum_reserved / static_cast<double>(tally.measured_reserved),
                         100 * tally.worst_reserved);
   return text + fmt::format("within {:g} %: {} of {}\n", 100 * tolerance, within, results.size());
+}
+
+// Measurements of one model with the same estimate stand in one table.
+std::vector<std::vector<const CheckResult*>> tables_of(const CheckReport& report) {
+  std::vector<std::vector<const CheckResult*>> tables;
+  if (!report.of_one_model) return tables;
+  const auto same_estimate = [](const CheckResult& a, const CheckResult& b) {
+    return std::ranges::equal(a.rows, b.rows, [](const CheckRow& one, const CheckRow& other) {
+      return one.part == other.part && one.field == other.field && one.estimated == other.estimated;
+    });
+  };
+  for (const CheckResult& result : report.measurements) {
+    if (result.phases == 0) continue;  // a snapshot has peaks alone
+    const auto found = std::ranges::find_if(
+        tables, [&](const auto& table) { return same_estimate(*table[0], result); });
+    if (found == tables.end())
+      tables.push_back({&result});
+    else
+      found->push_back(&result);
+  }
+  return tables;
+}
+
+std::string source_text(const std::string& source) {
+  return source == "cudnn" ? "asked of cuDNN" : source == "table" ? "table" : "rule";
+}
+
+std::string workspaces_text(const CheckResult& result) {
+  std::string text;
+  if (!result.workspaces.empty()) {
+    TextTable table;
+    table.column("workspaces of libraries", TextTable::Align::left);
+    table.column("bytes");
+    table.column("times");
+    table.column("size by", TextTable::Align::left);
+    for (const WorkspaceRow& row : result.workspaces)
+      table.row({row.op, fmt::format("{}", row.bytes), fmt::format("{}", row.count), source_text(row.source)});
+    text = "\n" + table.text();
+  }
+  return result.workspace_note.empty() ? text : text + result.workspace_note + "\n";
+}
+
+std::string tables_text(const CheckReport& report) {
+  std::string text;
+  for (const auto& table : tables_of(report)) {
+    text += "\n" + phase_table_text(table);
+    for (const CheckResult* result : table)
+      if (result->first_difference)
+        text += fmt::format("{}: the first request that differs: {}\n", result->id,
+                            difference_text(*result->first_difference));
+    text += workspaces_text(*table[0]);
+  }
+  return text;
 }
 
 std::string baseline_text(const BaselineResult& result) {
@@ -162,7 +220,8 @@ Json baseline_json(const BaselineResult& result, double tolerance) {
 
 std::string check_text(const CheckReport& report) {
   std::string text;
-  if (!report.measurements.empty()) text = measurements_text(report.measurements, report.tolerance);
+  if (!report.measurements.empty())
+    text = measurements_text(report.measurements, report.tolerance) + tables_text(report);
   for (const BaselineResult& result : report.baselines)
     text += (text.empty() ? "" : "\n") + baseline_text(result);
   std::string findings;
@@ -182,9 +241,11 @@ std::string check_json(const CheckReport& report) {
   for_each_finding(report, [&](const CheckFinding& finding) {
     findings.push_back({{"rule", check_rules()[finding.rule].id}, {"message", finding.message}});
   });
-  const Json json = {
-      {"schema", "metaprof.check"}, {"schema_version", 1},    {"tolerance", report.tolerance}, {"rows", rows},
-      {"summary", summary},         {"baselines", baselines}, {"findings", findings}};
+  Json tables = Json::array();
+  for (const auto& table : tables_of(report)) tables.push_back(phase_table_json(table));
+  const Json json = {{"schema", "metaprof.check"}, {"schema_version", 1}, {"tolerance", report.tolerance},
+                     {"rows", rows},               {"summary", summary},  {"tables", tables},
+                     {"baselines", baselines},     {"findings", findings}};
   return json_text(json);
 }
 

@@ -53,6 +53,20 @@ Json out_of_memory_json(const RecordedDevice& device) {
           {"times", device.out_of_memory.size()}};
 }
 
+Json models_json(const std::vector<RecordedModel>& models) {
+  Json rows = Json::array();
+  for (const RecordedModel& model : models) {
+    Json inputs = Json::array();
+    for (const auto& [sizes, dtype] : model.inputs) inputs.push_back({{"shape", sizes}, {"dtype", dtype}});
+    rows.push_back(
+        {{"type", model.type},
+         {"parameters",
+          {{"tensors", model.tensors}, {"trainable", model.trainable}, {"bytes", model.bytes}}},
+         {"inputs", inputs}});
+  }
+  return rows;
+}
+
 Json rank_json(const RankRun& rank) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
@@ -65,7 +79,9 @@ Json rank_json(const RankRun& rank) {
   Json json = {{"rank", rank.rank},
                {"device", recorded.device},
                {"device_title", recorded.title},
-               {"device_memory", recorded.memory.count}};
+               {"device_memory", recorded.memory.count},
+               {"alloc_conf", rank.alloc_conf},
+               {"models", models_json(rank.models)}};
   json["phases"] = recorded_phases_json(recorded);
   json["peak"] = with_lines(peak_json(rank.memory), rank);
   json["modules"] = modules_json(rank);
@@ -87,7 +103,7 @@ std::string run_json(const RunReport& report) {
   Json json;
   json["schema"] = "metaprof.run";
   json["schema_version"] = 1;
-  json["framework"] = {{"version", text_or_null(report.torch)}, {"cuda", text_or_null(report.cuda)}};
+  json["framework"] = {{"version", text_or_null(report.torch)}, {"cuda", text_or_null(report.cuda)}, {"cudnn", report.cudnn == 0 ? Json(nullptr) : Json(report.cudnn)}};
   json["device"] = report.device;
   json["device_memory"] = report.device_memory.count;
   json["emulated"] = !report.real;

@@ -11,8 +11,7 @@ namespace {
 
 constexpr uintmax_t kMostBytes = uintmax_t{64} << 20;  // a head of three steps has some 10 KiB
 
-std::optional<FrameworkVersion> version_of(const Member& root) {
-  const auto torch = root.find("torch");
+std::optional<FrameworkVersion> version_of(const std::optional<Member>& torch) {
   if (!torch) return {};
   try {
     return parse_framework_version(torch->text());
@@ -69,7 +68,7 @@ RecordedPhase phase_of(const Member& row) {
     phase.part = part;
   }
   row.for_each_member([&](const std::string& key, const Member& value) {
-    if (key == "phase" || key == "step" || key == "micro") return;
+    if (key == "phase" || key == "step" || key == "micro" || key == "seconds") return;
     if (key == "out_of_memory")
       phase.out_of_memory = row.optional_text("out_of_memory");
     else if (value.is_object())
@@ -93,9 +92,42 @@ Framework framework_of(const RecordingHead& head) {
   return head.framework ? framework_of(*head.framework) : Framework();
 }
 
+bool is_run_report(const Member& root) {
+  const auto schema = root.find("schema");
+  if (!schema) return false;
+  if (schema->text() != "metaprof.run") schema->reject("\"metaprof.run\"");
+  if (const Member version = root.at("schema_version"); version.count() != 1) version.reject("1");
+  return true;
+}
+
+Member largest_rank(const Member& root) {
+  std::optional<Member> largest;
+  int64_t most = -1;
+  root.at("ranks").for_each([&](const Member& rank) {
+    int64_t peak = 0;
+    rank.at("phases").for_each([&](const Member& phase) {
+      peak = std::max(peak, phase.at("reserved_bytes").at("peak").count());
+    });
+    if (peak > most) most = peak, largest = rank;
+  });
+  if (!largest) root.at("ranks").reject("at least one process that used a device");
+  return *largest;
+}
+
 RecordingHead head_of(const std::filesystem::path& path, const Member& root) {
+  if (is_run_report(root)) {
+    const Member rank = largest_rank(root);
+    RecordingHead head{.path = path,
+                       .of_run = true,
+                       .framework = version_of(root.at("framework").find("version")),
+                       .alloc_conf = rank.at("alloc_conf").text(),
+                       .device_memory = {rank.at("device_memory").count()},
+                       .phases = {}};
+    rank.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });
+    return head;
+  }
   RecordingHead head{.path = path,
-                     .framework = version_of(root),
+                     .framework = version_of(root.find("torch")),
                      .alloc_conf = {},
                      .device_memory = {root.at("device_memory").count()},
                      .phases = {}};

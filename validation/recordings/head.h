@@ -32,6 +32,7 @@ struct RecordedPhase {
 
 struct RecordingHead {
   std::filesystem::path path;
+  bool of_run = false;  ///< a report of `metaprof run`: its log may end before its phases do (--detail)
   std::optional<FrameworkVersion> framework;  ///< that ran it
   std::string alloc_conf;                     ///< the settings that its allocator read
   Bytes device_memory;
@@ -40,10 +41,17 @@ struct RecordingHead {
 };
 
 /// Who writes heads, for messages.
-inline constexpr const char* kHeadHint = "a measurement is what tools/record_pytorch.py writes";
+inline constexpr const char* kHeadHint =
+    "a measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)";
 
 /// The framework whose rules hold for it: 2.11's where it does not say which one it was.
 Framework framework_of(const RecordingHead& head);
+
+/// True if the document is a report of `metaprof run --json`. Errors: it is a report of another command, or of another
+/// version.
+bool is_run_report(const Member& root);
+/// Of a report of a run: the process and device that reserved most. Errors: there is none.
+Member largest_rank(const Member& root);
 
 /// `path`: of the document. Errors, with file and member: one is missing or of another type, the framework is no
 /// version that is known.

@@ -10,6 +10,9 @@
 
 namespace metaprof {
 
+/// On what something was measured: the column in which it stands.
+enum class MeasuredOn : uint8_t { emulated, real };
+
 /// One statistic of one phase.
 struct CheckRow {
   StepPart part;
@@ -31,14 +34,25 @@ struct EventMismatch {
   std::string estimated;  ///< the same
 };
 
+/// Workspaces of libraries in an estimate: those of one operator and size, over all steps.
+struct WorkspaceRow {
+  std::string op;    ///< "aten::cudnn_convolution", or the workspace's name: "cuBLAS workspace"
+  int64_t bytes = 0;  ///< of one
+  int64_t count = 0;
+  std::string source;  ///< "cudnn": it was asked; "table": of --workspaces FILE; "rule": of the framework, or ours
+};
+
 struct CheckResult {
   std::string id;
   std::string recording;  ///< its file
   std::string log;        ///< the file of its events; empty: there is none
+  MeasuredOn on = MeasuredOn::real;
   std::vector<CheckRow> rows;
   size_t phases = 0, exact_phases = 0;  ///< exact: allocated and requested bytes, current and peak
   size_t exact_reserved_phases = 0;     ///< reserved bytes, current and peak
   CheckRow peak_allocated, peak_requested, peak_reserved;  ///< over all phases
+  std::vector<WorkspaceRow> workspaces;                    ///< the largest first
+  std::string workspace_note;  ///< which are no plans of the library, and why; empty: all are
   std::optional<EventMismatch> first_difference;           ///< nothing, too, where there is no log
 
   /// The peaks that decide: of allocated bytes (or of requested ones, where only these were measured), and of

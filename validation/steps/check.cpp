@@ -77,9 +77,9 @@ void expect_same_model(const Measurement& measurement, const Program& program) {
     const auto& facts = program.graph.values[static_cast<size_t>(input.value)].tensor;
     if (facts) inputs.push_back(&facts->sizes);
   }
-  if (parameters != measurement.parameter_tensors)
+  if (measurement.parameter_tensors && parameters != *measurement.parameter_tensors)
     fail("{}: is of another model: it has {} parameters, {} has {}", measurement.head.path.string(),
-         measurement.parameter_tensors, program.origin, parameters);
+         *measurement.parameter_tensors, program.origin, parameters);
   const size_t common = std::min(inputs.size(), measurement.inputs.size());
   for (size_t i = 0; i < common; ++i)
     if (*inputs[i] != measurement.inputs[i].sizes)
@@ -91,6 +91,7 @@ CheckResult compare(const Measurement& measurement, const Phases& phases) {
   CheckResult result;
   result.id = measurement.id;
   result.recording = measurement.head.path.string();
+  result.on = measurement.on;
   if (const auto log = measurement.log()) result.log = log->string();
   Comparison comparison(result);
   auto estimated = phases.rows.begin();

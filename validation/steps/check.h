@@ -21,4 +21,8 @@ CheckResult compare(const Measurement& measurement, const Phases& phases);
 std::optional<EventMismatch> first_difference(const std::filesystem::path& log, const Trace& trace,
                                               Device device);
 
+/// The same of two logs; `estimated` of the result is what the other has.
+std::optional<EventMismatch> first_difference(const std::filesystem::path& log,
+                                              const std::filesystem::path& other);
+
 }  // namespace metaprof

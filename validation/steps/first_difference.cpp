@@ -34,7 +34,8 @@ std::optional<EventMismatch> first_difference(const std::filesystem::path& log, 
   const std::vector<MemoryEvent> recorded = recorded_events(recording),
                                  ours = traced_events(trace, 0, trace.events.size(), device);
   StorageMap known;
-  const auto difference = compare_events(recorded, ours, known);
+  // A run's log ends with the steps of which every request was kept.
+  const auto difference = compare_events(recorded, ours, known, recording.head.of_run);
   if (!difference) return std::nullopt;
   const bool at_end = difference->recorded == recorded.size();
   // A run that ended because memory ran out stops there; the trace is of the whole step plan.
@@ -48,6 +49,26 @@ std::optional<EventMismatch> first_difference(const std::filesystem::path& log, 
   if (difference->ours != ours.size()) {
     const MemoryEvent& event = ours[difference->ours];
     mismatch.estimated = show(event, at_work(trace, 0, event.source));
+  }
+  return mismatch;
+}
+
+std::optional<EventMismatch> first_difference(const std::filesystem::path& log,
+                                              const std::filesystem::path& other) {
+  const Recording first = read_recording(log), second = read_recording(other);
+  const std::vector<MemoryEvent> events = recorded_events(first), others = recorded_events(second);
+  StorageMap known;
+  const auto difference = compare_events(events, others, known);
+  if (!difference) return std::nullopt;
+  EventMismatch mismatch{.line = 0, .recorded = "the end", .estimated = "the end"};
+  if (difference->recorded != events.size()) {
+    const MemoryEvent& event = events[difference->recorded];
+    mismatch.line = static_cast<int64_t>(event.source);
+    mismatch.recorded = show(event, at_work(log, mismatch.line));
+  }
+  if (difference->ours != others.size()) {
+    const MemoryEvent& event = others[difference->ours];
+    mismatch.estimated = show(event, at_work(other, static_cast<int64_t>(event.source)));
   }
   return mismatch;
 }

@@ -1,5 +1,7 @@
 #include "validation/steps/measurement.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "step/options_json.h"
 
@@ -46,11 +48,79 @@ bool has_planned_workspaces(const Member& root) {
   return !emulated || !emulated->boolean() || root.find("workspaces").has_value();
 }
 
-std::optional<int> cudnn_of(const Member& root) {
-  const auto cudnn = root.find("cudnn");
+std::optional<int> cudnn_of(const std::optional<Member>& cudnn) {
   if (!cudnn) return {};
   if (cudnn->count() > 1'000'000) cudnn->reject("cuDNN's version as it says it: 91900 is 9.19.0");
   return static_cast<int>(cudnn->count());
+}
+
+Measurement recording_of(const std::filesystem::path& path, const Member& root) {
+  const Member config = root.at("config");
+  const auto emulated = root.find("emulated");
+  Measurement measurement{.head = head_of(path, root),
+                          .on = emulated && emulated->boolean() ? MeasuredOn::emulated : MeasuredOn::real,
+                          .device_title = root.optional_text("device").value_or(""),
+                          .torch = root.optional_text("torch").value_or(""),
+                          .cuda = {},
+                          .id = root.at("id").text(),
+                          .model = config.at("model").text(),
+                          .batch = config.optional_count("batch"),
+                          .seq = config.optional_count("seq"),
+                          .image = config.optional_count("image"),
+                          .options = options_of(config),
+                          .cudnn = cudnn_of(root.find("cudnn")),
+                          .planned_workspaces = has_planned_workspaces(root),
+                          .parameter_tensors = root.at("parameters").at("tensors").count(),
+                          .inputs = {}};
+  root.at("inputs").for_each([&](const Member& input) { measurement.inputs.push_back(input_of(input)); });
+  auto phase = measurement.head.phases.begin();
+  root.at("phases").for_each([&](const Member& row) { check_phase(row, *phase++); });
+  if (measurement.head.phases.empty()) root.at("phases").reject("at least one phase");
+  return measurement;
+}
+
+// The first of the outermost modules that has parameters is the model; losses and the like have none.
+void read_models(Measurement& measurement, const Member& models) {
+  int64_t parameters = 0;
+  models.for_each([&](const Member& model) {
+    const int64_t own = model.at("parameters").at("tensors").count();
+    if (own > 0 && parameters == 0)
+      model.at("inputs").for_each(
+          [&](const Member& input) { measurement.inputs.push_back(input_of(input)); });
+    parameters += own;
+  });
+  if (parameters > 0) measurement.parameter_tensors = parameters;
+}
+
+Measurement run_of(const std::filesystem::path& path, const Member& root) {
+  const Member rank = largest_rank(root), framework = root.at("framework");
+  Measurement measurement{
+      .head = head_of(path, root),
+      .on = root.at("emulated").boolean() ? MeasuredOn::emulated : MeasuredOn::real,
+      .device_title = rank.at("device_title").text(),
+      .torch = framework.optional_text("version").value_or(""),
+      .cuda = framework.optional_text("cuda").value_or(""),
+      .id = path.stem().string(),
+      .model = {},
+      .batch = {},
+      .seq = {},
+      .image = {},
+      .options = {},
+      .cudnn = cudnn_of(framework.find("cudnn")),
+      .parameter_tensors = {},
+      .inputs = {}};
+  auto phase = measurement.head.phases.begin();
+  rank.at("phases").for_each([&](const Member& row) {
+    if (phase->part) check_phase(row, *phase);
+    ++phase;
+  });
+  if (measurement.head.phases.empty()) rank.at("phases").reject("at least one phase");
+  // What follows the last part of the last step is no part of it.
+  std::erase_if(measurement.head.phases, [](const RecordedPhase& row) { return !row.part; });
+  read_models(measurement, rank.at("models"));
+  if (rank.find("out_of_memory") && root.at("exit_status").count() != 0 && !measurement.head.phases.empty())
+    measurement.head.phases.back().out_of_memory = "out of memory";
+  return measurement;
 }
 
 }  // namespace
@@ -70,6 +140,13 @@ std::optional<std::filesystem::path> Measurement::log() const {
   return std::filesystem::is_regular_file(log, code) ? std::optional(log) : std::nullopt;
 }
 
+int64_t Measurement::steps() const {
+  int64_t steps = 0;
+  for (const RecordedPhase& row : head.phases)
+    if (row.part && row.part->phase != Phase::setup) steps = std::max<int64_t>(steps, row.part->step + 1);
+  return steps;
+}
+
 Platform measured_on(const Measurement& measurement, Platform platform) {
   platform.hardware.memory = measurement.head.device_memory;
   if (const auto version = measurement.head.framework)
@@ -81,23 +158,7 @@ Platform measured_on(const Measurement& measurement, Platform platform) {
 Measurement read_measurement(const std::filesystem::path& path) {
   const JsonText json(read_head_text(path), path.string(), kHeadHint);
   const Member root = json.root();
-  const Member config = root.at("config");
-  Measurement measurement{.head = head_of(path, root),
-                          .id = root.at("id").text(),
-                          .model = config.at("model").text(),
-                          .batch = config.optional_count("batch"),
-                          .seq = config.optional_count("seq"),
-                          .image = config.optional_count("image"),
-                          .options = options_of(config),
-                          .cudnn = cudnn_of(root),
-                          .planned_workspaces = has_planned_workspaces(root),
-                          .parameter_tensors = root.at("parameters").at("tensors").count(),
-                          .inputs = {}};
-  root.at("inputs").for_each([&](const Member& input) { measurement.inputs.push_back(input_of(input)); });
-  auto phase = measurement.head.phases.begin();
-  root.at("phases").for_each([&](const Member& row) { check_phase(row, *phase++); });
-  if (measurement.head.phases.empty()) root.at("phases").reject("at least one phase");
-  return measurement;
+  return is_run_report(root) ? run_of(path, root) : recording_of(path, root);
 }
 
 }  // namespace metaprof

@@ -8,6 +8,7 @@
     METAPROF_RECORD_ASSUME  what sizes that follow from data are taken to be, a line each (values/assume.py)
     METAPROF_RECORD_VALUES  bytes that are kept of values, and the percentage of the run's time that computing them may take (values/limits.py)
     METAPROF_RECORD_PROGRAM write the program as it calls torch, too; not empty: yes
+    METAPROF_RECORD_EVENTS  write the allocator's history with its addresses, too; not empty: yes
     METAPROF_RECORD_DETAIL  of how many steps every request of memory is kept; statistics are kept of all
 
 The recorder imports nothing but the standard library until the program itself imports torch.
@@ -20,10 +21,12 @@ The recorder imports nothing but the standard library until the program itself i
     reads       what the program read of the device's data
     operators   the profiler's events in a row
     modules     the program's modules and their paths, and where its parameters are
+    models      what the outermost modules are, and what they were called with
     tags        what a storage is for: parameter, gradient, optimizer state, input
     saved       what autograd keeps of a forward that no backward follows
     waiting     blocks that were freed and wait for a stream
     trace       the text in which the requests are written
+    log         the text in which the allocator's history is written, with addresses
     devices     what a device says of itself
     distributed one rank of a large job
     agreement   objects that ranks send to each other

@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder import environment, trace, waiting
+from metaprof_recorder import environment, log, trace, waiting
 from metaprof_recorder.items import Begin, End, Memory
 from metaprof_recorder.operators import CUT, MODULE, ends_open, in_order
 
@@ -245,7 +245,12 @@ def write(recorder, found, device):
         file.write(lines.text())
     with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:
         file.writelines(f"{storage} {line} {function}\n" for storage, (line, function) in sorted(lines.lines.items()) if line)
-    recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched)
+    beside = {}
+    if recorder.keeps_log:
+        with open(path.replace(".trace", ".log"), "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in log.Log(lines).lines())
+        beside["log"] = os.path.basename(path.replace(".trace", ".log"))
+    recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched, **beside)
     bytes_, largest = waiting.at_peak(entries)
     if largest is not None:
         recorder.output.write("waiting", device=device, bytes=bytes_, line=recorder.sources.of_frames(largest["frames"])[0])

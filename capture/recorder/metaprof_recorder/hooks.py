@@ -14,7 +14,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, reads, sources, tags, values, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, models, reads, sources, tags, values, wrappers
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -35,6 +35,7 @@ class Recorder:
         self.pid = getpid()
         self.steps = int(os.environ.get("METAPROF_RECORD_STEPS") or 0)
         self.detail_steps = int(os.environ.get("METAPROF_RECORD_DETAIL") or DETAIL_STEPS)
+        self.keeps_log = bool(os.environ.get("METAPROF_RECORD_EVENTS"))
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
         self.wrappers = wrappers.Wrappers(torch)
@@ -52,6 +53,7 @@ class Recorder:
         self.in_backward = 0
         self.in_zero_grad = 0
         self.modules = Modules()
+        self.models = models.Models(functools.partial(tags.tensors_of, torch), functools.partial(output.write, "model"))
         self.local = threading.local()
         self.ending_lock = threading.Lock()
         self.out_of_memory = []
@@ -126,8 +128,8 @@ class Recorder:
         self.ready = True
         self.thread = threading.get_ident()
         for device in range(torch.cuda.device_count()):
-            properties = torch.cuda.get_device_properties(device)
-            self.output.write("device", device=device, name=properties.name, memory=properties.total_memory, capability=[properties.major, properties.minor])
+            self.output.write("device", device=device, **devices.properties(torch, device))
+        self.output.write("libraries", cudnn=devices.cudnn(torch))
         torch._C._cuda_attach_out_of_memory_observer(self._ran_out)
         self.reads.listen(devices.emulator(), self.thread)
         if self.reads.listening:
@@ -253,6 +255,8 @@ class Recorder:
             self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
             self._observe("forward_ends")
+            if self.ready and self._mine():
+                self.models.called(module, arguments, rest[0] if len(rest) == 2 else {})
             if len(rest) == 2 and self._mine() and self.history.running and not self.phases._trains:
                 self.tags.results(rest[1], self.cut)
 

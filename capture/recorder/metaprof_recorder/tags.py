@@ -38,13 +38,13 @@ class Tags:
             pass
 
     def inputs(self, arguments, cut):
-        for argument in _tensors(self._torch, arguments):
+        for argument in tensors_of(self._torch, arguments):
             self._tag(cut, argument, "input", "")
 
     def results(self, result, cut):
         """What autograd keeps of a forward that has ended with this result."""
         try:
-            for kept in self.graphs.kept(_tensors(self._torch, result)):
+            for kept in self.graphs.kept(tensors_of(self._torch, result)):
                 where = _place(getattr(kept.tensor, "_local_tensor", kept.tensor))
                 if where:
                     self.kept.append((cut, *where, kept.node))
@@ -63,7 +63,7 @@ class Tags:
             name = names.get(id(parameter), "")
             if isinstance(state, dict):
                 for key, value in state.items():
-                    for tensor in _tensors(self._torch, value):
+                    for tensor in tensors_of(self._torch, value):
                         self._tag(cut, tensor, "optimizer_state", f"{key} of {name}" if name else str(key))
 
     def _tag(self, cut, tensor, category, name, persistent=True):
@@ -86,12 +86,12 @@ def _place(tensor):
     return (address, tensor.device.index or 0) if address else None
 
 
-def _tensors(torch, tree, depth=0):
+def tensors_of(torch, tree, depth=0):
     if isinstance(tree, torch.Tensor):
         yield tree
     elif depth < 3 and isinstance(tree, (list, tuple)):
         for value in tree:
-            yield from _tensors(torch, value, depth + 1)
+            yield from tensors_of(torch, value, depth + 1)
     elif depth < 3 and hasattr(tree, "values") and callable(tree.values):
         for value in tree.values():
-            yield from _tensors(torch, value, depth + 1)
+            yield from tensors_of(torch, value, depth + 1)

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
 
 #include "core/host_memory.h"
 
@@ -18,6 +21,20 @@ namespace metaprof {
 namespace {
 
 constexpr size_t kLongestLine = 1 << 16;
+
+// The helper must see the real libraries: within an emulated run, the stand-ins come first in these two.
+std::vector<char*> real_environment() {
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  const bool emulated = preloaded && std::strstr(preloaded, "libmetaprof-emulator");
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    if (emulated && (text.starts_with("LD_PRELOAD=") || text.starts_with("LD_LIBRARY_PATH="))) continue;
+    variables.push_back(*variable);
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
 
 }  // namespace
 
@@ -40,7 +57,8 @@ HelperProcess::HelperProcess(const std::vector<std::string>& words) {
   arguments.push_back(nullptr);
   {
     const WithoutHostMemoryLimit all;
-    if (posix_spawn(&process_, arguments[0], &actions, nullptr, arguments.data(), environ) != 0)
+    std::vector<char*> variables = real_environment();
+    if (posix_spawn(&process_, arguments[0], &actions, nullptr, arguments.data(), variables.data()) != 0)
       process_ = -1;
   }
   posix_spawn_file_actions_destroy(&actions);
