@@ -24,10 +24,12 @@ constexpr const char* kCheckDescription =
     "  metaprof check gpt2.pt2 --against gpt2.json --json - | jq .summary\n"
     "  metaprof check gpt2.pt2 --baseline accepted.json --junit check.xml --sarif check.sarif\n"
     "  metaprof check gpt2.pt2 --against step.pickle --precision amp-bf16 --optimizer adamw --steps 2\n"
+    "  metaprof check step.mp --against emulated.json real.json       reports of metaprof run\n"
     "\n"
-    "The options are those of the measurement, or of the report of `metaprof profile --json`.\n"
+    "The options are those of the recording, or of the report of `metaprof profile --json`.\n"
     "With X.log.gz beside X.json, the first event that differs is named.\n"
-    "A memory snapshot of PyTorch (*.pickle) has no options: give them here.\n"
+    "A memory snapshot of PyTorch (*.pickle) and a report of `metaprof run --json` do not say how their\n"
+    "steps were made: give the options here. A captured program (*.mp) has them.\n"
     "\n"
     "Exit status: 0 all within the tolerance, 1 a peak is not or a figure grew, 2 bad usage or input.\n";
 
@@ -42,12 +44,13 @@ void expect_one_on_stdout(const CheckWords& words) {
   if (to_stdout > 1) fail("check: only one of --json, --junit and --sarif can go to stdout");
 }
 
-// Options of the run are for snapshots: everything else says itself how it was run.
+// Options of the run are for snapshots and reports of runs: everything else says itself how it was run.
 void expect_run_options_apply(const Command& command, const CheckOptions& options) {
   std::vector<std::string> others = options.baselines;
   std::ranges::copy_if(options.measurements, std::back_inserter(others), says_how_it_was_run);
   if (others.empty()) return;
-  const std::string why = fmt::format("is for snapshots (*.pickle): {} has its own options", others[0]);
+  const std::string why = fmt::format(
+      "is for snapshots (*.pickle) and reports of metaprof run: {} has its own options", others[0]);
   for (const RunOption& option : run_options())
     if (option.name != "workspaces" && option.name != "framework" && command.was_given(option.flag()))
       fail("{} {}", option.flag(), why);
@@ -85,8 +88,8 @@ void add_check_command(CommandLine& line) {
   command.existing("--framework")
       .with_default("")
       .help("version of PyTorch, 2.6 to 2.15 [the one that was measured]");
-  command.option("--models", options.models, "folder of exports, named after the measurements").value("DIR");
-  command.option("--against", options.measurements, "measurements, snapshots").value("RECORDING.json…");
+  command.option("--models", options.models, "folder of exports, named after the recordings").value("DIR");
+  command.option("--against", options.measurements, "reports of runs, recordings, snapshots").value("FILE…");
   command.option("--baseline", options.baselines, "earlier reports of `metaprof profile --json`")
       .value("REPORT.json…");
   command.option("--tolerance", words->tolerance, "largest error of a peak, and growth, as 1% or 0.01")

@@ -307,8 +307,9 @@ void add_options(Command& command, RunCommandOptions& options) {
   command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
-  command.flag("--events", run.events,
-               "write the allocator's history of the steps that --detail keeps, beside the JSON (FILE.log.gz)");
+  command.flag(
+      "--events", run.events,
+      "write the allocator's history of the steps that --detail keeps, beside the JSON (FILE.log.gz)");
   const std::vector<ReportForm> all = forms();
   options.files.resize(all.size());
   for (size_t i = 0; i < all.size(); ++i)

@@ -7,7 +7,7 @@
 #include "cli/line/console.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
-#include "formats/output_file.h"
+#include "core/formats/output_file.h"
 #include "reports/checks/selftest_report.h"
 
 namespace metaprof {
@@ -20,7 +20,8 @@ constexpr const char* kSelftestDescription =
     "  metaprof selftest                                 without a GPU: emulated and estimated\n"
     "  metaprof selftest --gpu --python venv/bin/python --program lstm --keep files\n"
     "\n"
-    "With --gpu each program runs on the first device that PyTorch sees, and on an emulated device with that\n"
+    "With --gpu each program runs on the first device that PyTorch sees, and on an emulated device with "
+    "that\n"
     "device's name and memory. The JSON has every figure, the versions and the date: attach it to an issue.\n"
     "\n"
     "Exit status: 0 all are equal, 1 something differs or a program failed, 2 bad usage or no GPU.\n";
@@ -52,7 +53,9 @@ void add_selftest_command(CommandLine& line) {
   SelftestOptions& options = words->options;
   command.flag("--gpu", options.gpu, "run the programs on this machine's GPU, too");
   command.option("--python", options.python, "an interpreter that has PyTorch").value("PATH").with_default();
-  command.option("--device", options.device, "the emulated device, without --gpu").value("NAME|FILE.json").with_default();
+  command.option("--device", options.device, "the emulated device, without --gpu")
+      .value("NAME|FILE.json")
+      .with_default();
   command.option("--program", options.programs, "only this one").value("NAME").one_value();
   command.option("--jobs", options.jobs, "programs side by side [half of the processors, at most 8]")
       .value("N")

@@ -1,7 +1,7 @@
 """Models with attention whose source copies tensors on a GPU that are contiguous elsewhere; the forward gives the loss.
 
     python tools/attention_programs.py export FOLDER     writes NAME.cpu.pt2 and NAME.meta.pt2 of each; needs PyTorch alone
-    python tools/attention_programs.py record FOLDER     writes NAME.json, what two steps take; on a (possibly emulated) GPU
+    python tools/attention_programs.py record FOLDER     writes NAME.json, what two steps take, by `metaprof run` (METAPROF names the program)
 
 `metaprof check FOLDER/NAME.cpu.pt2 --against FOLDER/NAME.json` compares.
 """
@@ -9,7 +9,7 @@ import contextlib
 import sys
 
 import torch
-from lifetime_programs import main, pack, record_steps
+from lifetime_programs import main, pack, train_steps
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
@@ -155,10 +155,10 @@ def export(name, folder):
         pack(file)
 
 
-def record(name, folder):
+def train(name):
     module = PROGRAMS[name]()
-    record_steps(name, module, inputs_of(name, module), folder)
+    train_steps(module, inputs_of(name, module))
 
 
 if __name__ == "__main__":
-    sys.exit(main(PROGRAMS, export, record))
+    sys.exit(main(PROGRAMS, export, train))

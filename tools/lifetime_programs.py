@@ -1,14 +1,15 @@
 """Small programs, each with a way in which Python keeps tensors alive; the forward gives the loss.
 
     python tools/lifetime_programs.py export FOLDER     writes NAME.pt2 of each; needs PyTorch alone
-    python tools/lifetime_programs.py record FOLDER     writes NAME.json, what two steps take; on a (possibly emulated) GPU
+    python tools/lifetime_programs.py record FOLDER     writes NAME.json, what two steps take, by `metaprof run` (METAPROF names the program)
 
-Recordings are those of tools/record_pytorch.py. `metaprof check FOLDER/NAME.pt2 --against FOLDER/NAME.json` compares.
+`metaprof check FOLDER/NAME.pt2 --against FOLDER/NAME.json --optimizer sgd` compares.
 """
 import inspect
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import zipfile
 
@@ -704,35 +705,35 @@ def pack(file):
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED, 9)
 
 
-def record(name, folder):
-    record_steps(name, *made(name), folder)
+def train(name):
+    train_steps(*made(name))
 
 
-def record_steps(name, module, inputs, folder):
-    """NAME.json: what two steps with SGD take."""
-    sys.path.insert(0, str(pathlib.Path(__file__).parent))
-    from record_pytorch import Recorder
-    recorder = Recorder(name, "h200", precision="fp32", optimizer="sgd", steps=2)
-    with recorder.phase("setup"):
-        module.to("cuda")
-        inputs = [x.to("cuda") for x in inputs]
+def train_steps(module, inputs):
+    """Two steps with SGD."""
+    module.to("cuda")
+    inputs = [x.to("cuda") for x in inputs]
     optimizer = torch.optim.SGD(module.parameters(), lr=1e-3)
-    for step in range(2):
-        with recorder.phase("forward", step):
-            loss = module(*inputs)
-        with recorder.phase("backward", step):
-            loss.backward()
-        with recorder.phase("optimizer", step):
-            optimizer.step()
-        with recorder.phase("zero_grad", step):
-            optimizer.zero_grad()
-    recorder.write(folder / f"{name}.json", module, inputs)
+    for _ in range(2):
+        module(*inputs).backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
-def main(programs, export, record):
+def record(name, folder):
+    """NAME.json and NAME.log.gz: what the steps take, by `metaprof run` (METAPROF names the program)."""
+    metaprof = os.environ.get("METAPROF", "metaprof")
+    real = ["--real"] if torch.cuda.is_available() else ["--device", "h200"]
+    subprocess.run([metaprof, "run", *real, "--json", folder / f"{name}.json", "--events", "--", sys.executable, sys.argv[0], "train", folder, name],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def main(programs, export, train):
     what, folder, *names = sys.argv[1:]
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    if what == "train":
+        return train(*names)
     failed = []
     for name in names or programs:  # a process each: nothing of one program is there when the next one runs
         child = os.fork()
@@ -750,4 +751,4 @@ def main(programs, export, record):
 
 
 if __name__ == "__main__":
-    sys.exit(main(PROGRAMS, export, record))
+    sys.exit(main(PROGRAMS, export, train))

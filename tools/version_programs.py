@@ -148,7 +148,7 @@ def small():
     return Loss(Small(50, 32)), [torch.zeros(2, 9, dtype=torch.long), torch.zeros(2, 8, dtype=torch.long)]
 
 
-# A program, and the options of tools/record_pytorch.py that it is recorded with.
+# A program, and the options of its runs, as `metaprof check` takes them.
 RUNS = {
     "small": [("small", [])],
     "dense": [("dense", [])],

@@ -23,7 +23,7 @@ struct LaunchOptions {
   std::string clock =
       "at-once";  ///< when the emulated device's work is complete: "at-once", "expected", "late"
   std::vector<std::string> assumptions;  ///< "even", or FILE:LINE=ANSWER (docs/reference/run.md)
-  std::string save;  ///< the file *.mp that the captured program is written to; empty: none
+  std::string save;     ///< the file *.mp that the captured program is written to; empty: none
   bool events = false;  ///< the allocator's history is kept, with its addresses
   std::vector<std::string> environment;  ///< NAME=VALUE
 };

@@ -28,8 +28,11 @@ int64_t number_of(const Json& row, std::string_view key) {
 
 RecordedModel model_of(const Json& row) {
   const Json parameters = row.at("parameters");
-  RecordedModel model{row.at("type").string(), parameters.at("tensors").integer(),
-                      parameters.at("trainable").integer(), parameters.at("bytes").integer(), {}};
+  RecordedModel model{row.at("type").string(),
+                      parameters.at("tensors").integer(),
+                      parameters.at("trainable").integer(),
+                      parameters.at("bytes").integer(),
+                      {}};
   row.at("inputs").for_each([&](const Json& input) {
     auto& [sizes, dtype] = model.inputs.emplace_back();
     input.at("shape").for_each([&](const Json& size) { sizes.push_back(size.integer()); });

@@ -49,9 +49,10 @@ struct WaitingBlocks {
 
 /// An outermost module at its first call.
 struct RecordedModel {
-  std::string type;  ///< "ResNet"
+  std::string type;                               ///< "ResNet"
   int64_t tensors = 0, trainable = 0, bytes = 0;  ///< of its parameters
-  std::vector<std::pair<Sizes, std::string>> inputs;  ///< sizes and dtype ("float32") of the tensors it was called with
+  std::vector<std::pair<Sizes, std::string>>
+      inputs;  ///< sizes and dtype ("float32") of the tensors it was called with
 };
 
 /// What one process did to one device.

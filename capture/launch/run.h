@@ -20,9 +20,9 @@ struct RankRun {
   int rank = 0;
   RecordedDevice recorded;
   EmulatorLog emulated;
-  std::string alloc_conf;  ///< the allocator's settings
+  std::string alloc_conf;             ///< the allocator's settings
   std::vector<RecordedModel> models;  ///< of the process
-  MemoryProfile memory;    ///< of the steps of which every request was kept; phases are those of `recorded`
+  MemoryProfile memory;  ///< of the steps of which every request was kept; phases are those of `recorded`
   /// Where the allocator's model, fed with the requests, first says something else than the allocator; empty: nowhere.
   std::string model_difference;
   /// What the allocator would have reserved at most, had every block come back when it was freed; nothing: as much, or it is

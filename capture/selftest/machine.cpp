@@ -8,8 +8,8 @@
 #include "capture/launch/installation.h"
 #include "capture/selftest/side_by_side.h"
 #include "core/error.h"
-#include "formats/file.h"
-#include "formats/json.h"
+#include "core/formats/file.h"
+#include "core/formats/json.h"
 
 namespace metaprof {
 namespace {
@@ -34,7 +34,8 @@ Hardware hardware_of(const Json& device) {
     if (known.title == hardware.title) hardware = known;
   if (hardware.name.empty()) {
     hardware.name = hardware.title;
-    std::ranges::replace_if(hardware.name, [](char c) { return c == ' ' || c == ';'; }, '-');
+    std::ranges::replace_if(
+        hardware.name, [](char c) { return c == ' ' || c == ';'; }, '-');
   }
   hardware.memory = {device.at("memory").integer()};
   int capability = 0;
@@ -66,7 +67,8 @@ Machine machine_of(const std::string& python, const std::filesystem::path& folde
   const std::string line = last_line(text);
   if (status == 127 && line.empty()) fail("--python {}: there is no such program", python);
   if (status != 0 || !line.starts_with('{'))
-    fail("--python {}: is no Python that can be used: {}", python, line.empty() ? fmt::format("exit status {}", status) : line);
+    fail("--python {}: is no Python that can be used: {}", python,
+         line.empty() ? fmt::format("exit status {}", status) : line);
   const JsonDocument document(line, output.string());
   const Json found = document.root();
   if (const std::string problem = text_of(found, "problem"); !problem.empty())

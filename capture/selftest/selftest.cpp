@@ -16,10 +16,11 @@
 #include "capture/launch/temporary_folder.h"
 #include "capture/selftest/side_by_side.h"
 #include "core/error.h"
+#include "core/formats/file.h"
+#include "core/formats/output_file.h"
 #include "estimate/compare/check.h"
-#include "formats/file.h"
-#include "formats/output_file.h"
 #include "meta/platform/files/device_file.h"
+#include "validation/allocator/rerun_allocations.h"
 #include "validation/steps/check.h"
 #include "validation/steps/measurement.h"
 
@@ -55,7 +56,9 @@ std::vector<std::string> chosen(const std::vector<std::string>& asked) {
 std::string this_program() {
   std::error_code code;
   const fs::path path = fs::read_symlink("/proc/self/exe", code);
-  if (code) fail("selftest: /proc/self/exe cannot be read, and so this program cannot run itself ({})", code.message());
+  if (code)
+    fail("selftest: /proc/self/exe cannot be read, and so this program cannot run itself ({})",
+         code.message());
   return path.string();
 }
 
@@ -79,7 +82,8 @@ class Selftest {
     report_.machine = machine_of(options.python, folder_);
     if (options.gpu && !report_.machine.device)
       fail(
-          "selftest --gpu: PyTorch {} of {} sees no CUDA device on this machine (torch.cuda.is_available() is "
+          "selftest --gpu: PyTorch {} of {} sees no CUDA device on this machine (torch.cuda.is_available() "
+          "is "
           "false)",
           report_.machine.torch, options.python);
     take_device();
@@ -99,8 +103,9 @@ class Selftest {
       if (options_.gpu) jobs.push_back(job(name, true));
       jobs.push_back(job(name, false));
     }
-    const std::vector<int> ends = run_side_by_side(
-        jobs, at_once(), [&](size_t ended) { if (progress) progress(ended, jobs.size()); });
+    const std::vector<int> ends = run_side_by_side(jobs, at_once(), [&](size_t ended) {
+      if (progress) progress(ended, jobs.size());
+    });
     for (size_t i = 0, job = 0; i < names_.size(); ++i) {
       const int real = options_.gpu ? ends[job++] : 0, emulated = ends[job++];
       report_.programs.push_back(result_of(names_[i], real, emulated));
@@ -155,7 +160,8 @@ class Selftest {
     std::ifstream file(its.output());
     while (std::getline(file, line))
       if (line.starts_with("metaprof: ")) last = line.substr(10);
-    return fmt::format("the {} run ended with exit status {}{}{}", side, status, last.empty() ? "" : ": ", last);
+    return fmt::format("the {} run ended with exit status {}{}{}", side, status, last.empty() ? "" : ": ",
+                       last);
   }
 
   // The engine's repetition beside the run; a program that the engine cannot repeat has the run's figures alone.
@@ -176,7 +182,12 @@ class Selftest {
   }
 
   SelftestProgram result_of(const std::string& name, int real_status, int emulated_status) {
-    SelftestProgram program{.name = name, .what = what_it_is(name), .problems = {}, .emulated = {}, .real = {}, .real_difference = {}};
+    SelftestProgram program{.name = name,
+                            .what = what_it_is(name),
+                            .problems = {},
+                            .emulated = {},
+                            .real = {},
+                            .real_difference = {}};
     const Files emulated = files(name, false), real = files(name, true);
     const auto has_run = [&](const char* side, const Files& its, int status) {
       if (status == 0 && fs::exists(its.json())) return true;
@@ -189,6 +200,7 @@ class Selftest {
     program.real = checked(program, emulated, real.json());
     if (ran) try {
         program.real_difference = first_difference(real.log(), emulated.log());
+        program.driver_decides = rerun_allocations({real.log()}).all_equal();
       } catch (const Error& error) {
         program.problems.emplace_back(error.what());
       }

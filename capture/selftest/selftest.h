@@ -24,11 +24,15 @@ struct SelftestOptions {
 };
 
 struct SelftestProgram {
-  std::string name, what;            ///< "conv_adamw", and the first line of its own description
+  std::string name, what;             ///< "conv_adamw", and the first line of its own description
   std::vector<std::string> problems;  ///< why figures are missing; empty: none are
   CheckResult emulated;               ///< the emulated run beside the engine's repetition of it
   std::optional<CheckResult> real;    ///< the real run beside the same
-  std::optional<EventMismatch> real_difference;  ///< the first request in which real (recorded) and emulated run differ
+  std::optional<EventMismatch>
+      real_difference;  ///< the first request in which real (recorded) and emulated run differ
+  /// The real run's requests, given to the model of the allocator with the addresses of the driver's segments, lead to its
+  /// statistics: what differs from the emulated run although the requests are the same, these addresses decide.
+  bool driver_decides = false;
 
   /// All that was compared is there and equal.
   bool equal() const;

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "core/error.h"
+#include "core/formats/display.h"
 #include "estimate/prepare/framework.h"
-#include "formats/display.h"
 #include "meta/platform/hardware.h"
 #include "validation/steps/check.h"
 
@@ -67,6 +68,8 @@ void expect_memory(const Measurement& measurement, const std::string& says, Byte
 void expect_framework(const Measurement& measurement, const std::string& says, FrameworkVersion version) {
   const auto& measured = measurement.head.framework;
   if (!measured || (measured->major == version.major && measured->minor == version.minor)) return;
+  if (std::pair(measured->major, measured->minor) > std::pair(kNewestFramework.major, kNewestFramework.minor))
+    return;  // whose rules are taken for an unknown one is no contradiction
   fail("{}: was measured with PyTorch {}, and {} is for {}", file_of(measurement), to_string(*measured), says,
        to_string(version));
 }
@@ -75,7 +78,8 @@ void expect_cuda(const Measurement& measurement, const Program& program, const L
   const std::string measured = cuda_of(measurement);
   if (measured.empty()) return;
   if (const std::string inner = cuda_of(measurement.torch); !inner.empty() && inner != measured)
-    fail("{}: is of PyTorch {} and of CUDA {}", file_of(measurement), measurement.torch, with_point(measured));
+    fail("{}: is of PyTorch {} and of CUDA {}", file_of(measurement), measurement.torch,
+         with_point(measured));
   const std::string captured = program.captured ? cuda_of(program.captured->torch) : "";
   if (!captured.empty() && captured != measured)
     fail("{}: was measured with CUDA {}, and {} ran with {}", file_of(measurement), with_point(measured),
@@ -132,7 +136,8 @@ RunOptions with_facts_of_run(RunOptions asked, const Measurement& run) {
   }
   if (!is_asked(asked, "framework") && run.head.framework) asked.framework = to_string(*run.head.framework);
   if (!is_asked(asked, "alloc_conf")) asked.alloc_conf = run.head.alloc_conf;
-  if (!is_asked(asked, "steps")) asked.step.steps = static_cast<int>(std::clamp<int64_t>(run.steps(), 1, 1000));
+  if (!is_asked(asked, "steps"))
+    asked.step.steps = static_cast<int>(std::clamp<int64_t>(run.steps(), 1, 1000));
   return asked;
 }
 
@@ -167,7 +172,8 @@ void expect_agreement(std::span<const Measurement> runs) {
     if (!first.device_title.empty()) expect_device(other, file_of(first), hardware);
     expect_memory(other, file_of(first), first.head.device_memory);
     if (first.head.framework) expect_framework(other, file_of(first), *first.head.framework);
-    if (const std::string cuda = cuda_of(first), its = cuda_of(other); !cuda.empty() && !its.empty() && cuda != its)
+    if (const std::string cuda = cuda_of(first), its = cuda_of(other);
+        !cuda.empty() && !its.empty() && cuda != its)
       fail("{}: was measured with CUDA {}, and {} with {}", file_of(other), with_point(its), file_of(first),
            with_point(cuda));
     expect_settings(other, file_of(first), first.head.alloc_conf);

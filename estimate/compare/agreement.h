@@ -4,7 +4,7 @@
 #include <span>
 
 #include "estimate/prepare/prepare.h"
-#include "meta/step/options.h"
+#include "step/options.h"
 #include "validation/steps/measurement.h"
 
 namespace metaprof {

@@ -65,8 +65,8 @@ CheckResult check_run(Measurement measurement, const CheckOptions& options, Work
   WorkspaceSources workspaces;
   const Trace trace = run_model(prepared.program(), run, platform, planners, workspaces);
   keep_captured_steps(measurement, prepared.program());
-  CheckResult result = compare(measurement, replay_trace(trace, run, platform, measurement.head.device_memory,
-                                                         &prepared.program()));
+  CheckResult result = compare(
+      measurement, replay_trace(trace, run, platform, measurement.head.device_memory, &prepared.program()));
   if (const auto log = measurement.log())
     result.first_difference = first_difference(*log, trace, platform.device());
   add_workspaces(result, trace, workspaces);
@@ -148,6 +148,15 @@ BaselineResult check_baseline(const std::string& path, const CheckOptions& optio
   return result;
 }
 
+// What stands in one table must be of one device and the same versions.
+void expect_runs_agree(const CheckOptions& options) {
+  if (options.model.empty() || options.measurements.size() < 2) return;
+  std::vector<Measurement> runs;
+  for (const std::string& path : options.measurements)
+    if (is_run_report_file(path)) runs.push_back(read_measurement(path));
+  expect_agreement(runs);
+}
+
 }  // namespace
 
 void check_options(const CheckOptions& options) {
@@ -182,11 +191,12 @@ std::optional<NotRepeated> not_repeated(const Model& captured) try {
 }
 
 bool says_how_it_was_run(const std::string& file) {
-  return !is_snapshot_file(file) && !is_program_file(file);
+  return !is_snapshot_file(file) && !is_program_file(file) && !is_run_report_file(file);
 }
 
 CheckReport check(const CheckOptions& options, const OnProgress& progress) {
   check_options(options);
+  expect_runs_agree(options);
   std::vector<std::string> measurements = options.measurements;
   // A captured program has the run's own measurement in it.
   if (measurements.empty() && options.baselines.empty()) measurements = {options.model};

@@ -15,7 +15,8 @@ namespace metaprof {
 struct CheckOptions {
   std::string model;   ///< the .pt2 that was measured; empty: `models` has it
   std::string models;  ///< folder of exports, named as the measurements say
-  RunOptions run;      ///< how a snapshot's steps were run: it does not say it; `framework` is taken for all
+  RunOptions
+      run;  ///< how the steps of a snapshot or a run were made: they do not say it; `framework` is taken for all
   bool workspaces_given =
       false;  ///< `run.workspaces` are taken for everything; else those that it was measured with
   std::vector<std::string> measurements, baselines;  ///< files
@@ -38,7 +39,7 @@ struct NotRepeated {
 /// Nothing: all of its phases are equal to the byte, reserved bytes, too. What the engine cannot run is no error.
 std::optional<NotRepeated> not_repeated(const Model& captured);
 
-/// True if the file says itself how it was run: a measurement or an earlier report, and no snapshot.
+/// True if the file says itself how its steps were made: a recording or an earlier report, and no snapshot or report of a run.
 bool says_how_it_was_run(const std::string& file);
 
 }  // namespace metaprof

@@ -92,8 +92,9 @@ std::string measurements_text(const std::vector<CheckResult>& results, double to
   for (const CheckResult& result : results) {
     const CheckRow &first = *result.decisive()[0], &reserved = result.peak_reserved;
     const char* kind = &first == &result.peak_requested ? " requested" : "";
-    table.row({result.id, number_text(first.recorded) + kind, number_text(first.estimated), percent(first.error()),
-               number_text(reserved.recorded), number_text(reserved.estimated), percent(reserved.error()),
+    table.row({result.id, number_text(first.recorded) + kind, number_text(first.estimated),
+               percent(first.error()), number_text(reserved.recorded), number_text(reserved.estimated),
+               percent(reserved.error()),
                result.phases == 0 ? "" : fmt::format("{}/{}", result.exact_phases, result.phases),
                result.first_difference ? difference_text(*result.first_difference) : ""});
   }
@@ -125,8 +126,8 @@ std::vector<std::vector<const CheckResult*>> tables_of(const CheckReport& report
   };
   for (const CheckResult& result : report.measurements) {
     if (result.phases == 0) continue;  // a snapshot has peaks alone
-    const auto found = std::ranges::find_if(
-        tables, [&](const auto& table) { return same_estimate(*table[0], result); });
+    const auto found =
+        std::ranges::find_if(tables, [&](const auto& table) { return same_estimate(*table[0], result); });
     if (found == tables.end())
       tables.push_back({&result});
     else
@@ -148,7 +149,8 @@ std::string workspaces_text(const CheckResult& result) {
     table.column("times");
     table.column("size by", TextTable::Align::left);
     for (const WorkspaceRow& row : result.workspaces)
-      table.row({row.op, fmt::format("{}", row.bytes), fmt::format("{}", row.count), source_text(row.source)});
+      table.row(
+          {row.op, fmt::format("{}", row.bytes), fmt::format("{}", row.count), source_text(row.source)});
     text = "\n" + table.text();
   }
   return result.workspace_note.empty() ? text : text + result.workspace_note + "\n";
@@ -243,9 +245,14 @@ std::string check_json(const CheckReport& report) {
   });
   Json tables = Json::array();
   for (const auto& table : tables_of(report)) tables.push_back(phase_table_json(table));
-  const Json json = {{"schema", "metaprof.check"}, {"schema_version", 1}, {"tolerance", report.tolerance},
-                     {"rows", rows},               {"summary", summary},  {"tables", tables},
-                     {"baselines", baselines},     {"findings", findings}};
+  const Json json = {{"schema", "metaprof.check"},
+                     {"schema_version", 1},
+                     {"tolerance", report.tolerance},
+                     {"rows", rows},
+                     {"summary", summary},
+                     {"tables", tables},
+                     {"baselines", baselines},
+                     {"findings", findings}};
   return json_text(json);
 }
 

@@ -40,7 +40,8 @@ std::string title_of(const std::string& field) {
   return fmt::format("{}{}", name, field.substr(point) == ".peak" ? " peak" : "");
 }
 
-std::vector<std::string> cells_of(const JoinedPhase& phase, const std::vector<std::string>& fields, size_t columns) {
+std::vector<std::string> cells_of(const JoinedPhase& phase, const std::vector<std::string>& fields,
+                                  size_t columns) {
   std::vector<std::string> cells;
   for (const std::string& field : fields) {
     const auto found =
@@ -69,9 +70,10 @@ std::vector<JoinedRow> joined(std::span<const CheckResult* const> results) {
   for (size_t i = 0; i < results.size(); ++i) {
     size_t from = 0;  // rows stand in the order of phases, and a part of a step may come again
     for (const CheckRow& row : results[i]->rows) {
-      const auto found = std::find_if(rows.begin() + static_cast<ptrdiff_t>(from), rows.end(), [&](const JoinedRow& one) {
-        return one.part == row.part && one.field == row.field && !(i > 0 && one.values[i + 1]);
-      });
+      const auto found =
+          std::find_if(rows.begin() + static_cast<ptrdiff_t>(from), rows.end(), [&](const JoinedRow& one) {
+            return one.part == row.part && one.field == row.field && !(i > 0 && one.values[i + 1]);
+          });
       JoinedRow* joined = nullptr;
       if (i == 0 || found == rows.end())
         joined = &rows.emplace_back(
@@ -88,7 +90,8 @@ std::vector<JoinedRow> joined(std::span<const CheckResult* const> results) {
 std::vector<std::string> column_titles(std::span<const CheckResult* const> results) {
   std::vector<std::string> titles;
   for (const CheckResult* result : results) {
-    const auto same = std::ranges::count_if(results, [&](const CheckResult* one) { return one->on == result->on; });
+    const auto same =
+        std::ranges::count_if(results, [&](const CheckResult* one) { return one->on == result->on; });
     const char* word = result->on == MeasuredOn::emulated ? "emulated" : "real";
     titles.push_back(same == 1 ? word : fmt::format("{} ({})", word, result->id));
   }
@@ -119,7 +122,8 @@ std::string phase_table_text(std::span<const CheckResult* const> results) {
     std::vector<std::string> cells{setup ? "" : fmt::format("{}", phase.part.step + 1)};
     if (micro) cells.push_back(phase.part.micro < 0 ? "" : fmt::format("{}", phase.part.micro + 1));
     cells.emplace_back(to_string(phase.part.phase));
-    for (std::string& cell : cells_of(phase, {"allocated_bytes.peak", "reserved_bytes.peak"}, results.size() + 1))
+    for (std::string& cell :
+         cells_of(phase, {"allocated_bytes.peak", "reserved_bytes.peak"}, results.size() + 1))
       cells.push_back(std::move(cell));
     cells.push_back(differing(phase));
     table.row(std::move(cells));

@@ -15,8 +15,9 @@ namespace metaprof {
 /// One statistic of one phase as each of them says it.
 struct JoinedRow {
   StepPart part;
-  std::string field;                           ///< "allocated_bytes.peak"
-  std::vector<std::optional<int64_t>> values;  ///< of the estimate, then of each measurement; nothing: it has none
+  std::string field;  ///< "allocated_bytes.peak"
+  std::vector<std::optional<int64_t>>
+      values;  ///< of the estimate, then of each measurement; nothing: it has none
   bool equal() const;
 };
 

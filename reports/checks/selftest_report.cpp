@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/formats/display.h"
 #include "estimate/results/profile.h"
-#include "formats/display.h"
 #include "reports/checks/check_findings.h"
 #include "reports/checks/phase_table.h"
 #include "reports/tables/json_text.h"
@@ -83,13 +83,14 @@ std::string versions(const SelftestReport& report) {
 }
 
 struct Totals {
-  size_t run = 0, engine = 0;
+  size_t requests = 0, run = 0, engine = 0;
 };
 
 Totals totals_of(const SelftestReport& report) {
   Totals totals;
   for (const SelftestProgram& program : report.programs) {
     const Compared one = compared(program);
+    totals.requests += one.has_real && one.run.phases > 0 && !program.real_difference;
     totals.run += one.run.all() && !program.real_difference;
     totals.engine += one.engine.all();
   }
@@ -99,6 +100,7 @@ Totals totals_of(const SelftestReport& report) {
 std::string programs_table(const SelftestReport& report) {
   TextTable table;
   table.column("program", TextTable::Align::left);
+  if (report.gpu) table.column("requests equal");
   if (report.gpu) table.column("real = emulated");
   table.column(report.gpu ? "real = estimate" : "emulated = estimate");
   for (const char* title : {"allocated peak", "reserved peak"}) {
@@ -109,13 +111,15 @@ std::string programs_table(const SelftestReport& report) {
   for (const SelftestProgram& program : report.programs) {
     const Compared one = compared(program);
     std::vector<std::string> cells{program.name};
+    if (report.gpu) cells.emplace_back(!one.has_real ? "-" : program.real_difference ? "no" : "yes");
     if (report.gpu) cells.push_back(one.run.text());
     cells.push_back(one.engine.text());
     const bool emulated = !program.emulated.rows.empty();
     for (const char* field : {"allocated_bytes.peak", "reserved_bytes.peak"}) {
       cells.push_back(number_text(peak_of(one.rows, field, 0)));
       cells.push_back(emulated ? number_text(peak_of(one.rows, field, 1)) : "-");
-      if (report.gpu) cells.push_back(one.has_real ? number_text(peak_of(one.rows, field, emulated ? 2 : 1)) : "-");
+      if (report.gpu)
+        cells.push_back(one.has_real ? number_text(peak_of(one.rows, field, emulated ? 2 : 1)) : "-");
     }
     table.row(std::move(cells));
   }
@@ -126,6 +130,13 @@ std::string programs_table(const SelftestReport& report) {
 std::string details(const SelftestProgram& program) {
   std::string text = fmt::format("\n{}: {}\n", program.name, program.what);
   for (const std::string& problem : program.problems) text += fmt::format("  {}\n", problem);
+  const Compared one = compared(program);
+  if (one.run.phases > 0 && !one.run.all() && !program.real_difference)
+    text += program.driver_decides
+                ? "  the requests are equal, and the allocator's model repeats the real run address by "
+                  "address: the "
+                  "driver gave segments at other addresses, so that the allocator split other blocks\n"
+                : "  the requests are equal, and the allocator does something else with them\n";
   if (program.real_difference)
     text += fmt::format("  the first request that differs: line {} of the log: real {}; emulated {}\n",
                         program.real_difference->line, program.real_difference->recorded,
@@ -141,12 +152,15 @@ std::string details(const SelftestProgram& program) {
   for (const JoinedRow& row : joined(results)) {
     if (row.equal() || ++differing > kMostPhases) continue;
     text += fmt::format("  {}{} {}:", to_string(row.part.phase),
-                        row.part.phase == Phase::setup ? "" : fmt::format(" of step {}", row.part.step + 1), row.field);
-    for (size_t i = 0; i < titles.size(); ++i) text += fmt::format(" {} {}", number_text(row.values[i]), titles[i]);
+                        row.part.phase == Phase::setup ? "" : fmt::format(" of step {}", row.part.step + 1),
+                        row.field);
+    for (size_t i = 0; i < titles.size(); ++i)
+      text += fmt::format(" {} {}", number_text(row.values[i]), titles[i]);
     text += '\n';
     ++shown;
   }
-  if (differing > shown) text += fmt::format("  {} more figures differ (--json has them)\n", differing - shown);
+  if (differing > shown)
+    text += fmt::format("  {} more figures differ (--json has them)\n", differing - shown);
   return text;
 }
 
@@ -161,7 +175,8 @@ Json program_json(const SelftestProgram& program) {
                {"what", program.what},
                {"equal", program.equal()},
                {"problems", program.problems},
-               {"real_difference", difference_json(program.real_difference, "real", "emulated")}};
+               {"real_difference", difference_json(program.real_difference, "real", "emulated")},
+               {"driver_decides", program.driver_decides}};
   json["estimate_difference"] = nullptr;
   for (const CheckResult* result : results)
     json["estimate_difference"] = difference_json(
@@ -175,11 +190,13 @@ Json program_json(const SelftestProgram& program) {
 std::string selftest_text(const SelftestReport& report) {
   const Totals totals = totals_of(report);
   const size_t count = report.programs.size();
-  std::string text = report.gpu ? fmt::format("real = emulated in every phase: {} of {} programs; real = estimate: "
-                                              "{} of {}\n",
-                                              totals.run, count, totals.engine, count)
-                                : fmt::format("emulated = estimate in every phase: {} of {} programs\n",
-                                              totals.engine, count);
+  std::string text =
+      report.gpu
+          ? fmt::format(
+                "real = emulated in every phase: {} of {} programs (in every request: {}); real = "
+                "estimate: {}\n",
+                totals.run, count, totals.requests, totals.engine)
+          : fmt::format("emulated = estimate in every phase: {} of {} programs\n", totals.engine, count);
   text += fmt::format("{}, {:.0f} s\n\n", versions(report), report.seconds);
   text += programs_table(report);
   for (const SelftestProgram& program : report.programs)
@@ -210,6 +227,7 @@ std::string selftest_json(const SelftestReport& report, std::string_view version
                {"python", machine.python},
                {"equal",
                 {{"programs", report.programs.size()},
+                 {"real_emulated_requests", report.gpu ? Json(totals.requests) : Json(nullptr)},
                  {"real_emulated", report.gpu ? Json(totals.run) : Json(nullptr)},
                  {"estimate", totals.engine}}}};
   json["programs"] = Json::array();

@@ -60,8 +60,7 @@ Json models_json(const std::vector<RecordedModel>& models) {
     for (const auto& [sizes, dtype] : model.inputs) inputs.push_back({{"shape", sizes}, {"dtype", dtype}});
     rows.push_back(
         {{"type", model.type},
-         {"parameters",
-          {{"tensors", model.tensors}, {"trainable", model.trainable}, {"bytes", model.bytes}}},
+         {"parameters", {{"tensors", model.tensors}, {"trainable", model.trainable}, {"bytes", model.bytes}}},
          {"inputs", inputs}});
   }
   return rows;
@@ -103,7 +102,9 @@ std::string run_json(const RunReport& report) {
   Json json;
   json["schema"] = "metaprof.run";
   json["schema_version"] = 1;
-  json["framework"] = {{"version", text_or_null(report.torch)}, {"cuda", text_or_null(report.cuda)}, {"cudnn", report.cudnn == 0 ? Json(nullptr) : Json(report.cudnn)}};
+  json["framework"] = {{"version", text_or_null(report.torch)},
+                       {"cuda", text_or_null(report.cuda)},
+                       {"cudnn", report.cudnn == 0 ? Json(nullptr) : Json(report.cudnn)}};
   json["device"] = report.device;
   json["device_memory"] = report.device_memory.count;
   json["emulated"] = !report.real;

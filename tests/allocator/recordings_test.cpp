@@ -196,7 +196,8 @@ TEST_F(Recordings, BadHeadsAreNamed) {
       {"\"device_memory\": 104857600", "\"device_memory\": -1",
        "x.json: device_memory: expected a whole number of at least 0, got -1"},
       {"\"config\"", "\"conf\"",
-       "x.json: 'config' is missing; a measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)"},
+       "x.json: 'config' is missing; a measurement is what `metaprof run --json` writes, or a recording "
+       "(docs/how_to/check.md)"},
       {"\"phase\": \"setup\"", "\"phase\": 1", "x.json: phases[0].phase: expected a text, got 1"},
       {"\"num_ooms\": 0", "\"num_oom\": 0", "x.json: phase 'setup' has an unknown statistic 'num_oom'"},
       {"\"peak\": 1024", "\"top\": 1024",
@@ -212,7 +213,8 @@ TEST_F(Recordings, BadHeadsAreNamed) {
   }
   EXPECT_EQ(error(kLog, "[]"), "x.json: expected an object, got []");
   EXPECT_EQ(error(kLog, "{"),
-            "x.json: JSON syntax error at byte 1 of 1: expected a string as key, got the end of the text; a measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)");
+            "x.json: JSON syntax error at byte 1 of 1: expected a string as key, got the end of the text; a "
+            "measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)");
 }
 
 TEST_F(Recordings, UnreadableFilesAreNamed) {

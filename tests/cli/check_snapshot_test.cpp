@@ -146,10 +146,12 @@ TEST(CheckSnapshot, OptionsOfTheStepAreForSnapshotsOnly) {
   const std::string command = "check tests/data/models/lstm_lm.pt2 --against " + recording + " ";
   for (const std::string option : {"--steps 2", "--batch 4", "--device a100", "--memory 1GiB",
                                    "--alloc-conf a:b", "--env A=B", "--precision bf16"})
-    expect_refusal(command + option, option.substr(0, option.find(' ')) + " is for snapshots (*.pickle): " +
+    expect_refusal(command + option, option.substr(0, option.find(' ')) +
+                                         " is for snapshots (*.pickle) and reports of metaprof run: " +
                                          recording + " has its own options");
-  expect_refusal("check a.pt2 --steps 2 --baseline old.json",
-                 "--steps is for snapshots (*.pickle): old.json has its own options");
+  expect_refusal(
+      "check a.pt2 --steps 2 --baseline old.json",
+      "--steps is for snapshots (*.pickle) and reports of metaprof run: old.json has its own options");
   expect_refusal("check --models exports --against a.pickle",
                  "a.pickle: does not say of which model it is; name the MODEL");
 }

@@ -298,9 +298,11 @@ TEST(Check, MeasurementsThatCannotBeUsedSayWhy) {
   expect_refusal(
       "check " + kModels + "/resnet18.pt2 --against " + cut,
       cut +
-          ": JSON syntax error at byte 1000 of 1000: expected a closing quote, got the end of the text; a measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)");
+          ": JSON syntax error at byte 1000 of 1000: expected a closing quote, got the end of the text; a "
+          "measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)");
   expect_bad_measurement([](Json& json) { json.erase("config"); },
-                         "'config' is missing; a measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)");
+                         "'config' is missing; a measurement is what `metaprof run --json` writes, or a "
+                         "recording (docs/how_to/check.md)");
   expect_bad_measurement([](Json& json) { json["config"]["steps"] = "three"; },
                          "config.steps: expected a whole number of at least 0, got \"three\"");
   expect_bad_measurement([](Json& json) { json["config"]["steps"] = 0; },
@@ -326,7 +328,8 @@ TEST(Check, MeasurementsThatCannotBeUsedSayWhy) {
                          "phases[1].phase: expected setup, forward, backward, optimizer or zero_grad, got "
                          "\"sleep\"");
   expect_bad_measurement([](Json& json) { json["phases"][2].erase("allocated_bytes"); },
-                         "phases[2]: 'allocated_bytes' is missing; a measurement is what `metaprof run --json` writes, or a recording (docs/how_to/check.md)");
+                         "phases[2]: 'allocated_bytes' is missing; a measurement is what `metaprof run "
+                         "--json` writes, or a recording (docs/how_to/check.md)");
 }
 
 // Bytes now, and MiB at the peak.

@@ -33,15 +33,14 @@ TEST(Selftest, WithoutAGpuItSaysSoInOneLine) {
 }
 
 TEST(Selftest, InterpretersThatCannotBeUsedSayWhy) {
-  expect_refusal("selftest --python no-such-python",
-                 "--python no-such-python: there is no such program");
+  expect_refusal("selftest --python no-such-python", "--python no-such-python: there is no such program");
   expect_refusal("selftest --python true", "--python true: is no Python that can be used: exit status 0");
   const std::string cpu = interpreter("cpu", R"({"python": "3.11.7", "torch": "2.11.0+cpu", "cuda": null})");
   expect_refusal("selftest --python " + cpu, "--python " + cpu +
                                                  ": PyTorch 2.11.0+cpu is built for the CPU only: install "
                                                  "one that is built with CUDA");
-  const std::string none =
-      interpreter("torchless", R"({"python": "3.11.7", "problem": "ModuleNotFoundError: No module named torch"})");
+  const std::string none = interpreter(
+      "torchless", R"({"python": "3.11.7", "problem": "ModuleNotFoundError: No module named torch"})");
   expect_refusal("selftest --python " + none,
                  "--python " + none + ": PyTorch cannot be used: ModuleNotFoundError: No module named torch");
 }
@@ -63,15 +62,18 @@ TEST(Selftest, ProgramsThatFailAreInTheReport) {
                                       " --python " + interpreter("fails", kCard));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with(
-      "real = emulated in every phase: 0 of 2 programs; real = estimate: 0 of 2\n"
+      "real = emulated in every phase: 0 of 2 programs (in every request: 0); real = estimate: 0\n"
       "NVIDIA H200 (140.4 GiB), driver 580.82.07, PyTorch 2.11.0+cu130, cuDNN 9.19.0, Python 3.11.7, "))
       << outcome.out;
   for (const char* side : {"real", "emulated"})
-    EXPECT_NE(outcome.out.find(std::string("the ") + side + " run ended with exit status 3: the recorder was not loaded"),
+    EXPECT_NE(outcome.out.find(std::string("the ") + side +
+                               " run ended with exit status 3: the recorder was not loaded"),
               std::string::npos)
         << outcome.out;
-  EXPECT_EQ(std::system((METAPROF_PYTHON " tests/validate_json.py reports/schema/selftest.schema.json " + file).c_str()),
-            0);
+  EXPECT_EQ(
+      std::system(
+          (METAPROF_PYTHON " tests/validate_json.py reports/schema/selftest.schema.json " + file).c_str()),
+      0);
   const Json report = Json::parse(read_file(file));
   EXPECT_EQ(report["device"]["memory"], 150754820096);
   ASSERT_EQ(report["programs"].size(), 2u);

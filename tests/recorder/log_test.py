@@ -3,7 +3,7 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "recorder"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture" / "recorder"))
 from metaprof_recorder.events import matched  # noqa: E402
 from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
 from metaprof_recorder.log import Log  # noqa: E402

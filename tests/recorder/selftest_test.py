@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
 METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
 PART = os.environ.get("METAPROF_PROGRAM")
-ALL = sorted(path.stem for path in pathlib.Path(METAPROF).resolve().parents[1].glob("**/selftest/programs/*.py"))
+ALL = sorted(path.stem for path in (ROOT / "capture/recorder/selftest/programs").glob("*.py"))
 NAMES = [name for name in ALL if PART in name] if PART else ["accumulation_clip", "lstm"]
 
 
@@ -40,7 +40,7 @@ class SelftestTest(unittest.TestCase):
 
     def test_a_nested_run_stands_in_for_a_gpu(self):
         result, report = self.selftest("--gpu", around=(METAPROF, "run", "--device", "h100", "--"))
-        self.assertIn(f"real = emulated in every phase: {len(NAMES)} of {len(NAMES)} programs", result.stdout)
+        self.assertIn(f"real = emulated in every phase: {len(NAMES)} of {len(NAMES)} programs (in every request: {len(NAMES)})", result.stdout)
         self.assertEqual(report["device"]["title"], "NVIDIA H100 80GB HBM3")
         self.assertTrue(report["driver"])
         self.assertEqual(report["equal"]["real_emulated"], len(NAMES))

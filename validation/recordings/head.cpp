@@ -105,9 +105,8 @@ Member largest_rank(const Member& root) {
   int64_t most = -1;
   root.at("ranks").for_each([&](const Member& rank) {
     int64_t peak = 0;
-    rank.at("phases").for_each([&](const Member& phase) {
-      peak = std::max(peak, phase.at("reserved_bytes").at("peak").count());
-    });
+    rank.at("phases").for_each(
+        [&](const Member& phase) { peak = std::max(peak, phase.at("reserved_bytes").at("peak").count()); });
     if (peak > most) most = peak, largest = rank;
   });
   if (!largest) root.at("ranks").reject("at least one process that used a device");
@@ -120,7 +119,7 @@ RecordingHead head_of(const std::filesystem::path& path, const Member& root) {
     RecordingHead head{.path = path,
                        .of_run = true,
                        .framework = version_of(root.at("framework").find("version")),
-                       .alloc_conf = rank.at("alloc_conf").text(),
+                       .alloc_conf = rank.optional_text("alloc_conf").value_or(""),
                        .device_memory = {rank.at("device_memory").count()},
                        .phases = {}};
     rank.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });

@@ -36,10 +36,11 @@ struct EventMismatch {
 
 /// Workspaces of libraries in an estimate: those of one operator and size, over all steps.
 struct WorkspaceRow {
-  std::string op;    ///< "aten::cudnn_convolution", or the workspace's name: "cuBLAS workspace"
+  std::string op;     ///< "aten::cudnn_convolution", or the workspace's name: "cuBLAS workspace"
   int64_t bytes = 0;  ///< of one
   int64_t count = 0;
-  std::string source;  ///< "cudnn": it was asked; "table": of --workspaces FILE; "rule": of the framework, or ours
+  std::string
+      source;  ///< "cudnn": it was asked; "table": of --workspaces FILE; "rule": of the framework, or ours
 };
 
 struct CheckResult {
@@ -53,7 +54,7 @@ struct CheckResult {
   CheckRow peak_allocated, peak_requested, peak_reserved;  ///< over all phases
   std::vector<WorkspaceRow> workspaces;                    ///< the largest first
   std::string workspace_note;  ///< which are no plans of the library, and why; empty: all are
-  std::optional<EventMismatch> first_difference;           ///< nothing, too, where there is no log
+  std::optional<EventMismatch> first_difference;  ///< nothing, too, where there is no log
 
   /// The peaks that decide: of allocated bytes (or of requested ones, where only these were measured), and of
   /// reserved bytes.

@@ -94,21 +94,20 @@ void read_models(Measurement& measurement, const Member& models) {
 
 Measurement run_of(const std::filesystem::path& path, const Member& root) {
   const Member rank = largest_rank(root), framework = root.at("framework");
-  Measurement measurement{
-      .head = head_of(path, root),
-      .on = root.at("emulated").boolean() ? MeasuredOn::emulated : MeasuredOn::real,
-      .device_title = rank.at("device_title").text(),
-      .torch = framework.optional_text("version").value_or(""),
-      .cuda = framework.optional_text("cuda").value_or(""),
-      .id = path.stem().string(),
-      .model = {},
-      .batch = {},
-      .seq = {},
-      .image = {},
-      .options = {},
-      .cudnn = cudnn_of(framework.find("cudnn")),
-      .parameter_tensors = {},
-      .inputs = {}};
+  Measurement measurement{.head = head_of(path, root),
+                          .on = root.at("emulated").boolean() ? MeasuredOn::emulated : MeasuredOn::real,
+                          .device_title = rank.at("device_title").text(),
+                          .torch = framework.optional_text("version").value_or(""),
+                          .cuda = framework.optional_text("cuda").value_or(""),
+                          .id = path.stem().string(),
+                          .model = {},
+                          .batch = {},
+                          .seq = {},
+                          .image = {},
+                          .options = {},
+                          .cudnn = cudnn_of(framework.find("cudnn")),
+                          .parameter_tensors = {},
+                          .inputs = {}};
   auto phase = measurement.head.phases.begin();
   rank.at("phases").for_each([&](const Member& row) {
     if (phase->part) check_phase(row, *phase);
@@ -117,7 +116,7 @@ Measurement run_of(const std::filesystem::path& path, const Member& root) {
   if (measurement.head.phases.empty()) rank.at("phases").reject("at least one phase");
   // What follows the last part of the last step is no part of it.
   std::erase_if(measurement.head.phases, [](const RecordedPhase& row) { return !row.part; });
-  read_models(measurement, rank.at("models"));
+  if (const auto models = rank.find("models")) read_models(measurement, *models);
   if (rank.find("out_of_memory") && root.at("exit_status").count() != 0 && !measurement.head.phases.empty())
     measurement.head.phases.back().out_of_memory = "out of memory";
   return measurement;
@@ -153,6 +152,14 @@ Platform measured_on(const Measurement& measurement, Platform platform) {
     platform = with_framework(std::move(platform), *version);
   if (measurement.cudnn) platform.libraries.cudnn = *measurement.cudnn;
   return platform;
+}
+
+bool is_run_report_file(const std::filesystem::path& path) try {
+  const JsonText json(read_head_text(path), path.string(), kHeadHint);
+  const auto schema = json.root().find("schema");
+  return schema && schema->text() == "metaprof.run";
+} catch (const Error&) {
+  return false;
 }
 
 Measurement read_measurement(const std::filesystem::path& path) {

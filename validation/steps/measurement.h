@@ -29,7 +29,7 @@ struct Measurement {
   std::string id;
   std::string model;                         ///< "gpt2", as the export is named
   std::optional<int64_t> batch, seq, image;  ///< where they differ from the model's own
-  RunOptions options;  ///< those that the measurement says; a report of a run says none
+  RunOptions options;                        ///< those that the measurement says; a report of a run says none
   std::optional<int> cudnn;                  ///< 91900 is 9.19.0
   bool planned_workspaces = true;  ///< cuDNN planned its workspaces; false: an emulated one that needs none
   std::optional<int64_t> parameter_tensors;  ///< nothing: it does not say
@@ -45,6 +45,9 @@ struct Measurement {
 
 /// The platform with what the measurement says of it: memory, framework, libraries.
 Platform measured_on(const Measurement& measurement, Platform platform);
+
+/// True if the file is a report of `metaprof run --json`; false, too, where it cannot be read.
+bool is_run_report_file(const std::filesystem::path& path);
 
 /// Errors, with the file, the member and what is expected: no such file, no JSON, a member is missing or of
 /// another type, a negative number of bytes, a peak below the current value (units differ), an option that

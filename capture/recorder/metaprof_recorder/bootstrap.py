@@ -62,7 +62,8 @@ def version_of(text):
 def problem_with(version, cuda):
     """Why this PyTorch cannot be recorded, as (kind, sentence); None if it can. `cuda`: the CUDA that it was built with, or None."""
     number = version_of(version)
-    if number is None or not OLDEST <= number <= NEWEST:
+    unknown = number is not None and number > NEWEST and os.environ.get("METAPROF_RECORD_UNKNOWN")
+    if number is None or not OLDEST <= number <= NEWEST and not unknown:
         known = "{}.{} to {}.{}".format(*OLDEST, *NEWEST)
         return "version", f"PyTorch {version} is not known: install one of {known}"
     if cuda is None:
