@@ -93,7 +93,7 @@ std::vector<std::string> column_titles(std::span<const CheckResult* const> resul
     const auto same =
         std::ranges::count_if(results, [&](const CheckResult* one) { return one->on == result->on; });
     const char* word = result->on == MeasuredOn::emulated ? "emulated" : "real";
-    titles.push_back(same == 1 ? word : fmt::format("{} ({})", word, result->id));
+    titles.push_back(same == 1 ? word : fmt::format("{} ({})", word, result->recording));
   }
   return titles;
 }
