@@ -16,6 +16,7 @@
 #include "estimate/prepare/rates.h"
 #include "estimate/prepare/sizes.h"
 #include "estimate/replay.h"
+#include "profiler/allocator/phases.h"
 #include "profiler/allocator/requests.h"
 #include "reports/device/replay_report.h"
 #endif
@@ -35,7 +36,8 @@ constexpr const char* kReplayDescription =
     "each\n"
     "call is a kernel of the same cost there. MODEL: as in metaprof profile.\n"
     "\n"
-    "Exit status: 0 memory is as estimated, 1 it differs, 2 bad usage or input, or no GPU.\n";
+    "Exit status: 0 memory is as estimated, given the driver's addresses, 1 it differs, 2 bad usage or "
+    "input, or no GPU.\n";
 
 struct ReplayOptions {
   std::string model, json;
@@ -68,6 +70,11 @@ std::unique_ptr<cuda::DeviceBuffer> take_the_rest(const cuda::CudaDevice& device
   return rest > 0 ? std::make_unique<cuda::DeviceBuffer>(static_cast<uint64_t>(rest)) : nullptr;
 }
 
+Phases phases_of(const Requests& requests, const CachingAllocatorOptions& options) {
+  CachingAllocator allocator(options);
+  return replay(requests, allocator);
+}
+
 int replay_on_device(const Command& command, const ReplayOptions& given) {
   refuse_described_memory(command);
   const int ordinal = ordinal_of(given.run.device);
@@ -78,7 +85,7 @@ int replay_on_device(const Command& command, const ReplayOptions& given) {
   print_notes(warnings_of(model, options));
 
   const cuda::CudaDevice device(ordinal);
-  cuda::StepReplay replay(device);
+  cuda::StepReplay step(device);
   const std::unique_ptr<cuda::DeviceBuffer> taken = take_the_rest(device, given.run.memory);
   const Estimate estimate = estimate_on(model, options, device.hardware(), {device.memory().available});
   const Rates rates = rates_of(estimate.platform, estimate.options.step.environment);
@@ -86,16 +93,19 @@ int replay_on_device(const Command& command, const ReplayOptions& given) {
   const Requests requests = requests_of(estimate.trace, estimate.trace.events, platform.device());
   const Bytes available = {device.memory().available};
 
+  CachingAllocatorOptions allocator = allocator_options(estimate.options, platform, available);
   ReplayComparison comparison{.model = estimate.report.model,
                               .allocator = allocator_settings(estimate.options, platform.framework),
-                              .estimated = replay_requests(requests, estimate.options, platform, available),
-                              .real = replay.run(estimate.trace, requests, rates,
-                                                 allocator_options(estimate.options, platform, available)),
-                              .differences = {}};
+                              .estimated = phases_of(requests, allocator),
+                              .real = step.run(estimate.trace, requests, rates, allocator),
+                              .differences = {},
+                              .differences_at_addresses = {}};
   comparison.differences = differences(comparison.estimated, comparison.real.phases);
+  allocator.device.given = comparison.real.addresses;
+  comparison.differences_at_addresses = differences(phases_of(requests, allocator), comparison.real.phases);
   if (!given.json.empty()) write_result(given.json, replay_json(comparison));
   if (given.json != "-") print_text(replay_text(comparison, static_cast<size_t>(given.width)));
-  return comparison.differences.empty() ? kFine : kFinding;
+  return comparison.differences_at_addresses.empty() ? kFine : kFinding;
 }
 
 #else

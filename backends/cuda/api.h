@@ -101,6 +101,7 @@ struct Driver {
   METAPROF_MEMBER(cuEventCreate);
   METAPROF_MEMBER(cuEventDestroy);
   METAPROF_MEMBER(cuEventRecord);
+  METAPROF_MEMBER(cuEventQuery);
   METAPROF_MEMBER(cuEventSynchronize);
   METAPROF_MEMBER(cuEventElapsedTime);
 };

@@ -110,6 +110,12 @@ CudaEvent::~CudaEvent() {
 }
 CudaEvent::CudaEvent(CudaEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
 
+bool CudaEvent::is_over() const {
+  const CUresult status = driver().cuEventQuery.try_to(event_);
+  if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) throw_failed("cuEventQuery", status);
+  return status == CUDA_SUCCESS;
+}
+
 void CudaEvent::wait_in(CUstream stream) const { driver().cuStreamWaitEvent(stream, event_, 0); }
 
 double CudaEvent::seconds_since(const CudaEvent& earlier) const {

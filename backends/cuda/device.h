@@ -80,6 +80,7 @@ class CudaEvent {
   void record(CUstream stream) const { driver().cuEventRecord(event_, stream); }
   void wait_in(CUstream stream) const;
   void synchronize() const { driver().cuEventSynchronize(event_); }
+  bool is_over() const;
   /// Both must be over.
   double seconds_since(const CudaEvent& earlier) const;
 

@@ -36,6 +36,7 @@ std::optional<uint64_t> CudaSegments::allocate(uint64_t bytes) {
   }
   if (status != CUDA_SUCCESS) throw_failed("cuMemAlloc", status);
   segments_[address] = bytes;
+  addresses_.segments.push_back(address);
   ++calls_.allocations;
   note_use();
   return address;
@@ -51,6 +52,7 @@ uint64_t CudaSegments::reserve_addresses(uint64_t bytes) {
   CUdeviceptr address = 0;
   driver().cuMemAddressReserve(&address, bytes, 0, 0, 0);
   reserved_[address] = bytes;
+  addresses_.reserved.push_back(address);
   return address;
 }
 

@@ -28,6 +28,8 @@ class CudaSegments final : public MemorySource {
   uint64_t unused() const override { return static_cast<uint64_t>(device_.memory().available); }
 
   const SegmentCalls& calls() const { return calls_; }
+  /// All that were given so far, in their order.
+  const GivenAddresses& addresses() const { return addresses_; }
   /// cudaMemGetInfo: the most that was in use after any of these calls since the last reset.
   int64_t most_used() const { return most_used_; }
   void reset_most_used() { most_used_ = device_.memory().used(); }
@@ -41,6 +43,7 @@ class CudaSegments final : public MemorySource {
   CUmemAllocationProp kind_ = {};
   CUmemAccessDesc access_ = {};
   SegmentCalls calls_;
+  GivenAddresses addresses_;
   int64_t most_used_ = 0;
   std::map<uint64_t, uint64_t> segments_;  // address -> bytes
   std::map<uint64_t, uint64_t> reserved_;  // address space: address -> bytes

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "backends/cuda/segments.h"
+#include "backends/cuda/waiting_blocks.h"
 #include "opcount/counts.h"
 
 namespace metaprof::cuda {
@@ -15,6 +16,7 @@ constexpr uint32_t kNoSlot = 0;
 
 CachingAllocatorOptions on_device(CachingAllocatorOptions options, CudaSegments& segments) {
   options.device.source = &segments;
+  options.events_complete_at_once = false;
   return options;
 }
 
@@ -30,6 +32,7 @@ class Execution final : public DeviceAllocator {
         kernels_(kernels),
         products_(products),
         allocator_(on_device(options, segments)),
+        waiting_(allocator_, [this](StreamId number) { return stream_numbered(number); }),
         costs_(call_costs(trace, rates)),
         placed_(trace.storages.size()),
         call_execution_(trace, rates, kernels, products, scratch, kScratch),
@@ -45,11 +48,14 @@ class Execution final : public DeviceAllocator {
     driver().cuCtxSynchronize();
     read_times(out);
     out.segments = segments_.calls();
+    out.addresses = std::make_shared<const GivenAddresses>(segments_.addresses());
+    out.waited = waiting_.waited();
     return out;
   }
 
   // DeviceAllocator
   std::optional<BlockNumber> allocate(int64_t bytes, uint16_t stream) override {
+    waiting_.process();
     const std::optional<BlockNumber> block = allocator_.allocate(bytes, stream);
     if (block) place(allocator_.block(*block).address, static_cast<uint64_t>(bytes));
     return block;
@@ -61,8 +67,12 @@ class Execution final : public DeviceAllocator {
       workspace_ = kNoSlot;
     }
     allocator_.free(block);
+    waiting_.freed(block);
   }
-  void record_stream(BlockNumber block, uint16_t stream) override { allocator_.record_stream(block, stream); }
+  void record_stream(BlockNumber block, uint16_t stream) override {
+    allocator_.record_stream(block, stream);
+    waiting_.use(block, stream);
+  }
   void empty_cache() override { allocator_.empty_cache(); }
   void reset_peaks() override { allocator_.reset_peaks(); }
   AllocatorNumbers numbers() const override { return allocator_.numbers(); }
@@ -198,6 +208,7 @@ class Execution final : public DeviceAllocator {
   const Kernels& kernels_;
   Products& products_;
   CachingAllocator allocator_;
+  WaitingBlocks waiting_;
   std::vector<CallCost> costs_;  // by call
   Placements placed_;            // by storage
   CallExecution call_execution_;

@@ -15,9 +15,10 @@ class StepReplay {
   /// can have.
   explicit StepReplay(const CudaDevice& device);
 
-  /// Executes the trace: `requests`, which are its own, in their order by an allocator with these options (its device is the real one), calls on
-  /// the stream of the last request before them, streams waiting as they do in the trace. Uses of a block on other streams
-  /// are over at the next request, as the estimate has it. The calls of the last step are timed each.
+  /// Executes the trace: `requests`, which are its own, in their order by an allocator with these options, whose device is the
+  /// real one; calls on the stream of the last request before them; streams wait as they do in the trace. A block that another
+  /// stream uses is free when the device says so, where an estimate has it free at the next request. The calls of the last step
+  /// are timed each.
   DeviceReplay run(const Trace& trace, const Requests& requests, const Rates& rates,
                    CachingAllocatorOptions options);
 

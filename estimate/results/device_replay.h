@@ -3,11 +3,13 @@
 // segments are memory of the device, and for each call a kernel of the same cost.
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/units.h"
+#include "meta/allocator/device_memory.h"
 #include "profiler/allocator/phases.h"
 
 namespace metaprof {
@@ -61,7 +63,9 @@ struct DeviceReplay {
   Bytes memory;                ///< of the device
   Bytes used_before,
       used_after;  ///< of it outside the allocator: contexts, libraries, other processes; before and behind the steps
-  Phases phases;  ///< of the allocator on the device
+  std::shared_ptr<const GivenAddresses> addresses;  ///< that the driver gave
+  int64_t waited = 0;  ///< blocks that were freed while another stream's work on them was not over
+  Phases phases;       ///< of the allocator on the device
   std::vector<ReplayedPart> parts;
   Bytes most_used;  ///< the largest of the parts
   SegmentCalls segments;
@@ -75,8 +79,11 @@ struct ReplayComparison {
   std::string allocator;  ///< settings; empty: none
   Phases estimated;       ///< with as much memory as the device had left
   DeviceReplay real;
-  std::vector<std::string>
-      differences;  ///< of memory: "step 1 backward: reserved_bytes.peak: estimated …, real …"
+  /// Of memory: "step 1 backward: reserved_bytes.peak: estimated …, real …".
+  std::vector<std::string> differences;
+  /// The same where the estimate's segments lie at the addresses that the driver gave. Which of two equal free blocks is taken
+  /// follows from addresses, and the driver's depend on all that the process has mapped.
+  std::vector<std::string> differences_at_addresses;
 };
 
 /// "step 1 backward"

@@ -66,6 +66,8 @@ class CachingAllocator final : public DeviceAllocator {
   // Uses that were recorded on `stream` until now are over; blocks that waited for them become free at the
   // next request. Only with events_complete_at_once = false.
   void complete_events(StreamId stream);
+  // The same of the `uses` that were recorded first, of those that are not over.
+  void complete_events(StreamId stream, std::size_t uses);
   // All uses of a freed block that still waits are over, and it becomes free now. False if it does not wait.
   bool finish_waiting(BlockNumber block);
   // Whether the block was freed and still waits for another stream or for the end of a capture.

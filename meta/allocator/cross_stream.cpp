@@ -91,6 +91,11 @@ void CachingAllocator::complete_events(StreamId stream) {
     it->second.complete = it->second.waiting.size();
 }
 
+void CachingAllocator::complete_events(StreamId stream, std::size_t uses) {
+  if (const auto it = events_.find(stream); it != events_.end())
+    it->second.complete = std::min(it->second.complete + uses, it->second.waiting.size());
+}
+
 bool CachingAllocator::is_waiting(BlockNumber id) const {
   const Block& block = blocks_[id];
   return block.exists && !block.allocated && (block.events > 0 || block.used_elsewhere);

@@ -111,7 +111,9 @@ std::string replay_json(const ReplayComparison& c) {
         {"pages_mapped", real.segments.mapped},
         {"pages_unmapped", real.segments.unmapped},
         {"refused", real.segments.refused}}},
+      {"waited", real.waited},
       {"differences", c.differences},
+      {"differences_at_addresses", c.differences_at_addresses},
       {"last_step_by_kind", kinds_json(real)},
       {"last_step_by_operator", operators_json(real)}};
   return json_text(report);

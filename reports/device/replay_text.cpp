@@ -76,13 +76,33 @@ std::string memory_lines(const ReplayComparison& c) {
       calls.refused);
 }
 
-std::string difference_lines(const ReplayComparison& c) {
-  if (c.differences.empty())
-    return "memory: requests, segments and every figure of the allocator are as estimated\n";
-  std::string text = fmt::format("memory: {} figures differ\n", c.differences.size());
-  for (size_t i = 0; i < std::min(c.differences.size(), kMostDifferences); ++i)
-    text += "  " + c.differences[i] + "\n";
+std::string list_of(const std::vector<std::string>& differences) {
+  std::string text;
+  for (size_t i = 0; i < std::min(differences.size(), kMostDifferences); ++i)
+    text += "  " + differences[i] + "\n";
   return text;
+}
+
+std::string difference_lines(const ReplayComparison& c) {
+  std::string text;
+  if (c.real.waited > 0)
+    text += fmt::format(
+        "{} freed blocks waited for another stream, where an estimate has that work over at once\n",
+        c.real.waited);
+  if (c.differences.empty())
+    return text + "memory: requests, segments and every figure of the allocator are as estimated\n";
+  if (c.differences_at_addresses.empty())
+    return text +
+           fmt::format(
+               "memory: {} figures differ, because the driver chose other addresses: with its addresses the "
+               "estimate is "
+               "equal in every figure\n",
+               c.differences.size()) +
+           list_of(c.differences);
+  return text +
+         fmt::format("memory: {} figures differ, and {} of an estimate with the driver's addresses:\n",
+                     c.differences.size(), c.differences_at_addresses.size()) +
+         list_of(c.differences_at_addresses);
 }
 
 double sum_of_seconds(const DeviceReplay& real) {

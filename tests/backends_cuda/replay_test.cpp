@@ -44,6 +44,7 @@ TEST_P(ReplayOfSegments, OfRecordedStepsIsAsEstimated) {
     const json replay = json_on_device("replay " + step + " --json - " + GetParam());
     ASSERT_TRUE(replay.is_object()) << step;
     EXPECT_EQ(replay["differences"], json::array()) << step;
+    EXPECT_EQ(replay["differences_at_addresses"], json::array()) << step;
     EXPECT_GT(peak_of(replay, "real"), 0) << step;
     EXPECT_EQ(peak_of(replay, "real"), peak_of(replay, "estimated")) << step;
     EXPECT_EQ(replay["segments"]["pages_mapped"].get<int64_t>() > 0, expandable) << step;
@@ -82,6 +83,49 @@ TEST(Replay, OfTheSameModelInBothKindsOfSegmentsTakesDifferentMemory) {
       json_on_device("replay tests/data/captured/encoder.mp --json - --alloc-conf expandable_segments:True");
   EXPECT_NE(peak_of(ordinary, "real"), peak_of(expandable, "real"));
   EXPECT_EQ(peak_of(ordinary, "real", "requested_bytes"), peak_of(expandable, "real", "requested_bytes"));
+}
+
+// A megabyte that is taken before opens a piece of addresses for small segments, as other users of a real device do.
+TEST(Replay, SaysWhatFollowsFromTheDriversAddresses) {
+  METAPROF_NEEDS_CUDA();
+  const std::string words = fmt::format("replay tests/data/captured/run/pipeline_0.mp --memory {}B",
+                                        int64_t{150121480192} - (1 << 20));
+  const json replay = json_on_device(words + " --json -");
+  EXPECT_GT(replay["differences"].size(), 0u);
+  EXPECT_EQ(replay["differences_at_addresses"], json::array());
+  EXPECT_NE(run_on_device(words).out.find("with its addresses the estimate is equal in every figure"),
+            std::string::npos);
+}
+
+// Work on other streams that is not over keeps blocks, which an estimate has free at once.
+TEST(Replay, BlocksOfOtherStreamsAreFreeWhenTheDeviceSaysSo) {
+  METAPROF_NEEDS_CUDA();
+  const std::string words = "replay tests/data/captured/run/zero3.mp";
+  const Outcome late = run_on_device(words + " --json -", "METAPROF_EMULATOR_CLOCK=late ");
+  EXPECT_EQ(late.exit_code, 1) << late.err;
+  const json replay = json::parse(late.out), at_once = json_on_device(words + " --json -");
+  EXPECT_EQ(at_once["waited"], 0);
+  EXPECT_GT(replay["waited"].get<int64_t>(), 0);
+  EXPECT_GT(peak_of(replay, "real"), peak_of(replay, "estimated"));
+  EXPECT_GT(replay["differences_at_addresses"].size(), 0u);
+  EXPECT_EQ(peak_of(replay, "real", "blocks"), peak_of(at_once, "real", "blocks"));
+}
+
+void expect_schema(const json& report, const std::string& schema) {
+  const std::string file = testing::TempDir() + fmt::format("replay_{}.json", getpid());
+  std::ofstream(file) << report;
+  EXPECT_EQ(std::system(
+                (METAPROF_PYTHON " tests/validate_json.py reports/schema/" + schema + ".schema.json " + file)
+                    .c_str()),
+            0);
+  fs::remove(file);
+}
+
+TEST(Replay, ReportsFollowTheirSchemas) {
+  METAPROF_NEEDS_CUDA();
+  expect_schema(json_on_device("replay tests/data/captured/encoder.mp --json -"), "replay");
+  expect_schema(json_on_device("replay gpt2 --memory 1GiB --json -"), "replay");
+  expect_schema(json_on_device("measure --quick --out -"), "device");
 }
 
 TEST(Replay, ExecutesEveryCallThatCosts) {
