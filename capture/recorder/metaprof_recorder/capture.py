@@ -63,7 +63,8 @@ class Capture:
         self._named = set()      # values that have been told what they are for
         self._lists = Lists(self)
         self.optimizers = Optimizers(self, torch)
-        self._streams = {0: 0}   # number that PyTorch gives a stream -> ours
+        self._streams = {0: 0}   # number that PyTorch gives a stream, or that with a private pool -> ours
+        self.private_pool = None  # of the CUDA graph that is being captured: its blocks are of no other pool
         self._warnings = []
         self.refused = None      # why there is no program
         self.watches_compiler = False
@@ -492,7 +493,8 @@ class Capture:
 
     def stream(self):
         """The number of the one that is current."""
-        return self._stream_number(self._current_stream(self._current_device())[0])
+        stream = self._current_stream(self._current_device())[0]
+        return self._stream_number((stream, *self.private_pool) if self.private_pool else stream)
 
     def write_stream(self):
         """On which stream the calls that follow take their memory, if it is another one than before."""

@@ -25,6 +25,7 @@ def install(capture):
     _watch_saved_tensors(capture)
     _watch_versions(capture)
     _watch_cache(capture)
+    _watch_graphs(capture)
     _watch_compiler(capture)
     _watch_optimizers(capture)
 
@@ -307,6 +308,28 @@ def _emptying(capture, original):
         return original(*arguments)
 
     return call
+
+
+def _watch_graphs(capture):
+    """While a CUDA graph is captured its memory is of a private pool. Blocks of one pool are never given to another, as those of one stream are
+    never given to another: in the program the pool is a stream."""
+    graph = capture.torch.cuda.CUDAGraph
+    begin, end = graph.capture_begin, graph.capture_end
+    known = {}  # handles of pools -> ours: a graph says its own when it is captured
+
+    @functools.wraps(begin)
+    def capture_begin(self, pool=None, *arguments, **options):
+        begin(self, pool, *arguments, **options)
+        capture.private_pool = known.setdefault(pool, (len(known),)) if pool is not None else (len(known),)
+
+    @functools.wraps(end)
+    def capture_end(self):
+        pool, capture.private_pool = capture.private_pool, None
+        end(self)
+        with contextlib.suppress(RuntimeError):  # a version, or a graph that is kept, may say it later
+            known[self.pool()] = pool
+
+    graph.capture_begin, graph.capture_end = capture_begin, capture_end
 
 
 def _watch_compiler(capture):

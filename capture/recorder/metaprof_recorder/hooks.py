@@ -165,6 +165,8 @@ class Recorder:
             "phase": self.phases.phase, "step": self.phases.step, "module": self._module_path(),
             "allocated_bytes": now["allocated_bytes"]["current"], "reserved_bytes": now["reserved_bytes"]["current"]})
         self.output.write("out_of_memory", **self.out_of_memory[-1])
+        if self.capture:  # before it fails, the allocator gives back what it has cached; the call that failed is not in the program
+            self.capture.step("empty_cache()")
 
     # ---- phases
 
