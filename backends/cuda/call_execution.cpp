@@ -42,6 +42,7 @@ ReplayedAs CallExecution::run(const CallRecord& call, const CallCost& cost, cons
   const std::vector<Operand> inputs = operands(call.first_tensor, call.inputs, placed);
   const std::vector<Operand> outputs = operands(call.first_tensor + call.inputs, call.outputs, placed);
   if (run_product(call, cost, inputs, outputs, stream)) return ReplayedAs::product;
+  if (run_convolution(call, inputs, outputs, stream)) return ReplayedAs::convolution;
   if (run_copy(call, inputs, outputs, stream)) return ReplayedAs::copy;
   if (run_same_flops(call, cost, inputs, stream)) return ReplayedAs::same_flops;
   run_same_bytes(cost, inputs, outputs, stream);
@@ -75,6 +76,37 @@ bool CallExecution::run_product(const CallRecord& call, const CallCost& cost,
     return false;
   products_.run(product, left.place.address, right.place.address, result.place.address, stream);
   return true;
+}
+
+// A forward has input and weight as its first inputs, and a result of other sizes; a backward the result's gradient, input and
+// weight, and gradients of the sizes of these two, or one of them.
+bool CallExecution::run_convolution(const CallRecord& call, const std::vector<Operand>& inputs,
+                                    const std::vector<Operand>& outputs, CUstream stream) {
+  if (!convolutions_ || call.kernel != Kernel::cudnn || inputs.size() < 2 || outputs.empty()) return false;
+  const bool backward = op_packet_name(trace_.text(call.op)).ends_with("_backward");
+  if (backward && inputs.size() < 3) return false;
+  const Operand &x = inputs[backward ? 1 : 0], &w = inputs[backward ? 2 : 1],
+                &y = backward ? inputs[0] : outputs[0];
+  const auto sizes = [&](const Operand& operand) { return trace_.shape(*operand.tensor); };
+  std::optional<ConvolutionQuestion> question =
+      convolution_between(sizes(x), sizes(w), sizes(y), x.tensor->dtype);
+  if (!question || w.tensor->dtype != question->dtype || y.tensor->dtype != question->dtype) return false;
+  const auto run = [&](PlannedOp op, CUdeviceptr to) {
+    question->op = op;
+    const ConvolutionOperands operands{.x = op == PlannedOp::conv_dgrad ? to : x.place.address,
+                                       .w = op == PlannedOp::conv_wgrad ? to : w.place.address,
+                                       .y = op == PlannedOp::conv_fwd ? to : y.place.address};
+    return convolutions_->run(*question, operands, scratch_, static_cast<int64_t>(scratch_bytes_), stream);
+  };
+  if (!backward) return run(PlannedOp::conv_fwd, y.place.address);
+  bool all = true;
+  for (const Operand& gradient : outputs) {
+    if (std::ranges::equal(sizes(gradient), sizes(w)))
+      all = all && run(PlannedOp::conv_wgrad, gradient.place.address);
+    else if (std::ranges::equal(sizes(gradient), sizes(x)))
+      all = all && run(PlannedOp::conv_dgrad, gradient.place.address);
+  }
+  return all;
 }
 
 // The framework copies between tensors of one type by cudaMemcpyAsync (aten/src/ATen/native/cuda/Copy.cu).

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "backends/cuda/convolutions.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/products.h"
 #include "estimate/results/device_replay.h"
@@ -19,13 +20,14 @@ using Placements = std::vector<Placed>;
 
 class CallExecution {
  public:
-  /// All must outlive it. `trace`: whose calls are executed; strides are not in it, so factors count as stored row by row.
+  /// All must outlive it. `convolutions`: null where cuDNN is not there. `trace`: whose calls are executed; strides are not in it, so factors count as stored row by row.
   CallExecution(const Trace& trace, const Rates& rates, const Kernels& kernels, Products& products,
-                CUdeviceptr scratch, uint64_t scratch_bytes)
+                Convolutions* convolutions, CUdeviceptr scratch, uint64_t scratch_bytes)
       : trace_(trace),
         rates_(rates),
         kernels_(kernels),
         products_(products),
+        convolutions_(convolutions),
         scratch_(scratch),
         scratch_bytes_(scratch_bytes) {}
 
@@ -42,6 +44,8 @@ class CallExecution {
   std::vector<Operand> operands(uint32_t first, uint32_t count, const Placements& placed) const;
   bool run_product(const CallRecord& call, const CallCost& cost, const std::vector<Operand>& inputs,
                    const std::vector<Operand>& outputs, CUstream stream);
+  bool run_convolution(const CallRecord& call, const std::vector<Operand>& inputs,
+                       const std::vector<Operand>& outputs, CUstream stream);
   bool run_copy(const CallRecord& call, const std::vector<Operand>& inputs,
                 const std::vector<Operand>& outputs, CUstream stream);
   bool run_same_flops(const CallRecord& call, const CallCost& cost, const std::vector<Operand>& inputs,
@@ -53,6 +57,7 @@ class CallExecution {
   const Rates& rates_;
   const Kernels& kernels_;
   Products& products_;
+  Convolutions* convolutions_;
   CUdeviceptr scratch_;
   uint64_t scratch_bytes_;
 };

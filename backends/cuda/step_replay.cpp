@@ -25,7 +25,7 @@ class Execution final : public DeviceAllocator {
  public:
   Execution(const Trace& trace, const Requests& requests, const Rates& rates, CachingAllocatorOptions options,
             const CudaDevice& device, CudaSegments& segments, const Kernels& kernels, Products& products,
-            CUdeviceptr scratch)
+            Convolutions* convolutions, CUdeviceptr scratch)
       : trace_(trace),
         device_(device),
         segments_(segments),
@@ -35,7 +35,7 @@ class Execution final : public DeviceAllocator {
         waiting_(allocator_, [this](StreamId number) { return stream_numbered(number); }),
         costs_(call_costs(trace, rates)),
         placed_(trace.storages.size()),
-        call_execution_(trace, rates, kernels, products, scratch, kScratch),
+        call_execution_(trace, rates, kernels, products, convolutions, scratch, kScratch),
         requests_(requests) {
     for (const StepPart& part : requests_.parts) last_step_ = std::max(last_step_, part.step);
   }
@@ -229,6 +229,10 @@ class Execution final : public DeviceAllocator {
 }  // namespace
 
 StepReplay::StepReplay(const CudaDevice& device) : device_(device), kernels_(device), scratch_(kScratch) {
+  try {
+    convolutions_.emplace();
+  } catch (const Error&) {  // convolutions are then products of as many FLOPs
+  }
   const Region whole{scratch_.address(), kScratch, kScratch};
   kernels_.spend({}, {&whole, 1}, 0, nullptr);
   device_.synchronize();
@@ -238,13 +242,14 @@ DeviceReplay StepReplay::run(const Trace& trace, const Requests& requests, const
                              CachingAllocatorOptions options) {
   CudaSegments segments(device_);
   const int64_t before = device_.memory().used();
-  DeviceReplay out =
-      Execution(trace, requests, rates, options, device_, segments, kernels_, products_, scratch_.address())
-          .run();
+  DeviceReplay out = Execution(trace, requests, rates, options, device_, segments, kernels_, products_,
+                               convolutions_ ? &*convolutions_ : nullptr, scratch_.address())
+                         .run();
   out.title = device_.title();
   out.ordinal = device_.ordinal();
   out.driver = device_.driver_version();
   out.cublas = products_.version();
+  out.cudnn = convolutions_ ? convolutions_->version() : 0;
   out.memory = {device_.memory().total};
   out.used_before = {before};
   out.used_after = {device_.memory().used() - out.phases.peak.reserved_bytes.current};

@@ -11,7 +11,7 @@ namespace metaprof::cuda {
 
 class StepReplay {
  public:
-  /// Loads kernels and cuBLAS, and takes the memory that they work in: what the device has left then is what an allocator
+  /// Loads kernels, cuBLAS and, if it is there, cuDNN, and takes the memory that they work in: what the device has left then is what an allocator
   /// can have.
   explicit StepReplay(const CudaDevice& device);
 
@@ -26,6 +26,7 @@ class StepReplay {
   const CudaDevice& device_;
   Kernels kernels_;
   Products products_;
+  std::optional<Convolutions> convolutions_;  // nothing: cuDNN is not there
   DeviceBuffer scratch_;
 };
 

@@ -42,6 +42,7 @@ std::string text_of(const std::optional<OutOfMemory>& failed) {
 std::string_view to_string(ReplayedAs as) {
   switch (as) {
     case ReplayedAs::product: return "cuBLAS product";
+    case ReplayedAs::convolution: return "cuDNN convolution";
     case ReplayedAs::copy: return "copy";
     case ReplayedAs::same_flops: return "product of as many FLOPs";
     case ReplayedAs::same_bytes: return "kernel of as many bytes";

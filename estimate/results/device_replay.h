@@ -16,16 +16,17 @@ namespace metaprof {
 
 /// What stands on the device for a call.
 enum class ReplayedAs : uint8_t {
-  product,     ///< the same product, by cuBLAS
-  copy,        ///< the same copy, by cudaMemcpyAsync
-  same_flops,  ///< a product of as many FLOPs in the same type, for convolutions and attention
+  product,      ///< the same product, by cuBLAS
+  convolution,  ///< the same convolution, by cuDNN's first plan
+  copy,         ///< the same copy, by cudaMemcpyAsync
+  same_flops,   ///< a product of as many FLOPs in the same type, for convolutions and attention
   same_bytes  ///< a kernel of ours that reads and writes as many bytes where the operands lie, and computes as many FLOPs
 };
-inline constexpr size_t kReplayedAs = 4;
+inline constexpr size_t kReplayedAs = 5;
 /// "cuBLAS product"
 std::string_view to_string(ReplayedAs);
 /// Whether the device does what the framework has it do; else a stand-in.
-constexpr bool is_real(ReplayedAs as) { return as == ReplayedAs::product || as == ReplayedAs::copy; }
+constexpr bool is_real(ReplayedAs as) { return as < ReplayedAs::same_flops; }
 
 /// Calls of the last step. `seconds`: of their kernels on the device; nothing where no time passes on it.
 struct ReplayedCalls {
@@ -59,8 +60,9 @@ struct ReplayedPart {
 struct DeviceReplay {
   std::string title;  ///< of the device
   int ordinal = 0;
-  int driver = 0, cublas = 0;  ///< versions: 13000 is 13.0, 130100 is 13.1.0
-  Bytes memory;                ///< of the device
+  int driver = 0, cublas = 0,
+      cudnn = 0;  ///< versions: 13000 is 13.0, 130100 is 13.1.0, 91900 is 9.19.0; 0: not there
+  Bytes memory;   ///< of the device
   Bytes used_before,
       used_after;  ///< of it outside the allocator: contexts, libraries, other processes; before and behind the steps
   std::shared_ptr<const GivenAddresses> addresses;  ///< that the driver gave

@@ -97,6 +97,7 @@ std::string replay_json(const ReplayComparison& c) {
         {"memory_bytes", real.memory.count},
         {"driver_cuda", real.driver},
         {"cublas", real.cublas},
+        {"cudnn", real.cudnn},
         {"used_before_bytes", real.used_before.count},
         {"used_outside_at_end_bytes", real.used_after.count},
         {"used_at_most_bytes", real.most_used.count}}},

@@ -25,11 +25,11 @@ std::string opening(const ReplayComparison& c) {
   const DeviceReplay& real = c.real;
   const int64_t grown = real.used_after.count - real.used_before.count;
   return fmt::format(
-      "{} on {} (device {}), driver for CUDA {}, cuBLAS {}\n"
+      "{} on {} (device {}), driver for CUDA {}, cuBLAS {}, cuDNN {}\n"
       "{} of the device's {} were in use before the first request; outside the allocator this grew by {} "
       "until the end\n",
       c.model, real.title, real.ordinal, cuda_version_text(real.driver), library_version_text(real.cublas),
-      human_bytes(real.used_before.count), human_bytes(real.memory.count),
+      library_version_text(real.cudnn), human_bytes(real.used_before.count), human_bytes(real.memory.count),
       human_bytes(std::max<int64_t>(grown, 0)));
 }
 

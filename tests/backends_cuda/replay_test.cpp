@@ -145,6 +145,21 @@ TEST(Replay, ExecutesEveryCallThatCosts) {
   EXPECT_GT(products, flops / 2);  // linear layers are most of the model
 }
 
+TEST(Replay, ConvolutionsAreThoseOfCudnn) {
+  METAPROF_NEEDS_CUDA();
+  const json replay = json_on_device("replay resnet18 --steps 1 --json -");
+  int64_t convolutions = 0;
+  for (const json& op : replay["last_step_by_operator"]) {
+    if (op["operator"].get<std::string>().starts_with("aten.convolution")) {
+      EXPECT_EQ(op["executed_as"], "cuDNN convolution");
+      EXPECT_EQ(op["real"], true);
+      convolutions += op["calls"].get<int64_t>();
+    }
+  }
+  EXPECT_EQ(convolutions, 40);  // twenty, forward and backward
+  EXPECT_GT(replay["device"]["cudnn"].get<int64_t>(), 90000);
+}
+
 TEST(Replay, TextHasBothSidesAndSaysThatNothingWasTimed) {
   METAPROF_NEEDS_CUDA();
   const Outcome outcome = run_on_device("replay tests/data/captured/encoder.mp");

@@ -299,7 +299,8 @@ TEST(Environment, WhatMakesNoSenseIsRefused) {
           "METAPROF_EMULATOR_MEMORY is 0, but must be a number from 1 to 4398046511104");
   refused("METAPROF_EMULATOR_LOG", "/no/such/folder",
           "METAPROF_EMULATOR_LOG: /no/such/folder is not a folder");
-  refused("METAPROF_EMULATOR_CLOCK", "soon", "METAPROF_EMULATOR_CLOCK is soon, but must be at-once, expected or late");
+  refused("METAPROF_EMULATOR_CLOCK", "soon",
+          "METAPROF_EMULATOR_CLOCK is soon, but must be at-once, expected or late");
   refused("METAPROF_EMULATOR_DEVICE", "h200", "METAPROF_EMULATOR_DEVICE: 'h200' is not key=value");
   refused("METAPROF_EMULATOR_DEVICE", "name=h200", "METAPROF_EMULATOR_DEVICE: title is missing");
   refused("METAPROF_EMULATOR_DEVICE", h200_with(1) + ";color=green",

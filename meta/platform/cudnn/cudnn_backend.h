@@ -10,10 +10,12 @@
 namespace metaprof::cudnn {
 
 enum class Type : int {
+  handle = 0,
   data_type = 1,
   int64 = 3,
   real32 = 4,
   real64 = 5,
+  pointer = 6,
   convolution_mode = 7,
   heuristic_mode = 8,
   numerical_note = 11,
@@ -26,10 +28,12 @@ enum class Kind : int {
   engine = 2,
   engine_configuration = 3,
   heuristics = 4,
+  execution_plan = 5,
   forward = 10,
   weight_gradient = 11,
   data_gradient = 12,
   graph = 15,
+  variant_pack = 16,
   tensor = 17,
   device = 38,
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "meta/platform/workspace_question.h"
-
 namespace metaprof::cudnn {
 namespace {
 
@@ -69,7 +67,9 @@ constexpr Attributes kOperations[] = {
     {PlannedOp::conv_wgrad, Kind::weight_gradient, 714, 716, 715, 717, 712, 713},
 };
 
-Descriptor operation_graph(Descriptors& made, const ConvolutionQuestion& q) {
+}  // namespace
+
+Descriptor operation_graph(Descriptors& made, const ConvolutionQuestion& q, void* handle) {
   const auto* attributes = std::find_if(std::begin(kOperations), std::end(kOperations),
                                         [&](const Attributes& a) { return a.op == q.op; });
   const Descriptor operation = made.make(attributes->kind);
@@ -88,12 +88,12 @@ Descriptor operation_graph(Descriptors& made, const ConvolutionQuestion& q) {
   }
   made.finish(operation);
   const Descriptor graph = made.make(Kind::graph);
-  made.set(graph, 801, operation);  // without a handle: the device comes with the heuristics
+  if (handle) made.set(graph, 800, Type::handle, 1, &handle);
+  made.set(graph, 801, operation);
   made.finish(graph);
   return graph;
 }
 
-// What PyTorch leaves out (aten/src/ATen/native/cudnn/Conv_v8.cpp).
 bool is_left_out(Descriptors& made, Descriptor configuration, const ConvolutionQuestion& q) {
   constexpr int down_converts_inputs = 1, kinds_of_notes = 10;
   const Descriptor engine = made.held(configuration, 300, Kind::engine).at(0);
@@ -102,14 +102,12 @@ bool is_left_out(Descriptors& made, Descriptor configuration, const ConvolutionQ
   return q.dtype == DType::f32 && std::find(notes.begin(), notes.end(), down_converts_inputs) != notes.end();
 }
 
-}  // namespace
-
 std::optional<int64_t> convolution_workspace(const Library& library, const std::string& question,
                                              const std::string& device) {
   constexpr int instant = 0, fallback = 2;  // heuristic modes, in PyTorch's order
   const ConvolutionQuestion q = parse_convolution(question);
   Descriptors made(library);
-  const Descriptor graph = operation_graph(made, q), described = made.make(Kind::device);
+  const Descriptor graph = operation_graph(made, q, nullptr), described = made.make(Kind::device);
   made.set(described, 2702, Type::character, static_cast<int64_t>(device.size()), device.data());
   made.finish(described);
   for (int mode : {instant, fallback}) {

@@ -5,8 +5,16 @@
 #include <string>
 
 #include "meta/platform/cudnn/cudnn_backend.h"
+#include "meta/platform/workspace_question.h"
 
 namespace metaprof::cudnn {
+
+/// The operation alone, as a graph whose tensors are called 'x', 'w' and 'y'. `handle`: of a device that is here; null: the
+/// device comes with the heuristics.
+Descriptor operation_graph(Descriptors& made, const ConvolutionQuestion& question, void* handle);
+
+/// Whether PyTorch leaves this engine's configuration out (aten/src/ATen/native/cudnn/Conv_v8.cpp).
+bool is_left_out(Descriptors& made, Descriptor configuration, const ConvolutionQuestion& question);
 
 /// Bytes of workspace of the engine that PyTorch takes with its default settings (TF32 allowed, nothing
 /// deterministic asked): the first that the heuristics give, by the configuration, without building the plan.
