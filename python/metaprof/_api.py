@@ -23,18 +23,36 @@ Args = Union[tuple[Any, ...], Mapping[str, Any], Any]
 
 
 @contextmanager
-def _file_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]],
-             loss: Optional[Callable[..., Any]]) -> Iterator[str]:
-    """The file of a model: its path, or that of an export that is removed afterwards."""
+def _words_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
+              options: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The words of a model and its options: of a file, or of a module's captured steps, whose file is removed afterwards."""
     if isinstance(model, (str, os.PathLike)):
         if args is not None or kwargs or loss:
             raise _program.Error("a file has its own inputs and loss: args, kwargs and loss are for modules")
-        yield os.fspath(model)
+        yield [os.fspath(model), *_program.option_words(options)]
         return
     if args is None and not kwargs:
         raise _program.Error("a module needs example arguments: metaprof.profile(model, (x, labels))")
+    from ._steps import rest_of, write_program
+
     with tempfile.TemporaryDirectory() as folder:
-        yield export(model, args, os.path.join(folder, type(model).__name__ + ".pt2"), kwargs, loss)
+        path = os.path.join(folder, type(model).__name__ + ".mp")
+        yield [write_program(model, args, path, kwargs, loss, options), *_program.option_words(rest_of(options))]
+
+
+def _rows_of(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
+             options: Mapping[str, Any]) -> dict[str, Any]:
+    """The report of fit or sweep: of a module a capture for each combination of what captures follow."""
+    from ._steps import combinations
+
+    report: dict[str, Any] = {}
+    for chosen in [{}] if isinstance(model, (str, os.PathLike)) else combinations(options):
+        with _words_of(model, args, kwargs, loss, {**options, **chosen}) as words:
+            json, _ = _program.call([command, *words])
+        for row in json["rows"]:
+            row.setdefault("options", {}).update(chosen)
+        report = {**json, "rows": [*report.get("rows", []), *json["rows"]]}
+    return report
 
 
 def export(model: "torch.nn.Module", args: Args, path: Path, kwargs: Optional[dict[str, Any]] = None,
@@ -65,9 +83,9 @@ def profile(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]]
 
     Error: the program's message. A step that does not fit is none: `fits` says it.
     """
-    with _file_of(model, args, kwargs, loss) as path, tempfile.TemporaryDirectory() as folder:
+    with _words_of(model, args, kwargs, loss, options) as words, tempfile.TemporaryDirectory() as folder:
         picture = os.path.join(folder, "timeline.svg")
-        json, code = _program.call(["profile", path, *_program.option_words(options), "--timeline", picture])
+        json, code = _program.call(["profile", *words, "--timeline", picture])
         with open(picture, encoding="utf-8") as file:
             return Profile(json, fits=code == _program.FINE, timeline=file.read())
 
@@ -78,9 +96,7 @@ def fit(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = N
 
     Model and arguments as of profile; an option that is a list gives a row for each value.
     """
-    with _file_of(model, args, kwargs, loss) as path:
-        json, _ = _program.call(["fit", path, *_program.option_words(options)])
-    return Fit(json)
+    return Fit(_rows_of("fit", model, args, kwargs, loss, options))
 
 
 def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
@@ -89,9 +105,7 @@ def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] =
 
     Model and arguments as of profile. shard="3/16" runs that part alone; Sweep.joined puts parts together.
     """
-    with _file_of(model, args, kwargs, loss) as path:
-        json, _ = _program.call(["sweep", path, *_program.option_words(options)])
-    return Sweep(json)
+    return Sweep(_rows_of("sweep", model, args, kwargs, loss, options))
 
 
 def check(model: Path, *, against: Union[Path, Sequence[Path], None] = None,

@@ -1,4 +1,4 @@
-"""Modules: exported for the user, without their weights."""
+"""Modules: their forward is captured in this process, on a device that is not there."""
 
 import pytest
 
@@ -22,7 +22,6 @@ def test_a_module_with_integer_targets_gets_cross_entropy():
     ids = torch.zeros(2, 5, dtype=torch.long)
     result = metaprof.profile(Tied(), (ids, ids), device="rtx4090")
     assert result.parameters == 50 * 8
-    assert result.json["parameters"]["tied"] == [["embed.weight", "head.weight"]]
     # 2 · 10 · 8 · 50 forward, twice that backward
     assert result.flops["forward"] == 2 * 10 * 8 * 50
     assert result.flops["backward"] == 2 * 2 * 10 * 8 * 50
@@ -54,7 +53,6 @@ def test_modules_and_inputs_have_the_names_that_the_user_knows():
     result = metaprof.profile(Net(), (torch.zeros(2, 4), torch.zeros(2, 3)), checkpoint="body", set={"x": (5, 4), "target": (5, 3)})
     assert [(row.path, row.type.split(".")[-1]) for row in result.modules[:3]] == [
         ("", "Net"), ("body", "Sequential"), ("body.0", "Linear")]
-    assert [(each["name"], each["shape"]) for each in result.json["inputs"]] == [("x", [5, 4]), ("target", [5, 3])]
     # Recomputation stops when the last saved tensor is there again, the second layer's input.
     assert result.flops["recompute"] == 2 * 5 * 4 * 6
 
@@ -73,7 +71,6 @@ def test_arguments_by_name():
     named = metaprof.profile(Net(), {"ids": ids, "labels": ids})
     assert named.flops["forward"] == 2 * 10 * 8 * 50
     assert named.peak == metaprof.profile(Net(), kwargs={"ids": ids, "labels": ids}).peak
-    assert [each["name"] for each in named.json["inputs"]] == ["ids", "labels"]
 
 
 def test_a_loss_that_is_given():
@@ -106,7 +103,7 @@ def test_the_model_is_left_as_it_was():
     assert model.weight is before and model.weight.device.type == "cpu" and type(model) is torch.nn.Linear
 
 
-def test_flex_attention_is_taken_to_be_compiled():
+def test_flex_attention_of_an_export_is_taken_to_be_compiled(tmp_path):
     flex = pytest.importorskip("torch.nn.attention.flex_attention")
 
     class Net(torch.nn.Module):
@@ -121,7 +118,7 @@ def test_flex_attention_is_taken_to_be_compiled():
             masked = flex.flex_attention(q, k, v, block_mask=self.mask)
             return (masked + flex.flex_attention(q, k, v, score_mod=lambda s, b, h, m, n: s + self.bias[h])).sum()
 
-    result = metaprof.profile(Net(), (torch.zeros(2, 256, 64),))
+    result = metaprof.profile(metaprof.export(Net(), (torch.zeros(2, 256, 64),), str(tmp_path / "net.pt2")))
     assert result.parameters == 64 * 192 + 192 + 4
     # Two calls of two products: 2 · 2 · 4 · 256 · 256 · 16 each
     assert result.json["flops_all"]["by_op"]["metaprof.flex_attention"]["forward"] == 2 * 2 * 2 * 2 * 4 * 256 * 256 * 16

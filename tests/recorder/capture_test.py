@@ -52,7 +52,7 @@ class Tensor:
 class ConstantsTest(unittest.TestCase):
     def test_every_kind(self):
         fake = torch()
-        constants = capture_text.Constants(fake)
+        constants = capture_text.Constants(fake, fake._C._cuda_getDevice)
         for value, text in ((4, "4"), (True, "True"), (None, "None"), (0.5, "0.5"), (1e-05, "1e-05"), (3.0, "3.0"), (float("inf"), "inf"),
                             ("a b", '"a b"'), ("mean", '"mean"'), (1 + 2j, "complex(1.0, 2.0)"), ([1, 2], "[1, 2]"), ((True, False), "[True, False]"),
                             (Dtype("torch.bfloat16"), "bf16"), (Dtype("torch.quint8"), 'unknown("torch.quint8")'),
@@ -266,8 +266,7 @@ class DTypesTest(unittest.TestCase):
 class UnseenTest(unittest.TestCase):
     def test_what_is_not_in_the_program_is_named_with_its_share(self):
         requested = iter((1000, 1400, 1500, 2000))  # at the beginning, around a hook, at the end
-        statistics = lambda device: {"requested_bytes": {"all": {"allocated": next(requested)}}}
-        unseen = capture_unseen.Unseen(types.SimpleNamespace(_C=types.SimpleNamespace(_cuda_memoryStats=statistics, _cuda_getDevice=lambda: 0)))
+        unseen = capture_unseen.Unseen(types.SimpleNamespace(requested=lambda: next(requested)))
         unseen.begin()
         self.assertEqual(unseen.measured("hooks on saved tensors", lambda tensor: tensor + 1)(3), 4)
         unseen.end()

@@ -16,6 +16,7 @@ import threading
 from metaprof_recorder import capture_distributed, capture_hooks, capture_lines, environment
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_calls import Calls, Name, caller
+from metaprof_recorder.capture_device import Cuda
 from metaprof_recorder.capture_distributed import awaited, inner
 from metaprof_recorder.capture_dtypes import DTypes
 from metaprof_recorder.capture_functions import Functions, tensors_in
@@ -30,22 +31,25 @@ from metaprof_recorder.capture_text import Constants, Facts, Places, real, word,
 from metaprof_recorder.capture_transforms import Transforms
 from metaprof_recorder.capture_unseen import Unseen
 from metaprof_recorder.held import counts_tell
+from metaprof_recorder.patches import Patches
 
 
 class Capture:
     """`begin` and `end` once each; the rest does nothing between."""
 
-    def __init__(self, torch, sources, wrappers):
+    def __init__(self, torch, sources, wrappers, device=None):
         self.torch = torch
+        self.device = device or Cuda(torch)
+        self.patches = Patches()
         self.running = False
         self.paused = 0          # within a backward and the like: calls are not the program's own
         self.thread = None
         self._tensor = torch.Tensor
         self._dtype = torch.dtype
         self._given_dtype = None  # the dtype that the call which is being prepared is given
-        self._plain = (torch.Tensor, torch.nn.Parameter)
-        self._kinds = {torch.Tensor, torch.nn.Parameter}  # classes of tensors that have been seen
-        self._constants = Constants(torch)
+        self._plain = (torch.Tensor, torch.nn.Parameter, *self.device.kinds)
+        self._kinds = set(self._plain)  # classes of tensors that have been seen
+        self._constants = Constants(torch, self.device.current)
         self._facts = Facts(torch.strided)
         self._sparse = SparseTensors(self, torch)
         self._storages = Storages(self)
@@ -57,12 +61,12 @@ class Capture:
         self.functions = Functions(self)
         self.backward = Backward(self)
         self.regions = Regions(self)
-        self.unseen = Unseen(torch)
+        self.unseen = Unseen(self.device)
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
         self._lists = Lists(self)
-        self.optimizers = Optimizers(self, torch)
+        self.optimizers = Optimizers(self)
         self._streams = {0: 0}   # number that PyTorch gives a stream, or that with a private pool -> ours
         self.private_pool = None  # of the CUDA graph that is being captured: its blocks are of no other pool
         self._warnings = []
@@ -74,7 +78,6 @@ class Capture:
         self.transforms = Transforms(torch, wrappers)
         self.transform = self.transforms.level
         self.nested = Nested(self, torch)
-        self._current_stream, self._current_device = torch._C._cuda_getCurrentStream, torch._C._cuda_getDevice
 
     # ---- beginning and end
 
@@ -85,6 +88,10 @@ class Capture:
         self.functions.install()
         self.backward.install()
         self.nested.install()
+
+    def uninstall(self):
+        """Functions of torch are its own again."""
+        self.patches.undo()
 
     def begin(self):
         if self.running or self.refused:
@@ -157,6 +164,7 @@ class Capture:
         signature = Signature(overload)
         compiling = self.torch.compiler.is_compiling
         transform, transforms = self.transform, self.transforms
+        run = self.device.rule(overload) or overload
 
         def call(*arguments, **options):
             if transform() is not None:
@@ -182,7 +190,7 @@ class Capture:
             calls, used = self._now, self._now.used
             calls.used = []  # the operator may call functions of the program's, which are written before it
             with off() if transforms.depth == 0 else transforms.wrappers.seen(off()):
-                result = overload(*arguments, **options)
+                result = run(*arguments, **options)
             calls.used = used
             transforms.note_nodes()
             if texts is None:
@@ -342,6 +350,10 @@ class Capture:
         grad = " grad" if grad and tensor.requires_grad else ""
         self.add(f"%{number}: {self._facts_of(tensor)}{offset}{grad} = step::alias(%{of})")
 
+    def living(self):
+        """The tensors that have names."""
+        return [tensor for tensor in (name() for name in list(self._now.names.values())) if tensor is not None]
+
     def looking_into(self, address):
         """A tensor that has a name and looks into the storage at this address; None: there is none."""
         if address is None:
@@ -379,7 +391,7 @@ class Capture:
             name = self._now.names[key] = Name(tensor, self._died, self._now, number)
             # Within a transform of torch.func a tensor may be held by its wrapper alone, which no count tells.
             # So may one that autocast has converted.
-            counted = name.grad and (kind is self._tensor or is_nested(tensor)) and self.torch.is_grad_enabled()
+            counted = self.device.may_be_held(tensor) or (name.grad and (kind is self._tensor or is_nested(tensor)) and self.torch.is_grad_enabled())
             if self._counts_tell and counted and not (self.transforms.depth or self.nested.casting):
                 self._now.held.watch(name)
         else:
@@ -493,7 +505,7 @@ class Capture:
 
     def stream(self):
         """The number of the one that is current."""
-        stream = self._current_stream(self._current_device())[0]
+        stream = self.device.stream()
         return self._stream_number((stream, *self.private_pool) if self.private_pool else stream)
 
     def write_stream(self):

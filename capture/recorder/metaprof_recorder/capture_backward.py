@@ -21,11 +21,12 @@ class Backward:
     def install(self):
         torch = self.capture.torch
         run = self._around_engine(torch.autograd.graph._engine_run_backward)
-        torch.autograd.graph._engine_run_backward = torch.autograd._engine_run_backward = run
+        for owner in (torch.autograd.graph, torch.autograd):
+            self.capture.patches.set(owner, "_engine_run_backward", run)
         self._watch(torch.Tensor, "register_hook", "gradient")
         self._watch(torch.Tensor, "register_post_accumulate_grad_hook", "accumulated")
         self._watch_modules(torch.utils.hooks.BackwardHook)
-        torch.autograd.Variable._execution_engine = Engine(torch.autograd.Variable._execution_engine, self)
+        self.capture.patches.set(torch.autograd.Variable, "_execution_engine", Engine(torch.autograd.Variable._execution_engine, self))
 
     def number(self):
         self._hooks += 1
@@ -44,7 +45,7 @@ class Backward:
                 capture.step(f'hook({number}, "{kind}", %{capture.use(tensor)})')
             return original(tensor, self.seen(number, hook, kind == "gradient"), *arguments, **options)
 
-        setattr(owner, name, register)
+        self.capture.patches.set(owner, name, register)
 
     def seen(self, number, hook, takes_gradient=False):
         """The hook, whose calls are written down when it runs within a backward."""
@@ -63,7 +64,7 @@ class Backward:
             seen = [[self.seen(number, hook) for hook in some] for some in (user_hooks, user_pre_hooks)]
             original(hooks, module, *seen)
 
-        owner.__init__ = made
+        self.capture.patches.set(owner, "__init__", made)
 
     # ---- the engine
 
@@ -82,10 +83,10 @@ class Backward:
                 with capture.transforms.engine(sys._getframe(1)):
                     return original(*arguments, **options)
             if not capture.active():
-                return original(*arguments, **options)
+                return capture.device.backward(original, arguments, options)
             accumulate = options.get("accumulate_grad", rest[1] if len(rest) > 1 else False)
             text = f"{values(roots)}, {values(gradients)}, {bool(retain)}, {bool(create)}, {values(inputs)}, {bool(accumulate)}"
-            return self._run(text, accumulate, lambda: original(*arguments, **options))
+            return self._run(text, accumulate, lambda: capture.device.backward(original, arguments, options))
 
         return run
 

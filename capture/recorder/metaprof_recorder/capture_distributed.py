@@ -38,7 +38,7 @@ def _watch_storages(capture):
                 capture.step(f"resize_storage(%{capture.use(tensor)}, {int(size)})")
         return original(storage, size)
 
-    owner.resize_ = resize
+    capture.patches.set(owner, "resize_", resize)
 
 
 def alone():

@@ -72,11 +72,9 @@ class Functions:
 
     def install(self):
         import torch.utils.checkpoint as checkpoint
-        autograd = self.capture.torch.autograd.function
-        apply = autograd.Function.__dict__["apply"]
-        self._apply = getattr(apply, "__func__", apply)  # from 2.14 on it is a method in C, which takes the class as it is
+        autograd, patch = self.capture.torch.autograd.function, self.capture.patches.set
         self._own = checkpoint.__name__
-        autograd.Function.apply = classmethod(lambda cls, *arguments, **options: self._forward(cls, arguments, options))
+        self._watch_apply(autograd, patch)
         backward, save = autograd.BackwardCFunction.apply, autograd.FunctionCtx.save_for_backward
         saved = autograd.BackwardCFunction.saved_tensors
 
@@ -85,15 +83,26 @@ class Functions:
                 self._saving[id(context)] = context, tensors
             return save(context, *tensors)
 
-        autograd.BackwardCFunction.apply = lambda context, *gradients: self._backward(backward, context, gradients, gradients)
+        patch(autograd.BackwardCFunction, "apply", lambda context, *gradients: self._backward(backward, context, gradients, gradients))
         boxed = getattr(autograd.BackwardCFunction, "apply_boxed", None)  # 2.14: the list is emptied by who gets it
         if boxed:
-            autograd.BackwardCFunction.apply_boxed = lambda context, gradients: self._backward(boxed, context, (gradients,), gradients)
-        autograd.FunctionCtx.save_for_backward = saving
+            patch(autograd.BackwardCFunction, "apply_boxed", lambda context, gradients: self._backward(boxed, context, (gradients,), gradients))
+        patch(autograd.FunctionCtx, "save_for_backward", saving)
         clear = getattr(autograd.BackwardCFunction, "maybe_clear_saved_tensors", None)
         if clear:
-            autograd.BackwardCFunction.maybe_clear_saved_tensors = lambda context: self._cleared(context, clear)
-        autograd.BackwardCFunction.saved_tensors = property(lambda context: self._unpacked(context, saved.__get__))
+            patch(autograd.BackwardCFunction, "maybe_clear_saved_tensors", lambda context: self._cleared(context, clear))
+        patch(autograd.BackwardCFunction, "saved_tensors", property(lambda context: self._unpacked(context, saved.__get__)))
+
+    def _watch_apply(self, autograd, patch):
+        """Below `Function.apply` where that is Python: programs hold it under names of their own (`scale = Scale.apply`)."""
+        apply = autograd.Function.__dict__["apply"]
+        if hasattr(apply, "__func__"):
+            below = self.capture.torch._C._FunctionBase.__dict__["apply"]
+            self._apply = lambda cls, *arguments: below.__get__(None, cls)(*arguments)
+            owner = autograd._SingleLevelFunction
+        else:  # from 2.14 on it is a method in C, which takes the class as it is
+            self._apply, owner = apply, autograd.Function
+        patch(owner, "apply", classmethod(lambda cls, *arguments, **options: self._forward(cls, arguments, options)))
 
     # ---- forward
 

@@ -18,7 +18,7 @@ def install(capture):
     _watch_contiguous(capture, torch.Tensor, torch.Tensor.contiguous)
     _watch_subclass(capture, torch.Tensor)
     _watch_swap(capture, torch.utils)
-    _hide_names(weakref)
+    _hide_names(capture, weakref)
     _watch_higher_order(capture, torch)
     _watch_autocast(capture)
     _watch_checkpoint(capture)
@@ -53,8 +53,9 @@ def _watch_data(capture, owner, original):
         if capture.active() and isinstance(data, owner) and (data.is_cuda or _concerns(capture, tensor)):
             capture.step(f"set_data(%{capture.use(tensor)}, %{capture.use(data)})")
         original.__set__(tensor, data)
+        capture.device.data_is_set(tensor, data)
 
-    owner.data = Watched(original, read, write)
+    capture.patches.set(owner, "data", Watched(original, read, write))
 
 
 def _watch_gradient(capture, owner, original):
@@ -76,7 +77,7 @@ def _watch_gradient(capture, owner, original):
     def delete(tensor):
         write(tensor, None)
 
-    owner.grad = Watched(original, read, write, delete)
+    capture.patches.set(owner, "grad", Watched(original, read, write, delete))
 
 
 def _watch_dtype(capture, owner, original):
@@ -89,7 +90,7 @@ def _watch_dtype(capture, owner, original):
                 capture.dtypes.read(sys._getframe(1), dtype, name.numbers[-1])
         return dtype
 
-    owner.dtype = Watched(original, read)
+    capture.patches.set(owner, "dtype", Watched(original, read))
 
 
 def _watch_contiguous(capture, owner, original):
@@ -105,10 +106,10 @@ def _watch_contiguous(capture, owner, original):
             capture.unchanged(tensor, f"aten::contiguous({{}}{formats})", goes)
         return result
 
-    owner.contiguous = contiguous
+    capture.patches.set(owner, "contiguous", contiguous)
 
 
-def _hide_names(owner):
+def _hide_names(capture, owner):
     """Who asks for the weak references to a tensor finds the program's own."""
     original = owner.getweakrefs
 
@@ -116,8 +117,8 @@ def _hide_names(owner):
     def references(value):
         return [one for one in original(value) if type(one) is not Name]
 
-    owner.getweakrefs = references
-    owner.getweakrefcount = lambda value: len(references(value))
+    capture.patches.set(owner, "getweakrefs", references)
+    capture.patches.set(owner, "getweakrefcount", lambda value: len(references(value)))
 
 
 def _watch_swap(capture, owner):
@@ -129,7 +130,7 @@ def _watch_swap(capture, owner):
             return original(first, second)
         return capture._now.exchange([first, second], capture._died, lambda: original(first, second))
 
-    owner.swap_tensors = swap
+    capture.patches.set(owner, "swap_tensors", swap)
 
 
 def _watch_higher_order(capture, torch):
@@ -143,7 +144,7 @@ def _watch_higher_order(capture, torch):
             given = (torch._ops._compute_keyset(arguments, options, self.non_fallthrough_keys).remove(key)).highestPriorityTypeId()
         return original(self, given, *arguments, **options)
 
-    operator.dispatch = dispatch
+    capture.patches.set(operator, "dispatch", dispatch)
 
 
 def _watch_subclass(capture, owner):
@@ -157,7 +158,7 @@ def _watch_subclass(capture, owner):
             capture.alias(made, tensor)
         return made
 
-    owner._make_subclass = staticmethod(make)
+    capture.patches.set(owner, "_make_subclass", staticmethod(make))
 
 
 def _watch_autocast(capture):
@@ -179,8 +180,11 @@ def _watch_autocast(capture):
             capture.step("autocast_leave()")
         return leave(self, *arguments)
 
-    autocast.__enter__, autocast.__exit__ = entered, left
-    sys.meta_path.insert(0, AfterImport("transformers.utils.generic", lambda module: _watch_maybe_autocast(capture, module)))
+    capture.patches.set(autocast, "__enter__", entered)
+    capture.patches.set(autocast, "__exit__", left)
+    later = AfterImport("transformers.utils.generic", lambda module: _watch_maybe_autocast(capture, module))
+    sys.meta_path.insert(0, later)
+    capture.patches.later(lambda: later in sys.meta_path and sys.meta_path.remove(later))
 
 
 def _watch_maybe_autocast(capture, module):
@@ -194,7 +198,7 @@ def _watch_maybe_autocast(capture, module):
         context = original(*arguments, **options)
         return Off(capture) if isinstance(context, contextlib.nullcontext) and capture.active() else context
 
-    module.maybe_autocast = call
+    capture.patches.set(module, "maybe_autocast", call)
 
 
 class Off:
@@ -212,21 +216,34 @@ class Off:
 
 
 def _watch_checkpoint(capture):
+    """What `checkpoint` calls, for programs hold `checkpoint` itself under names of their own."""
     import torch.utils.checkpoint as checkpoint
-    original = checkpoint.checkpoint
+    generator, nothing = checkpoint._checkpoint_without_reentrant_generator, checkpoint.noop_context_fn
 
-    @functools.wraps(original)
-    def run(function, *arguments, use_reentrant=None, **options):
-        opened = capture.regions.open(use_reentrant is None or bool(use_reentrant), given_to(capture._tensor, function, arguments, options))
-        if opened and options.get("context_fn", checkpoint.noop_context_fn) is not checkpoint.noop_context_fn:
-            options["context_fn"] = capture.regions.selective(options["context_fn"], getattr(checkpoint, "_CachingTorchDispatchMode", ()))
+    @functools.wraps(generator)
+    def without_reentrant(function, preserve=True, context_fn=nothing, *arguments, **options):
+        # Before the function's arguments stand those that say how it is checked: they hold no tensors.
+        opened = capture.regions.open(False, given_to(capture._tensor, function, arguments, options))
+        if opened and context_fn is not nothing:
+            context_fn = capture.regions.selective(context_fn, getattr(checkpoint, "_CachingTorchDispatchMode", ()))
         try:
-            return original(function, *arguments, use_reentrant=use_reentrant, **options)
+            yield from generator(function, preserve, context_fn, *arguments, **options)
         finally:
             if opened:
                 capture.regions.close()
 
-    checkpoint.checkpoint = run
+    apply = checkpoint.CheckpointFunction.apply
+
+    def reentrant(kind, function, preserve, *arguments):
+        opened = capture.regions.open(True, given_to(capture._tensor, function, arguments))
+        try:
+            return apply(function, preserve, *arguments)
+        finally:
+            if opened:
+                capture.regions.close()
+
+    capture.patches.set(checkpoint, "_checkpoint_without_reentrant_generator", without_reentrant)
+    capture.patches.set(checkpoint.CheckpointFunction, "apply", classmethod(reentrant))
 
 
 def given_to(tensor_class, function, *more):
@@ -266,8 +283,9 @@ def _watch_saved_tensors(capture):
             capture.step("saved_on_host_leave()")
         return leave(hooks, *arguments)
 
-    graph.save_on_cpu.__init__ = save_on_cpu
-    graph.saved_tensors_hooks.__enter__, graph.saved_tensors_hooks.__exit__ = entered, left
+    capture.patches.set(graph.save_on_cpu, "__init__", save_on_cpu)
+    capture.patches.set(graph.saved_tensors_hooks, "__enter__", entered)
+    capture.patches.set(graph.saved_tensors_hooks, "__exit__", left)
 
 
 def _watch_versions(capture):
@@ -291,14 +309,15 @@ def _watch_versions(capture):
             capture.step("keep_versions_leave()")
         return leave(region, *arguments)
 
-    kept.__enter__, kept.__exit__ = entered, left
+    capture.patches.set(kept, "__enter__", entered)
+    capture.patches.set(kept, "__exit__", left)
 
 
 def _watch_cache(capture):
     for name in ("_cuda_emptyCache", "_accelerator_emptyCache"):
         original = getattr(capture.torch._C, name, None)
         if original is not None:
-            setattr(capture.torch._C, name, _emptying(capture, original))
+            capture.patches.set(capture.torch._C, name, _emptying(capture, original))
 
 
 def _emptying(capture, original):
@@ -329,7 +348,8 @@ def _watch_graphs(capture):
         with contextlib.suppress(RuntimeError):  # a version, or a graph that is kept, may say it later
             known[self.pool()] = pool
 
-    graph.capture_begin, graph.capture_end = capture_begin, capture_end
+    capture.patches.set(graph, "capture_begin", capture_begin)
+    capture.patches.set(graph, "capture_end", capture_end)
 
 
 def _watch_compiler(capture):
@@ -351,7 +371,7 @@ def _watch_buffers(capture, owner, name, device):
     def call(sizes, strides, dtype):
         return empty(sizes, strides, dtype=dtype, device=device) if capture.active() else original(sizes, strides, dtype)
 
-    setattr(owner, name, call)
+    capture.patches.set(owner, name, call)
 
 
 def _watch_views(capture, owner, name):
@@ -367,7 +387,7 @@ def _watch_views(capture, owner, name):
             capture.alias(made, tensor)
         return made
 
-    setattr(owner, name, call)
+    capture.patches.set(owner, name, call)
 
 
 def _watch_compile(capture, owner, original):
@@ -382,7 +402,7 @@ def _watch_compile(capture, owner, original):
             capture.watches_compiler = True
         return result
 
-    owner.compile = call
+    capture.patches.set(owner, "compile", call)
 
 
 class Compiling:
@@ -411,5 +431,5 @@ class Compiling:
 def _watch_optimizers(capture):
     """Their steps; their constructors are told by who counts them as phases."""
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-    register_optimizer_step_pre_hook(lambda *_: capture.optimizers.begin())
-    register_optimizer_step_post_hook(lambda optimizer, *_: capture.optimizers.end(optimizer, "step"))
+    capture.patches.later(register_optimizer_step_pre_hook(lambda *_: capture.optimizers.begin()).remove)
+    capture.patches.later(register_optimizer_step_post_hook(lambda optimizer, *_: capture.optimizers.end(optimizer, "step")).remove)

@@ -85,7 +85,7 @@ class Nested:
                 for key in excluded:
                     functions._dispatch_tls_set_dispatch_key_excluded(key, True)
 
-        NestedTensor.__torch_dispatch__ = classmethod(dispatch)
+        self._capture.patches.set(NestedTensor, "__torch_dispatch__", classmethod(dispatch))
 
     def among(self, *lists):
         """Whether some of these are nested tensors."""

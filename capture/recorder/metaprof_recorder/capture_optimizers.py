@@ -5,9 +5,8 @@ from metaprof_recorder.capture_text import words
 
 
 class Optimizers:
-    def __init__(self, capture, torch):
+    def __init__(self, capture):
         self._capture = capture
-        self._plain = (torch.Tensor, torch.nn.Parameter)
         self._depth = 0     # of constructors and steps that are at work
         self._numbers = weakref.WeakKeyDictionary()  # by optimizer
 
@@ -25,7 +24,7 @@ class Optimizers:
             return
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         tensors = [tensor for group in getattr(optimizer, "param_groups", ()) for tensor in group["params"]]
-        plain = bool(tensors) and all(type(tensor) in self._plain for tensor in tensors)
+        plain = bool(tensors) and all(type(tensor) in capture._plain for tensor in tensors)
         parameters = "[" + ", ".join(f"%{capture.use(tensor)}" for tensor in tensors) + "]" if plain else "None"
         kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
         capture.call(f"step::optimizer_leave({number}, {words(what)}, {words(kind)}, {parameters})")

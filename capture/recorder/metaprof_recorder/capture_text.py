@@ -17,7 +17,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_./@*+:-]+")
 class Constants:
     """Texts of arguments that are no tensors."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, current_device):
         self._words = {None: "None", True: "True", False: "False"}
         self._enumerations = {}
         for name in MEMORY_FORMATS:
@@ -26,7 +26,7 @@ class Constants:
             if hasattr(torch, name):
                 self._enumerations[getattr(torch, name)] = str(LAYOUTS.index(name))
         self._dtype, self._device, self._generator = torch.dtype, torch.device, torch.Generator
-        self._current_device = torch._C._cuda_getDevice
+        self._current_device = current_device
 
     def text(self, value):
         kind = type(value)

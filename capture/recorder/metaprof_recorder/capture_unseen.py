@@ -3,9 +3,8 @@ import functools
 
 
 class Unseen:
-    def __init__(self, torch):
-        self._statistics = torch._C._cuda_memoryStats
-        self._device = torch._C._cuda_getDevice
+    def __init__(self, device):
+        self._requested = device.requested
         self._bytes = {}  # what -> bytes that were requested meanwhile
         self._begun = self._all = 0
         self._depth = 0
@@ -15,10 +14,6 @@ class Unseen:
 
     def end(self):
         self._all = self._requested() - self._begun
-
-    def _requested(self):
-        """Bytes that have been requested since the process began, whether they have been given back or not."""
-        return self._statistics(self._device())["requested_bytes"]["all"]["allocated"]
 
     def measured(self, what, function):
         """The function; what is requested while it runs counts as not seen."""

@@ -11,8 +11,9 @@ from metaprof_recorder.names import tensor_word
 class Tags:
     """Keeps no tensor: those of modules are looked for anew each time."""
 
-    def __init__(self, torch, capture=None):
+    def __init__(self, torch, capture=None, places=True):
         self._torch = torch
+        self._places = places  # whether storages have addresses
         self._capture = capture  # of the program, which says what its tensors are for
         self._gradient_of = torch._C.TensorBase.grad.__get__
         self._seen = ByModule()  # those whose tensors are tagged
@@ -71,7 +72,7 @@ class Tags:
             if self._capture and category != "gradient":
                 self._capture.name(category, tensor, name, persistent)
             tensor = getattr(tensor, "_local_tensor", tensor)  # of a distributed tensor: what this rank has
-            where = _place(tensor)
+            where = _place(tensor) if self._places else None
             if where:
                 self.found.append((cut, *where, category, name, tensor_word(tensor), tensor.requires_grad))
         except Exception:  # noqa: BLE001 - tensors of other kinds (wrappers, sparse) have no storage to ask

@@ -7,10 +7,10 @@ AT_LEAST = 4096  # storages, before those that are gone are looked for
 
 
 class Storages:
-    def __init__(self, torch, limits):
+    def __init__(self, torch, limits, address_of_memory):
         self._storage_of = torch._C.TensorBase.untyped_storage
         self._expired, self._release = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref
-        self._limits = limits
+        self._limits, self._address_of_memory = limits, address_of_memory
         self._versions = {}    # address of the storage -> its version
         self._references = {}  # the same -> the weak reference
         self._begins = {}      # address of the memory -> address of the storage
@@ -44,7 +44,7 @@ class Storages:
             return
         if address not in self._references:
             self._references[address] = storage._weak_ref()
-            self._begins[storage.data_ptr()] = address
+            self._begins[self._address_of_memory(storage)] = address
         self._versions[address] = version
         if len(self._versions) > self._most:
             self._sweep()

@@ -1,5 +1,7 @@
 """Sees every call on the device, below autograd: the program's, those of a backward, of optimizers, and those of what a compiler has made."""
+import contextlib
 import ctypes
+import importlib
 import sys
 
 from metaprof_recorder.values.assume import even_choice
@@ -14,19 +16,21 @@ from metaprof_recorder.values.unseen import Unseen
 
 
 class Watch:
-    def __init__(self, torch, limits, assumptions, answers):
+    """`hook` sees calls, `graphs` says whether they are part of a CUDA graph; `address_of_memory` where a storage
+    lies: without them as on a device that runs kernels."""
+
+    def __init__(self, torch, limits, assumptions, answers, hook=None, graphs=None, address_of_memory=None):
         self._torch, self._limits, self._assumptions, self._answers = torch, limits, assumptions, answers
         self._tensor, self._device = torch.Tensor, torch.device
         self._is_plain = {torch.Tensor: True, torch.nn.Parameter: True}  # whether a class calls no operators of its own below autograd
-        self._storages = Storages(torch, limits)
+        self._storages = Storages(torch, limits, address_of_memory or torch.UntypedStorage.data_ptr)
         self._modules = len(sys.modules)
-        self.hook = Hook(torch, self._call)
-        self._graphs = Graphs(torch, self._storages)
+        self._flops = importlib.import_module("torch.utils.flop_counter").flop_registry
+        self.hook = hook or Hook(torch, self._call)
+        self._graphs = graphs or Graphs(torch, self._storages)
         self.unseen = Unseen(limits, self._storages, answers, self.hook)
 
     def begin(self, library):
-        from torch.utils.flop_counter import flop_registry
-        self._flops = flop_registry
         self.hook.begin()
         self._graphs.install()
         Backward(self._torch, self.hook, self._storages).install()
@@ -207,7 +211,8 @@ class Watch:
     def _add_work(self, operator, arguments, options, call, result):
         count = self._flops.get(operator.overload._overloadpacket)
         if count is not None:
-            call.add_work(count(*arguments, **options, out_val=result) // FLOPS)
+            with contextlib.suppress(AssertionError):  # of shapes that torch's formula does not know (attention with fewer keys than queries)
+                call.add_work(count(*arguments, **options, out_val=result) // FLOPS)
 
     def _assumed(self, operator, arguments, number, tensor, known):
         """A version that is assumed; None: nothing is."""

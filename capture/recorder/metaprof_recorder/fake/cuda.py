@@ -1,0 +1,86 @@
+"""What a program asks torch about a device that is not there, and about its tensors."""
+import functools
+import logging
+import types
+
+NOTHING_TO_DO = ("synchronize", "set_device", "empty_cache", "_lazy_init", "init", "reset_peak_memory_stats", "ipc_collect")
+NO_BYTES = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")
+WARP, THREADS = 32, 2048  # of all devices since capability 5.0, but those of capability 7.5 and from 8.6 on: threads of a multiprocessor
+
+
+class NoTensor:
+    """In the place of the class of tensors without data, under its public name: a program that asks for it would take another way."""
+
+
+def install(torch, patches, description, is_here):
+    """`description`: name, capability (major, minor), memory_bytes and multiprocessors of the device. `is_here()`: whether there is one for this thread."""
+    def says(original, answer):
+        @functools.wraps(original)
+        def call(*arguments, **options):
+            return answer if is_here() else original(*arguments, **options)
+
+        return call
+
+    patches.set(torch._subclasses, "FakeTensor", NoTensor)
+    for name in ("init_gpu_context", "init_cuda_context"):  # the latter up to 2.7: it would prepare a device
+        if hasattr(torch._subclasses.fake_tensor, name):
+            patches.set(torch._subclasses.fake_tensor, name, says(getattr(torch._subclasses.fake_tensor, name), None))
+    patches.set(torch.nn.Module, "_apply", _apply(torch, is_here))
+    patches.set(torch.Tensor, "data_ptr", _data_ptr(torch))
+    log = logging.getLogger("torch._subclasses.fake_tensor")  # says what a call is refused for, which is an error of the call, too
+    patches.set(log, "disabled", True)
+    properties = _properties(description)
+    answers = {"is_available": True, "device_count": 1, "current_device": 0, "_exchange_device": 0, "_maybe_exchange_device": 0, "is_initialized": True, "is_current_stream_capturing": False,
+               "mem_get_info": (description["memory_bytes"], description["memory_bytes"]), 
+               "get_device_properties": properties, "get_device_name": properties.name, "get_device_capability": (properties.major, properties.minor),
+               **dict.fromkeys(NOTHING_TO_DO), **dict.fromkeys(NO_BYTES, 0)}
+    patches.set(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or properties.major >= 8)
+    for name, answer in answers.items():
+        if hasattr(torch.cuda, name):
+            patches.set(torch.cuda, name, says(getattr(torch.cuda, name), answer))
+
+
+def _properties(description):
+    major, minor = description["capability"]
+    return types.SimpleNamespace(
+        name=description["name"], major=major, minor=minor, total_memory=description["memory_bytes"],
+        multi_processor_count=description["multiprocessors"], warp_size=WARP, max_threads_per_multi_processor=THREADS,
+        is_integrated=False, is_multi_gpu_board=False, gcnArchName="")
+
+
+def _data_ptr(torch):
+    original, kind = torch.Tensor.data_ptr, torch._subclasses.fake_tensor.FakeTensor
+
+    @functools.wraps(original)
+    def address(tensor):
+        """Where no memory is: storages have addresses of their own."""
+        if not isinstance(tensor, kind):
+            return original(tensor)
+        return torch._C._storage_address(tensor) + tensor.storage_offset() * tensor.element_size()
+
+    return address
+
+
+def _apply(torch, is_here):
+    """As torch's own does with tensors of a device. With those without data it makes new parameters, and what was one is two."""
+    original = torch.nn.Module._apply
+
+    @functools.wraps(original)
+    def apply(module, function, recurse=True):
+        if not is_here():
+            return original(module, function, recurse)
+        for child in module.children() if recurse else ():
+            child._apply(function)
+        for parameter in module._parameters.values():
+            if parameter is not None:
+                with torch.no_grad():
+                    parameter.data = function(parameter)
+                if parameter.grad is not None:
+                    with torch.no_grad():
+                        parameter.grad.data = function(parameter.grad)
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = function(buffer)
+        return module
+
+    return apply

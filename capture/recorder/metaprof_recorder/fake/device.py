@@ -1,0 +1,115 @@
+"""Tensors of a device that is not there, and calls on them."""
+import threading
+
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from metaprof_recorder.fake import recurrent
+from metaprof_recorder.fake.backward import Engine
+from metaprof_recorder.fake.values import Values
+
+
+class FakeDevice:
+    """While it is entered, a call that takes or makes tensors of the device gives tensors without memory, and others run on the host."""
+    kinds = (FakeTensor,)
+
+    def __init__(self, torch, sources):
+        self._torch = torch
+        self._tensor, self._device = torch.Tensor, torch.device
+        self._fake = Propagation(allow_fallback_kernels=False, allow_non_fake_inputs=True)
+        self._mode = Mode(self)
+        self._values = Values(torch, sources, self)
+        self._engine = Engine(torch, lambda: self.living())
+        self._thread = None
+        self.living = list  # gives the tensors that the program holds: who captures it knows them
+        self._of_tensor = torch.ops.prim.device.default
+
+    def is_here(self):
+        """Whether the thread that asks is the one for which there is a device."""
+        return threading.get_ident() == self._thread
+
+    def __enter__(self):
+        self._thread = threading.get_ident()
+        self._fake.__enter__()
+        self._mode.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._mode.__exit__(*error)
+        self._fake.__exit__(*error)
+
+    # ---- what a capture asks (capture_device.py)
+
+    @staticmethod
+    def current():
+        return 0
+
+    @staticmethod
+    def stream():
+        return 0
+
+    @staticmethod
+    def requested():
+        return 0
+
+    @staticmethod
+    def may_be_held(tensor):
+        """A view of a tensor of such a class holds what it was taken of (its rev_view_func does)."""
+        return type(tensor) is FakeTensor and not getattr(tensor, "_is_param", False)
+
+    def rule(self, overload):
+        return recurrent.rule(self._torch, overload)
+
+    @staticmethod
+    def data_is_set(tensor, data):
+        if isinstance(tensor, FakeTensor) and isinstance(data, FakeTensor):
+            tensor.fake_device = data.fake_device
+
+    def backward(self, engine, arguments, options):
+        return self._engine.run(*arguments, **options) if self.is_here() else engine(*arguments, **options)
+
+    # ---- tensors and calls
+
+    def on_host(self, tensor):
+        """A tensor like this one, on the host and without memory."""
+        return self._like(tensor, "cpu")
+
+    def on_device(self, tensor):
+        """A tensor of the device like this one of the host."""
+        return self._like(tensor, "cuda:0")
+
+    def _like(self, tensor, device):
+        meta = self._torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+        return FakeTensor(self._fake, meta, self._torch.device(device))
+
+    def call(self, overload, arguments, options):
+        if overload is self._of_tensor:
+            return arguments[0].fake_device
+        if not self._concerns(arguments) and not self._concerns(options.values()):
+            with unset_fake_temporarily():
+                return overload(*arguments, **options)
+        return self._values.call(overload, arguments, options)
+
+    def _concerns(self, values):
+        """Whether some of these are tensors without memory, or name the device."""
+        for value in values:
+            if isinstance(value, FakeTensor) or (type(value) is self._device and value.type == "cuda"):
+                return True
+            if type(value) in (list, tuple) and value and self._concerns(value):
+                return True
+        return False
+
+
+class Propagation(FakeTensorMode):
+    """From tensors without memory to those that a call makes."""
+    # Whatever the program is told about the device, there is none to be prepared. Versions of torch set this, or have it as a property.
+    avoid_device_init = property(lambda self: True, lambda self, value: None)
+
+
+class Mode(TorchDispatchMode):
+    def __init__(self, device):
+        super().__init__()
+        self._device_of_calls = device
+
+    def __torch_dispatch__(self, overload, types, arguments=(), options=None):
+        return self._device_of_calls.call(overload, arguments, options or {})

@@ -1,0 +1,91 @@
+"""A function's calls on a fake device as a program."""
+import contextlib
+import os
+import threading
+
+from metaprof_recorder import capture, sources, tags, wrappers
+from metaprof_recorder.fake import cuda
+from metaprof_recorder.fake.device import FakeDevice
+from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
+from metaprof_recorder.modules import Modules
+from metaprof_recorder.patches import Patches
+
+LOCK = threading.RLock()  # functions of torch are replaced meanwhile
+
+
+class Recording:
+    """What is called while it is entered is captured, on the thread that entered it."""
+
+    def __init__(self, torch, description):
+        """`description`: of the device (cuda.py)."""
+        self._torch, self._description = torch, description
+        own = sources.Sources(os.path.dirname(torch.__file__))
+        self.device = FakeDevice(torch, own)
+        self.capture = capture.Capture(torch, own, wrappers.Wrappers(torch), self.device)
+        self.device.living = self.capture.living
+        self._tags = tags.Tags(torch, self.capture, places=False)
+        self._modules = Modules()
+        self._patches = Patches()
+        self._stack = []   # paths of the modules that are at work
+        self._thread = None
+        self._cut = 0
+        self._rows = []    # (phase, step, first cut, last cut)
+        self._phase = None
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(LOCK)
+            stack.callback(self._patches.undo)
+            stack.enter_context(self.device)
+            self._install()
+            stack.callback(self.capture.uninstall)
+            self.capture.install()
+            stack.callback(self.capture.end)
+            self.capture.begin()
+            self._leave = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        self._leave.close()
+
+    def _install(self):
+        self._thread = threading.get_ident()
+        cuda.install(self._torch, self._patches, self._description, self.device.is_here)
+        module = self._torch.nn.modules.module
+        self._patches.later(module.register_module_forward_pre_hook(self._enter_module).remove)
+        self._patches.later(module.register_module_forward_hook(self._leave_module, with_kwargs=True, always_call=True).remove)
+
+    # ---- phases
+
+    def phase(self, name, step):
+        """What follows is of this phase."""
+        before = self._phase
+        self._phase = name, step
+        if before is not None:
+            self._cut += 1
+            self.capture.cut(self._cut)
+            self._rows.append((*before, self._cut, self._cut))
+
+    # ---- modules
+
+    def _enter_module(self, module, arguments):
+        if threading.get_ident() != self._thread or self._torch.compiler.is_compiling():
+            return
+        if not self._stack:
+            path = self._modules.name(module)
+            self._tags.model(module, path, self._cut)
+            self._tags.inputs(arguments, self._cut)
+        path = self._modules.path(module)
+        if path is None:
+            path = self._stack[-1] if self._stack else ""
+        self._stack.append(path)
+        self.capture.enter(path)
+
+    def _leave_module(self, module, arguments, *rest):
+        if threading.get_ident() != self._thread or self._torch.compiler.is_compiling() or not self._stack:
+            return
+        self._stack.pop()
+        self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
+
+    def text(self):
+        return self.capture.text(self._rows, self._modules.types)

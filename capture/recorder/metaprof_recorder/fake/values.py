@@ -1,0 +1,199 @@
+"""What the host reads of the device: what it would read, where recipes tell (values/), else the program is refused there."""
+import contextlib
+
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor, UnsupportedOperatorException, unset_fake_temporarily
+
+from metaprof_recorder.values.answers import Answers
+from metaprof_recorder.values.assume import Assumptions
+from metaprof_recorder.values.cpu import on_cpu
+from metaprof_recorder.values.limits import Limits
+from metaprof_recorder.values.operators import Operator
+from metaprof_recorder.values.watch import Watch
+
+MOST_BY_HOST = 1 << 30  # bytes
+HOST_RESULTS = {"aten::_pack_padded_sequence": (1,)}  # which the schema does not say: sizes of batches
+UNKNOWN = (DataDependentOutputException, DynamicOutputShapeException)
+
+
+def _flattened(weights, *_):
+    """cuDNN's own buffer of the weights of a recurrent layer, which they look into afterwards. Its sizes are theirs without padding."""
+    return weights[0].new_empty(sum(weight.numel() for weight in weights))
+
+
+RULES = {"aten::_cudnn_rnn_flatten_weight": _flattened}  # of operators that ask a driver even of tensors without data
+
+
+class Refused(Exception):
+    """What cannot be captured: where, what, and what to do, in one line."""
+
+
+class Values:
+    def __init__(self, torch, sources, device):
+        limits = Limits("")
+        assumptions = Assumptions("", sources)
+        answers = Answers(torch, limits, assumptions, None, sources)
+        self._watch = FakeWatch(torch, limits, assumptions, answers, sources, device)
+        self._torch, self._sources = torch, sources
+        self._operators = {}
+
+    def call(self, overload, arguments, options):
+        operator = self._operators.get(overload)
+        if operator is None:
+            operator = self._operators[overload] = FakeOperator.of(self._torch, overload)
+        try:
+            if operator.only_looks:
+                return overload(*arguments, **options)
+            if operator.rule is not None:
+                return operator.rule(*arguments, **options)
+            return self._watch._call(operator, None, arguments, options)
+        except UNKNOWN:
+            if operator.reads_data:
+                raise Refused(read(self._sources, overload)) from None
+            return self._by_host(operator, arguments, options)
+        except Refused:
+            raise
+        except (UnsupportedOperatorException, RuntimeError, NotImplementedError) as error:
+            if operator.reads_data:
+                raise
+            return self._by_host(operator, arguments, options, error)
+
+    def _by_host(self, operator, arguments, options, error=None):
+        """What a call gives that has no rule for tensors without data, or a wrong one: by a call on tensors of the host, whose own are true."""
+        error = error or Refused(f"{place(self._sources)}: {operator.overload} has no rule for tensors without data")
+        if sum(tensor.untyped_storage().nbytes() for tensor in self._fakes((*arguments, *options.values()))) > MOST_BY_HOST:
+            raise error
+        given = {}  # id of a tensor of the device -> (it, that of the host)
+        try:
+            with unset_fake_temporarily():
+                found = on_cpu(self._torch, operator.overload, self._on_host(arguments, given), {
+                    name: self._on_host(value, given) for name, value in options.items()})
+        except Exception:  # noqa: BLE001 - it is no call of the host's, either
+            raise error from None
+        back = {id(host): fake for fake, host in given.values()}
+        on_host = HOST_RESULTS.get(operator.overload._schema.name, ())
+        results = found if isinstance(found, (list, tuple)) else [found]
+        made = [back[id(one)] if id(one) in back else one if i in on_host else self._watch._on_device(one) for i, one in enumerate(results)]
+        return type(found)(made) if isinstance(found, (list, tuple)) else made[0]
+
+    def _fakes(self, values):
+        for value in values:
+            if isinstance(value, FakeTensor):
+                yield value
+            elif isinstance(value, (list, tuple)):
+                yield from self._fakes(value)
+
+    def _on_host(self, value, given):
+        if isinstance(value, FakeTensor):
+            if id(value) not in given:
+                given[id(value)] = value, self._torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu").zero_()
+            return given[id(value)][1]
+        if isinstance(value, (list, tuple)):
+            return [self._on_host(one, given) for one in value]
+        return self._torch.device("cpu") if isinstance(value, self._torch.device) else value
+
+
+class FakeOperator(Operator):
+    @staticmethod
+    def of(torch, overload):
+        return FakeOperator(torch, overload.name()) if hasattr(overload, "_schema") else HigherOrder()
+
+    def __init__(self, torch, name):
+        super().__init__(torch, name)
+        schema = self.overload._schema
+        makes = not schema.returns or any(value.alias_info is None for value in schema.returns)
+        writes = any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments)
+        self.only_looks = not (makes or writes)
+        self.rule = RULES.get(schema.name)
+        self.reads_data = self.answers or torch.Tag.dynamic_output_shape in self.overload.tags
+
+    def pass_on(self, hook, keys, arguments, options):
+        return self.overload(*arguments, **options)
+
+
+class HigherOrder:
+    """An operator whose arguments are functions: what they call is seen."""
+    only_looks = reads_data = True
+    rule = None
+
+
+class FakeWatch(Watch):
+    """The device has no data to give: where the host reads, the answer stands for the read."""
+
+    def __init__(self, torch, limits, assumptions, answers, sources, device):
+        super().__init__(torch, limits, assumptions, answers, NoHook(), NoGraphs(), lambda storage: storage._cdata)
+        self._is_plain[FakeTensor] = True
+        self._sources, self._fake = sources, device
+        self._draw = 0
+
+    def _draws(self, options):
+        self._draw += 1
+        return 0, self._draw
+
+    def _of_host(self, tensor):
+        return None if isinstance(tensor, FakeTensor) else super()._of_host(tensor)
+
+    def _copy_to_host(self, operator, keys, arguments, options, recipe):
+        found, source = self._answers.of(recipe, self._storages)
+        if found is None:
+            found, _ = self._answers.assumed_copy(next(tensor for tensor in self._flat(arguments) if tensor.is_cuda), source)
+        if found is None:
+            return operator.pass_on(self.hook, keys, arguments, options)
+        if operator.base == "copy_":
+            with unset_fake_temporarily():
+                return arguments[0].copy_(found)
+        return found
+
+    def _answer(self, operator, keys, arguments, options, recipe):
+        found, source = self._answers.of(recipe, self._storages)
+        if found is None:
+            found, _ = self._answers.assumed_number(arguments[0], source)
+        if found is None:
+            raise Refused(read(self._sources, operator.overload))
+        return found
+
+    def _call_of_unknown_size(self, operator, keys, arguments, options, recipe):
+        found, _ = self._answers.of(recipe, self._storages)
+        if found is None:
+            result = operator.pass_on(self.hook, keys, arguments, options)
+        else:
+            result = self._on_device(found)
+        return self._note(operator, arguments, options, recipe, result)
+
+    def _on_device(self, found):
+        if isinstance(found, self._tensor):
+            return self._fake.on_device(found)
+        return type(found)(self._on_device(one) for one in found) if isinstance(found, (list, tuple)) else found
+
+
+class NoHook:
+    """Calls come from a dispatch mode, which is off within a call."""
+    watches = begun = True
+
+    def watch(self, on):
+        pass
+
+    def register(self):
+        pass
+
+
+class NoGraphs:
+    @staticmethod
+    def captures():
+        return False
+
+    def writes(self, address):
+        pass
+
+
+def place(sources):
+    """FILE:LINE of the user's own that is at work, or of a library."""
+    frame = library = None
+    for line in sources.lines():
+        library, frame = library or line, line
+    return frame or library or "the program"
+
+
+def read(sources, overload):
+    lines = list(sources.lines())
+    where = lines[0] if lines else "the program"
+    return f"{where}: {overload} reads data of the device that nothing tells without running the program: metaprof run, or @metaprof.capture, with --assume"

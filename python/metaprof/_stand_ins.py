@@ -1,0 +1,73 @@
+"""A module whose tensors are others for a while. Afterwards it is what it was."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from typing import Any, Callable, Iterator
+
+CONTAINERS = (dict, list, set, deque)
+DEPTH = 3  # of containers within containers
+
+
+@contextlib.contextmanager
+def stand_ins(module: Any, parameter: Callable[[Any], Any], buffer: Callable[[Any], Any]) -> Iterator[None]:
+    """Parameters and buffers are what these functions make of them; what is one tensor stays one."""
+    kept = [Kept(each) for each in module.modules()]
+    made: dict[int, Any] = {}
+
+    def of(tensor: Any, make: Callable[[Any], Any]) -> Any:
+        if tensor is not None and id(tensor) not in made:
+            made[id(tensor)] = make(tensor)
+        return tensor if tensor is None else made[id(tensor)]
+
+    try:
+        for each in module.modules():
+            for names, make in ((each._parameters, parameter), (each._buffers, buffer)):
+                for name, tensor in names.items():
+                    names[name] = of(tensor, make)
+        yield
+    finally:
+        for each in kept:
+            each.restore()
+
+
+class Kept:
+    """A module's attributes, and what the containers among them hold."""
+
+    def __init__(self, module: Any):
+        self._attributes = vars(module)
+        self._contents: list[tuple[Any, Any]] = []
+        self._keep(self._attributes, DEPTH)
+
+    def _keep(self, container: Any, depth: int) -> None:
+        self._contents.append((container, container.copy()))
+        if depth:
+            for value in list(container.values() if isinstance(container, dict) else container):
+                if isinstance(value, CONTAINERS):
+                    self._keep(value, depth - 1)
+
+    def restore(self) -> None:
+        for container, content in self._contents:
+            container.clear()
+            container.extend(content) if isinstance(container, (list, deque)) else container.update(content)
+
+
+@contextlib.contextmanager
+def random_state() -> Iterator[None]:
+    """Random numbers of the host that are drawn in between are drawn again afterwards."""
+    import random
+    import sys
+
+    import torch
+
+    state, python = torch.get_rng_state(), random.getstate()
+    numpy = sys.modules.get("numpy")
+    numbers = numpy.random.get_state() if numpy is not None else None
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+        random.setstate(python)
+        if numpy is not None:
+            numpy.random.set_state(numbers)

@@ -1,0 +1,169 @@
+"""Modules that an export loses something of, and that a capture does not. What they cost is what a run of the same step costs (tests/python)."""
+
+import copy
+import random
+
+import pytest
+
+import metaprof
+
+torch = pytest.importorskip("torch", reason="PyTorch is not here")
+F = torch.nn.functional
+
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return gradient * (s * (1 + x * (1 - s)))
+
+
+swish = Swish.apply  # as programs hold it: under a name of their own
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(swish(self.up(x)))
+
+
+class Net(torch.nn.Module):
+    def __init__(self, checkpoint, blocks=4):
+        super().__init__()
+        self.blocks, self.checkpoint = torch.nn.ModuleList(Block(64) for _ in range(blocks)), checkpoint
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) if self.checkpoint else block(x)
+        return x.mean()
+
+
+X = torch.zeros(64, 50, 64)
+
+
+def test_a_checkpoint_saves_what_it_saves():
+    plain, checkpointed = (metaprof.profile(Net(flag), (X,)) for flag in (False, True))
+    assert checkpointed.saved_bytes < plain.saved_bytes / 4
+    assert checkpointed.flops["recompute"] > 0 and plain.flops["recompute"] == 0
+
+
+def test_a_custom_function_keeps_what_it_saves():
+    class Plain(Block):
+        def forward(self, x):
+            y = self.up(x)
+            return x + self.down(y * torch.sigmoid(y))  # autograd keeps y, its sigmoid, and the product for `down`
+
+    custom, plain = (metaprof.profile(torch.nn.Sequential(kind(64)), (X, X)).saved_bytes for kind in (Block, Plain))
+    assert plain - custom == 64 * 50 * 256 * 4
+
+
+def test_a_branch_on_dtype_is_taken_as_under_autocast():
+    class Adapter(torch.nn.Linear):
+        def forward(self, x):
+            if x.dtype != self.weight.dtype:
+                x = x.to(self.weight.dtype)
+            return super().forward(x)
+
+    def taken(second):
+        result = metaprof.profile(torch.nn.Sequential(torch.nn.Linear(64, 64), second), (X, X), precision="amp-bf16")
+        return {module.path: module.forward_tmp for module in result.modules}["1"]
+
+    assert taken(Adapter(64, 64)) - taken(torch.nn.Linear(64, 64)) >= 4 * X.numel()  # the copy of 32 bits
+
+
+def test_numbers_that_are_known_are_read_and_others_are_refused_by_line():
+    class Masked(torch.nn.Linear):
+        def forward(self, x, mask):
+            return super().forward(x).sum() if mask.all() else super().forward(x).sum() + super().forward(x * mask).sum()
+
+    class Normed(torch.nn.Linear):
+        def forward(self, x):
+            y = super().forward(x)
+            return y.sum() / y.mean().item()
+
+    ones = torch.ones(64, 1)
+    known, other = (metaprof.profile(Masked(4, 4), (torch.zeros(64, 4), mask)).flops["forward"] for mask in (ones, 0 * ones))
+    assert other == 2 * known
+    with pytest.raises(metaprof.Error, match=r"test_door.py:\d+: aten._local_scalar_dense.default reads data of the device"):
+        metaprof.profile(Normed(4, 4), (torch.zeros(64, 4),))
+
+
+def test_the_module_is_as_it_was():
+    class Counting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.norm, self.calls, self.seen = torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8), 0, []
+            self.rnn = torch.nn.LSTM(8, 8, batch_first=True)
+            self.register_buffer("queue", torch.randn(16, 8))
+            self.register_buffer("at", torch.zeros(1, dtype=torch.long))
+            self.body.weight.register_hook(lambda gradient: gradient)
+
+        def forward(self, x):
+            self.calls += 1
+            self.seen.append(x)
+            y = self.norm(self.body(x) + torch.rand((), device="cpu"))
+            at = int(self.at)
+            self.queue[at:at + len(y)] = y.detach()
+            self.at[0] = (at + len(y)) % 16
+            return self.rnn(y[None])[0].sum()
+
+    model = Counting().eval()
+    model.body.bias.requires_grad_(False)
+    model.body.weight.grad = torch.ones(8, 8)
+    x = torch.randn(4, 8)
+    state, tensors, random_state = copy.deepcopy(model.state_dict()), {**dict(model.named_parameters()), **dict(model.named_buffers())}, torch.get_rng_state()
+    attributes, python = {name: dict(vars(each)) for name, each in model.named_modules()}, random.getstate()
+    metaprof.profile(model, (x,))
+    assert all(torch.equal(state[name], tensor) for name, tensor in model.state_dict().items())
+    assert all(tensors[name] is tensor for name, tensor in [*model.named_parameters(), *model.named_buffers()])
+    assert {name: set(vars(each)) for name, each in model.named_modules()} == {name: set(each) for name, each in attributes.items()}
+    assert model.calls == 0 and model.seen == [] and not model.training and not model.body.bias.requires_grad
+    assert torch.equal(model.body.weight.grad, torch.ones(8, 8))
+    assert torch.equal(torch.get_rng_state(), random_state) and random.getstate() == python
+    assert model.rnn._flat_weights[0] is model.rnn.weight_ih_l0
+    model(torch.zeros(4, 8)).backward()  # it runs as before
+
+
+def test_torch_is_as_it_was():
+    def functions():
+        return {(owner, name): vars(owner).get(name) for owner, name in (
+            (torch.Tensor, "data"), (torch.Tensor, "grad"), (torch.Tensor, "dtype"), (torch.nn.Module, "_apply"), (torch.cuda, "is_available"),
+            (torch.autograd.graph, "_engine_run_backward"), (torch.autograd.Function, "apply"), (torch._subclasses, "FakeTensor"),
+            (torch.utils.checkpoint, "_checkpoint_without_reentrant_generator"), (torch.ops.aten.linear.default.__class__, "_get_dispatch"))}
+
+    before = functions()
+    metaprof.profile(Net(True, 1), (X,))
+    with pytest.raises(metaprof.Error, match="cannot be called"):
+        metaprof.profile(Net(True, 1), (torch.zeros(2, 3),))
+    assert functions() == before
+    assert len(torch.nn.modules.module._global_forward_hooks) == 0
+
+
+def test_the_loss_of_classes_that_come_second():
+    model = torch.nn.Conv2d(3, 6, 1)
+    images, labels = torch.zeros(2, 3, 8, 8), torch.zeros(2, 8, 8, dtype=torch.long)
+    usual = metaprof.profile(model, (images, labels))
+    assert usual.peak == metaprof.profile(model, (images, labels), loss=F.cross_entropy).peak
+    metaprof.profile(model, (images,), loss=lambda output: output.mean())  # of the output alone
+
+
+def test_the_first_error_is_shown():
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = torch.nn.Linear(4, 4)
+
+        def forward(self, x, tokens):
+            raise ValueError("tokens are wrong")
+
+    with pytest.raises(metaprof.Error, match="tokens are wrong"):
+        metaprof.profile(Two(), (torch.zeros(2, 4), torch.zeros(2, 4)))
