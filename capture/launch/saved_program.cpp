@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/formats/gzip_text.h"
 #include "core/formats/output_file.h"
+#include "meta/platform/hardware.h"
 #include "program/text/text.h"
 
 namespace metaprof {
@@ -39,6 +41,14 @@ void add_measurement(Capture& capture, const RecordedDevice& device) {
   capture.measured.resize(std::min(requests.size(), capture.measured.size()));
 }
 
+// A real card's name; of one that is not known its title as a word, which --device has to explain then.
+std::string name_of_card(std::string title) {
+  for (const Hardware& known : known_hardware())
+    if (known.title == title) return known.name;
+  std::ranges::replace(title, ' ', '-');
+  return title;
+}
+
 std::string reason(const std::vector<RecordedProcess>& processes) {
   for (const RecordedProcess& process : processes)
     if (process.is_saving) return ": it was ended while its program was being saved; its steps were over";
@@ -66,7 +76,7 @@ std::vector<std::string> save_programs(const std::vector<RecordedProcess>& proce
     Program program = parse_program(process->captured, "the captured program");
     if (!program.captured) fail("--save: the recorder's program is none of a run");
     Capture& capture = *program.captured;
-    capture.device = options.real ? "" : options.device.name;
+    capture.device = options.real ? name_of_card(process->devices[0].title) : options.device.name;
     capture.memory = options.real ? process->devices[0].memory.count : options.device.memory.count;
     capture.alloc_conf = options.alloc_conf;
     if (!options.alloc_conf.empty())  // environment_of gave it these names

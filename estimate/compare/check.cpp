@@ -76,7 +76,8 @@ CheckResult check_run(Measurement measurement, const CheckOptions& options, Work
 CheckResult check_measurement(const std::string& path, const CheckOptions& options,
                               WorkspacePlanners& planners) {
   Measurement measurement = read_measurement(path);
-  if (measurement.head.of_run) return check_run(std::move(measurement), options, planners);
+  if (measurement.head.kind != HeadKind::recording)
+    return check_run(std::move(measurement), options, planners);
   const Model model = read_model(model_of(measurement, options));
   expect_same_model(measurement, model.program);
   RunOptions run = measurement.options;
@@ -153,7 +154,7 @@ void expect_runs_agree(const CheckOptions& options) {
   if (options.model.empty() || options.measurements.size() < 2) return;
   std::vector<Measurement> runs;
   for (const std::string& path : options.measurements)
-    if (is_run_report_file(path)) runs.push_back(read_measurement(path));
+    if (says_no_options(path)) runs.push_back(read_measurement(path));
   expect_agreement(runs);
 }
 
@@ -191,7 +192,7 @@ std::optional<NotRepeated> not_repeated(const Model& captured) try {
 }
 
 bool says_how_it_was_run(const std::string& file) {
-  return !is_snapshot_file(file) && !is_program_file(file) && !is_run_report_file(file);
+  return !is_snapshot_file(file) && !is_program_file(file) && !says_no_options(file);
 }
 
 CheckReport check(const CheckOptions& options, const OnProgress& progress) {

@@ -44,7 +44,7 @@ Json summary_json(const CheckResult& result, double tolerance) {
                {"exact_reserved_phases", result.exact_reserved_phases},
                {"phases", result.phases},
                {"within_tolerance", result.within(tolerance)}};
-  json["on"] = result.on == MeasuredOn::emulated ? "emulated" : "real";
+  json["on"] = to_string(result.on);
   json["workspaces"] = Json::array();
   for (const WorkspaceRow& row : result.workspaces)
     json["workspaces"].push_back(

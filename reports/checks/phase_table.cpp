@@ -92,7 +92,7 @@ std::vector<std::string> column_titles(std::span<const CheckResult* const> resul
   for (const CheckResult* result : results) {
     const auto same =
         std::ranges::count_if(results, [&](const CheckResult* one) { return one->on == result->on; });
-    const char* word = result->on == MeasuredOn::emulated ? "emulated" : "real";
+    const char* word = to_string(result->on);
     titles.push_back(same == 1 ? word : fmt::format("{} ({})", word, result->recording));
   }
   return titles;

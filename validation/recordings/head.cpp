@@ -1,6 +1,7 @@
 #include "validation/recordings/head.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/formats/file.h"
@@ -81,6 +82,58 @@ RecordedPhase phase_of(const Member& row) {
   return phase;
 }
 
+RecordingHead head_of_run(const std::filesystem::path& path, const Member& root) {
+  const Member rank = largest_rank(root);
+  RecordingHead head{.path = path,
+                     .kind = HeadKind::run,
+                     .framework = version_of(root.at("framework").find("version")),
+                     .alloc_conf = rank.optional_text("alloc_conf").value_or(""),
+                     .device_memory = {rank.at("device_memory").count()},
+                     .phases = {}};
+  rank.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });
+  return head;
+}
+
+// "setup", "step 1 backward", "step 1 backward micro 0": steps count from 0.
+RecordedPhase replayed_phase_of(const Member& row) {
+  RecordedPhase phase;
+  phase.name = row.at("part").text();
+  std::istringstream words(phase.name);
+  std::string word;
+  StepPart part;
+  while (words >> word) {
+    if (word == "step")
+      words >> part.step;
+    else if (word == "micro")
+      words >> part.micro;
+    else if (const auto known = phase_named(word))
+      part.phase = *known, phase.part = part;
+  }
+  if (!words.eof() || !phase.part) row.at("part").reject("a part of training steps, as \"step 0 backward\"");
+  phase.part = part;
+  row.at("real").for_each_member([&](const std::string& key, const Member& value) {
+    const std::string name = key == "blocks" ? "allocation" : key == "segments" ? "segment" : key;
+    value.for_each_member([&](const std::string& which, const Member& number) {
+      add_number(phase, field_of(name, which), name + "." + which, number);
+    });
+  });
+  return phase;
+}
+
+// What the allocator did on the device; an estimate's part that the device did not come to has no figures.
+RecordingHead head_of_replay(const std::filesystem::path& path, const Member& root) {
+  RecordingHead head{.path = path,
+                     .kind = HeadKind::replay,
+                     .framework = {},
+                     .alloc_conf = root.at("allocator").text(),
+                     .device_memory = {root.at("device").at("memory_bytes").count()},
+                     .phases = {}};
+  root.at("parts").for_each([&](const Member& row) {
+    if (row.find("real")) head.phases.push_back(replayed_phase_of(row));
+  });
+  return head;
+}
+
 }  // namespace
 
 std::optional<int64_t> RecordedPhase::number(std::string_view field) const {
@@ -92,12 +145,14 @@ Framework framework_of(const RecordingHead& head) {
   return head.framework ? framework_of(*head.framework) : Framework();
 }
 
-bool is_run_report(const Member& root) {
+HeadKind kind_of(const Member& root) {
   const auto schema = root.find("schema");
-  if (!schema) return false;
-  if (schema->text() != "metaprof.run") schema->reject("\"metaprof.run\"");
+  if (!schema) return HeadKind::recording;
+  const std::string name = schema->text();
+  if (name != "metaprof.run" && name != "metaprof.replay")
+    schema->reject("\"metaprof.run\" or \"metaprof.replay\"");
   if (const Member version = root.at("schema_version"); version.count() != 1) version.reject("1");
-  return true;
+  return name == "metaprof.run" ? HeadKind::run : HeadKind::replay;
 }
 
 Member largest_rank(const Member& root) {
@@ -114,17 +169,9 @@ Member largest_rank(const Member& root) {
 }
 
 RecordingHead head_of(const std::filesystem::path& path, const Member& root) {
-  if (is_run_report(root)) {
-    const Member rank = largest_rank(root);
-    RecordingHead head{.path = path,
-                       .of_run = true,
-                       .framework = version_of(root.at("framework").find("version")),
-                       .alloc_conf = rank.optional_text("alloc_conf").value_or(""),
-                       .device_memory = {rank.at("device_memory").count()},
-                       .phases = {}};
-    rank.at("phases").for_each([&](const Member& row) { head.phases.push_back(phase_of(row)); });
-    return head;
-  }
+  const HeadKind kind = kind_of(root);
+  if (kind == HeadKind::run) return head_of_run(path, root);
+  if (kind == HeadKind::replay) return head_of_replay(path, root);
   RecordingHead head{.path = path,
                      .framework = version_of(root.find("torch")),
                      .alloc_conf = {},

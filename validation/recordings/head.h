@@ -30,9 +30,12 @@ struct RecordedPhase {
   std::optional<int64_t> number(std::string_view field) const;
 };
 
+/// What a measurement's document is: a recording, or a report of `metaprof run --json` or `metaprof replay --json`.
+enum class HeadKind : uint8_t { recording, run, replay };
+
 struct RecordingHead {
   std::filesystem::path path;
-  bool of_run = false;  ///< a report of `metaprof run`: its log may end before its phases do (--detail)
+  HeadKind kind = HeadKind::recording;
   std::optional<FrameworkVersion> framework;  ///< that ran it
   std::string alloc_conf;                     ///< the settings that its allocator read
   Bytes device_memory;
@@ -47,9 +50,8 @@ inline constexpr const char* kHeadHint =
 /// The framework whose rules hold for it: 2.11's where it does not say which one it was.
 Framework framework_of(const RecordingHead& head);
 
-/// True if the document is a report of `metaprof run --json`. Errors: it is a report of another command, or of another
-/// version.
-bool is_run_report(const Member& root);
+/// Errors: it is a report of another command, or of another version.
+HeadKind kind_of(const Member& root);
 /// Of a report of a run: the process and device that reserved most. Errors: there is none.
 Member largest_rank(const Member& root);
 

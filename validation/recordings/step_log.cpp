@@ -31,7 +31,7 @@ class StepLogReader {
     const auto& phases = recording_.head.phases;
     if (lines_.number() == 0) bad("the file is empty");
     if (log.depth() > 0) bad(fmt::format("{} operators have not ended; the file is truncated", log.depth()));
-    if (next_phase_ < phases.size() && !recording_.head.of_run)
+    if (next_phase_ < phases.size() && recording_.head.kind == HeadKind::recording)
       bad(fmt::format("phase '{}' of the .json is missing; the file is truncated or belongs to another .json",
                       phases[next_phase_].name));
     recording_.head.phases.resize(next_phase_);

@@ -11,7 +11,12 @@
 namespace metaprof {
 
 /// On what something was measured: the column in which it stands.
-enum class MeasuredOn : uint8_t { emulated, real };
+enum class MeasuredOn : uint8_t { emulated, real, replayed };
+
+/// "emulated", "real", "replayed"
+constexpr const char* to_string(MeasuredOn on) {
+  return on == MeasuredOn::emulated ? "emulated" : on == MeasuredOn::real ? "real" : "replayed";
+}
 
 /// One statistic of one phase.
 struct CheckRow {

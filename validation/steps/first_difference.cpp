@@ -35,7 +35,7 @@ std::optional<EventMismatch> first_difference(const std::filesystem::path& log, 
                                  ours = traced_events(trace, 0, trace.events.size(), device);
   StorageMap known;
   // A run's log ends with the steps of which every request was kept.
-  const auto difference = compare_events(recorded, ours, known, recording.head.of_run);
+  const auto difference = compare_events(recorded, ours, known, recording.head.kind != HeadKind::recording);
   if (!difference) return std::nullopt;
   const bool at_end = difference->recorded == recorded.size();
   // A run that ended because memory ran out stops there; the trace is of the whole step plan.

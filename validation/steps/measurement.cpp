@@ -122,6 +122,17 @@ Measurement run_of(const std::filesystem::path& path, const Member& root) {
   return measurement;
 }
 
+// Steps that the engine has run, with the caching allocator's segments on a real device.
+Measurement replay_of(const std::filesystem::path& path, const Member& root) {
+  Measurement measurement;
+  measurement.head = head_of(path, root);
+  measurement.on = MeasuredOn::replayed;
+  measurement.device_title = root.at("device").at("title").text();
+  measurement.id = path.stem().string();
+  if (measurement.head.phases.empty()) root.at("parts").reject("at least one part that was replayed");
+  return measurement;
+}
+
 }  // namespace
 
 std::string Measurement::export_name() const {
@@ -154,10 +165,9 @@ Platform measured_on(const Measurement& measurement, Platform platform) {
   return platform;
 }
 
-bool is_run_report_file(const std::filesystem::path& path) try {
+bool says_no_options(const std::filesystem::path& path) try {
   const JsonText json(read_head_text(path), path.string(), kHeadHint);
-  const auto schema = json.root().find("schema");
-  return schema && schema->text() == "metaprof.run";
+  return kind_of(json.root()) != HeadKind::recording;
 } catch (const Error&) {
   return false;
 }
@@ -165,7 +175,12 @@ bool is_run_report_file(const std::filesystem::path& path) try {
 Measurement read_measurement(const std::filesystem::path& path) {
   const JsonText json(read_head_text(path), path.string(), kHeadHint);
   const Member root = json.root();
-  return is_run_report(root) ? run_of(path, root) : recording_of(path, root);
+  switch (kind_of(root)) {
+    case HeadKind::recording: return recording_of(path, root);
+    case HeadKind::run: return run_of(path, root);
+    case HeadKind::replay: return replay_of(path, root);
+  }
+  return {};
 }
 
 }  // namespace metaprof

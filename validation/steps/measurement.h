@@ -46,8 +46,9 @@ struct Measurement {
 /// The platform with what the measurement says of it: memory, framework, libraries.
 Platform measured_on(const Measurement& measurement, Platform platform);
 
-/// True if the file is a report of `metaprof run --json`; false, too, where it cannot be read.
-bool is_run_report_file(const std::filesystem::path& path);
+/// True if the file is a report of `metaprof run` or `metaprof replay`, which do not say how the steps were made; false, too,
+/// where it cannot be read.
+bool says_no_options(const std::filesystem::path& path);
 
 /// Errors, with the file, the member and what is expected: no such file, no JSON, a member is missing or of
 /// another type, a negative number of bytes, a peak below the current value (units differ), an option that
