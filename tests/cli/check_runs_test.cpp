@@ -290,7 +290,7 @@ TEST(CheckRuns, EveryWorkspaceSaysItsSource) {
       std::find_if(rows.begin(), rows.end(), [](const Json& row) { return row["source"] == "table"; });
   ASSERT_NE(of_table, rows.end()) << rows;
   EXPECT_EQ(*of_table,
-            (Json{{"op", "aten::cudnn_convolution"}, {"bytes", 123456}, {"count", 3}, {"source", "table"}}));
+            (Json{{"op", "aten::convolution"}, {"bytes", 123456}, {"count", 3}, {"source", "table"}}));
 }
 
 }  // namespace
