@@ -135,6 +135,45 @@ TEST(CheckRuns, AnExportTakesTheStepsOptionsFromTheCommandLine) {
                  report + ": does not say of which model it is; name the MODEL");
 }
 
+// What `metaprof replay --json` says of the same steps.
+TEST(CheckRuns, AReplayHasAColumn) {
+  const Json run = Json::parse(read_file(kRuns + "real/mlp_sgd.json"));
+  Json replay = {{"schema", "metaprof.replay"},
+                 {"schema_version", 1},
+                 {"allocator", ""},
+                 {"device", {{"title", "NVIDIA H200"}, {"memory_bytes", 150121480192}}},
+                 {"parts", Json::array()}};
+  for (const Json& phase : run["ranks"][0]["phases"]) {
+    const std::string name = phase["phase"];
+    if (name == "after") continue;
+    Json real = {{"blocks", phase["allocation"]}, {"segments", phase["segment"]}};
+    for (const char* bytes :
+         {"allocated_bytes", "requested_bytes", "active_bytes", "reserved_bytes", "inactive_split_bytes"})
+      real[bytes] = phase[bytes];
+    const std::string part =
+        name == "setup" ? name : "step " + std::to_string(phase["step"].get<int>()) + " " + name;
+    replay["parts"].push_back({{"part", part}, {"estimated", nullptr}, {"real", real}});
+  }
+  const std::string file = temporary("_replay.json"), command = "check " + kRuns +
+                                                                "mlp_sgd.mp --json - --against " + kRuns +
+                                                                "real/mlp_sgd.json " + file;
+  std::ofstream(file) << replay.dump();
+  const Outcome outcome = run_program(command);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["summary"][1]["on"], "replayed");
+  ASSERT_EQ(json["tables"].size(), 1u);
+  for (const Json& phase : json["tables"][0]) {
+    EXPECT_TRUE(phase["equal"].get<bool>()) << phase;
+    EXPECT_TRUE(phase["segment"]["peak"]["replayed"].is_number()) << phase;
+  }
+  replay["parts"][0]["part"] = "sleep";
+  std::ofstream(file) << replay.dump();
+  expect_refusal(
+      command,
+      file + ": parts[0].part: expected a part of training steps, as \"step 0 backward\", got \"sleep\"");
+}
+
 struct Contradiction {
   std::string options;                // of check
   std::function<void(Json&)> change;  // of the report

@@ -230,6 +230,46 @@ TEST_F(RecordingTest, TheJsonFollowsItsSchema) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST_F(RecordingTest, WhatComparisonsNeedIsInTheReport) {
+  write(
+      "process-7.jsonl",
+      kProcess + kTorch + kDevice +
+          R"({"row": "libraries", "cudnn": 91900})"
+          "\n"
+          R"({"row": "model", "type": "Net", "parameters": {"tensors": 3, "trainable": 2, "bytes": 96}, )"
+          R"("inputs": [{"shape": [4, 8], "dtype": "float32"}]})"
+          "\n" +
+          phase("setup", 0, 5, 60) +
+          R"({"row": "events", "device": 0, "file": "events-0-7.trace", "log": "events-0-7.log", "unmatched": 0})"
+          "\n");
+  write("events-0-7.trace", "# phase setup\n+ 1 8 activation\n");
+  write("events-0-7.lines", "");
+  write("events-0-7.log", "# phase setup\n+ 0 8\n");
+  const RunReport found = report();
+  EXPECT_EQ(found.cudnn, 91900);
+  ASSERT_EQ(found.ranks.size(), 1U);
+  EXPECT_EQ(found.ranks[0].recorded.log, "# phase setup\n+ 0 8\n");
+  ASSERT_EQ(found.ranks[0].models.size(), 1U);
+  const std::string file = folder_ / "run.json", json = run_json(found);
+  std::ofstream(file) << json;
+  for (const char* text : {R"("cudnn": 91900)", R"("alloc_conf": "")", R"("type": "Net")",
+                           R"("trainable": 2)", R"("dtype": "float32")"})
+    EXPECT_NE(json.find(text), std::string::npos) << text << json;
+  const int status =
+      std::system((METAPROF_PYTHON " tests/validate_json.py reports/schema/run.schema.json " + file).c_str());
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// On a real device the recorder comes along, and nothing of the emulated one.
+TEST(RealDevices, HaveTheRecorderAlone) {
+  setenv("METAPROF_RECORDER", "capture/recorder", 1);
+  LaunchOptions options;
+  options.real = true;
+  for (const auto& [name, value] : environment_of(options, "/record"))
+    EXPECT_TRUE(name == "PYTHONPATH" || name.starts_with("METAPROF_RECORD")) << name << "=" << value;
+}
+
 TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {
   write(
       "process-7.jsonl",

@@ -101,6 +101,13 @@ class BootstrapTest(unittest.TestCase):
         for version in ("2.5.1", "2.16.0", "3.0", "nightly"):
             self.assertEqual(problem_with(version, "13.0")[0], "version")
 
+    def test_versions_that_are_newer_than_the_known_ones_can_be_asked_for(self):
+        os.environ["METAPROF_RECORD_UNKNOWN"] = "1"
+        self.addCleanup(os.environ.pop, "METAPROF_RECORD_UNKNOWN")
+        self.assertIsNone(problem_with("2.16.0", "13.0"))
+        for version in ("2.5.1", "nightly"):
+            self.assertEqual(problem_with(version, "13.0")[0], "version")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -123,6 +123,8 @@ COMMANDS = {
     "a page in no folder": (["--html", "/no/such/folder/run.html", "--", "true"], 2, "/no/such/folder"),
     "a program in no folder": (["--save", "/no/such/folder/step.mp", "--", "true"], 2, "/no/such/folder"),
     "a real device and a described one": (["--real", "--device", "h100", "--", "true"], 2, "has no effect with --real"),
+    "a history without a report": (["--events", "--", "true"], 2, "--events needs --json FILE.json: the history is written beside it, as FILE.log.gz"),
+    "a history in no folder": (["--events", "--json", "/no/such/folder/run.json", "--", "true"], 2, "/no/such/folder"),
     "a wrong configuration of the allocator": (["--alloc-conf", "no_such_setting:1", "--", "true"], 2, "no_such_setting"),
 }
 
