@@ -21,7 +21,8 @@ def _run_next_sitecustomize(folder):
 
 def _attach():
     folder = os.path.dirname(os.path.abspath(__file__))
-    if os.environ.get("METAPROF_RECORD"):
+    # Within another run the recorder of that one, from another folder, comes next.
+    if os.environ.get("METAPROF_RECORD") and "metaprof_recorder.bootstrap" not in sys.modules:
         import metaprof_recorder.bootstrap
         metaprof_recorder.bootstrap.attach()
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.getcwd()) != folder]

@@ -53,6 +53,14 @@ class BootstrapTest(unittest.TestCase):
         result = self.run_python("import sitecustomize; print(sitecustomize.mine)", modules={"sitecustomize": "mine = 'yes'\nprint('started')\n"})
         self.assertEqual(result.stdout, "started\nyes\n")
 
+    def test_within_another_run_one_recorder_is_attached(self):
+        """`metaprof run --real` of another installation within an emulated run."""
+        (self.folder / "metaprof_recorder").symlink_to(RECORDER / "metaprof_recorder")
+        (self.folder / "sitecustomize.py").write_text((RECORDER / "sitecustomize.py").read_text())
+        result = self.run_python("print('once')")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "once\n", ""))
+        self.assertEqual([row["row"] for row in self.rows()], ["process"])
+
     def test_a_torch_for_the_cpu_ends_the_program(self):
         result = self.run_python("import torch; print('not reached')", modules={"torch": FAKE_TORCH.format(version="2.11.0+cpu", cuda=None)})
         self.assertEqual((result.returncode, result.stdout), (2, ""))
