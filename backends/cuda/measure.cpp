@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "backends/cuda/measure_memory.h"
+#include "backends/cuda/nvml.h"
 #include "backends/cuda/stopwatch.h"
 #include "core/error.h"
 
@@ -24,6 +25,16 @@ constexpr Width kTypes[] = {{"bf16", DType::bf16, false},
 struct Shape {
   int64_t rows, columns, inner;
 };
+
+struct Layer {
+  std::vector<int64_t> input, weight;
+};
+
+const char* name_of(PlannedOp op) {
+  return op == PlannedOp::conv_fwd     ? "forward"
+         : op == PlannedOp::conv_dgrad ? "data gradient"
+                                       : "weight gradient";
+}
 
 class PinnedMemory {
  public:
@@ -82,7 +93,23 @@ class RateMeasurement {
       for (const bool to_host : {false, true}) all.emplace_back([=, this] { copy_of_host(bytes, to_host); });
     for (const Width& type : kTypes)
       for (const Shape& shape : shapes()) all.emplace_back([=, this] { product(type, shape); });
+    if (in_use_.convolutions)
+      for (const Width& type : kTypes)
+        if (type.dtype != DType::f64 && !type.tf32)
+          for (const PlannedOp op : kPlannedOps)
+            for (const Layer& layer : layers()) all.emplace_back([=, this] { convolution(type, op, layer); });
     return all;
+  }
+
+  // Of a ResNet-50 with 32 images.
+  std::vector<Layer> layers() const {
+    std::vector<Layer> layers = {{{32, 64, 56, 56}, {64, 64, 3, 3}}, {{32, 256, 14, 14}, {256, 256, 3, 3}}};
+    if (options_.quick) return layers;
+    layers.push_back({{32, 128, 28, 28}, {128, 128, 3, 3}});
+    layers.push_back({{32, 512, 7, 7}, {512, 512, 3, 3}});
+    layers.push_back({{32, 256, 56, 56}, {64, 256, 1, 1}});
+    layers.push_back({{32, 1024, 14, 14}, {2048, 1024, 1, 1}});
+    return layers;
   }
 
   // Of one tensor.
@@ -157,6 +184,25 @@ class RateMeasurement {
         {type.type, shape.rows, shape.columns, shape.inner, time_on(device(), effort_, work)});
   }
 
+  // The last half of the third piece is the workspace. Left out where cuDNN has no plan.
+  void convolution(const Width& type, PlannedOp op, const Layer& layer) {
+    std::vector<int64_t> output = layer.input;
+    output[1] = layer.weight[0];
+    ConvolutionQuestion question = convolution_between(layer.input, layer.weight, output, type.dtype).value();
+    question.op = op;
+    const uint64_t workspace = third() / 2;
+    const auto work = [&] {
+      return in_use_.convolutions->run(question, {.x = piece(0), .w = piece(1), .y = piece(2)},
+                                       piece(2) + workspace, static_cast<int64_t>(workspace), nullptr);
+    };
+    double flops = 2;
+    for (const int64_t size : layer.weight) flops *= static_cast<double>(size);
+    flops *= static_cast<double>(output[0] * output[2] * output[3]);
+    if (work())
+      out_.convolutions.push_back(
+          {name_of(op), type.type, layer.input, layer.weight, flops, time_on(device(), effort_, work)});
+  }
+
   const MeasureOptions& options_;
   const DeviceInUse& in_use_;
   DeviceMeasurement& out_;
@@ -191,10 +237,12 @@ int runtime_version() {
 
 DeviceMeasurement measure(const MeasureOptions& options) {
   DeviceMeasurement out;
+  std::optional<int64_t> free_before = Nvml().free_memory();
   const Nvml nvml(pci_bus_id(options.ordinal));
+  if (!free_before) free_before = nvml.free_memory();
   out.date = now();
   out.quick = options.quick;
-  const DeviceInUse in_use = measure_memory(options.ordinal, nvml, out);
+  const DeviceInUse in_use = measure_memory(options.ordinal, free_before, out);
   out.emulated = in_use.device->is_emulated();
   out.driver = nvml.driver();
   out.driver_cuda = in_use.device->driver_version();

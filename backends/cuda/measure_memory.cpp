@@ -6,17 +6,18 @@
 namespace metaprof::cuda {
 namespace {
 
-// What the device's used memory grows by from one call to the next.
+// What the device has less from one call to the next.
 class Growth {
  public:
+  /// Without `before`, what all have in use counts.
   Growth(const CudaDevice& device, std::optional<int64_t> before, std::vector<MemoryGrowth>& rows)
-      : device_(device), last_(before.value_or(0)), rows_(rows) {}
+      : device_(device), last_(before.value_or(device.memory().total)), rows_(rows) {}
   void note(const char* what) {
-    rows_.push_back({what, {device_.memory().used() - last_}});
+    rows_.push_back({what, {last_ - device_.memory().available}});
     skip();
   }
   /// What was taken since the last call does not count.
-  void skip() { last_ = device_.memory().used(); }
+  void skip() { last_ = device_.memory().available; }
 
  private:
   const CudaDevice& device_;
@@ -56,27 +57,36 @@ void multiply_once(Products& products, Kernels& kernels, CUdeviceptr scratch, ui
                  scratch + bytes / 3, scratch + bytes / 3 * 2, nullptr);
 }
 
-// cudnnCreate, by name: cuDNN's header is not needed for it. 0: the library is not there.
-int create_cudnn() {
+// cuDNN, too, loads kernels when they are first needed. Nothing: it is not there.
+std::unique_ptr<Convolutions> make_convolutions(Growth& growth) {
   try {
-    const DynamicLibrary library("libcudnn.so.9");
-    void* handle = nullptr;  // lives as long as the process
-    if (library.function<int(void**)>("cudnnCreate")(&handle) != 0) return 0;
-    return static_cast<int>(library.function<size_t()>("cudnnGetVersion")());
+    auto made = std::make_unique<Convolutions>();
+    growth.note("cuDNN: handle");
+    return made;
   } catch (const Error&) {
-    return 0;
+    return nullptr;
+  }
+}
+
+void convolve_once(Convolutions& convolutions, CUdeviceptr scratch, int64_t bytes) {
+  const std::vector<int64_t> x = {4, 16, 32, 32}, w = {16, 16, 3, 3};
+  ConvolutionQuestion question = convolution_between(x, w, x, DType::f32).value();
+  const auto third = static_cast<CUdeviceptr>(bytes / 4);
+  const ConvolutionOperands operands{.x = scratch, .w = scratch + third, .y = scratch + 2 * third};
+  for (const PlannedOp op : kPlannedOps) {
+    question.op = op;
+    convolutions.run(question, operands, scratch + 3 * third, bytes / 4, nullptr);
   }
 }
 
 }  // namespace
 
-DeviceInUse measure_memory(int ordinal, const Nvml& nvml, DeviceMeasurement& out) {
+DeviceInUse measure_memory(int ordinal, std::optional<int64_t> free_before, DeviceMeasurement& out) {
   DeviceInUse in_use;
-  const std::optional<int64_t> before = nvml.used_memory();
   in_use.device = std::make_unique<CudaDevice>(ordinal);
   const CudaDevice& device = *in_use.device;
-  Growth growth(device, before, out.outside);
-  out.others_counted = !before.has_value();
+  Growth growth(device, free_before, out.outside);
+  out.others_counted = !free_before.has_value();
   growth.note("context");
   out.hardware = device.hardware();
   in_use.kernels = std::make_unique<Kernels>(device);
@@ -85,15 +95,20 @@ DeviceInUse measure_memory(int ordinal, const Nvml& nvml, DeviceMeasurement& out
   growth.note("cuBLAS: handle");
   out.cublas = in_use.products->version();
   {
-    const DeviceBuffer scratch(6 * kMebibyte);
+    constexpr int64_t bytes = 12 * kMebibyte;
+    const DeviceBuffer scratch(bytes);
     growth.skip();
-    multiply_once(*in_use.products, *in_use.kernels, scratch.address(), 6 * kMebibyte);
+    multiply_once(*in_use.products, *in_use.kernels, scratch.address(), bytes);
     device.synchronize();
     growth.note("cuBLAS: kernels of products in f32, bf16 and f16");
+    in_use.convolutions = make_convolutions(growth);
+    if (in_use.convolutions) {
+      convolve_once(*in_use.convolutions, scratch.address(), bytes);
+      device.synchronize();
+      growth.note("cuDNN: kernels of a convolution and its gradients in f32");
+      out.libraries.cudnn = in_use.convolutions->version();
+    }
   }
-  growth.skip();
-  out.libraries.cudnn = create_cudnn();
-  if (out.libraries.cudnn > 0) growth.note("cuDNN: handle");
   out.granularities = granularities(device);
   return in_use;
 }

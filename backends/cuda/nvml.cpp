@@ -40,6 +40,12 @@ Nvml::Nvml(const std::string& pci_bus_id) : library_(load()) {
   if (!device_) library_.reset();
 }
 
+Nvml::Nvml() : library_(load()) {
+  if (ask<unsigned>(library_, "nvmlDeviceGetCount_v2") == 1u)
+    device_ = ask<Device>(library_, "nvmlDeviceGetHandleByIndex_v2", 0u).value_or(nullptr);
+  if (!device_) library_.reset();
+}
+
 std::string Nvml::driver() const {
   char text[80] = {};
   if (!library_) return {};
@@ -48,9 +54,9 @@ std::string Nvml::driver() const {
   return status == kSuccess ? text : "";
 }
 
-std::optional<int64_t> Nvml::used_memory() const {
+std::optional<int64_t> Nvml::free_memory() const {
   const auto memory = ask<Memory>(library_, "nvmlDeviceGetMemoryInfo", device_);
-  return memory ? std::optional(static_cast<int64_t>(memory->used)) : std::nullopt;
+  return memory ? std::optional(static_cast<int64_t>(memory->available)) : std::nullopt;
 }
 
 ClocksAndPower Nvml::clocks() const {

@@ -12,13 +12,15 @@ namespace metaprof::cuda {
 
 class Nvml {
  public:
-  /// Nothing known where the library or the device is not there. `pci_bus_id`: as CUDA names the device.
+  /// Nothing is known where the library or the device is not there. `pci_bus_id`: as CUDA names the device.
   explicit Nvml(const std::string& pci_bus_id);
+  /// The machine's only device, of which CUDA need not have been asked; nothing is known where there are several.
+  Nvml();
 
   /// Empty: not said.
   std::string driver() const;
-  /// Bytes of the device in use by all processes; nothing: not said.
-  std::optional<int64_t> used_memory() const;
+  /// Bytes of the device that no process has in use; nothing: not said.
+  std::optional<int64_t> free_memory() const;
   ClocksAndPower clocks() const;
 
  private:

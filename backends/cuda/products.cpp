@@ -28,7 +28,17 @@ Products::Products() { cublas().cublasCreate(&handle_); }
 Products::~Products() { cublas().cublasDestroy.try_to(handle_); }
 
 void Products::set_workspace(CUdeviceptr address, uint64_t bytes) {
-  cublas().cublasSetWorkspace(handle_, reinterpret_cast<void*>(address), bytes);
+  workspace_ = address;
+  workspace_bytes_ = bytes;
+  set_stream(stream_);
+}
+
+// cublasSetStream takes cuBLAS back to its own workspace (cuBLAS documentation, cublasSetWorkspace).
+void Products::set_stream(CUstream stream) {
+  stream_ = stream;
+  cublas().cublasSetStream(handle_, stream);
+  if (workspace_bytes_ > 0)
+    cublas().cublasSetWorkspace(handle_, reinterpret_cast<void*>(workspace_), workspace_bytes_);
 }
 
 int Products::version() const {
@@ -50,7 +60,7 @@ void Products::run(const Product& product, CUdeviceptr left, CUdeviceptr right, 
   const cudaDataType type = type_of(product.dtype);
   const auto *const a = reinterpret_cast<const void*>(right), *const b = reinterpret_cast<const void*>(left);
   auto* const c = reinterpret_cast<void*>(result);
-  cublas().cublasSetStream(handle_, stream);
+  if (stream != stream_) set_stream(stream);
   if (product.batch == 1) {
     cublas().cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, columns, rows, inner, alpha, a, type, columns,
                              b, type, inner, beta, c, type, columns, compute_type_of(product),

@@ -37,7 +37,12 @@ class Products {
   int version() const;
 
  private:
+  void set_stream(CUstream stream);
+
   cublasHandle_t handle_ = nullptr;
+  CUstream stream_ = nullptr;
+  CUdeviceptr workspace_ = 0;
+  uint64_t workspace_bytes_ = 0;
 };
 
 }  // namespace metaprof::cuda

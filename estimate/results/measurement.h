@@ -44,6 +44,15 @@ struct MeasuredProduct {
   std::optional<Sampled> seconds;
 };
 
+/// By cuDNN's first plan, of dense tensors with padding that keeps the size.
+struct MeasuredConvolution {
+  std::string what;  ///< "forward", "data gradient", "weight gradient"
+  std::string type;  ///< "f32" (in TF32), "f16", "bf16"
+  std::vector<int64_t> input, weight;
+  double flops = 0;
+  std::optional<Sampled> seconds;
+};
+
 /// Bytes of the driver's units.
 struct Granularities {
   Bytes malloc_least;                      ///< what cudaMalloc of one byte takes
@@ -76,8 +85,9 @@ struct DeviceMeasurement {
   std::vector<MeasuredCopy> copies;
   std::vector<MeasuredElementwise> elementwise;
   std::vector<MeasuredProduct> products;
-  std::optional<Sampled> launch;       ///< of a kernel behind another
-  std::optional<Sampled> launch_wait;  ///< of a kernel for which the host waits
+  std::vector<MeasuredConvolution> convolutions;  ///< empty: cuDNN is not there
+  std::optional<Sampled> launch;                  ///< of a kernel behind another
+  std::optional<Sampled> launch_wait;             ///< of a kernel for which the host waits
 };
 
 /// What estimates take from the samples.

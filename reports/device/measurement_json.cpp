@@ -64,6 +64,18 @@ Json products_json(const DeviceMeasurement& m) {
   return rows;
 }
 
+Json convolutions_json(const DeviceMeasurement& m) {
+  Json rows = Json::array();
+  for (const MeasuredConvolution& c : m.convolutions)
+    rows.push_back({{"what", c.what},
+                    {"type", c.type},
+                    {"input", c.input},
+                    {"weight", c.weight},
+                    {"flops", c.flops},
+                    {"seconds", sampled_json(c.seconds)}});
+  return rows;
+}
+
 // Without rates that were not measured: a device file says only what is known. The libraries' versions are those that this
 // program found, which PyTorch need not use: no estimate follows from them.
 Json measured_json(const DeviceMeasurement& m) {
@@ -75,7 +87,7 @@ Json measured_json(const DeviceMeasurement& m) {
                    {"cuda_runtime", m.libraries.cuda},
                    {"cublas", m.cublas},
                    {"cudnn", m.libraries.cudnn}};
-  if (!m.emulated) measured["outside"] = rates.outside.count;
+  if (!m.emulated && !m.others_counted) measured["outside"] = rates.outside.count;
   const auto add = [&](const char* name, double rate) {
     if (rate > 0) measured[name] = rate;
   };
@@ -96,6 +108,7 @@ Json measured_json(const DeviceMeasurement& m) {
   measured["copies"] = copies_json(m);
   measured["elementwise"] = elementwise_json(m);
   measured["products"] = products_json(m);
+  measured["convolutions"] = convolutions_json(m);
   return measured;
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -54,7 +55,9 @@ std::string outside_table(const DeviceMeasurement& m, size_t width) {
     table.row({growth.what, fmt::format("{:.1f}", static_cast<double>(growth.bytes.count) / (1 << 20))});
   table.row({"all", fmt::format("{:.1f}", static_cast<double>(m.rates.outside.count) / (1 << 20))});
   std::string text = table.text(0, width);
-  if (m.others_counted) text += "the context's figure includes what other processes have in use\n";
+  if (m.others_counted)
+    text +=
+        "the context's figure includes what other processes have in use, so the file has no figure of all\n";
   const Granularities& g = m.granularities;
   return text + fmt::format(
                     "cudaMalloc takes at least {}, and one byte more than 2 MiB {} more; pages of "
@@ -100,6 +103,19 @@ std::string product_table(const DeviceMeasurement& m, size_t width) {
   return table.text(0, width);
 }
 
+std::string convolution_table(const DeviceMeasurement& m, size_t width) {
+  if (m.convolutions.empty()) return "cuDNN is not there: no convolutions\n";
+  TextTable table;
+  table.column("convolution", Align::left);
+  table.column("type", Align::left);
+  for (const char* title : {"input", "weight", "µs", "spread", "TFLOP/s"}) table.column(title);
+  for (const MeasuredConvolution& c : m.convolutions)
+    table.row({c.what, c.type == "f32" ? "f32 (in TF32)" : c.type, fmt::format("{}", fmt::join(c.input, "×")),
+               fmt::format("{}", fmt::join(c.weight, "×")), microseconds(c.seconds), spread(c.seconds),
+               rate(c.flops, c.seconds, 1e12)});
+  return table.text(0, width);
+}
+
 std::string summary(const DeviceMeasurement& m) {
   const MeasuredRates& rates = m.rates;
   if (m.emulated) return "";
@@ -118,7 +134,8 @@ std::string summary(const DeviceMeasurement& m) {
 
 std::string measurement_text(const DeviceMeasurement& m, size_t width) {
   return opening(m) + "\n" + outside_table(m, width) + "\n" + copy_table(m, width) + "\n" +
-         elementwise_table(m, width) + "\n" + product_table(m, width) + "\n" + summary(m);
+         elementwise_table(m, width) + "\n" + product_table(m, width) + "\n" + convolution_table(m, width) +
+         "\n" + summary(m);
 }
 
 }  // namespace metaprof

@@ -23,7 +23,7 @@ TEST(Measure, OnAnEmulatedDeviceGivesFactsAndNoTimes) {
   EXPECT_EQ(measured["granularities"]["mapped_least"], 2 << 20);
   for (const char* rate : {"bandwidth", "flops_f16", "outside"})
     EXPECT_FALSE(measured.contains(rate)) << rate;
-  for (const char* rows : {"copies", "elementwise", "products"}) {
+  for (const char* rows : {"copies", "elementwise", "products", "convolutions"}) {
     EXPECT_GE(measured[rows].size(), 5u) << rows;
     for (const json& row : measured[rows]) EXPECT_TRUE(row["seconds"].is_null()) << row;
   }
@@ -33,7 +33,7 @@ TEST(Measure, OnAnEmulatedDeviceGivesFactsAndNoTimes) {
 TEST(Measure, FullHasMoreRowsThanQuick) {
   METAPROF_NEEDS_CUDA();
   const json quick = json_on_device("measure --quick --out -"), full = json_on_device("measure --out -");
-  for (const char* rows : {"copies", "elementwise", "products"})
+  for (const char* rows : {"copies", "elementwise", "products", "convolutions"})
     EXPECT_GT(full["measured"][rows].size(), quick["measured"][rows].size()) << rows;
 }
 

@@ -60,8 +60,8 @@ constexpr MeasuredKey kMeasuredRates[] = {{"bandwidth", &MeasuredRates::bandwidt
                                           {"flops_f16", &MeasuredRates::flops_f16},
                                           {"flops_f64", &MeasuredRates::flops_f64}};
 constexpr std::string_view kMeasuredDetails[] = {
-    "date",   "driver",        "driver_cuda", "cuda_runtime", "cublas",      "cudnn",    "quick",
-    "growth", "granularities", "clocks",      "copies",       "elementwise", "products", "launch"};
+    "date",          "driver", "driver_cuda", "cuda_runtime", "cublas",   "cudnn",        "quick", "growth",
+    "granularities", "clocks", "copies",      "elementwise",  "products", "convolutions", "launch"};
 
 MeasuredRates measured_from(const Json& object) {
   MeasuredRates measured;
