@@ -4,7 +4,7 @@
     r = metaprof.profile(model, (x, labels), device="rtx4090", precision="amp-bf16")
     r.fits, r.peak.allocated, r.modules, r.largest(10)
 
-A model is an nn.Module (exported without its weights; PyTorch is needed for this alone), or the path of a `.pt2`, a
+A model is an nn.Module (its steps are captured in this process, on a device that is not there), or the path of a `.pt2`, a
 captured program (`.mp`), a Hugging Face `config.json` or its folder, or what a training function under
 `@metaprof.capture` did. Options are those of the command line with `_`
 for `-`. Bytes are bytes, FLOPs 2 per multiply-add, times seconds. What the program refuses is a `metaprof.Error` with
@@ -16,7 +16,7 @@ _WHERE = {
     "_program": ("Error", "program_path"),
     "_results": ("Captured", "Check", "Diff", "Fit", "Module", "Peak", "Profile", "Run", "Sweep", "Tensor"),
     "_capture": ("capture",),
-    "_api": ("assert_fits", "check", "diff", "export", "fit", "profile", "run", "sweep"),
+    "_api": ("assert_fits", "check", "diff", "estimate_memory", "export", "fit", "profile", "run", "sweep"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 
@@ -24,6 +24,17 @@ __all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name):
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("metaprof")
+        except PackageNotFoundError:  # of a checkout: what its program says
+            from subprocess import check_output
+
+            from ._program import program_path
+
+            return check_output([program_path(), "--version"], text=True).split()[-1]
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'metaprof' has no attribute '{name}'")

@@ -1,6 +1,7 @@
 from ._api import assert_fits as assert_fits
 from ._api import check as check
 from ._api import diff as diff
+from ._api import estimate_memory as estimate_memory
 from ._api import export as export
 from ._api import fit as fit
 from ._api import profile as profile
@@ -19,3 +20,5 @@ from ._results import Profile as Profile
 from ._results import Run as Run
 from ._results import Sweep as Sweep
 from ._results import Tensor as Tensor
+
+__version__: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Se
 
 from . import _program
 from ._results import Check, Diff, Fit, Profile, Run, Sweep
+from ._verdict import Fits
 
 if TYPE_CHECKING:
     import torch
@@ -70,24 +71,36 @@ def profile(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]]
             loss: Optional[Callable[..., Any]] = None, **options: "Unpack[StepOptions]") -> Profile:
     """What a training step of the model costs: bytes, and FLOPs with 2 for a multiply-add.
 
-    model: an nn.Module, whose weights are neither read nor changed and may lie on any device ("meta", too); or the path of
-        a .pt2, .mp, config.json or a folder with one; or what a captured function did.
+    model: an nn.Module, whose weights are neither copied nor changed and may lie on any device ("meta", too); or the path of
+        a .pt2, .mp, config.json or a folder with one; or what a captured function did. A module's steps run in this process,
+        on tensors of a device that is not there, and are captured as `metaprof run --save` captures a program's.
     args: example arguments of a module: a tuple of tensors of any device, or a mapping by name, as tokenizers give it.
-        Their shapes are those of the step; their values are not read. Unless the module gives a scalar, or has a `loss`
-        in its output, the last one is the target: of whole numbers, shape [N] or [N, …], for an output [N, …, classes] and
-        cross-entropy; of floating ones, of the output's shape, for the squared error.
+        Their shapes and values are those of the step. Unless the module gives a scalar, or has a `loss` in its output, the
+        last one is the target: of whole numbers, for cross-entropy with an output [N, …, classes] or [N, classes, …]; of
+        floating ones, of the output's shape, for the squared error.
     kwargs: more arguments by name.
-    loss: loss(output, target) in place of these; a scalar.
-    options: as on the command line (StepOptions): device="rtx4090", precision="amp-bf16", optimizer="adamw", batch=8,
-        memory="24GiB", checkpoint="layers.*", set={"input_ids": (2, 512)} …
+    loss: loss(output, target) in place of these, or loss(output); a scalar.
+    options: as on the command line (StepOptions): device="rtx4090", precision="amp-bf16", batch=8, memory="24GiB",
+        checkpoint="layers.*", set={"input_ids": (2, 512)} … optimizer: a name, "adamw", or an object with parameters of the
+        module, whose class, options, groups and state are followed.
 
-    Error: the program's message. A step that does not fit is none: `fits` says it.
+    Error: the program's message; or the line at which the module reads data of the device that nobody knows without running
+    it. A step that does not fit is none: `fits` says it, and fits("t4") says it of another device.
     """
+    def on(device: str) -> bool:
+        return bool(profile(model, args, kwargs=kwargs, loss=loss, **{**options, "device": device}).fits)  # type: ignore[typeddict-item]
+
     with _words_of(model, args, kwargs, loss, options) as words, tempfile.TemporaryDirectory() as folder:
         picture = os.path.join(folder, "timeline.svg")
         json, code = _program.call(["profile", *words, "--timeline", picture])
         with open(picture, encoding="utf-8") as file:
-            return Profile(json, fits=code == _program.FINE, timeline=file.read())
+            return Profile(json, fits=Fits(code == _program.FINE, on), timeline=file.read())
+
+
+def estimate_memory(model: Model, sample_input: Args = None, optimizer: Any = "adamw", **options: Any) -> Profile:
+    """What training the model takes, under the names of pytorch/rfcs#108: `.fits(device)`, `.total_mb`, `.params_mb`, `.optimizer_mb`
+    and `.activations_mb` of the result, in MiB. Arguments as of profile; optimizer: a name, or an object with the model's parameters."""
+    return profile(model, sample_input, optimizer=optimizer, **options)
 
 
 def fit(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
@@ -151,7 +164,6 @@ def assert_fits(model: Model, args: Args = None, **options: Any) -> Profile:
     """For tests: an AssertionError that says what the step needs, where it does not fit. Arguments as of profile."""
     result = profile(model, args, **options)
     if not result.fits:
-        raise AssertionError(
-            f"{result.json['model']} does not fit {result.json['device']}: {result.peak.reserved:,} bytes are reserved"
-            f" at the peak ({result.peak.phase}, {result.peak.op} in {result.peak.module or 'the model'})")
+        at = f", {result.peak.op} of {result.peak.module or 'the model'}" if result.peak.op else ""
+        raise AssertionError(f"{result.json['model']}: {result!r}; the peak is in {result.peak.phase}{at}")
     return result

@@ -161,11 +161,45 @@ def _contiguous_is_called() -> Iterator[None]:
         torch.Tensor.contiguous = plain  # type: ignore[method-assign]
 
 
+@contextlib.contextmanager
+def _nothing_is_lost() -> Iterator[None]:
+    """Error: the model calls what an export does not keep."""
+    import torch
+    import torch.utils.checkpoint as checkpoint
+
+    function = torch.autograd.function
+    region = checkpoint._checkpoint_without_reentrant_generator
+
+    def without_reentrant(called: Any, *given: Any, **named: Any) -> Any:
+        raise Error(f"an export has no region of torch.utils.checkpoint, and {called} is in one: metaprof.profile(model, …) captures it")
+
+    def custom(cls: Any, *given: Any, **named: Any) -> Any:
+        if cls.__module__.startswith("torch."):  # of its own operators in Python, which an export keeps
+            return apply.__get__(None, cls)(*given, **named)
+        raise Error(f"an export has no backward of a function's own, and {cls.__module__}.{cls.__qualname__} has one: metaprof.profile(model, …) captures it")
+
+    checkpoint._checkpoint_without_reentrant_generator = without_reentrant
+    owner = function._SingleLevelFunction if hasattr(function.Function.__dict__["apply"], "__func__") else function.Function
+    own = vars(owner).get("apply")
+    apply = own or vars(torch._C._FunctionBase)["apply"]
+    owner.apply = classmethod(custom)
+    try:
+        yield
+    finally:
+        checkpoint._checkpoint_without_reentrant_generator = region
+        if own is None:
+            del owner.apply
+        else:
+            owner.apply = own
+
+
 def _exported(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     import torch
 
     try:
-        with _contiguous_is_called():
+        with _contiguous_is_called(), _nothing_is_lost():
             return torch.export.export(module, args, kwargs, strict=False)
+    except Error:
+        raise
     except Exception as error:  # the exporter's own errors have many types
         raise Error(f"the model cannot be exported: {_first_line(error)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from typing import Any, Callable, Mapping, Optional
@@ -15,7 +16,7 @@ class Inputs:
     """`args` and `kwargs` of a module's forward; the last `target` of args are none of the module's."""
 
     def __init__(self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], target: int):
-        self.args, self.kwargs = args, dict(kwargs)
+        self.args, self.kwargs, self.target = args, dict(kwargs), target
         self.names = [*_names(forward, args[:len(args) - target]), *[TARGET] * target]
 
     def sized(self, options: Mapping[str, Any]) -> "Inputs":
@@ -30,9 +31,9 @@ class Inputs:
             if name not in changed or not _is_tensor(changed[name]):
                 raise Error(f"there is no input tensor '{name}'; there are: {', '.join(n for n, v in changed.items() if _is_tensor(v)) or 'none'}")
             changed[name] = _of_shape(changed[name], _shape(name, shape))
-        made = object.__new__(Inputs)
+        made = copy.copy(self)
         values = list(changed.values())
-        made.args, made.kwargs, made.names = tuple(values[:len(self.args)]), dict(zip(self.kwargs, values[len(self.args):])), self.names
+        made.args, made.kwargs = tuple(values[:len(self.args)]), dict(zip(self.kwargs, values[len(self.args):]))
         return made
 
 

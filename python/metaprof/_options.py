@@ -19,7 +19,7 @@ class StepOptions(TypedDict, total=False):
 
     host_memory: Size  #: memory of this machine that metaprof may use [half of it]
     precision: Values[str]  #: fp32, bf16, fp16, amp-bf16, amp-fp16 ["fp32"]
-    optimizer: Values[str]  #: none, sgd, adamw …; an unknown word lists them ["adamw"]
+    optimizer: Values[str]  #: none, sgd, adamw …; an unknown word lists them; of a module an object, too ["adamw"]
     optimizer_impl: Values[str]  #: default, foreach, for-loop, fused ["default"]
     steps: Values[int]  #: training steps in a row [3]
     accumulate: Values[int]  #: micro-batches per step [1]

@@ -8,12 +8,21 @@ from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
+from ._verdict import Fits
+
 if TYPE_CHECKING:
     import pandas
 
 
+MIB = 2**20
+
+
 def _mib(count: Optional[int]) -> str:
     return "" if count is None else f"{count / 2**20:,.1f} MiB"
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:,.1f} GiB" if count >= 2**30 else _mib(count)
 
 
 def _table(columns: list[str], rows: list[list[Any]]) -> str:
@@ -132,12 +141,38 @@ class _Step(_Result):
                 + _table(["module", "type", "parameters", "saved", "forward, at most", "forward, GFLOP"], rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile(_Step):
     """What a training step costs."""
 
-    fits: bool
+    fits: Fits  #: whether it fits the device; fits("rtx4090"): whether it fits that
     timeline: str = field(default="", repr=False)  #: memory over the step, with its peak, as SVG
+
+    def __repr__(self) -> str:
+        verdict = self.json["verdict"]
+        return (f"{'FITS' if self.fits else 'DOES NOT FIT'} {self.json['device']}: needs {_size(verdict['reserved_bytes'])}"
+                f" + {_size(verdict['outside_bytes'])} outside the allocator of {_size(verdict['memory_bytes'])}")
+
+    @property
+    def total_mb(self) -> float:
+        """MiB that the device must have: what the allocator reserves at the peak, and what lies outside it."""
+        return (self.json["verdict"]["reserved_bytes"] + self.json["verdict"]["outside_bytes"]) / MIB
+
+    @property
+    def params_mb(self) -> float:
+        """MiB of the parameters, without the allocator's rounding."""
+        return self.json["parameters"]["bytes"] / MIB
+
+    @property
+    def optimizer_mb(self) -> float:
+        """MiB of the optimizer's state: what its first step has made and leaves behind."""
+        ends = {phase["phase"]: phase["requested_bytes"]["current"] for phase in reversed(self.phases)}  # of the first step
+        return (ends["optimizer"] - ends["backward"]) / MIB if "optimizer" in ends else 0.0
+
+    @property
+    def activations_mb(self) -> float:
+        """MiB of activations, where most memory is taken."""
+        return self.peak.by_category["activation"] / MIB
 
     @property
     def parameters(self) -> int:
@@ -167,8 +202,22 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {**row.get("options", {}), **{name: value for name, value in row.items() if name not in ("options", "inputs")}}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Rows(_Result):
+    def __repr__(self) -> str:
+        """A line for each run, with the options that differ."""
+        columns, rows = self._columns()
+        cells = [[str(cell) for cell in row] for row in [columns, *rows]]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in cells)
+
+    def _columns(self) -> tuple[list[str], list[list[Any]]]:
+        flat = [_flat(row) for row in self.rows]
+        known = self.rows[0].get("options", {}) if flat else {}
+        options = [name for name in known if any(row[name] != flat[0][name] for row in flat)]
+        names = [*options, *(name for name in (flat[0] if flat else {}) if name not in known)]
+        return names, [[row.get(name) for name in names] for row in flat]
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A row for each run; its options are in ["options"]."""
@@ -179,14 +228,10 @@ class _Rows(_Result):
         return _frame([_flat(row) for row in self.rows])
 
     def _repr_html_(self) -> str:
-        flat = [_flat(row) for row in self.rows]
-        options = [name for name in (self.rows[0].get("options", {}) if flat else {})
-                   if any(row[name] != flat[0][name] for row in flat)]
-        figures = [name for name in (flat[0] if flat else {}) if name not in self.rows[0].get("options", {})]
-        return _table([*options, *figures], [[row.get(name) for name in (*options, *figures)] for row in flat])
+        return _table(*self._columns())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fit(_Rows):
     """The largest batch, or the longest sequence, of which a step fits."""
 
@@ -196,7 +241,7 @@ class Fit(_Rows):
         return self.rows[0]["largest"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep(_Rows):
     """What steps cost for every combination of options."""
 

@@ -11,8 +11,8 @@ DEPTH = 3  # of containers within containers
 
 
 @contextlib.contextmanager
-def stand_ins(module: Any, parameter: Callable[[Any], Any], buffer: Callable[[Any], Any]) -> Iterator[None]:
-    """Parameters and buffers are what these functions make of them; what is one tensor stays one."""
+def stand_ins(module: Any, parameter: Callable[[Any], Any], buffer: Callable[[Any], Any]) -> Iterator[Callable[[Any], Any]]:
+    """Parameters and buffers are what these functions make of them; what is one tensor stays one. Gives what says which stands for which."""
     kept = [Kept(each) for each in module.modules()]
     made: dict[int, Any] = {}
 
@@ -26,7 +26,7 @@ def stand_ins(module: Any, parameter: Callable[[Any], Any], buffer: Callable[[An
             for names, make in ((each._parameters, parameter), (each._buffers, buffer)):
                 for name, tensor in names.items():
                     names[name] = of(tensor, make)
-        yield
+        yield lambda tensor: made.get(id(tensor))
     finally:
         for each in kept:
             each.restore()

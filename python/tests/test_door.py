@@ -167,3 +167,77 @@ def test_the_first_error_is_shown():
 
     with pytest.raises(metaprof.Error, match="tokens are wrong"):
         metaprof.profile(Two(), (torch.zeros(2, 4), torch.zeros(2, 4)))
+
+
+def test_an_optimizer_that_is_given_is_followed():
+    model = Net(False, 1)
+    by_name = metaprof.profile(model, (X,), optimizer="adamw")
+    for chosen, name in ((torch.optim.AdamW(model.parameters()), "adamw"), (torch.optim.SGD(model.parameters(), lr=0.1), "sgd")):
+        assert metaprof.profile(model, (X,), optimizer=chosen).phases == metaprof.profile(model, (X,), optimizer=name).phases
+        assert chosen.param_groups[0]["params"][0] is next(model.parameters()) and not chosen.state
+    half = torch.optim.AdamW(model.blocks[0].up.parameters())
+    state = metaprof.estimate_memory(model, (X,), half).optimizer_mb
+    assert state == 2 * 4 * sum(each.numel() for each in model.blocks[0].up.parameters()) / 2**20
+    assert metaprof.profile(model, (X,), optimizer="none").phases != by_name.phases
+    with pytest.raises(metaprof.Error, match="none of the module's"):
+        metaprof.profile(model, (X,), optimizer=torch.optim.AdamW(torch.nn.Linear(2, 2).parameters()))
+
+
+def test_the_names_of_the_estimate():
+    model = Net(False)
+    result = metaprof.estimate_memory(model, (X,), "adamw", device="rtx4090")
+    assert result.params_mb == 4 * sum(each.numel() for each in model.parameters()) / 2**20
+    assert result.optimizer_mb == 2 * result.params_mb
+    assert result.activations_mb > 64 * 50 * 256 * 4 * 4 / 2**20 and result.total_mb > result.peak.reserved / 2**20
+    assert result.fits and result.fits("t4") and bool(result.fits) is True
+    assert not metaprof.estimate_memory(model, (X,), memory="1MiB", context="none").fits
+    assert repr(result).startswith("FITS rtx4090: needs ")
+
+
+def test_modes_and_hooks_are_followed():
+    model = Net(False)
+    train = metaprof.profile(model, (X,))
+    assert metaprof.profile(model, (X,), mode="inference").peak.allocated < train.peak.allocated
+    assert [phase["phase"] for phase in metaprof.profile(model, (X,), mode="no-grad", steps=2).phases] == ["setup", "forward", "forward"]
+    assert metaprof.profile(model, (X,), hooks="offload-pinned").peak.allocated < train.peak.allocated
+    with pytest.raises(metaprof.Error, match="mode='trian': of a module it is one of train"):
+        metaprof.profile(model, (X,), mode="trian")
+    with pytest.raises(metaprof.Error, match="lora: of a module"):
+        metaprof.profile(model, (X,), lora="r=4")
+
+
+def test_other_sizes_are_captured_at_those_sizes():
+    model = torch.nn.Sequential(torch.nn.Embedding(50, 8), torch.nn.Linear(8, 50))
+    ids = torch.zeros(2, 5, dtype=torch.long)
+    for options, sizes in (({"batch": 4}, (4, 5)), ({"sequence": 9}, (2, 9)), ({"set": {"input": (3, 7), "target": (3, 7)}}, (3, 7))):
+        other = torch.zeros(sizes, dtype=torch.long)
+        assert metaprof.profile(model, (ids, ids), **options).phases == metaprof.profile(model, (other, other)).phases
+    with pytest.raises(metaprof.Error, match="there is no input tensor 'mask'; there are: input, target"):
+        metaprof.profile(model, (ids, ids), set={"mask": (2, 5)})
+    with pytest.raises(metaprof.Error, match="batch=0"):
+        metaprof.profile(model, (ids, ids), batch=0)
+
+
+def test_threads_capture_one_after_the_other():
+    from concurrent.futures import ThreadPoolExecutor
+
+    models = [Net(flag, 1) for flag in (False, True)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        peaks = [result.peak.allocated for result in pool.map(lambda model: metaprof.profile(model, (X,)), models)]
+    assert peaks == [metaprof.profile(model, (X,)).peak.allocated for model in models[:2]] * 4
+
+
+def test_an_export_that_would_lose_something_is_refused(tmp_path):
+    class Checkpointed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = torch.nn.Linear(64, 64)
+
+        def forward(self, x):
+            return torch.utils.checkpoint.checkpoint(self.body, x, use_reentrant=False).mean()
+
+    with pytest.raises(metaprof.Error, match="no region of torch.utils.checkpoint, and Linear"):
+        metaprof.export(Checkpointed(), (X,), str(tmp_path / "c.pt2"))
+    with pytest.raises(metaprof.Error, match="no backward of a function's own, and test_door.Swish"):
+        metaprof.export(Net(False), (X,), str(tmp_path / "f.pt2"))
+    assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)

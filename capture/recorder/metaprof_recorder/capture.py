@@ -599,6 +599,8 @@ class Capture:
         number = self.use(tensor)
         if number not in self._named:
             self._named.add(number)
+            if kind in ("parameter", "buffer"):  # its module holds it
+                self._now.held.forget(self._now.names[id(awaited(tensor))])
             self.call(f"step::name({words(kind)}, {words(name)}, %{number}{'' if persistent else ', False'})")
 
     # ---- the text

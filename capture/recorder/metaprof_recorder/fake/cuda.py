@@ -1,5 +1,6 @@
 """What a program asks torch about a device that is not there, and about its tensors."""
 import functools
+import importlib
 import logging
 import types
 
@@ -27,6 +28,10 @@ def install(torch, patches, description, is_here):
             patches.set(torch._subclasses.fake_tensor, name, says(getattr(torch._subclasses.fake_tensor, name), None))
     patches.set(torch.nn.Module, "_apply", _apply(torch, is_here))
     patches.set(torch.Tensor, "data_ptr", _data_ptr(torch))
+    for module in ("torch.optim.optimizer", "torch.utils._foreach_utils"):
+        kinds = importlib.import_module(module)._foreach_supported_types
+        kinds.append(torch._subclasses.fake_tensor.FakeTensor)
+        patches.later(functools.partial(kinds.remove, torch._subclasses.fake_tensor.FakeTensor))
     log = logging.getLogger("torch._subclasses.fake_tensor")  # says what a call is refused for, which is an error of the call, too
     patches.set(log, "disabled", True)
     properties = _properties(description)

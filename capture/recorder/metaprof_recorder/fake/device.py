@@ -86,6 +86,8 @@ class FakeDevice:
         if overload is self._of_tensor:
             return arguments[0].fake_device
         if not self._concerns(arguments) and not self._concerns(options.values()):
+            if options.get("pin_memory"):  # what pins memory is a driver
+                options = {**options, "pin_memory": False}
             with unset_fake_temporarily():
                 return overload(*arguments, **options)
         return self._values.call(overload, arguments, options)
