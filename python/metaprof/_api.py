@@ -56,6 +56,46 @@ def _rows_of(command: str, model: Model, args: Args, kwargs: Optional[dict[str, 
     return report
 
 
+def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's report, in which captures at the answers have the last word. Where a number of the program does not follow another size,
+    which is an error of the engine, captures alone tell."""
+    from ._fit import checked, largest
+    from ._inputs import size_of
+    from ._steps import products
+
+    find = str(options.get("find") or "batch")
+    plain = {name: value for name, value in options.items() if name not in ("find", "plan")}
+
+    limits: dict[int, str] = {}  # sizes with which the module cannot be called
+
+    def fits_at(size: int, own: Mapping[str, Any]) -> bool:
+        try:
+            return bool(profile(model, args, kwargs=kwargs, loss=loss, **{**own, find: size}).fits)  # type: ignore[typeddict-item]
+        except _program.Error as error:
+            if "cannot be called" not in str(error):
+                raise
+            limits[size] = str(error)
+            return False
+
+    try:
+        report = _rows_of("fit", model, args, kwargs, loss, options)
+    except _program.Error as error:
+        if "does not follow the new sizes" not in str(error) or options.get("plan"):
+            raise
+        rows = []
+        for own in products(plain):
+            found, count = largest(lambda size, own=own: fits_at(size, own), size_of(args, kwargs, find))  # type: ignore[misc]
+            rows.append({"options": own, "largest": found or None, "unbounded": False, "captures": count, "agree": None,
+                         "limit": limits.get(found + 1)})
+        return {"schema": "metaprof.fit", "schema_version": 1, "rows": rows}
+    if not options.get("plan"):
+        for i, row in enumerate(report["rows"]):
+            own = {name: row["options"].get(name, value) if isinstance(value, (list, tuple)) else value for name, value in plain.items()}
+            found = checked(row, lambda size, own=own: fits_at(size, own))  # type: ignore[misc]
+            report["rows"][i] = {**found, "limit": limits.get((found["largest"] or 0) + 1)}
+    return report
+
+
 def export(model: "torch.nn.Module", args: Args, path: Path, kwargs: Optional[dict[str, Any]] = None,
            loss: Optional[Callable[..., Any]] = None) -> str:
     """Writes a module's step as a `.pt2` without weights, for the command line. Arguments as of profile.
@@ -107,9 +147,13 @@ def fit(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = N
         loss: Optional[Callable[..., Any]] = None, **options: "Unpack[FitOptions]") -> Fit:
     """The largest batch of which a step fits, or the longest sequence: find="sequence".
 
-    Model and arguments as of profile; an option that is a list gives a row for each value.
+    Model and arguments as of profile; an option that is a list gives a row for each value. A module is captured again at the
+    answer and at the next size: it fits at the one, and does not at the other. `agree` says whether the engine, which changes
+    the sizes of one capture, had given the same answer.
     """
-    return Fit(_rows_of("fit", model, args, kwargs, loss, options))
+    if isinstance(model, (str, os.PathLike)):
+        return Fit(_rows_of("fit", model, args, kwargs, loss, options))
+    return Fit(_fit_of_module(model, args, kwargs, loss, options))
 
 
 def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,

@@ -37,6 +37,13 @@ class Inputs:
         return made
 
 
+def size_of(args: Any, kwargs: Optional[Mapping[str, Any]], find: str) -> int:
+    """How large the batch is, or the sequence."""
+    values = [*(args.values() if isinstance(args, Mapping) else args if isinstance(args, tuple) else [args]), *(kwargs or {}).values()]
+    dimension = 0 if find == "batch" else 1
+    return next((value.shape[dimension] for value in values if _is_tensor(value) and value.dim() > dimension), 1)
+
+
 def _names(forward: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
     """As forward names them, or args_0 and so on."""
     try:

@@ -30,8 +30,13 @@ def rest_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def combinations(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the capture follows of options that are lists: one of each for each combination."""
-    lists = {name: options[name] for name in FOLLOWED if isinstance(options.get(name), (list, tuple))}
-    return [dict(zip(lists, chosen)) for chosen in itertools.product(*lists.values())]
+    return products({name: options[name] for name in FOLLOWED if isinstance(options.get(name), (list, tuple))})
+
+
+def products(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One of each option for each combination of those that are lists."""
+    values = [value if isinstance(value, (list, tuple)) else [value] for value in options.values()]
+    return [dict(zip(options, chosen)) for chosen in itertools.product(*values)]
 
 
 def write_program(module: Any, args: Any, path: str, kwargs: Optional[dict[str, Any]] = None,

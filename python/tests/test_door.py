@@ -241,3 +241,38 @@ def test_an_export_that_would_lose_something_is_refused(tmp_path):
     with pytest.raises(metaprof.Error, match="no backward of a function's own, and test_door.Swish"):
         metaprof.export(Net(False), (X,), str(tmp_path / "f.pt2"))
     assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)
+
+
+def test_the_answer_of_fit_is_captured_again():
+    from metaprof._fit import largest
+
+    for size in (0, 1, 2, 7, 100):
+        for guess in (None, 1, size - 1, size, size + 1, 3 * size, 50):
+            assert largest(lambda asked: asked <= size, guess)[0] == size
+    options = {"device": "t4", "memory": "200MiB", "context": "none"}
+    row, = metaprof.fit(Net(True), (X,), **options).rows
+    assert row["agree"] is True and row["captures"] == 2
+    assert metaprof.profile(Net(True), (X,), batch=row["largest"], **options).fits
+    assert not metaprof.profile(Net(True), (X,), batch=row["largest"] + 1, **options).fits
+
+
+def test_a_number_of_the_host_that_does_not_follow_the_batch_is_captured_at_each_size():
+    class Queue(torch.nn.Linear):
+        def forward(self, x):
+            y = super().forward(x)
+            return torch.cat([y, torch.zeros(int(x.new_tensor(len(x)).item()), 1, device=x.device)], 1).sum()
+
+    options = {"memory": "120MiB", "context": "none"}
+    row, = metaprof.fit(Queue(64, 64), (torch.zeros(16, 64),), **options).rows
+    assert metaprof.profile(Queue(64, 64), (torch.zeros(16, 64),), batch=row["largest"], **options).fits
+    assert not metaprof.profile(Queue(64, 64), (torch.zeros(16, 64),), batch=row["largest"] + 1, **options).fits
+
+
+def test_a_size_with_which_the_module_cannot_be_called_is_a_limit():
+    class Fixed(torch.nn.Linear):
+        def forward(self, x):
+            ones = torch.zeros(int(x.new_tensor(len(x)).item()), 1, device=x.device)
+            return (super().forward(x) + ones + x.new_zeros(100, 1)[:len(x)]).sum()
+
+    row, = metaprof.fit(Fixed(64, 64), (torch.zeros(16, 64),)).rows
+    assert row["largest"] == 100 and "cannot be called" in row["limit"]
