@@ -5,6 +5,7 @@
 
 #include "capture/selftest/selftest.h"
 #include "cli/line/console.h"
+#include "cli/line/run_options.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
 #include "core/formats/output_file.h"

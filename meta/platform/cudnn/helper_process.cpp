@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -26,7 +26,10 @@ constexpr size_t kLongestLine = 1 << 16;
 std::vector<char*> real_environment() {
   const char* preloaded = std::getenv("LD_PRELOAD");
   const bool emulated = preloaded && std::strstr(preloaded, "libmetaprof-emulator");
+  size_t count = 0;
+  while (environ[count]) ++count;
   std::vector<char*> variables;
+  variables.reserve(count + 1);
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
     if (emulated && (text.starts_with("LD_PRELOAD=") || text.starts_with("LD_LIBRARY_PATH="))) continue;
