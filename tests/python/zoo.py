@@ -74,6 +74,7 @@ def _transformers(name):
                 setattr(config, key, value)
             except Exception:  # noqa: BLE001 - another name of what is set already
                 pass
+    config.decoder_start_token_id = 0
     layers = getattr(config, "layer_types", None)
     if layers:
         config.layer_types = layers[:2]
