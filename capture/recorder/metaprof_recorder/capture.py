@@ -67,8 +67,8 @@ class Capture:
         self._named = set()      # values that have been told what they are for
         self._lists = Lists(self)
         self.optimizers = Optimizers(self)
-        self._streams = {0: 0}   # number that PyTorch gives a stream, or that with a private pool -> ours
-        self.private_pool = None  # of the CUDA graph that is being captured: its blocks are of no other pool
+        self._streams = {0: 0}   # number that PyTorch gives a stream, or what is captured on it -> ours
+        self.captures = False    # a CUDA graph is being captured, whose memory is of a pool of its own
         self._warnings = []
         self.refused = None      # why there is no program
         self.watches_compiler = False
@@ -506,7 +506,11 @@ class Capture:
     def stream(self):
         """The number of the one that is current."""
         stream = self.device.stream()
-        return self._stream_number((stream, *self.private_pool) if self.private_pool else stream)
+        return self._stream_number(("captured", stream) if self.captures else stream)
+
+    def knows_stream(self, stream):
+        """Whether the program has worked on it, as PyTorch numbers it."""
+        return stream in self._streams
 
     def write_stream(self):
         """On which stream the calls that follow take their memory, if it is another one than before."""

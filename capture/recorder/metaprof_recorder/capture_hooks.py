@@ -330,26 +330,27 @@ def _emptying(capture, original):
 
 
 def _watch_graphs(capture):
-    """While a CUDA graph is captured its memory is of a private pool. Blocks of one pool are never given to another, as those of one stream are
-    never given to another: in the program the pool is a stream."""
+    """While a CUDA graph is captured its memory is of a private pool, and blocks of one pool are never given to another, as those of one stream are
+    never given to another. So in the program what is captured on a stream is on a stream of its own. Not where the stream has worked before: a library's
+    workspace of that stream would be taken twice. Pools of several graphs that are captured on one stream are one."""
     graph = capture.torch.cuda.CUDAGraph
     begin, end = graph.capture_begin, graph.capture_end
-    known = {}  # handles of pools -> ours: a graph says its own when it is captured
+    alone = set()  # streams that had not worked before
 
     @functools.wraps(begin)
-    def capture_begin(self, pool=None, *arguments, **options):
-        begin(self, pool, *arguments, **options)
-        capture.private_pool = known.setdefault(pool, (len(known),)) if pool is not None else (len(known),)
+    def capture_begin(self, *arguments, **options):
+        stream = capture.device.stream()
+        if not capture.knows_stream(stream):
+            alone.add(stream)
+        begin(self, *arguments, **options)
+        capture.captures = stream in alone
 
     @functools.wraps(end)
     def capture_end(self):
-        pool, capture.private_pool = capture.private_pool, None
+        capture.captures = False
         end(self)
-        with contextlib.suppress(RuntimeError):  # a version, or a graph that is kept, may say it later
-            known[self.pool()] = pool
 
-    capture.patches.set(graph, "capture_begin", capture_begin)
-    capture.patches.set(graph, "capture_end", capture_end)
+    graph.capture_begin, graph.capture_end = capture_begin, capture_end
 
 
 def _watch_compiler(capture):

@@ -1,4 +1,4 @@
-"""Forward, backward and optimizer are captured as a CUDA graph after three steps of warming up, and replayed."""
+"""A whole step is captured as a CUDA graph after three steps of warming up, and replayed; then the forward alone, in the same pool."""
 import torch
 from torch import nn
 
@@ -28,4 +28,10 @@ with torch.cuda.graph(graph):
     loss = step()
 for _ in range(2):
     graph.replay()
+torch.cuda.synchronize()
+
+inference = torch.cuda.CUDAGraph()
+with torch.no_grad(), torch.cuda.graph(inference, pool=graph.pool()):
+    scores = model(x)
+inference.replay()
 torch.cuda.synchronize()
