@@ -23,9 +23,9 @@ CachingAllocatorOptions on_device(CachingAllocatorOptions options, CudaSegments&
 // Calls the allocator as requests come, and executes what the trace has between them.
 class Execution final : public DeviceAllocator {
  public:
-  Execution(const Trace& trace, const Requests& requests, const Rates& rates, CachingAllocatorOptions options,
-            const CudaDevice& device, CudaSegments& segments, const Kernels& kernels, Products& products,
-            Convolutions* convolutions, CUdeviceptr scratch)
+  Execution(const Trace& trace, const Requests& requests, const Rates& rates,
+            const CachingAllocatorOptions& options, const CudaDevice& device, CudaSegments& segments,
+            const Kernels& kernels, Products& products, Convolutions* convolutions, CUdeviceptr scratch)
       : trace_(trace),
         device_(device),
         segments_(segments),
@@ -239,7 +239,7 @@ StepReplay::StepReplay(const CudaDevice& device) : device_(device), kernels_(dev
 }
 
 DeviceReplay StepReplay::run(const Trace& trace, const Requests& requests, const Rates& rates,
-                             CachingAllocatorOptions options) {
+                             const CachingAllocatorOptions& options) {
   CudaSegments segments(device_);
   const int64_t before = device_.memory().used();
   DeviceReplay out = Execution(trace, requests, rates, options, device_, segments, kernels_, products_,

@@ -20,7 +20,7 @@ class StepReplay {
   /// stream uses is free when the device says so, where an estimate has it free at the next request. The calls of the last step
   /// are timed each.
   DeviceReplay run(const Trace& trace, const Requests& requests, const Rates& rates,
-                   CachingAllocatorOptions options);
+                   const CachingAllocatorOptions& options);
 
  private:
   const CudaDevice& device_;

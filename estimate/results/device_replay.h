@@ -83,8 +83,9 @@ struct ReplayComparison {
   DeviceReplay real;
   /// Of memory: "step 1 backward: reserved_bytes.peak: estimated …, real …".
   std::vector<std::string> differences;
-  /// The same where the estimate's segments lie at the addresses that the driver gave. Which of two equal free blocks is taken
-  /// follows from addresses, and the driver's depend on all that the process has mapped.
+  /// The same of an estimate that is told what the driver decided: the addresses of segments (which of two equal free blocks is
+  /// taken follows from addresses, and the driver's depend on all that the process has mapped), and what was taken outside the
+  /// allocator during the steps.
   std::vector<std::string> differences_at_addresses;
 };
 

@@ -94,14 +94,15 @@ std::string difference_lines(const ReplayComparison& c) {
   if (c.differences_at_addresses.empty())
     return text +
            fmt::format(
-               "memory: {} figures differ, because the driver chose other addresses: with its addresses the "
-               "estimate is "
-               "equal in every figure\n",
+               "memory: {} figures differ by what the driver decides: told its addresses, and what was taken "
+               "outside the "
+               "allocator meanwhile, the estimate is equal in every figure\n",
                c.differences.size()) +
            list_of(c.differences);
   return text +
-         fmt::format("memory: {} figures differ, and {} of an estimate with the driver's addresses:\n",
-                     c.differences.size(), c.differences_at_addresses.size()) +
+         fmt::format(
+             "memory: {} figures differ, and {} of an estimate that is told what the driver decided:\n",
+             c.differences.size(), c.differences_at_addresses.size()) +
          list_of(c.differences_at_addresses);
 }
 
