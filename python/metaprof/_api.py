@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._options import CheckOptions, DiffOptions, FitOptions, RunOptions, StepOptions, SweepOptions
 
 Path = Union[str, "os.PathLike[str]"]
-Model = Union[Path, "torch.nn.Module"]  #: a Captured is a path, too
+Model = Union[Path, "torch.nn.Module", Callable[..., Any]]  #: a Captured is a path, too
 Args = Union[tuple[Any, ...], Mapping[str, Any], Any]
 
 
@@ -37,8 +37,8 @@ def _words_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: 
     from ._steps import rest_of, write_program
 
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, type(model).__name__ + ".mp")
-        yield [write_program(model, args, path, kwargs, loss, options), *_program.option_words(rest_of(options))]
+        path = os.path.join(folder, getattr(model, "__name__", type(model).__name__).strip("<>") + ".mp")
+        yield [write_program(model, args, path, kwargs, loss, options), *_program.option_words(rest_of(model, options))]
 
 
 def _rows_of(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
@@ -114,6 +114,7 @@ def profile(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]]
     model: an nn.Module, whose weights are neither copied nor changed and may lie on any device ("meta", too); or the path of
         a .pt2, .mp, config.json or a folder with one; or what a captured function did. A module's steps run in this process,
         on tensors of a device that is not there, and are captured as `metaprof run --save` captures a program's.
+        A function that trains (calls backward and its optimizers itself) is called so, too: args are its arguments.
     args: example arguments of a module: a tuple of tensors of any device, or a mapping by name, as tokenizers give it.
         Their shapes and values are those of the step. Unless the module gives a scalar, or has a `loss` in its output, the
         last one is the target: of whole numbers, for cross-entropy with an output [N, …, classes] or [N, classes, …]; of

@@ -32,6 +32,20 @@ def stand_ins(module: Any, parameter: Callable[[Any], Any], buffer: Callable[[An
             each.restore()
 
 
+@contextlib.contextmanager
+def standing_in(torch: Any, made: Any, modules: list[Any]) -> Iterator[Callable[[Any], Any]]:
+    """Tensors of all these modules are others; gives what stands for which."""
+    def parameter(tensor: Any) -> Any:
+        return torch.nn.Parameter(made.device.on_host(tensor), requires_grad=tensor.requires_grad)
+
+    def buffer(tensor: Any) -> Any:
+        return tensor.detach() if tensor.device.type == "cpu" else made.device.on_host(tensor)
+
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(stand_ins(module, parameter, buffer)) for module in modules]
+        yield lambda tensor: next((other for other in (each(tensor) for each in found) if other is not None), None)
+
+
 class Kept:
     """A module's attributes, and what the containers among them hold."""
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from typing import Any, Callable, Mapping, Optional
 
 from ._devices import DEFAULT, description_of
+from ._functions import run
 from ._inputs import Inputs
 from ._losses import fits, takes_target
 from ._optimizers import is_optimizer
 from ._program import Error
 from ._recorder import recording
 from ._script import NoScalar, Script
-from ._stand_ins import random_state, stand_ins
+from ._stand_ins import random_state, standing_in
 
 #: Options that the capture follows itself. The command line gets the others.
 FOLLOWED = ("batch", "sequence", "set", "precision", "steps", "mode", "hooks", "channels_last", "zero_grad_to_none", "clip_norm", "clip_value")
@@ -20,8 +22,10 @@ FOLLOWED = ("batch", "sequence", "set", "precision", "steps", "mode", "hooks", "
 OF_EXPORTS = ("lora", "base_weights", "kv_cache", "grad", "create_graph", "hvp", "execution")
 
 
-def rest_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of captured steps that the command line follows."""
+def rest_of(model: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of captured steps that the command line follows. Those of a function are its own but for sizes and their number."""
+    if inspect.isroutine(model) or not hasattr(model, "parameters"):
+        return {"device": DEFAULT, **{name: value for name, value in options.items() if name not in ("batch", "sequence", "set", "steps")}}
     rest = {"device": DEFAULT, "optimizer": "adamw", **{name: value for name, value in options.items() if name not in FOLLOWED}}
     if is_optimizer(rest["optimizer"]) or rest["optimizer"] in (None, "none") or options.get("mode") in ("no-grad", "inference"):
         del rest["optimizer"]  # the steps have their own, or none
@@ -49,8 +53,8 @@ def write_program(module: Any, args: Any, path: str, kwargs: Optional[dict[str, 
         import torch
     except ImportError:
         raise Error("a module needs PyTorch; a config.json, a .pt2 or a .mp does not") from None
-    if not isinstance(module, torch.nn.Module):
-        raise Error(f"a model is an nn.Module or a path, not {type(module).__name__}")
+    if not isinstance(module, torch.nn.Module) and not callable(module):
+        raise Error(f"a model is an nn.Module, a function that trains, or a path, not {type(module).__name__}")
     chosen = dict(options or {})
     for name in OF_EXPORTS:
         if chosen.get(name) not in (None, False, "eager"):
@@ -59,7 +63,11 @@ def write_program(module: Any, args: Any, path: str, kwargs: Optional[dict[str, 
     if isinstance(args, Mapping):
         named, args = {**args, **named}, ()
     given = args if isinstance(args, tuple) else () if args is None else (args,)
-    text = _text(torch, module, given, named, loss, chosen)
+    if isinstance(module, torch.nn.Module):
+        text = _text(torch, module, given, named, loss, chosen)
+    else:
+        inputs = Inputs(module, given, named, 0).sized(chosen)
+        text = _text_of(torch, lambda made: run(torch, made, module, inputs.args, inputs.kwargs, chosen), chosen)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     return path
@@ -90,23 +98,25 @@ def _text(torch: Any, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _captured(torch: Any, module: Any, inputs: Inputs, loss: Optional[Callable[..., Any]], options: dict[str, Any]) -> str:
+    def steps(made: Any) -> None:
+        with standing_in(torch, made, [module]) as standing:
+            Script(torch, made, standing, loss, options).run(module, inputs)
+
+    return _text_of(torch, steps, options)
+
+
+def _text_of(torch: Any, steps: Callable[[Any], None], options: Mapping[str, Any]) -> str:
+    """The program of what `steps` calls, which is given the recording."""
     library = recording()
     made = library.Recording(torch, description_of(options.get("device")))
-
-    def parameter(tensor: Any) -> Any:
-        return torch.nn.Parameter(made.device.on_host(tensor), requires_grad=tensor.requires_grad)
-
-    def buffer(tensor: Any) -> Any:
-        return tensor.detach() if tensor.device.type == "cpu" else made.device.on_host(tensor)
-
     try:
-        with random_state(), made, stand_ins(module, parameter, buffer) as standing:
-            Script(torch, made, standing, loss, options).run(module, inputs)
+        with random_state(), made:
+            steps(made)
     except library.Refused as error:
         raise Error(str(error)) from error
     except (Error, NoScalar):
         raise
-    except Exception as error:  # the module's own
+    except Exception as error:  # the model's own
         raise Error(f"the model cannot be called with these arguments: {_first_line(error)}") from error
     if made.capture.refused:
         raise Error(f"the model's calls cannot be captured: {made.capture.refused}")

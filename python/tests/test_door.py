@@ -276,3 +276,24 @@ def test_a_size_with_which_the_module_cannot_be_called_is_a_limit():
 
     row, = metaprof.fit(Fixed(64, 64), (torch.zeros(16, 64),)).rows
     assert row["largest"] == 100 and "cannot be called" in row["limit"]
+
+
+def test_a_function_that_trains_is_a_model():
+    model = Net(True, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    loss = None
+
+    def step(x):
+        nonlocal loss
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    weight = model.blocks[0].up.weight
+    phases = metaprof.profile(step, (X,)).phases
+    loss = None
+    assert weight is model.blocks[0].up.weight and weight.device.type == "cpu" and weight.grad is None and not optimizer.state
+    assert phases == metaprof.profile(model, (X,), optimizer=optimizer).phases
+    assert metaprof.profile(step, (X,), batch=8).peak.allocated < metaprof.profile(step, (X,)).peak.allocated
+    assert metaprof.profile(step, (X,), optimizer="sgd").phases == metaprof.profile(model, (X,), optimizer="sgd").phases

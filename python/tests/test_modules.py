@@ -169,5 +169,5 @@ def test_no_loss_is_an_error():
         metaprof.profile(torch.nn.Linear(4, 3))
     with pytest.raises(metaprof.Error, match="cannot be called with these arguments: ."):
         metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 5),))
-    with pytest.raises(metaprof.Error, match="an nn.Module or a path, not int"):
+    with pytest.raises(metaprof.Error, match="an nn.Module, a function that trains, or a path, not int"):
         metaprof.profile(3, (torch.zeros(2, 5),))

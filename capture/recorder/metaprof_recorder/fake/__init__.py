@@ -7,5 +7,6 @@ captured without a GPU, without the emulated device, and without a copy of a wei
     cuda        what a program asks about it
     values      what the host reads of the device is what it would read, or refused
     backward    a backward, in the place of the engine's
+    steps       where the phases of a function begin
     recording   a function's calls as a program: what `metaprof run --save` saves
 """

@@ -6,6 +6,7 @@ import threading
 from metaprof_recorder import capture, sources, tags, wrappers
 from metaprof_recorder.fake import cuda
 from metaprof_recorder.fake.device import FakeDevice
+from metaprof_recorder.fake.steps import Steps
 from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.patches import Patches
@@ -31,6 +32,7 @@ class Recording:
         self._cut = 0
         self._rows = []    # (phase, step, first cut, last cut)
         self._phase = None
+        self._steps = None  # who finds the phases, if they are not told
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -61,10 +63,22 @@ class Recording:
         """What follows is of this phase."""
         before = self._phase
         self._phase = name, step
-        if before is not None:
-            self._cut += 1
-            self.capture.cut(self._cut)
-            self._rows.append((*before, self._cut, self._cut))
+        if before is not None and before[0] is not None:
+            cut = self._end_stretch()
+            self._rows.append((*before, cut, cut))
+
+    def observe(self):
+        """Phases are those of what is called from here on (steps.py), until the function that is returned is called."""
+        self.phase(None, 0)
+        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture._program.lines))
+        self._rows = self._steps.rows
+        self._steps.install()
+        return self._steps.phases.finish
+
+    def _end_stretch(self):
+        self._cut += 1
+        self.capture.cut(self._cut)
+        return self._cut
 
     # ---- modules
 
@@ -72,6 +86,8 @@ class Recording:
         if threading.get_ident() != self._thread or self._torch.compiler.is_compiling():
             return
         if not self._stack:
+            if self._steps:
+                self._steps.forward_begins()
             path = self._modules.name(module)
             self._tags.model(module, path, self._cut)
             self._tags.inputs(arguments, self._cut)
@@ -86,6 +102,8 @@ class Recording:
             return
         self._stack.pop()
         self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
+        if not self._stack and self._steps:
+            self._steps.forward_ends()
 
     def text(self):
         return self.capture.text(self._rows, self._modules.types)
