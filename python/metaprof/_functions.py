@@ -30,6 +30,7 @@ def run(torch: Any, made: Any, function: Callable[..., Any], args: tuple[Any, ..
         finish = made.observe()
         for module in modules:
             module.to("cuda")
+        standing.register_hooks()
         for optimizer in optimizers:
             made.capture.optimizers.begin()
             made.capture.optimizers.end(optimizer, "made")

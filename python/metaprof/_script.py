@@ -24,7 +24,7 @@ class NoScalar(Exception):
 class Script:
     """`made`: the recording that is entered. `standing(tensor)`: what stands for a parameter of the module; None: nothing."""
 
-    def __init__(self, torch: Any, made: Any, standing: Callable[[Any], Optional[Any]], loss: Optional[Callable[..., Any]], options: Mapping[str, Any]):
+    def __init__(self, torch: Any, made: Any, standing: Any, loss: Optional[Callable[..., Any]], options: Mapping[str, Any]):
         self.torch, self.made, self.standing, self.loss, self.options = torch, made, standing, loss, options
         self.precision = _one_of("precision", options.get("precision") or "fp32", PRECISIONS)
         self.mode = _one_of("mode", options.get("mode") or "train", MODES)
@@ -35,6 +35,7 @@ class Script:
         made, steps = self.made, int(self.options.get("steps") or STEPS)
         made.phase("setup", 0)
         module = self._placed(module)
+        self.standing.register_hooks()
         parameters = [each for each in module.parameters() if each.requires_grad]
         optimizer = self._optimizer(parameters) if self.trains else None
         args, kwargs = self._moved(inputs.args), self._moved(inputs.kwargs)

@@ -6,6 +6,8 @@ import contextlib
 from collections import deque
 from typing import Any, Callable, Iterator
 
+from ._program import Error
+
 CONTAINERS = (dict, list, set, deque)
 DEPTH = 3  # of containers within containers
 
@@ -33,17 +35,38 @@ def stand_ins(module: Any, parameter: Callable[[Any], Any], buffer: Callable[[An
 
 
 @contextlib.contextmanager
-def standing_in(torch: Any, made: Any, modules: list[Any]) -> Iterator[Callable[[Any], Any]]:
+def standing_in(torch: Any, made: Any, modules: list[Any]) -> Iterator["Standing"]:
     """Tensors of all these modules are others; gives what stands for which."""
     def parameter(tensor: Any) -> Any:
-        return torch.nn.Parameter(made.device.on_host(tensor), requires_grad=tensor.requires_grad)
+        if getattr(tensor, "_post_accumulate_grad_hooks", None):
+            raise Error("a parameter has hooks that run when its gradient has grown, which belong to the parameter itself: metaprof.run, or @metaprof.capture")
+        stands = torch.nn.Parameter(made.device.on_host(tensor), requires_grad=tensor.requires_grad)
+        for hook in (tensor._backward_hooks or {}).values():
+            hooks.append((stands, hook))
+        return stands
 
     def buffer(tensor: Any) -> Any:
         return tensor.detach() if tensor.device.type == "cpu" else made.device.on_host(tensor)
 
+    hooks: list[tuple[Any, Any]] = []
     with contextlib.ExitStack() as stack:
         found = [stack.enter_context(stand_ins(module, parameter, buffer)) for module in modules]
-        yield lambda tensor: next((other for other in (each(tensor) for each in found) if other is not None), None)
+        yield Standing(found, hooks)
+
+
+class Standing:
+    """What stands for which tensor, and the hooks on gradients of the user's parameters."""
+
+    def __init__(self, found: list[Callable[[Any], Any]], hooks: list[tuple[Any, Any]]):
+        self._found, self._hooks = found, hooks
+
+    def __call__(self, tensor: Any) -> Any:
+        return next((other for other in (each(tensor) for each in self._found) if other is not None), None)
+
+    def register_hooks(self) -> None:
+        """To be called when the parameters are on the device."""
+        for stands, hook in self._hooks:
+            stands.register_hook(hook)
 
 
 class Kept:

@@ -297,3 +297,26 @@ def test_a_function_that_trains_is_a_model():
     assert phases == metaprof.profile(model, (X,), optimizer=optimizer).phases
     assert metaprof.profile(step, (X,), batch=8).peak.allocated < metaprof.profile(step, (X,)).peak.allocated
     assert metaprof.profile(step, (X,), optimizer="sgd").phases == metaprof.profile(model, (X,), optimizer="sgd").phases
+
+
+def test_hooks_on_gradients_are_called():
+    class Hooked(torch.nn.Module):
+        def __init__(self, hooked):
+            super().__init__()
+            self.body, self.head, self.hooked = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64), hooked
+
+        def forward(self, x):
+            y = self.body(x)
+            if self.hooked:
+                y.register_hook(lambda gradient: torch.cat([gradient] * 8)[:len(gradient)])
+            return self.head(y).sum()
+
+    plain, hooked = (metaprof.profile(Hooked(flag), (X,)) for flag in (False, True))
+    assert hooked.peak.allocated - plain.peak.allocated > 4 * X.numel() * 4
+    model = Hooked(False)
+    model.head.weight.register_hook(lambda gradient: torch.cat([gradient] * 2000)[:64])
+    assert metaprof.profile(model, (X,)).peak.allocated > plain.peak.allocated + 1000 * 64 * 64 * 4
+    model = Hooked(False)
+    model.head.weight.register_post_accumulate_grad_hook(lambda parameter: None)
+    with pytest.raises(metaprof.Error, match="hooks that run when its gradient has grown"):
+        metaprof.profile(model, (X,))

@@ -43,7 +43,9 @@ class Backward:
             number = self.number()
             if capture.active() and not capture.regions.is_open() and tensor.requires_grad and capture._concern([tensor]):
                 capture.step(f'hook({number}, "{kind}", %{capture.use(tensor)})')
-            return original(tensor, self.seen(number, hook, kind == "gradient"), *arguments, **options)
+            seen = self.seen(number, hook, kind == "gradient")
+            capture.device.hook_is_registered(tensor, seen)
+            return original(tensor, seen, *arguments, **options)
 
         self.capture.patches.set(owner, name, register)
 
@@ -61,6 +63,8 @@ class Backward:
         @functools.wraps(original)
         def made(hooks, module, user_hooks, user_pre_hooks):
             number = self.number()
+            if not self.capture.device.calls_hooks_of_modules:
+                self.capture.warn("hooks on the backward of modules: what they call is not in the program")
             seen = [[self.seen(number, hook) for hook in some] for some in (user_hooks, user_pre_hooks)]
             original(hooks, module, *seen)
 

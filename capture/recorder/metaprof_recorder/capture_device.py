@@ -2,6 +2,7 @@
 
 
 class Cuda:
+    calls_hooks_of_modules = True
     kinds = ()  # classes of tensors, besides torch's own, that stand for memory of the device
 
     def __init__(self, torch):
@@ -25,6 +26,10 @@ class Cuda:
     @staticmethod
     def rule(overload):
         """What is called in the place of an operator that the program calls; None: itself."""
+
+    @staticmethod
+    def hook_is_registered(tensor, hook):
+        """On the gradient of a tensor."""
 
     @staticmethod
     def data_is_set(tensor, data):

@@ -6,6 +6,7 @@ class Engine:
 
     def __init__(self, torch, living):
         self._torch, self._living = torch, living
+        self.hooks = []  # (node, which of its outputs, hook) of tensors that are no leaves
 
     def run(self, roots, gradients=(), retain=False, create=False, inputs=(), allow_unreachable=False, accumulate_grad=False):
         """As torch.autograd.graph._engine_run_backward. Within a capture, which does not see what is called here but custom functions."""
@@ -14,6 +15,9 @@ class Engine:
         reached = {(id(_node(root)), root.output_nr) for root in roots if _node(root) is not None}
         wanted = {id(_node(one)): one for one in inputs}
         for node in order:
+            for owner, number, hook in self.hooks:
+                if owner is node and (id(node), number) in reached:
+                    hook(self._empty(node._input_metadata[number]))
             if hasattr(node, "_forward_cls"):
                 self._call(node, reached)
             reached.update((id(following), number) for following, number in node.next_functions if following is not None)
@@ -27,6 +31,7 @@ class Engine:
     def _free(self, order):
         """What the graph has saved goes. No function does that to a graph; it goes with the graph, which the tensors hold that were made by it."""
         nodes = {id(node) for node in order}
+        self.hooks = [row for row in self.hooks if id(row[0]) not in nodes]
         for tensor in self._living():
             if tensor.grad_fn is not None and id(tensor.grad_fn) in nodes and not tensor._is_view():
                 tensor.detach_().requires_grad_()

@@ -12,6 +12,7 @@ from metaprof_recorder.fake.values import Values
 class FakeDevice:
     """While it is entered, a call that takes or makes tensors of the device gives tensors without memory, and others run on the host."""
     kinds = (FakeTensor,)
+    calls_hooks_of_modules = False  # they are hooks of nodes, which nobody but an engine knows
 
     def __init__(self, torch, sources):
         self._torch = torch
@@ -59,6 +60,10 @@ class FakeDevice:
 
     def rule(self, overload):
         return recurrent.rule(self._torch, overload)
+
+    def hook_is_registered(self, tensor, hook):
+        if tensor.grad_fn is not None and self.is_here():
+            self._engine.hooks.append((tensor.grad_fn, tensor.output_nr, hook))
 
     @staticmethod
     def data_is_set(tensor, data):
