@@ -14,9 +14,9 @@ its message.
 # What is used is imported then: importing the package itself takes no time.
 _WHERE = {
     "_program": ("Error", "program_path"),
-    "_results": ("Captured", "Check", "Diff", "Fit", "Module", "Peak", "Profile", "Run", "Sweep", "Tensor"),
+    "_results": ("Captured", "Check", "Diff", "Fit", "Module", "Peak", "Profile", "Report", "Run", "Sweep", "Tensor"),
     "_capture": ("capture",),
-    "_api": ("assert_fits", "check", "diff", "estimate_memory", "export", "fit", "profile", "run", "sweep"),
+    "_api": ("advise", "assert_fits", "check", "cudagraphs", "diff", "estimate_memory", "export", "fit", "plan", "profile", "run", "sweep"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _program
-from ._results import Check, Diff, Fit, Profile, Run, Sweep
+from ._results import Check, Diff, Fit, Profile, Report, Run, Sweep
 from ._verdict import Fits
 
 if TYPE_CHECKING:
@@ -164,6 +164,31 @@ def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] =
     Model and arguments as of profile. shard="3/16" runs that part alone; Sweep.joined puts parts together.
     """
     return Sweep(_rows_of("sweep", model, args, kwargs, loss, options))
+
+
+def advise(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Optional[Callable[..., Any]] = None,
+           **options: Any) -> Report:
+    """Which switches make the step fit: each switch run, and the fewest that suffice together. Model and arguments as of profile."""
+    return _report("advise", model, args, kwargs, loss, options)
+
+
+def plan(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Optional[Callable[..., Any]] = None,
+         **options: Any) -> Report:
+    """What to recompute so that the step stays within budget="8GiB", or "60%" of its peak. Model and arguments as of profile."""
+    return _report("plan", model, args, kwargs, loss, options)
+
+
+def cudagraphs(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Optional[Callable[..., Any]] = None,
+               **options: Any) -> Report:
+    """Whether CUDA graphs can capture the step, and what that costs. Model and arguments as of profile."""
+    return _report("cudagraphs", model, args, kwargs, loss, options)
+
+
+def _report(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
+            options: Mapping[str, Any]) -> Report:
+    with _words_of(model, args, kwargs, loss, options) as words, tempfile.TemporaryDirectory() as folder:
+        json, text = _program.call_with_text([command, *words], os.path.join(folder, "report.json"))
+    return Report(json, text)
 
 
 def check(model: Path, *, against: Union[Path, Sequence[Path], None] = None,

@@ -91,6 +91,15 @@ def _refusal(done: subprocess.CompletedProcess[str]) -> Error:
     return Error(message)
 
 
+def call_with_text(words: list[str], path: str) -> tuple[dict[str, Any], str]:
+    """The JSON that the program writes to `path`, and its text. Error: its message, if it refuses."""
+    done = subprocess.run([program_path(), *words, "--json", path], capture_output=True, text=True)
+    if done.returncode not in (FINE, FINDING):
+        raise _refusal(done)
+    with open(path, encoding="utf-8") as file:
+        return json.load(file), done.stdout
+
+
 def call(words: list[str]) -> tuple[dict[str, Any], int]:
     """The JSON that the program writes, and its exit code. Error: its message, if it refuses."""
     done = subprocess.run([program_path(), *words, "--json", "-"], capture_output=True, text=True)

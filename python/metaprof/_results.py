@@ -254,6 +254,19 @@ class Sweep(_Rows):
         return Sweep(report)
 
 
+@dataclass(frozen=True, repr=False)
+class Report(_Result):
+    """What advise, plan and cudagraphs say: `.json` has the figures."""
+
+    text: str = ""  #: as on the command line
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
 @dataclass(frozen=True)
 class Check(_Rows):
     """Estimates beside measurements."""

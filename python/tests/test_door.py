@@ -320,3 +320,17 @@ def test_hooks_on_gradients_are_called():
     model.head.weight.register_post_accumulate_grad_hook(lambda parameter: None)
     with pytest.raises(metaprof.Error, match="hooks that run when its gradient has grown"):
         metaprof.profile(model, (X,))
+
+
+def test_commands_take_modules():
+    model = torch.nn.Sequential(*(Block(64) for _ in range(4)), torch.nn.Flatten(0))
+    args, options = (X, X.flatten()), {"device": "t4", "context": "none"}
+    peak = metaprof.profile(model, args, **options).peak
+    advice = metaprof.advise(model, args, memory=peak.reserved // 2, **options)
+    assert advice.json["base"]["peak"] == peak.allocated and advice.json["rows"]
+    assert repr(advice).startswith(("FITS", "DOES NOT FIT"))
+    plan = metaprof.plan(model, args, budget="90%", **options)
+    assert plan.json["schema"] == "metaprof.plan" and "budget" in repr(plan)
+    assert metaprof.cudagraphs(model, args, optimizer="sgd", **options).json["schema"] == "metaprof.cudagraphs"
+    with pytest.raises(metaprof.Error, match="'some' is not a size"):
+        metaprof.plan(model, args, budget="some", **options)
