@@ -244,6 +244,11 @@ int64_t wrap_dim(int64_t dim, int64_t dims) {
   return dim < 0 ? dim + range : dim;
 }
 
+int64_t size_of(SizesView sizes, int64_t dim) {
+  if (sizes.empty()) fail("dimension {} is out of range: there are no dimensions", dim);
+  return sizes[size_t(wrap_dim(dim, int64_t(sizes.size())))];
+}
+
 std::string to_string(SizesView sizes) {
   std::string text = "[";
   for (size_t d = 0; d < sizes.size(); ++d) {

@@ -48,6 +48,8 @@ int64_t span_of(SizesView sizes, SizesView strides);
 
 /// A dimension that may be negative, counted from the end; an error names the range. 0-D counts as 1-D.
 int64_t wrap_dim(int64_t dim, int64_t dims);
+/// Size of a dimension that may be negative; an error if there is none, also of 0-D.
+int64_t size_of(SizesView sizes, int64_t dim);
 
 /// "[2,3]"
 std::string to_string(SizesView sizes);

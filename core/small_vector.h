@@ -2,8 +2,10 @@
 // A vector whose first N elements need no allocation: sizes, strides, edges, gradients.
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -54,12 +56,12 @@ class SmallVector {
   T* end() { return data_ + size_; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
-  T& operator[](size_t i) { return data_[i]; }
-  const T& operator[](size_t i) const { return data_[i]; }
-  T& front() { return data_[0]; }
-  T& back() { return data_[size_ - 1]; }
-  const T& front() const { return data_[0]; }
-  const T& back() const { return data_[size_ - 1]; }
+  T& operator[](size_t i) { return data_[checked(i)]; }
+  const T& operator[](size_t i) const { return data_[checked(i)]; }
+  T& front() { return data_[checked(0)]; }
+  T& back() { return data_[checked(size_t(size_) - 1)]; }
+  const T& front() const { return data_[checked(0)]; }
+  const T& back() const { return data_[checked(size_t(size_) - 1)]; }
 
   void reserve(size_t count) {
     if (count > capacity_) grow(count);
@@ -68,7 +70,10 @@ class SmallVector {
     if (size_ == capacity_) grow(size_t(capacity_) * 2);
     return *new (data_ + size_++) T(std::move(value));
   }
-  void pop_back() { data_[--size_].~T(); }
+  void pop_back() {
+    back().~T();
+    --size_;
+  }
   void resize(size_t count) {
     while (size_ > count) pop_back();
     reserve(count);
@@ -103,9 +108,18 @@ class SmallVector {
   }
 
  private:
+  // Elements beyond the last lie within the object, where AddressSanitizer sees nothing: checked as those of std::vector.
+  size_t checked(size_t i) const {
+#ifdef _GLIBCXX_ASSERTIONS
+    assert(i < size_);
+#endif
+    return i;
+  }
+
   T* inline_data() { return reinterpret_cast<T*>(inline_); }
 
   void grow(size_t count) {
+    if (count > std::numeric_limits<uint32_t>::max()) throw std::bad_alloc();
     // T may be a pointer. NOLINTNEXTLINE(bugprone-sizeof-expression)
     T* bigger = static_cast<T*>(::operator new(count * sizeof(T)));
     std::uninitialized_move(begin(), end(), bigger);

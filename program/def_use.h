@@ -16,8 +16,10 @@ class DefUse {
  public:
   explicit DefUse(const Graph& graph);
 
-  /// The node that makes the value; kNoNode for an input.
-  int32_t maker(ValueId value) const { return makers_[static_cast<size_t>(value)].node; }
+  /// The node that makes the value; kNoNode for an input, and for kNoValue.
+  int32_t maker(ValueId value) const {
+    return value == kNoValue ? kNoNode : makers_[static_cast<size_t>(value)].node;
+  }
   /// Which of the maker's results the value is, counted over all its targets.
   int32_t position(ValueId value) const { return makers_[static_cast<size_t>(value)].position; }
   /// The nodes that take the value, in order; a node that takes it twice stands there twice. Outputs of the

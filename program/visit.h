@@ -20,6 +20,11 @@ void for_each_argument(ANode& node, Visit visit) {
   for (auto& operand : node.operands) for_each_value(operand, visit);
 }
 
+/// The first value that a call makes; kNoValue: its program names none.
+inline ValueId first_result(const GraphNode& node) {
+  return node.targets.empty() || node.targets[0].values.empty() ? kNoValue : node.targets[0].values[0];
+}
+
 /// Values that a call makes.
 template <class ANode, class Visit>
 void for_each_result(ANode& node, Visit visit) {

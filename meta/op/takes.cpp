@@ -150,7 +150,10 @@ class TakesParser {
     if (accept("strided")) return add(Relation::strided, {});
     if (!accept("in ")) {
       const Relation compares = relation();
-      return add(compares, term());
+      const Term right = term();
+      if (left.of != Term::Of::sizes) return add(compares, right);
+      if (compares != Relation::equal || right.of != Term::Of::sizes) stop();
+      return add(Relation::same_sizes, right);
     }
     const Term first = term();
     if (!accept("to ")) return add(Relation::dimension_of, first);
@@ -177,6 +180,7 @@ class TakesParser {
     if (what == "length") term.of = Term::Of::length;
     if (what == "dim") term.of = Term::Of::dims;
     if (what == "numel") term.of = Term::Of::elements;
+    if (what == "sizes") term.of = Term::Of::sizes;
     if (what == "size") {
       term.of = Term::Of::size;
       if (!accept("(")) stop();

@@ -18,6 +18,7 @@ struct Term {
     length,    ///< tensors.length: of a list
     dims,      ///< self.dim: how many dimensions a tensor has
     elements,  ///< self.numel
+    sizes,     ///< self.sizes: only compared with those of another tensor
     size,      ///< self.size(-1); self.size(dim): of the dimension that another argument names
   };
   Of of = Of::constant;
@@ -37,6 +38,7 @@ struct Requirement {
     at_most,
     more,
     at_least,
+    same_sizes,    ///< indices.sizes == self.sizes
     dimension_of,  ///< dim in self: one or several dimensions of a tensor, the last ones by negative numbers
     results,  ///< results == chunks, results == self.size(dim) / split_size: how many tensors the call makes, of which
               ///< there is a bound; `right` is what is divided by, 1 by default

@@ -88,6 +88,7 @@ class Arguments {
     switch (requirement.relation) {
       case Relation::given: return !left.is_none();
       case Relation::equal_lists: return lists_are_equal();
+      case Relation::same_sizes: return are_of_same_sizes(left, arguments_[requirement.right.argument]);
       case Relation::dimension_of: return are_dimensions(left, arguments_[requirement.right.argument]);
       case Relation::sparse: return all_tensors(left, [](const Tensor& t) { return t.is_sparse(); });
       case Relation::strided: return all_tensors(left, [](const Tensor& t) { return !t.is_sparse(); });
@@ -112,6 +113,10 @@ class Arguments {
     return !value.is_tensors() || std::ranges::all_of(value.tensors(), [&](const Tensor& tensor) {
       return !tensor.defined() || holds(tensor);
     });
+  }
+
+  static bool are_of_same_sizes(const Value& left, const Value& right) {
+    return !left.is_tensor() || !right.is_tensor() || left.tensor().sizes() == right.tensor().sizes();
   }
 
   static bool are_dimensions(const Value& dims, const Value& of) {

@@ -1,5 +1,6 @@
 #include "meta/session/session.h"
 
+#include "core/error.h"
 #include "meta/platform/platform.h"
 #include "meta/session/backend.h"
 
@@ -70,6 +71,8 @@ void Session::enter_module(uint32_t path) {
 }
 
 void Session::leave_module(uint32_t path) { trace.add({.kind = Event::Kind::leave, .id = path}); }
+
+void no_tensor_known() { fail("a tensor is not known that has to be computed with"); }
 
 Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset) {
   Tensor view = alias(of, sizes, strides, offset);

@@ -143,9 +143,16 @@ class Session final : public StorageSource {
   std::vector<uint32_t> op_texts, node_texts;
 };
 
+/// An Error: a formula needs a tensor that the program does not have.
+[[noreturn]] void no_tensor_known();
+
 /// The session that a storage comes from: only sessions make storages.
 inline Session& session_of(const Storage& storage) { return static_cast<Session&>(storage.source()); }
-inline Session& session_of(const Tensor& tensor) { return session_of(*tensor->storage); }
+/// Errors: the tensor is undefined, or only a geometry.
+inline Session& session_of(const Tensor& tensor) {
+  if (!tensor.defined() || !tensor->storage) no_tensor_known();
+  return session_of(*tensor->storage);
+}
 
 /// A view: as `alias`, and it keeps the tensor that the chain of views began with.
 Tensor make_view(const Tensor& of, SizesView sizes, SizesView strides, int64_t offset);

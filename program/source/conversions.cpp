@@ -19,8 +19,10 @@ ValueId unchanged(const Graph& graph, const GraphNode& node, const Registry& reg
   const Operator* op = registry.find(node.op);
   if (!op || !(is_conversion(*op) || node.op == "aten::contiguous")) return kNoValue;
   if (node.operands.empty() || node.operands[0].kind != Operand::Kind::value) return kNoValue;
+  const ValueId result = first_result(node);
+  if (result == kNoValue) return kNoValue;
   const auto& before = graph.values[size_t(node.operands[0].value)].tensor;
-  const auto& after = graph.values[size_t(node.targets.at(0).values.at(0))].tensor;
+  const auto& after = graph.values[size_t(result)].tensor;
   const bool same = before && after && before->dtype == after->dtype && before->device == after->device &&
                     (is_conversion(*op) || before->strides == after->strides);
   return same ? node.operands[0].value : kNoValue;

@@ -131,9 +131,8 @@ class DtypeSources {
 
   // Follows what the node makes to the first call that takes another floating tensor with it.
   ValueId partner(size_t index) const {
-    if (graph_.nodes[index].targets.empty() || graph_.nodes[index].targets[0].values.empty()) return kNoValue;
-    ValueId made = graph_.nodes[index].targets[0].values[0];
-    for (size_t i = index + 1; i < graph_.nodes.size(); ++i) {
+    ValueId made = first_result(graph_.nodes[index]);
+    for (size_t i = index + 1; made != kNoValue && i < graph_.nodes.size(); ++i) {
       const GraphNode& node = graph_.nodes[i];
       bool takes = false;
       ValueId other = kNoValue;
@@ -144,8 +143,7 @@ class DtypeSources {
       }
       if (!takes) continue;
       if (other != kNoValue) return before(index, other);
-      if (node.targets.empty() || node.targets[0].values.empty()) return kNoValue;
-      made = node.targets[0].values[0];
+      made = first_result(node);
     }
     return kNoValue;
   }

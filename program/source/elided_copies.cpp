@@ -64,6 +64,7 @@ ValueId only_result(const GraphNode& node) {
 }
 
 bool was_in_format(const Graph& graph, ValueId value, MemoryFormat format) {
+  if (value == kNoValue) return false;
   const auto& tensor = graph.values[size_t(value)].tensor;
   if (!tensor) return false;
   return format == MemoryFormat::contiguous ? is_contiguous(tensor->sizes, tensor->strides)
@@ -244,8 +245,8 @@ class ViewsThatCopy {
 
   void run() {
     for (GraphNode& node : graph_.nodes)
-      node.copies_to_view =
-          node.op == kView && was_in_format(graph_, node.operands.at(0).value, MemoryFormat::contiguous);
+      node.copies_to_view = node.op == kView && !node.operands.empty() &&
+                            was_in_format(graph_, node.operands[0].value, MemoryFormat::contiguous);
     const auto calls_view = [](const SourceLine& line) { return times_called(line.code, "view") > 0; };
     for (const auto& [place, calls] : calls_by_line(program_, graph_, source_, calls_view))
       for (int number = 0; number < times_called(calls.line->code, "view"); ++number)

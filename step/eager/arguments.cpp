@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "program/resizing.h"
+#include "program/visit.h"
 #include "step/eager/interpreter.h"
 
 namespace metaprof {
@@ -105,8 +106,10 @@ void Interpreter::resize_arguments(const Code& code, const Instruction& instruct
       for (int64_t& size : sizes) size = resized_number(resizing, size);
     } else {
       const SizesView exported = exported_sizes(code, *instruction.node), actual = tensor->tensor().sizes();
-      const auto& result = code.graph->values[size_t(instruction.node->targets.at(0).values.at(0))].tensor;
-      if (!result || exported.size() != actual.size()) continue;
+      const ValueId made = first_result(*instruction.node);
+      if (made == kNoValue || exported.size() != actual.size()) continue;
+      const auto& result = code.graph->values[size_t(made)].tensor;
+      if (!result) continue;
       const auto viewed = numel(exported) == numel(result->sizes)
                               ? resized_view(resizing, exported, result->sizes, actual)
                               : resized_expansion(resizing, exported, result->sizes, actual);

@@ -20,8 +20,10 @@ Instruction::Place place_of(const Program& program, const GraphNode& node, size_
                             const Schema& schema) {
   const std::string& name = node.operands[operand].name;
   const int at = name.empty() ? static_cast<int>(operand) : schema.find(name_hash(name));
-  if (at < 0 || at >= static_cast<int>(schema.arguments.size()))
-    fail("{}: {} has no argument '{}'", program.origin, node.op, name);
+  if (at < 0) fail("{}: {} has no argument '{}'", program.origin, node.op, name);
+  if (at >= static_cast<int>(schema.arguments.size()))
+    fail("{}: {} takes {} arguments, got {}", program.origin, node.op, schema.arguments.size(),
+         node.operands.size());
   const Argument& argument = schema.arguments[size_t(at)];
   return {.argument = static_cast<uint8_t>(at),
           .role = argument.role,

@@ -124,6 +124,29 @@ TEST(WrongCalls, WithLessThanTheRecordNeeds) {
       {"%a, %c, %d = aten::convolution_backward(%image, %image, %image, None, [1], [0], [1], False, [0], 1, "
        "[True])",
        "aten::convolution_backward: needs output_mask.length == 3, got (True)"},
+      {"%a = aten::max_pool2d_with_indices_backward(%image, %image, [2, 2], [2, 2], [0, 0], [1, 1], False, "
+       "%i)",
+       "aten::max_pool2d_with_indices_backward: needs indices.dim >= 3, got i64[2,3]"},
+      {"%a = aten::adaptive_max_pool2d_backward(%image, %image, %none)",
+       "aten::adaptive_max_pool2d_backward: needs indices.sizes == grad_output.sizes, got f32[1,0,3] and "
+       "f32[2,3,8,8]"},
+      {"%a = aten::_adaptive_avg_pool2d_backward(%x, %image)",
+       "aten::_adaptive_avg_pool2d_backward: needs grad_output.dim >= 3, got f32[2,3]"},
+      {"%a = aten::combinations(%v, 9223372036854775807)",
+       "aten::combinations: needs r in 0 to 64, got 9223372036854775807"},
+      {"%a, %c = aten::triangular_solve(%v, %w)", "aten::triangular_solve: needs self.dim >= 2, got f32[3]"},
+  };
+  expect_refused_everywhere(kCalls);
+}
+
+TEST(WrongCalls, WithTensorsThatNoOperatorCanTake) {
+  constexpr WrongCall kCalls[] = {
+      {"%a = aten::index_put(%x, tensors[], %x)", "aten::index_put: needs at least one index tensor"},
+      {"%a = aten::lu_unpack_backward(None, None, 3, 3)",
+       "aten::sum: no tensor is known for the argument 'self'"},
+      {"%a = aten::narrow(%s, 0, 0, 1)", "dimension 0 is out of range: there are no dimensions"},
+      {"%h = aten::expand(%s, [4294967296])\n%a, %c = aten::sort(%h)",
+       "aten::sort: a dimension of 4294967296 elements cannot be sorted; at most 2147483647 can"},
   };
   expect_refused_everywhere(kCalls);
 }

@@ -74,6 +74,10 @@ TEST_F(Takes, ComparesTensors) {
             "aten::f: needs self.size(dim) == 3, got f32[2,3]");
   EXPECT_EQ(said(schema, "self.size(-1) == 2", {tensor({2, 3}), Value(), Value(0)}),
             "aten::f: needs self.size(-1) == 2, got f32[2,3]");
+  EXPECT_EQ(said(schema, "self.sizes == other.sizes", {tensor({2, 3}), tensor({2, 3}), Value(0)}), "fine");
+  EXPECT_EQ(said(schema, "self.sizes == other.sizes", {tensor({2, 3}), Value(), Value(0)}), "fine");
+  EXPECT_EQ(said(schema, "self.sizes == other.sizes", {tensor({2, 3}), tensor({3, 2}), Value(0)}),
+            "aten::f: needs self.sizes == other.sizes, got f32[2,3] and f32[3,2]");
   EXPECT_EQ(said(schema, "dim in self", {tensor({}), Value(), Value(-1)}), "fine");
   EXPECT_EQ(said(schema, "dim in self", {tensor({2}), Value(), Value(1)}),
             "aten::f: needs dim in self, got 1 and f32[2]");
@@ -132,8 +136,8 @@ TEST_F(Takes, KindsOfTheSchema) {
 // A record that contradicts itself is a mistake of this program, which every test of all records finds.
 TEST_F(Takes, ATextThatIsNotUnderstood) {
   const char* schema = "f(Tensor self, int n) -> Tensor";
-  for (const char* text :
-       {"m > 0", "self.depth > 0", "n", "n > ", "n ~ 3", "n > 0 n > 1", "self.size(", "n > 0 if "})
+  for (const char* text : {"m > 0", "self.depth > 0", "n", "n > ", "n ~ 3", "n > 0 n > 1", "self.size(",
+                           "n > 0 if ", "self.sizes > self.sizes", "self.sizes == n"})
     EXPECT_TRUE(said(schema, text, {tensor({2}), Value(1)}).starts_with("record of aten::f: what it takes, "))
         << text;
 }

@@ -6,6 +6,7 @@
 
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/elementwise.h"
+#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/no_gradient.h"
 
 namespace metaprof {
@@ -115,7 +116,7 @@ void diag_embed_meta(Call& c) {
   const int64_t dim1 = wrap_dim(c.integer("dim1"), dims), dim2 = wrap_dim(c.integer("dim2"), dims);
   if (dim1 == dim2) c.error(fmt::format("the dimensions must differ; got {} twice", dim1));
   const int64_t length = self.size(-1) + std::abs(c.integer("offset"));
-  Sizes sizes(self.sizes().begin(), self.sizes().end() - 1);
+  Sizes sizes = without_last(self.sizes(), 1);
   sizes.insert(size_t(std::min(dim1, dim2)), length);
   sizes.insert(size_t(std::max(dim1, dim2)), length);
   c.output(sizes, self.dtype());

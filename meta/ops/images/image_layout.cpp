@@ -7,6 +7,7 @@
 #include "meta/ops/images/family.h"
 #include "meta/ops/pooling/pooling.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 namespace {
@@ -42,7 +43,7 @@ void im2col_meta(Call& c) {
   if (self.dim() != 3 && self.dim() != 4)
     c.error(fmt::format("expects 3 or 4 dimensions, got {}", describe(self)));
   const Windows w = windows_of(c);
-  Sizes sizes(self.sizes().begin(), self.sizes().end() - 3);
+  Sizes sizes = without_last(self.sizes(), 3);
   sizes.push_back(multiply(self.size(-3), multiply(w.kernel[0], w.kernel[1])));
   sizes.push_back(positions(c, w, self.size(-2), self.size(-1)));
   c.output(sizes, self.dtype());
@@ -57,7 +58,7 @@ void col2im_meta(Call& c) {
       self.size(-1) != positions(c, w, image[0], image[1]))
     c.error(fmt::format("expects columns [N, C·{}, {}] for an image of {}×{}, got {}", kernel,
                         positions(c, w, image[0], image[1]), image[0], image[1], describe(self)));
-  Sizes sizes(self.sizes().begin(), self.sizes().end() - 2);
+  Sizes sizes = without_last(self.sizes(), 2);
   sizes.push_back(self.size(-2) / kernel);
   sizes.push_back(image[0]);
   sizes.push_back(image[1]);
@@ -138,7 +139,7 @@ void shuffled(Call& c, SizesView split) {
 void pixel_shuffle_cuda(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t factor = c.integer("upscale_factor");
-  Sizes split(self.sizes().begin(), self.sizes().end() - 3);
+  Sizes split = without_last(self.sizes(), 3);
   for (int64_t size : {self.size(-3) / (factor * factor), factor, factor, self.size(-2), self.size(-1)})
     split.push_back(size);
   shuffled(c, split);
@@ -147,7 +148,7 @@ void pixel_shuffle_cuda(Call& c) {
 void pixel_unshuffle_cuda(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t factor = c.integer("downscale_factor");
-  Sizes split(self.sizes().begin(), self.sizes().end() - 2);
+  Sizes split = without_last(self.sizes(), 2);
   for (int64_t size : {self.size(-2) / factor, factor, self.size(-1) / factor, factor}) split.push_back(size);
   shuffled(c, split);
 }

@@ -138,6 +138,7 @@ AdvancedIndex::AdvancedIndex(Call& c, const Tensor& self, const Value::Tensors& 
   for (const Tensor& index : indices)
     if (index.defined()) defined.push_back(&index);
   count = int64_t(defined.size());
+  if (count == 0) c.error("needs at least one index tensor");
   index_sizes = broadcast_all(c, defined);
   for (Tensor& index : indices)
     if (index.defined()) index = expanded(index, index_sizes);

@@ -10,6 +10,7 @@
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/estimated.h"
+#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 namespace {
@@ -23,8 +24,7 @@ struct Problem {
   Problem(const Tensor& a, const Tensor& b)
       : a(a), b(b), rows(a.size(-2)), columns(a.size(-1)), solutions(1), vector(is_vector_case(a, b)) {
     if (!vector) solutions = b.size(-1);
-    Sizes of_b(b.sizes().begin(), b.sizes().end() - (vector ? 1 : 2));
-    batch = broadcast(batch_of(a), of_b);
+    batch = broadcast(batch_of(a), without_last(b.sizes(), vector ? 1 : 2));
   }
   /// What the library writes: right-hand sides, then solutions, by columns.
   Sizes written() const { return with_batch(batch, {std::max(rows, columns), solutions}); }

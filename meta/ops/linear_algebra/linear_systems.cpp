@@ -7,6 +7,7 @@
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/library.h"
 
 namespace metaprof {
@@ -121,7 +122,8 @@ constexpr Op kTriangular[] = {
      .host_code = {{DeviceType::cuda, triangular_solve_cuda}},
      .derivatives = {{{"A", "self"}, {"A", "self", "solution"}, triangular_solve_gradients}},
      .flops = cubic_flops<1>,
-     .examples = {"f32[3,2] f32[3,3]", "f32[3,2] f32[3,3] False True"}}};
+     .examples = {"f32[3,2] f32[3,3]", "f32[3,2] f32[3,3] False True"},
+     .facts = {.takes = "self.dim >= 2, A.dim >= 2"}}};
 
 // --- systems by LU
 
@@ -239,8 +241,7 @@ Gradients lu_solve_lu_gradient(Backward& b) {
 }  // namespace
 
 bool is_vector_case(const Tensor& a, const Tensor& b) {
-  return b.dim() == 1 ||
-         (a.dim() - 1 == b.dim() && b.sizes() == Sizes(a.sizes().begin(), a.sizes().end() - 1));
+  return b.dim() == 1 || (a.dim() - 1 == b.dim() && b.sizes() == without_last(a.sizes(), 1));
 }
 
 namespace {

@@ -2,6 +2,7 @@
 // What operators on (batches of) matrices share.
 
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 
@@ -10,8 +11,8 @@ inline Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, boo
   return call<"linalg_solve_triangular">(session_of(a), a, b, upper, left, ones_on_diagonal);
 }
 
-/// Sizes without the last two.
-inline Sizes batch_of(const Tensor& a) { return Sizes(a.sizes().begin(), a.sizes().end() - 2); }
+/// Sizes without the last two. Errors: there are no two.
+inline Sizes batch_of(const Tensor& a) { return without_last(a.sizes(), 2); }
 /// Batch sizes with more behind them.
 inline Sizes with_batch(Sizes batch, std::initializer_list<int64_t> sizes) {
   batch.append(sizes.begin(), sizes.end());
@@ -20,9 +21,9 @@ inline Sizes with_batch(Sizes batch, std::initializer_list<int64_t> sizes) {
 /// Strides of batches of matrices whose columns lie one after the other, as LAPACK wants them.
 inline Sizes column_major(SizesView sizes) {
   Sizes strides = contiguous_strides(sizes);
-  const size_t n = sizes.size();
-  strides[n - 2] = 1;
-  strides[n - 1] = std::max<int64_t>(1, sizes[n - 2]);
+  const size_t row = without_last(sizes, 2).size();
+  strides[row] = 1;
+  strides[row + 1] = std::max<int64_t>(1, sizes[row]);
   return strides;
 }
 /// As is_contiguous: sizes of 1 may have any stride.

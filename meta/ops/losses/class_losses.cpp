@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "meta/autograd/engine/backward.h"
 #include "meta/op/versions.h"
 #include "meta/ops/losses/family.h"
@@ -147,8 +149,10 @@ void probability_targets(Call& c, const Tensor& input, double smoothing) {
     return c.result(neg(total));
   }
   const Tensor total = sum(weighted);
+  if (reduction(c) == Reduction::mean && input.numel() == 0)  // a mean of nothing, NaN
+    call<"fill_.Scalar">(c.session, total, std::nan(""));
   const Tensor negative = neg(total);
-  if (reduction(c) == Reduction::sum) return c.result(negative);
+  if (reduction(c) == Reduction::sum || input.numel() == 0) return c.result(negative);
   c.result(call<"div.Scalar">(c.session, negative, input.numel() / classes));
 }
 

@@ -8,6 +8,7 @@
 #include "meta/ops/normalization/normalization_gradients.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/leading_sizes.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -23,7 +24,7 @@ NormalizedRows normalized_rows(const Call& c, const Tensor& input, const Sizes& 
     if (c.op.schema.find(name.hash) >= 0 && c.given(name) && c.tensor(name).sizes() != shape)
       c.error(fmt::format("'{}' should have the sizes {}; got {}", name.text, to_string(SizesView(shape)),
                           describe(c.tensor(name))));
-  const Sizes outer(input.sizes().begin(), input.sizes().end() - int64_t(shape.size()));
+  const Sizes outer = without_last(input.sizes(), shape.size());
   NormalizedRows rows{numel(outer), numel(shape), outer};
   for (size_t i = 0; i < shape.size(); ++i) rows.statistics.push_back(1);
   return rows;

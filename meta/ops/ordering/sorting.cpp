@@ -53,6 +53,8 @@ void sort_segments(Call& c, int64_t count, int64_t key) {
 void sort_batches(Call& c, const Tensor& self, int64_t dim) {
   const int64_t length = self.size(dim), key = element_size(self.dtype());
   const int64_t batch = std::min<int64_t>(self.numel(), INT32_MAX) / length * length;
+  if (batch == 0)
+    c.error(fmt::format("a dimension of {} elements cannot be sorted; at most {} can", length, INT32_MAX));
   for (int64_t remaining = self.numel(); remaining > 0; remaining -= std::min(remaining, batch)) {
     const int64_t count = std::min(remaining, batch), rows = count / length;
     if (rows == 1 || length >= 1000000) {

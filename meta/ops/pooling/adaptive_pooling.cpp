@@ -182,7 +182,7 @@ constexpr Op mean_gradient_operator(std::string_view schema, std::string_view ex
           .derivatives = {{{"grad_output"}, {}, gradient}, {{"self"}, {}, zeros_for_self}},
           .flops = elementwise_flops<1>,
           .examples = {example},
-          .facts = {.node = node}};
+          .facts = {.takes = dims == 2 ? "grad_output.dim >= 3" : "grad_output.dim >= 4", .node = node}};
 }
 
 template <size_t dims>
@@ -208,7 +208,7 @@ constexpr Op max_gradient_operator(std::string_view schema, std::string_view exa
                           {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},
-          .facts = {.takes = dims == 2 ? "indices.dim >= 3" : "indices.dim >= 4", .node = node}};
+          .facts = {.takes = kPlacesTake<dims>, .node = node}};
 }
 
 constexpr Op kAdaptivePooling[] = {

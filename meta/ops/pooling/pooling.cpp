@@ -7,6 +7,7 @@
 #include "meta/ops/pooling/family.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 
@@ -59,7 +60,7 @@ Sizes pooled_strides(const Tensor& input, SizesView sizes) {
 }
 
 Tensor gather_at(const Tensor& grad, const Tensor& indices, size_t dims) {
-  Sizes flat(indices.sizes().begin(), indices.sizes().end() - int64_t(dims));
+  Sizes flat = without_last(indices.sizes(), dims);
   flat.push_back(-1);
   const Tensor places = view(indices, flat);
   const Tensor values = view(contiguous(grad, suggested_format(indices)), flat);
@@ -280,7 +281,7 @@ constexpr Op kMax[] = {
                      {{"self"}, {}, zeros_for_self}},
      .flops = gradient_flops<2>,
      .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"},
-     .facts = {.node = "MaxPool2DWithIndicesBackwardBackward0"}},
+     .facts = {.takes = kPlacesTake<2>, .node = "MaxPool2DWithIndicesBackwardBackward0"}},
     {.schema = "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
                "stride, "
                "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
@@ -291,7 +292,7 @@ constexpr Op kMax[] = {
                      {{"self"}, {}, zeros_for_self}},
      .flops = gradient_flops<2>,
      .examples = {"f32[1,2,2,2,2] f32[1,2,4,4,4] (2) (2) (0) (1) False i64[1,2,2,2,2]"},
-     .facts = {.node = "MaxPool3DWithIndicesBackwardBackward0"}}};
+     .facts = {.takes = kPlacesTake<3>, .node = "MaxPool3DWithIndicesBackwardBackward0"}}};
 
 constexpr Op kMean[] = {
     {.schema = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "

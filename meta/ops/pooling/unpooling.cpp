@@ -7,6 +7,7 @@
 #include "meta/ops/pooling/pooling.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 namespace {
@@ -77,7 +78,7 @@ constexpr Op fractional_backward(std::string_view schema, std::string_view examp
           .derivatives = {{{"grad_output"}, {"indices"}, gathered<dims>}, {{"self"}, {}, zeros_for_self}},
           .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
           .examples = {example},
-          .facts = {.takes = dims == 2 ? "indices.dim >= 3" : "indices.dim >= 4", .node = node}};
+          .facts = {.takes = kPlacesTake<dims>, .node = node}};
 }
 
 template <size_t dims>
@@ -107,7 +108,7 @@ void unpool_cuda(Call& c) {
 template <size_t dims>
 Gradients gathered_as_it_lies(Backward& b) {
   const Tensor& indices = b("indices");
-  Sizes flat(indices.sizes().begin(), indices.sizes().end() - int64_t(dims));
+  Sizes flat = without_last(indices.sizes(), dims);
   flat.push_back(-1);
   const Tensor places = view(indices, flat), values = reshape(b.grad(), flat);
   return {view(call<"gather">(b.session, values, -1, places), indices.sizes())};

@@ -12,6 +12,7 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/into_out.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/library.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
@@ -214,7 +215,7 @@ void folded_product(Call& c, const Tensor& a, const Tensor& b, bool matrix_first
   // The big operand comes first: (a·b)ᵀ = bᵀ·aᵀ.
   const Tensor big = matrix_first ? transpose(b, -2, -1) : a;
   const Tensor small = matrix_first ? (a.dim() == 2 ? t(a) : a) : b;
-  Sizes sizes(big.sizes().begin(), big.sizes().end() - 1);
+  Sizes sizes = without_last(big.sizes(), 1);
   const int64_t rows = numel(sizes);
   const Tensor folded = reshape(big, Sizes{rows, big.size(-1)});
   if (small.dim() == 1) {

@@ -8,6 +8,7 @@
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
+#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/reduction.h"
 
 namespace metaprof {
@@ -105,7 +106,7 @@ void cdist_body(Call& c) {
   const Sizes sizes = pair_sizes(c);
   if (!by_products || x1.numel() == 0 || x2.numel() == 0)
     return c.result(call<"_cdist_forward">(c.session, x1, x2, p, c["compute_mode"]));
-  const Sizes batch(sizes.begin(), sizes.end() - 2);
+  const Sizes batch = without_last(sizes, 2);
   auto flat = [&](const Tensor& x) {
     Sizes wide = batch;
     wide.push_back(x.size(-2));
@@ -255,7 +256,7 @@ constexpr Op kVectorGeometry[] = {
      .meta =
          [](Call& c) {
            const Tensor &x1 = c.tensor("x1"), &grad = c.tensor("grad");
-           Sizes sizes(grad.sizes().begin(), grad.sizes().end() - 2);
+           Sizes sizes = without_last(grad.sizes(), 2);
            sizes.push_back(x1.size(-2));
            sizes.push_back(x1.size(-1));
            c.output(sizes, x1.dtype());

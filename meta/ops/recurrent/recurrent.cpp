@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "meta/autograd/engine/backward.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/packed.h"
@@ -28,8 +29,11 @@ Tensor stack(const Value::Tensors& list) { return call<"stack">(session_of(list[
 Value::Tensors unbind(const Tensor& tensor) {
   return call_all<"unbind.int">(session_of(tensor), tensor, 0).tensors();
 }
+// The parts of all gates.
 Value::Tensors chunks(const Tensor& tensor, int count) {
-  return call_all<"unsafe_chunk">(session_of(tensor), tensor, count, 1).tensors();
+  Value::Tensors parts = call_all<"unsafe_chunk">(session_of(tensor), tensor, count, 1).tensors();
+  if (parts.size() != size_t(count)) fail("{} has no parts for {} gates", describe(tensor), count);
+  return parts;
 }
 template <FixedString name>
 void change(const Tensor& self) {

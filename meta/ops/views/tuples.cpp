@@ -20,11 +20,6 @@ void cartesian_product_body(Call& c) {
   c.result(call<"stack">(c.session, flat, 1));
 }
 
-void check_combinations(const Call& c, const Tensor& self, int64_t r) {
-  if (self.dim() != 1) c.error(fmt::format("expects a vector, got {}", describe(self)));
-  if (r < 0) c.error(fmt::format("expects a number of elements that is not negative, got {}", r));
-}
-
 // A mask that keeps those whose places rise (aten/src/ATen/native/Itertools.cpp).
 Tensor rising_places(Call& c, int64_t n, int64_t r) {
   Session& s = c.session;
@@ -44,7 +39,6 @@ void combinations_body(Call& c) {
   Session& s = c.session;
   const Tensor& self = c.tensor("self");
   const int64_t r = c.integer("r");
-  check_combinations(c, self, r);
   if (r == 0) return c.result(call<"empty.memory_format">(s, Sizes{0}, self.dtype(), Value(), self.device()));
   const int64_t n = self.numel();
   const Results grids = call_all<"meshgrid.indexing">(s, Value::Tensors(size_t(r), self), "ij");
@@ -67,7 +61,6 @@ void counted_combinations_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t r = c.integer("r"), n = self.numel();
   const bool again = c.boolean("with_replacement");
-  check_combinations(c, self, r);
   if (r == 0) return c.result(call<"empty.memory_format">(s, Sizes{0}, self.dtype(), Value(), self.device()));
   Tensor places;
   {
@@ -78,7 +71,9 @@ void counted_combinations_body(Call& c) {
   c.result(contiguous(call<"index.Tensor">(s, self, Value::Tensors{places})));
 }
 
-constexpr Op combinations(void (*body)(Call&), const Facts& facts) {
+// A grid of r dimensions is made; the framework's iterators take up to 64 (aten/src/ATen/TensorIterator.h).
+constexpr Op combinations(void (*body)(Call&), Facts facts) {
+  facts.takes = "self.dim == 1, r in 0 to 64";
   return composite_of("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
                       "all subsets of r elements", body, {"f32[4]"}, facts);
 }

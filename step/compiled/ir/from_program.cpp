@@ -1,5 +1,7 @@
 #include "step/compiled/ir/from_program.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/error.h"
@@ -113,8 +115,9 @@ class Conversion {
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const metaprof::Operand& operand = node.operands[i];
       const int at = operand.name.empty() ? static_cast<int>(i) : op->schema.find(name_hash(operand.name));
-      if (at < 0 || static_cast<size_t>(at) >= given.size())
-        refuse(node.op + " has no argument " + operand.name);
+      if (at < 0) refuse(node.op + " has no argument " + operand.name);
+      if (static_cast<size_t>(at) >= given.size())
+        refuse(fmt::format("{} takes {} arguments, got {}", node.op, given.size(), node.operands.size()));
       given[size_t(at)] = argument(op->schema.arguments[size_t(at)], operand);
     }
     for (size_t i = 0; i < given.size(); ++i)
