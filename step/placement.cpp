@@ -133,7 +133,7 @@ class Placement {
     std::vector<Value> arguments(op.schema.arguments.size());
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const Operand& operand = node.operands[i];
-      const int at = operand.name.empty() ? static_cast<int>(i) : op.schema.find(name_hash(operand.name));
+      const int at = op.schema.place_of(operand.name, i);
       if (at < 0) continue;
       if (operand.kind == Operand::Kind::constant) arguments[size_t(at)] = operand.constant;
       if (operand.kind != Operand::Kind::values || operand.values.empty()) continue;

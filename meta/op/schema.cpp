@@ -239,6 +239,10 @@ int find_hash(const std::vector<Argument>& arguments, uint32_t hash) {
 }  // namespace
 
 int Schema::find(uint32_t hash) const { return find_hash(arguments, hash); }
+int Schema::place_of(std::string_view name, size_t position) const {
+  if (!name.empty()) return find(name_hash(name));
+  return position < arguments.size() ? static_cast<int>(position) : -1;
+}
 int Schema::find_return(uint32_t hash) const { return find_hash(returns, hash); }
 
 Schema parse_schema(std::string_view text) { return Parser(text).parse(); }

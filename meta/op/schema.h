@@ -88,6 +88,9 @@ struct Schema {
   std::string full_name() const { return overload.empty() ? name : name + "." + overload; }
   /// Index of an argument; -1 if there is none of this name.
   int find(uint32_t hash) const;
+  /// Index of the argument that a call passes by this name, or at this position where the name is empty; -1: there is
+  /// none.
+  int place_of(std::string_view name, size_t position) const;
   int find_return(uint32_t hash) const;
 };
 

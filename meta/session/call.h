@@ -2,10 +2,12 @@
 // One call of an operator: its arguments, its results, and what its record's functions may do. `call<"mm">`
 // is how formulas, bodies and kernels call operators.
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "meta/op/registry.h"
+#include "meta/session/limits.h"
 #include "meta/session/session.h"
 
 namespace metaprof {
@@ -29,7 +31,10 @@ struct Call {
   const Tensor& tensor(Name name) const { return (*this)[name].tensor(); }
   const Value::Tensors& tensors(Name name) const { return (*this)[name].tensors(); }
   const Sizes& ints(Name name) const { return (*this)[name].integers(); }
-  int64_t integer(Name name) const { return (*this)[name].integer(); }
+  /// At most kLargestInteger (meta/session/limits.h), at least its negative.
+  int64_t integer(Name name) const {
+    return std::clamp((*this)[name].integer(), -kLargestInteger, kLargestInteger);
+  }
   double real(Name name) const { return (*this)[name].real(); }
   bool boolean(Name name) const { return (*this)[name].boolean(); }
   bool given(Name name) const { return !(*this)[name].is_none(); }

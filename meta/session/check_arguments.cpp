@@ -44,6 +44,14 @@ void convert(Session& session, const Operator& op, size_t i, Value& value) {
       fmt::format("the argument '{}' takes {}, got {}", argument.name, kind_wanted(argument), shown(value)));
 }
 
+void check_integers(const Session& session, const Operator& op, size_t i, const Value& list) {
+  for (const int64_t element : list.integers())
+    if (element < -kLargestInteger || element > kLargestInteger)
+      refuse(session, op,
+             fmt::format("the argument '{}' takes integers up to {}, got {}", op.schema.arguments[i].name,
+                         kLargestInteger, shown(list)));
+}
+
 size_t length_of(const Value& list) {
   switch (list.kind()) {
     case Value::Kind::integers: return list.integers().size();
@@ -208,9 +216,11 @@ void check_requirements(Session& session, const Operator& op, std::span<const Va
 }  // namespace
 
 void check_arguments(Session& session, const Operator& op, std::span<Value> arguments) {
-  for (size_t i = 0; i < arguments.size(); ++i)
+  for (size_t i = 0; i < arguments.size(); ++i) {
     if (!(op.takes.kinds[i] >> static_cast<unsigned>(arguments[i].kind()) & 1))
       convert(session, op, i, arguments[i]);
+    if (arguments[i].kind() == Value::Kind::integers) check_integers(session, op, i, arguments[i]);
+  }
   if (op.takes.beyond_schema) check_requirements(session, op, arguments);
 }
 

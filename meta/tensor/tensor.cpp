@@ -1,6 +1,19 @@
 #include "meta/tensor/tensor.h"
 
+#include "core/error.h"
+
 namespace metaprof {
+namespace {
+
+// Of a tensor that is not row-major: what a program says, for which there is no tensor.
+void check_strides(SizesView sizes, SizesView strides) {
+  if (sizes.size() != strides.size())
+    fail("a tensor has as many strides as sizes; got {} and {}", to_string(strides), to_string(sizes));
+  for (const int64_t stride : strides)
+    if (stride < 0) fail("strides must not be negative, got {}", to_string(strides));
+}
+
+}  // namespace
 
 TensorImpl::TensorImpl(SizesView sizes, SizesView strides, DType dtype, Device device)
     : sizes(sizes), strides(strides), dtype(dtype), device(device) {
@@ -9,7 +22,8 @@ TensorImpl::TensorImpl(SizesView sizes, SizesView strides, DType dtype, Device d
 
 void TensorImpl::refresh() {
   numel = metaprof::numel(sizes);
-  contiguous = metaprof::is_contiguous(sizes, strides);
+  contiguous = sizes.size() == strides.size() && metaprof::is_contiguous(sizes, strides);
+  if (!contiguous) check_strides(sizes, strides);
   dense = contiguous || is_non_overlapping_and_dense(sizes, strides);
 }
 

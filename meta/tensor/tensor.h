@@ -145,8 +145,6 @@ class Tensor : public Ref<TensorImpl> {
   const Sizes& strides() const { return (*this)->strides; }
   /// Size of a dimension that may be negative. Errors: there is no such dimension.
   int64_t size(int64_t dim) const { return size_of(sizes(), dim); }
-  /// The same; a tensor without dimensions has one of size 1 (at::native::ensure_nonempty_size).
-  int64_t length(int64_t dim) const { return this->dim() == 0 ? 1 : size(dim); }
   int64_t dim() const { return int64_t(sizes().size()); }
   int64_t numel() const { return (*this)->numel; }
   DType dtype() const { return (*this)->dtype; }

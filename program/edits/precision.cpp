@@ -98,8 +98,7 @@ class PrecisionChange {
   // Index of the argument that an operand is given for; -1: the operator is not known.
   int argument_of(const GraphNode& node, const Operator* op, size_t operand) const {
     if (!op) return -1;
-    const std::string& name = node.operands[operand].name;
-    return name.empty() ? static_cast<int>(operand) : op->schema.find(name_hash(name));
+    return op->schema.place_of(node.operands[operand].name, operand);
   }
 
   bool makes_what_stays(const GraphNode& node) const {
@@ -114,7 +113,7 @@ class PrecisionChange {
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const int at = argument_of(node, op, i);
       Value& constant = node.operands[i].constant;
-      if (at < 0 || size_t(at) >= op->schema.arguments.size()) continue;
+      if (at < 0) continue;
       if (op->schema.arguments[size_t(at)].type == Type::dtype && constant.kind() == Value::Kind::integer &&
           constant.integer() == static_cast<int64_t>(before_))
         constant = Value(state_);

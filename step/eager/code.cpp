@@ -19,9 +19,9 @@ bool has_unknown_operand(const GraphNode& node) {
 Instruction::Place place_of(const Program& program, const GraphNode& node, size_t operand,
                             const Schema& schema) {
   const std::string& name = node.operands[operand].name;
-  const int at = name.empty() ? static_cast<int>(operand) : schema.find(name_hash(name));
-  if (at < 0) fail("{}: {} has no argument '{}'", program.origin, node.op, name);
-  if (at >= static_cast<int>(schema.arguments.size()))
+  const int at = schema.place_of(name, operand);
+  if (at < 0 && !name.empty()) fail("{}: {} has no argument '{}'", program.origin, node.op, name);
+  if (at < 0)
     fail("{}: {} takes {} arguments, got {}", program.origin, node.op, schema.arguments.size(),
          node.operands.size());
   const Argument& argument = schema.arguments[size_t(at)];

@@ -24,6 +24,23 @@ bool fails_alike(const HostileCase& hostile, const std::string& kind) {
   return fails;
 }
 
+// A case that ends whoever reads it cannot be made smaller.
+bool can_be_read(const HostileCase& hostile) {
+  bool read = true;
+  watch(0, 1,
+        {.run =
+             [&](uint64_t) {
+               try {
+                 (void)read_case(hostile);
+               } catch (const std::exception&) {
+                 return Outcome{true, ""};
+               }
+               return Outcome{};
+             },
+         .found = [&](const Finding&) { read = false; }});
+  return read;
+}
+
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
@@ -47,7 +64,8 @@ void Findings::add(const Finding& finding) {
 void Findings::write(const Finding& finding, const std::string& name) const {
   HostileCase hostile = make_(finding.number);
   const std::string kind = kind_of(finding.what);
-  if (!finding.what.starts_with("a hang") && !finding.what.starts_with("a control character"))
+  if (!finding.what.starts_with("a hang") && !finding.what.starts_with("a control character") &&
+      can_be_read(hostile))
     hostile = shrink_(hostile, [&](const HostileCase& less) { return fails_alike(less, kind); });
   const std::string file = name + hostile.ending, command = hostile.command(file);
   write_file(file, hostile.bytes);

@@ -136,8 +136,17 @@ class Worker {
     return {number, summary(text, status), text};
   }
 
+  // The innermost function of ours in a sanitizer's stack: an assertion's own line does not tell where it stands.
+  static std::string place_of_abort(const std::string& text) {
+    if (text.find("AddressSanitizer: ABRT") == text.npos) return "";
+    const size_t ours = text.find(" in metaprof::");
+    if (ours == text.npos) return "";
+    return "aborted" + text.substr(ours, text.find('\n', ours) - ours);
+  }
+
   // A sanitizer's last line, else the signal.
   static std::string summary(const std::string& text, int status) {
+    if (const std::string place = place_of_abort(text); !place.empty()) return place;
     for (const std::string_view word :
          {"SUMMARY: ", "runtime error: ", "ERROR: ", "Assertion ", "terminate called"}) {
       const size_t at = text.find(word);

@@ -25,7 +25,10 @@ struct Backward {
   /// A plain value (number, list, …) that the call was given.
   const Value& operator[](Name name) const;
   double real(Name name) const { return (*this)[name].real(); }
-  int64_t integer(Name name) const { return (*this)[name].integer(); }
+  /// As Call::integer.
+  int64_t integer(Name name) const {
+    return std::clamp((*this)[name].integer(), -kLargestInteger, kLargestInteger);
+  }
   bool boolean(Name name) const { return (*this)[name].boolean(); }
   const Sizes& ints(Name name) const { return (*this)[name].integers(); }
   bool given(Name name) const;

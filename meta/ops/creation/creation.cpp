@@ -1,5 +1,7 @@
 // Making tensors and copying them.
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "meta/autograd/engine/backward.h"
@@ -63,7 +65,9 @@ void arange(Call& c, double start, double end, double step, bool integers) {
     step = std::trunc(step);
   }
   if (step == 0 || (end - start) / step < 0) c.error("the step leads away from the end");
-  const int64_t count = static_cast<int64_t>(std::ceil((end - start) / step));
+  const double steps = std::ceil((end - start) / step);
+  if (!(steps <= double(kLargestInteger))) c.error(fmt::format("{} elements are too many", steps));
+  const auto count = static_cast<int64_t>(steps);
   c.output(Sizes{count}, contiguous_strides(Sizes{count}), dtype, device_or_session(c));
 }
 

@@ -69,8 +69,8 @@ int64_t triangle_size(int64_t rows, int64_t columns, int64_t offset) {
   const int64_t last = std::max<int64_t>(0, std::min(columns, rows + offset));
   const int64_t all_rows = std::max<int64_t>(0, std::min(rows, rows + offset));
   const int64_t slanted = last - first + 1;
-  const int64_t size = (first + last) * slanted / 2;
-  return all_rows > slanted ? size + (all_rows - slanted) * columns : size;
+  const int64_t size = multiply(first + last, slanted) / 2;
+  return all_rows > slanted ? size + multiply(all_rows - slanted, columns) : size;
 }
 
 void tril_indices_meta(Call& c) {
@@ -78,7 +78,8 @@ void tril_indices_meta(Call& c) {
 }
 void triu_indices_meta(Call& c) {
   const int64_t rows = c.integer("row"), columns = c.integer("col");
-  made(c, Sizes{2, rows * columns - triangle_size(rows, columns, c.integer("offset") - 1)}, DType::i64);
+  made(c, Sizes{2, multiply(rows, columns) - triangle_size(rows, columns, c.integer("offset") - 1)},
+       DType::i64);
 }
 
 constexpr Op kMatrices[] = {

@@ -31,7 +31,7 @@ int64_t positions(const Call& c, const Windows& w, int64_t height, int64_t width
   int64_t count = 1;
   for (size_t d = 0; d < 2; ++d) {
     const int64_t size = d == 0 ? height : width;
-    const int64_t room = size + 2 * w.padding[d] - w.dilation[d] * (w.kernel[d] - 1) - 1;
+    const int64_t room = size + multiply(2, w.padding[d]) - multiply(w.dilation[d], w.kernel[d] - 1) - 1;
     if (room < 0) c.error(fmt::format("the window does not fit into an image of {}×{}", height, width));
     count = multiply(count, room / w.stride[d] + 1);
   }
@@ -107,7 +107,7 @@ void shuffle_meta(Call& c, const Sizes& sizes) {
 void pixel_shuffle_meta(Call& c) {
   const Tensor& self = c.tensor("self");
   const int64_t factor = c.integer("upscale_factor");
-  if (self.dim() < 3 || factor < 1 || self.size(-3) % (factor * factor) != 0)
+  if (self.dim() < 3 || factor < 1 || self.size(-3) % multiply(factor, factor) != 0)
     c.error(fmt::format("the channels of {} do not divide by {}²", describe(self), factor));
   Sizes sizes = self.sizes();
   const size_t n = sizes.size();
@@ -124,7 +124,7 @@ void pixel_unshuffle_meta(Call& c) {
     c.error(fmt::format("height and width of {} do not divide by {}", describe(self), factor));
   Sizes sizes = self.sizes();
   const size_t n = sizes.size();
-  sizes[n - 3] = multiply(sizes[n - 3], factor * factor);
+  sizes[n - 3] = multiply(sizes[n - 3], multiply(factor, factor));
   sizes[n - 2] /= factor;
   sizes[n - 1] /= factor;
   shuffle_meta(c, sizes);

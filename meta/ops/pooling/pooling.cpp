@@ -29,7 +29,8 @@ PoolWindow pool_window(const Call& c, size_t dims) {
   for (size_t d = 0; d < dims; ++d) {
     if (window.kernel[d] < 1 || window.stride[d] < 1 || window.dilation[d] < 1)
       c.error("kernel, stride and dilation must be positive");
-    if (window.padding[d] < 0 || window.padding[d] > ((window.kernel[d] - 1) * window.dilation[d] + 1) / 2)
+    if (window.padding[d] < 0 ||
+        window.padding[d] > (multiply(window.kernel[d] - 1, window.dilation[d]) + 1) / 2)
       c.error(fmt::format("padding must lie between 0 and half of the kernel; got {} for a kernel of {}",
                           window.padding[d], window.kernel[d]));
   }
@@ -43,7 +44,7 @@ Sizes pooled_sizes(const Call& c, const Tensor& input, const PoolWindow& window)
   Sizes out = input.sizes();
   for (size_t d = 0; d < dims; ++d) {
     const size_t at = all - dims + d;
-    const int64_t reach = (window.kernel[d] - 1) * window.dilation[d] + 1, stride = window.stride[d];
+    const int64_t reach = multiply(window.kernel[d] - 1, window.dilation[d]) + 1, stride = window.stride[d];
     const int64_t room =
         input.sizes()[at] + 2 * window.padding[d] - reach + (window.ceil_mode ? stride - 1 : 0);
     out[at] = room >= 0 ? room / stride + 1 : 0;

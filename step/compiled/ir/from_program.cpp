@@ -114,9 +114,9 @@ class Conversion {
     std::vector<Value*> given(op->schema.arguments.size());
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const metaprof::Operand& operand = node.operands[i];
-      const int at = operand.name.empty() ? static_cast<int>(i) : op->schema.find(name_hash(operand.name));
-      if (at < 0) refuse(node.op + " has no argument " + operand.name);
-      if (static_cast<size_t>(at) >= given.size())
+      const int at = op->schema.place_of(operand.name, i);
+      if (at < 0 && !operand.name.empty()) refuse(node.op + " has no argument " + operand.name);
+      if (at < 0)
         refuse(fmt::format("{} takes {} arguments, got {}", node.op, given.size(), node.operands.size()));
       given[size_t(at)] = argument(op->schema.arguments[size_t(at)], operand);
     }
