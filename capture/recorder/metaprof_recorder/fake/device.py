@@ -20,9 +20,9 @@ class FakeDevice:
         self._fake = Propagation(allow_fallback_kernels=False, allow_non_fake_inputs=True)
         self._mode = Mode(self)
         self._values = Values(torch, sources, self)
-        self._engine = Engine(torch, lambda: self.living())
+        self._engine = Engine(torch, lambda: self.capture.living())
         self._thread = None
-        self.living = list  # gives the tensors that the program holds: who captures it knows them
+        self.capture = None  # of the calls, which knows the tensors that the program holds
         self._of_tensor = torch.ops.prim.device.default
 
     def is_here(self):
@@ -95,7 +95,11 @@ class FakeDevice:
                 options = {**options, "pin_memory": False}
             with unset_fake_temporarily():
                 return overload(*arguments, **options)
-        return self._values.call(overload, arguments, options)
+        self.capture.paused += 1  # rules are Python of torch's own, whose calls are not the program's
+        try:
+            return self._values.call(overload, arguments, options)
+        finally:
+            self.capture.paused -= 1
 
     def _concerns(self, values):
         """Whether some of these are tensors without memory, or name the device."""

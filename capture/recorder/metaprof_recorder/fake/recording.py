@@ -23,7 +23,7 @@ class Recording:
         own = sources.Sources(os.path.dirname(torch.__file__))
         self.device = FakeDevice(torch, own)
         self.capture = capture.Capture(torch, own, wrappers.Wrappers(torch), self.device)
-        self.device.living = self.capture.living
+        self.device.capture = self.capture
         self._tags = tags.Tags(torch, self.capture, places=False)
         self._modules = Modules()
         self._patches = Patches()
