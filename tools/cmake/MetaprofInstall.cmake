@@ -5,7 +5,7 @@
 set(home "lib/metaprof")  # capture/launch/installation.cpp and meta/platform/cudnn look here, from bin/..
 install(TARGETS metaprof RUNTIME DESTINATION bin COMPONENT program)
 install(TARGETS metaprof-cudnn-plans RUNTIME DESTINATION "${home}/cudnn" COMPONENT program)
-install(TARGETS standin_driver LIBRARY DESTINATION "${home}/cudnn" COMPONENT program NAMELINK_SKIP)
+install(TARGETS standin_driver standin_cublaslt_12 standin_cublaslt_13 LIBRARY DESTINATION "${home}/cudnn" COMPONENT program)
 install(DIRECTORY "${CMAKE_BINARY_DIR}/emulator/lib/" DESTINATION "${home}/emulator" COMPONENT program
   USE_SOURCE_PERMISSIONS)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/capture/recorder/" DESTINATION "${home}/recorder" COMPONENT program
@@ -28,7 +28,7 @@ metaprof_text("completion zsh" _metaprof share/zsh/vendor-completions)
 metaprof_text("completion fish" metaprof.fish share/fish/vendor_completions.d)
 get_property(texts GLOBAL PROPERTY METAPROF_TEXTS)
 add_custom_target(metaprof_texts ALL DEPENDS ${texts})
-add_custom_target(program DEPENDS metaprof metaprof-cudnn-plans standin_driver emulator metaprof_texts)
+add_custom_target(program DEPENDS metaprof metaprof-cudnn-plans standin_driver standin_cublaslt_12 standin_cublaslt_13 emulator metaprof_texts)
 
 # Libraries name each other, some in circles: whoever links takes them as one group. Those of the command line, of
 # numbers (libtorch) and of the heap are a program's own.

@@ -1,5 +1,5 @@
 // metaprof-cudnn-plans CUDNN DRIVER: answers questions about convolutions by asking cuDNN; no GPU is needed.
-// CUDNN is the library's file or name, DRIVER the stand-in driver's file.
+// CUDNN is the library's file or name, DRIVER the stand-in driver's file. The stand-ins for cuBLASLt lie beside it.
 //
 // stdin:  first a line with the device's description (device_description.h), then a question a line
 //         (meta/platform/workspace_question.h)
@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include "core/error.h"
@@ -38,8 +39,11 @@ int main(int count, char** words) {
   using namespace metaprof;
   if (count != 3) return std::fputs("usage: metaprof-cudnn-plans CUDNN DRIVER\n", stderr), 2;
   try {
-    // cuDNN looks for a driver by name: it finds the one that is loaded.
-    if (!dlopen(words[2], RTLD_NOW | RTLD_GLOBAL)) fail("{}", dlerror());
+    // cuDNN looks for a driver and for cuBLASLt by name: it finds those that are loaded.
+    const std::filesystem::path driver = words[2];
+    for (const auto& file :
+         {driver, driver.parent_path() / "libcublasLt.so.12", driver.parent_path() / "libcublasLt.so.13"})
+      if (!dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) fail("{}", dlerror());
     const cudnn::Library library(words[1]);
     check_describes_devices(library);
     std::string device, question;
