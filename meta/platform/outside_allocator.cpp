@@ -33,8 +33,8 @@ constexpr Reported kReported[] = {
     {89, 213, 311,
      "unsloth-zoo#1053, flux-webui#11, torchchat#1341, Phidias-Diffusion#8, Qwen3-VL#2097, "
      "sentence-transformers#3214"},
-    // H100 NVL: 676, 264 local: one report, and what it is rounded to.
-    {90, 397, 427, "VACE#56"},
+    // H100 NVL: 676, 264 local. H200, measured: 628 without products of cuBLAS to 762 with them and cuDNN, 264 local.
+    {90, 364, 498, "VACE#56, and an H200 measured with PyTorch 2.11"},
     // RTX 5090: 595 to 619, 255 local.
     {120, 340, 364, "Wan2.1#465, TrajectoryCrafter#20"},
 };

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <cstring>
 
+#include "capture/emulator/cudnn/dropout.h"
 #include "capture/emulator/cudnn/tensors.h"
+#include "capture/emulator/machine/environment.h"
 #include "capture/emulator/machine/versions.h"
 #include "capture/emulator/size_queries.h"
 
 using metaprof::emulator::give_handle;
 using metaprof::emulator::library_version;
+using metaprof::emulator::cudnn::Dropout;
 using metaprof::emulator::cudnn::Tensor;
 
 namespace {
@@ -105,14 +108,35 @@ METAPROF_CUDA int cudnnGetFilterNdDescriptor(const Tensor* filter, int room, int
 // Descriptors that nobody asks for what they hold.
 METAPROF_CUDA int cudnnCreateConvolutionDescriptor(void** out) { return give_handle(out); }
 METAPROF_CUDA int cudnnCreateActivationDescriptor(void** out) { return give_handle(out); }
-METAPROF_CUDA int cudnnCreateDropoutDescriptor(void** out) { return give_handle(out); }
+METAPROF_CUDA int cudnnCreateDropoutDescriptor(Dropout** out) {
+  *out = new Dropout;
+  return 0;
+}
+METAPROF_CUDA int cudnnDestroyDropoutDescriptor(Dropout* dropout) {
+  delete dropout;
+  return 0;
+}
+METAPROF_CUDA int cudnnSetDropoutDescriptor(Dropout* dropout, void*, float rate, void*, size_t,
+                                            unsigned long long) {
+  dropout->rate = rate;
+  return 0;
+}
+METAPROF_CUDA int cudnnRestoreDropoutDescriptor(Dropout* dropout, void*, float rate, void*, size_t,
+                                                unsigned long long) {
+  dropout->rate = rate;
+  return 0;
+}
 METAPROF_CUDA int cudnnCreatePoolingDescriptor(void** out) { return give_handle(out); }
 METAPROF_CUDA int cudnnCreateCTCLossDescriptor(void** out) { return give_handle(out); }
 METAPROF_CUDA int cudnnCreateSpatialTransformerDescriptor(void** out) { return give_handle(out); }
 
-// The states of the generator behind dropout: as an H200 was seen to answer.
+// The states of the generator behind dropout: as in meta/ops/rules/library.cpp.
 METAPROF_CUDA int cudnnDropoutGetStatesSize(Handle*, size_t* bytes) {
-  *bytes = 3244032;
+  using metaprof::emulator::environment;
+  constexpr size_t of_thread = 24, of_recordings = 3244032;
+  const auto& device = environment().device;
+  const size_t threads = size_t(device.multiprocessors) * size_t(device.threads_per_multiprocessor);
+  *bytes = environment().cudnn.empty() ? of_recordings : threads * of_thread;
   return 0;
 }
 

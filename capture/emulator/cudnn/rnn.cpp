@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "capture/emulator/cudnn/dropout.h"
 #include "capture/emulator/cudnn/tensors.h"
+#include "capture/emulator/machine/environment.h"
 #include "capture/emulator/machine/export.h"
 
 using namespace metaprof::emulator::cudnn;
@@ -13,7 +15,7 @@ namespace {
 
 struct Rnn {
   int gates = 1, directions = 1, input = 0, hidden = 0, projection = 0, layers = 0, type = float_type;
-  bool bias = false;
+  bool bias = false, drops_out = false;
 
   size_t element() const {
     return type == double_type ? 8 : type == half_type || type == bfloat16_type ? 2 : 4;
@@ -67,8 +69,8 @@ METAPROF_CUDA int cudnnDestroyRNNDescriptor(Rnn* rnn) {
   return 0;
 }
 METAPROF_CUDA int cudnnSetRNNDescriptor_v8(Rnn* rnn, int, int mode, int bias, int direction, int, int type,
-                                           int, int, int input, int hidden, int projection, int layers, void*,
-                                           unsigned) {
+                                           int, int, int input, int hidden, int projection, int layers,
+                                           const Dropout* dropout, unsigned) {
   constexpr int lstm = 2, gru = 3, bidirectional = 1, no_bias = 0;
   *rnn = {mode == lstm  ? 4
           : mode == gru ? 3
@@ -79,7 +81,8 @@ METAPROF_CUDA int cudnnSetRNNDescriptor_v8(Rnn* rnn, int, int mode, int bias, in
           projection == hidden ? 0 : projection,
           layers,
           type,
-          bias != no_bias};
+          bias != no_bias,
+          dropout && dropout->rate > 0};
   return 0;
 }
 METAPROF_CUDA int cudnnCreateRNNDataDescriptor(RnnData** out) {
@@ -123,13 +126,42 @@ METAPROF_CUDA int cudnnGetRNNWeightParams(void*, const Rnn* rnn, int layer, size
   return 0;
 }
 
+namespace {
+
+// The rules of meta/ops/recurrent/recurrent_cudnn.cpp.
+size_t reserve_bytes(const Rnn& r, size_t rows) {
+  constexpr size_t header = 256, alignment = 32;
+  const size_t kept = r.gates == 4   ? 5
+                      : r.gates == 3 ? 6
+                                     : 1,
+               units = size_t(r.directions) * size_t(r.layers);
+  const size_t between = size_t(r.layers - 1) * rows * size_t(r.output() * r.directions);
+  const size_t layers = (kept * size_t(r.hidden) + size_t(r.projection)) * units;
+  const size_t bytes = (rows * layers + between) * r.element() + (r.drops_out ? between / 8 : 0);
+  return (bytes + alignment - 1) / alignment * alignment + header;
+}
+size_t workspace_bytes(const Rnn& r, size_t rows) {
+  constexpr size_t of_cublas = 8 << 20;
+  size_t elements = all_matrices(r);
+  for (int layer = 0; layer < r.layers; ++layer) {
+    const size_t input = size_t(layer == 0 ? r.input : r.output() * r.directions);
+    elements += rows * (2 * input + size_t(r.directions * (r.gates + 1) * r.hidden));
+  }
+  return of_cublas * size_t(r.layers * r.directions) + elements * r.element();
+}
+
+}  // namespace
+
 METAPROF_CUDA int cudnnGetRNNTempSpaceSizes(void*, const Rnn* rnn, int mode, const RnnData* x,
                                             size_t* workspace, size_t* reserve) {
   constexpr int training = 1;
-  // Every gate of every step; what the backward needs of it, and the cell state and output besides.
-  const size_t cells = size_t(x->steps) * size_t(x->batch) * size_t(rnn->hidden) * size_t(rnn->layers) *
-                       size_t(rnn->directions) * rnn->element();
-  if (workspace) *workspace = cells * size_t(rnn->gates);
-  if (reserve) *reserve = mode == training ? cells * size_t(rnn->gates + 2) : 0;
+  const size_t rows = size_t(x->steps) * size_t(x->batch);
+  const bool by_library = !metaprof::emulator::environment().cudnn.empty();
+  // Otherwise as in the recordings: every gate of every step; what the backward needs of it, and two more.
+  const size_t cells =
+      rows * size_t(rnn->hidden) * size_t(rnn->layers) * size_t(rnn->directions) * rnn->element();
+  if (workspace) *workspace = by_library ? workspace_bytes(*rnn, rows) : cells * size_t(rnn->gates);
+  const size_t kept = by_library ? reserve_bytes(*rnn, rows) : cells * size_t(rnn->gates + 2);
+  if (reserve) *reserve = mode == training ? kept : 0;
   return 0;
 }

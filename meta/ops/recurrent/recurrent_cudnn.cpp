@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/rounding.h"
 #include "meta/autograd/engine/backward.h"
 #include "meta/autograd/modes/autocast.h"
 #include "meta/ops/recurrent/family.h"
@@ -35,16 +36,44 @@ FlatWeights flat_weights(const RecurrentShape& shape) {
 }
 
 namespace {
-int64_t cell_bytes(const RecurrentShape& shape, int64_t rows, DType dtype) {
-  return rows * shape.hidden * shape.layers * shape.directions() * element_size(dtype);
+
+// Values that a layer keeps of each hidden unit and step: gates and cell state; of a GRU also products that its gates
+// share; of the others the output.
+int64_t kept_values(RecurrentMode mode) {
+  return mode == RecurrentMode::lstm ? 5 : mode == RecurrentMode::gru ? 6 : 1;
 }
+
+int64_t reserve_bytes(const RecurrentShape& shape, int64_t rows, DType dtype, bool drops_out) {
+  constexpr int64_t header = 256, alignment = 32;
+  const int64_t width = shape.output() * shape.directions(), between = (shape.layers - 1) * rows * width;
+  const int64_t projected = shape.projected * shape.directions() * shape.layers;
+  const int64_t layers =
+      kept_values(shape.mode) * shape.hidden * shape.directions() * shape.layers + projected;
+  const int64_t masks = drops_out ? between / 8 : 0;  // a bit for each value between layers
+  return align_up((rows * layers + between) * element_size(dtype) + masks, alignment) + header;
+}
+
+// A workspace of cuBLAS for each layer and direction, the weights in another order, and for each step the input of a
+// layer twice and its gates and output.
+int64_t workspace_bytes(const RecurrentShape& shape, int64_t rows, DType dtype) {
+  constexpr int64_t of_cublas = 8 << 20;
+  const int64_t biases = 2 * shape.gates() * shape.hidden * shape.layers * shape.directions();
+  int64_t elements = flat_weights(shape).elements - biases;
+  for (int64_t layer = 0; layer < shape.layers; ++layer) {
+    const int64_t input = layer == 0 ? shape.input : shape.output() * shape.directions();
+    elements += rows * (2 * input + shape.directions() * (shape.gates() + 1) * shape.hidden);
+  }
+  return of_cublas * shape.layers * shape.directions() + elements * element_size(dtype);
+}
+
 }  // namespace
 
-int64_t recurrent_workspace(const RecurrentShape& shape, int64_t rows, DType dtype) {
-  return cell_bytes(shape, rows, dtype) * shape.gates();
-}
-int64_t recurrent_reserve(const RecurrentShape& shape, int64_t rows, DType dtype) {
-  return cell_bytes(shape, rows, dtype) * (shape.gates() + 2);
+RecurrentSpace recurrent_space(const Session& session, const RecurrentShape& shape, int64_t rows, DType dtype,
+                               bool drops_out) {
+  if (session.planned_workspaces)
+    return {workspace_bytes(shape, rows, dtype), reserve_bytes(shape, rows, dtype, drops_out)};
+  const int64_t cells = rows * shape.hidden * shape.layers * shape.directions() * element_size(dtype);
+  return {cells * shape.gates(), cells * (shape.gates() + 2)};
 }
 
 void flatten_recurrent_weights(Session& session, RecurrentMode mode, std::span<const Tensor> weights,
@@ -106,6 +135,13 @@ Rows rows_of(const Call& c) {
   return {steps, batch, steps * batch, false};
 }
 
+RecurrentSpace space_of(const Call& c) {
+  const Tensor& input = c.tensor("input");
+  const bool drops_out = c.boolean("train") && c.real("dropout") > 0;
+  return recurrent_space(c.session, shape_of(c, input.size(-1)), rows_of(c).padded(), input.dtype(),
+                         drops_out);
+}
+
 // Made by step, seen by batch if that is how the input comes.
 void output_by_step(Call& c, const Rows& rows, int64_t width, DType dtype) {
   if (rows.packed) {
@@ -128,7 +164,7 @@ void forward_meta(Call& c) {
   } else {
     c.output(Sizes{0}, hx.dtype());
   }
-  c.output(Sizes{c.boolean("train") ? recurrent_reserve(shape, rows.padded(), input.dtype()) : 0}, DType::u8);
+  c.output(Sizes{c.boolean("train") ? space_of(c).reserve : 0}, DType::u8);
   if (c.given("weight_buf")) {
     c.result(c.tensor("weight_buf"));
   } else {
@@ -146,7 +182,7 @@ void forward_cuda(Call& c) {
   const Tensor& input = c.tensor("input");
   const Tensor x = by_step(c, input);
   for (size_t i : {0, 1, 2, 4}) c.allocate(i);
-  const int64_t bytes = recurrent_workspace(shape_of(c, input.size(-1)), rows_of(c).padded(), input.dtype());
+  const int64_t bytes = space_of(c).workspace;
   const Ref<Storage> workspace = estimated(c.session, c.temporary_bytes(bytes, Category::workspace));
   c.allocate(3);
   estimated(c.session, c.result_tensor(3)->storage);
@@ -194,7 +230,7 @@ void backward_cuda(Call& c) {
   if (!c.boolean("train")) c.error("cuDNN's backward runs in training mode only");
   const Tensor& input = c.tensor("input");
   const RecurrentShape shape = shape_of(c, input.size(-1));
-  const int64_t workspace = recurrent_workspace(shape, rows_of(c).padded(), input.dtype());
+  const int64_t workspace = space_of(c).workspace;
   const Tensor grad_output =
       c.given("grad_output") ? c.tensor("grad_output") : contiguous_zeros_like(c.tensor("output"));
   const Tensor grad_hy = c.given("grad_hy") ? c.tensor("grad_hy") : contiguous_zeros_like(c.tensor("hx"));

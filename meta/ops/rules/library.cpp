@@ -80,12 +80,14 @@ Ref<Storage>& dropout_state_of(Session& session, Library which, Device device) {
 }
 
 void make_dropout_state(Session& session, Device device) {
-  // cudnnDropoutGetStatesSize is known to the library alone. This is what the recordings have for every device, but
-  // those were made without the library: an estimate.
-  constexpr Bytes kBytes = {3244032};
+  // cudnnDropoutGetStatesSize is known to the library alone: an estimate. 24 bytes for each thread that an H200 can have is
+  // what one answered (tests/measured/h200). The emulated device of the recordings says the other number.
+  constexpr int64_t of_thread = 24, of_recordings = 3244032;
+  const Hardware& hardware = session.platform.hardware;
+  const int64_t threads = int64_t{hardware.multiprocessors} * hardware.threads_per_multiprocessor;
+  const int64_t bytes = session.planned_workspaces ? threads * of_thread : of_recordings;
   dropout_state_of(session, Library::dropout_state, device) = estimated(
-      session,
-      named(session, session.allocate(device, kBytes.count, Category::workspace), "cuDNN dropout state"));
+      session, named(session, session.allocate(device, bytes, Category::workspace), "cuDNN dropout state"));
 }
 
 }  // namespace

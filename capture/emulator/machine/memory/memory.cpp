@@ -5,6 +5,8 @@
 #include "capture/emulator/machine/counters.h"
 #include "capture/emulator/machine/devices.h"
 #include "capture/emulator/machine/log.h"
+#include "capture/emulator/machine/streams/clock.h"
+#include "capture/emulator/machine/streams/durations.h"
 
 namespace metaprof::emulator {
 namespace {
@@ -118,6 +120,7 @@ uintptr_t allocate(int device, size_t bytes, const char* function) {
     return 0;
   }
   m.ranges[address] = {address, size, Kind::device, device, size};
+  spend(seconds_to_take(false, static_cast<double>(size)));
   log_taken(device, address, size, function);
   return address;
 }
@@ -129,6 +132,7 @@ bool release(uintptr_t address, Kind kind, const char* function) {
   if (it == m.ranges.end() || it->second.kind != kind) return false;
   const Range range = it->second;
   m.ranges.erase(it);
+  spend(seconds_to_give_back(kind != Kind::device, static_cast<double>(range.bytes)));
   if (range.charged) {
     m.give_back(range.device, range.charged);
     log_given_back(range.device, address, range.charged, function);
@@ -141,6 +145,7 @@ bool add_host_range(uintptr_t address, size_t bytes, Kind kind, int device) {
   Memory& m = memory();
   if (m.overlaps(address, bytes)) return false;
   m.ranges[address] = {address, bytes, kind, device, 0};
+  spend(seconds_to_take(true, static_cast<double>(bytes)));
   return true;
 }
 

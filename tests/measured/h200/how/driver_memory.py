@@ -51,6 +51,8 @@ have = False
 
 def point(name):
     row = {"at": name, **smi()}
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
+        row["reserved"] = sys.modules["torch"].cuda.memory_reserved()
     if have:
         f, t = ctypes.c_size_t(), ctypes.c_size_t()
         cu.cuMemGetInfo_v2(ctypes.byref(f), ctypes.byref(t))
