@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/host_memory.h"
+
 namespace metaprof::cuda {
 namespace {
 
@@ -34,6 +36,8 @@ std::string pci_bus_id(int ordinal) {
 }
 
 CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), device_(device_numbered(ordinal)) {
+  // The driver gives memory of the device addresses of this process, which the limit of its own memory would count.
+  lift_host_memory_limit();
   CUcontext context = nullptr;
   driver().cuDevicePrimaryCtxRetain(&context, device_);
   driver().cuCtxSetCurrent(context);

@@ -1,5 +1,8 @@
 #include "backends/cuda/measure_memory.h"
 
+#include <memory>
+#include <vector>
+
 #include "backends/cuda/device.h"
 #include "core/error.h"
 
@@ -32,6 +35,17 @@ int64_t taken_by(const CudaDevice& device, int64_t bytes) {
   return device.memory().used() - before;
 }
 
+// What the device has less when small pieces need memory of their own: the driver packs them, so the first ones may lie where
+// others left room.
+int64_t least_taken(const CudaDevice& device) {
+  constexpr int64_t piece = kMebibyte / 2, most = 64;
+  std::vector<std::unique_ptr<DeviceBuffer>> pieces;
+  const int64_t before = device.memory().used();
+  while (device.memory().used() == before && std::ssize(pieces) < most)
+    pieces.push_back(std::make_unique<DeviceBuffer>(static_cast<uint64_t>(piece)));
+  return device.memory().used() - before;
+}
+
 Granularities granularities(const CudaDevice& device) {
   CUmemAllocationProp kind = {};
   kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -42,7 +56,7 @@ Granularities granularities(const CudaDevice& device) {
     driver().cuMemGetAllocationGranularity(&bytes, &kind, which);
     return Bytes{static_cast<int64_t>(bytes)};
   };
-  return {.malloc_least = {taken_by(device, 1)},
+  return {.malloc_least = {least_taken(device)},
           .malloc_step = {taken_by(device, 2 * kMebibyte + 1) - 2 * kMebibyte},
           .mapped_least = page(CU_MEM_ALLOC_GRANULARITY_MINIMUM),
           .mapped_recommended = page(CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)};

@@ -55,7 +55,7 @@ struct MeasuredConvolution {
 
 /// Bytes of the driver's units.
 struct Granularities {
-  Bytes malloc_least;                      ///< what cudaMalloc of one byte takes
+  Bytes malloc_least;                      ///< what cudaMalloc takes at least, when small pieces find no room
   Bytes malloc_step;                       ///< what one byte more than 2 MiB takes beyond 2 MiB
   Bytes mapped_least, mapped_recommended;  ///< pages of cuMemCreate
 };

@@ -69,6 +69,8 @@ class PlannedWorkspaces {
   void add(WorkspaceSource source, std::unique_ptr<WorkspacePlanner> planner) {
     planners_.emplace_back(source, std::move(planner));
   }
+  /// False: nobody is asked, and plans count as 0 bytes.
+  bool has_sources() const { return !planners_.empty(); }
   int64_t convolution(const ConvolutionPlan& plan, const Platform& platform);
   int64_t attention(const AttentionPlan& plan, const Platform& platform);
   /// So far.

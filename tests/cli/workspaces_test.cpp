@@ -61,12 +61,14 @@ TEST_F(PlannedRecordings, AreReproducedWithTheirTable) {
                  [](double recorded, double profiled) { EXPECT_EQ(profiled, recorded); });
 }
 
-// Convolutions by asking cuDNN, attention by rule.
-TEST_F(PlannedRecordings, AreReproducedByAskingCudnn) {
+// Convolutions by asking cuDNN, attention by rule. The recordings were made without engines that call cuBLASLt, which are
+// planned now, as on a card: requested bytes differ by up to 3 %.
+TEST_F(PlannedRecordings, AreNearByAskingCudnn) {
   const json asked = json::parse(
       run_program("profile tests/data/models/resnet18.pt2 --steps 1 --json - --workspaces auto").out);
   if (asked["workspaces"]["planned"] == 0) GTEST_SKIP() << "cuDNN is not installed";
-  for_each_phase("auto", [](double recorded, double profiled) { EXPECT_EQ(profiled, recorded); });
+  for_each_phase("auto",
+                 [](double recorded, double profiled) { EXPECT_NEAR(profiled, recorded, 0.03 * recorded); });
 }
 
 TEST_F(PlannedRecordings, AreNearByRuleAlone) {

@@ -5,7 +5,8 @@
 set(home "lib/metaprof")  # capture/launch/installation.cpp and meta/platform/cudnn look here, from bin/..
 install(TARGETS metaprof RUNTIME DESTINATION bin COMPONENT program)
 install(TARGETS metaprof-cudnn-plans RUNTIME DESTINATION "${home}/cudnn" COMPONENT program)
-install(TARGETS standin_driver standin_cublaslt_12 standin_cublaslt_13 LIBRARY DESTINATION "${home}/cudnn" COMPONENT program)
+install(TARGETS standin_driver standin_cublaslt_12 standin_cublaslt_13 LIBRARY DESTINATION "${home}/cudnn" COMPONENT program
+  NAMELINK_SKIP)
 install(DIRECTORY "${CMAKE_BINARY_DIR}/emulator/lib/" DESTINATION "${home}/emulator" COMPONENT program
   USE_SOURCE_PERMISSIONS)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/capture/recorder/" DESTINATION "${home}/recorder" COMPONENT program

@@ -133,10 +133,8 @@ METAPROF_CUDA int cudnnCreateSpatialTransformerDescriptor(void** out) { return g
 // The states of the generator behind dropout: as in meta/ops/rules/library.cpp.
 METAPROF_CUDA int cudnnDropoutGetStatesSize(Handle*, size_t* bytes) {
   using metaprof::emulator::environment;
-  constexpr size_t of_thread = 24, of_recordings = 3244032;
-  const auto& device = environment().device;
-  const size_t threads = size_t(device.multiprocessors) * size_t(device.threads_per_multiprocessor);
-  *bytes = environment().cudnn.empty() ? of_recordings : threads * of_thread;
+  constexpr size_t of_h200 = 6488064, of_recordings = 3244032;
+  *bytes = environment().cudnn.empty() ? of_recordings : of_h200;
   return 0;
 }
 

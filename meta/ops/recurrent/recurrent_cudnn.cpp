@@ -10,6 +10,7 @@
 #include "meta/ops/recurrent/takes.h"
 #include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
+#include "meta/ops/rules/library.h"
 
 namespace metaprof {
 
@@ -70,7 +71,7 @@ int64_t workspace_bytes(const RecurrentShape& shape, int64_t rows, DType dtype) 
 
 RecurrentSpace recurrent_space(const Session& session, const RecurrentShape& shape, int64_t rows, DType dtype,
                                bool drops_out) {
-  if (session.planned_workspaces)
+  if (counts_sizes_of_cudnn(session))
     return {workspace_bytes(shape, rows, dtype), reserve_bytes(shape, rows, dtype, drops_out)};
   const int64_t cells = rows * shape.hidden * shape.layers * shape.directions() * element_size(dtype);
   return {cells * shape.gates(), cells * (shape.gates() + 2)};
