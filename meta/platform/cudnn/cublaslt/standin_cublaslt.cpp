@@ -39,7 +39,8 @@ Status clear(void* description, size_t bytes) {
 }  // namespace
 
 // The framework's names, which nothing here declares.
-#define CUBLASLT(name) extern "C" __attribute__((visibility("default"))) Status name
+#define CUBLASLT_GIVES(type, name) extern "C" __attribute__((visibility("default"))) type name
+#define CUBLASLT(name) CUBLASLT_GIVES(Status, name)
 
 CUBLASLT(cublasLtCreate)(void** handle) { return describe(handle); }
 CUBLASLT(cublasLtDestroy)(void* handle) { return forget(handle); }
@@ -76,9 +77,7 @@ CUBLASLT(cublasLtMatmulAlgoGetHeuristic)
 CUBLASLT(cublasLtMatmul)() { return not_supported; }
 CUBLASLT(cublasLtMatrixTransform)() { return not_supported; }
 
-extern "C" __attribute__((visibility("default"))) size_t cublasLtGetVersion() {
-  return METAPROF_CUBLAS_VERSION;
-}
+CUBLASLT_GIVES(size_t, cublasLtGetVersion)() { return METAPROF_CUBLAS_VERSION; }
 CUBLASLT(cublasLtGetProperty)(int which, int* value) {
   constexpr int parts[] = {METAPROF_CUBLAS_VERSION / 10000, METAPROF_CUBLAS_VERSION / 100 % 100,
                            METAPROF_CUBLAS_VERSION % 100};
