@@ -1,4 +1,8 @@
-"""Records the configurations of record_list.json, several at once, each in a fork.   OUT END GIB"""
+"""Records the configurations of record_list.json, several at once, each in a fork.   OUT END GIB
+
+END is a time in seconds since 1970, GIB the memory that all together may take. peaks.json has the reserved peak of each
+configuration, as it was recorded without a GPU.
+"""
 
 import json, os, pathlib, sys, time, signal
 
@@ -29,8 +33,6 @@ seen = {}
 for c in todo:
     c["_k"] = seen[c["model"]] = seen.get(c["model"], 0) + 1
 todo.sort(key=lambda c: c["_k"])
-for m in sorted({c["model"] for c in todo}):
-    R.build_once(m, zoo) if False else None
 gib = lambda c: ref.get(R.config_id(R.DEFAULTS | {k: v for k, v in c.items() if k != "_k"}), 6 << 30) / 2**30 + 0.8
 live, used, done, failed = {}, 0.0, 0, []
 
