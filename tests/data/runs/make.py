@@ -41,7 +41,8 @@ def strip(file):
     for rank in ranks:
         for phase in rank["phases"]:
             del phase["seconds"]
-    file.write_text(json.dumps({key: report[key] for key in REPORT} | {"ranks": ranks}, separators=(",", ":")) + "\n")
+    text = json.dumps({key: report[key] for key in REPORT} | {"ranks": ranks}, separators=(",", ":"))
+    file.write_text(text.replace(f"{PROGRAMS}/", "") + "\n")
 
 
 def make(python, name):
