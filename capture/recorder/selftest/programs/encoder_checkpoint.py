@@ -1,4 +1,4 @@
-"""A transformer encoder whose layers are computed again in the backward (checkpointing), with Adam."""
+"""A transformer encoder whose layers are recomputed in the backward (checkpointing), with Adam."""
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
