@@ -3,20 +3,15 @@
 
 #include <cstdint>
 
+#include "capture/emulator/data_type.h"
 #include "capture/emulator/machine/export.h"
 #include "capture/emulator/machine/streams/work.h"
+
+using metaprof::emulator::bytes_of_data_type;
 
 namespace {
 
 constexpr int kExecutionFailed = 13;
-
-// cudaDataType_t
-int bytes_of(int type) {
-  constexpr int r16f = 2, r16bf = 14, r64f = 1, c32f = 4, c64f = 5;
-  if (type == r16f || type == r16bf) return 2;
-  if (type == r64f || type == c32f || type == c64f) return 8;
-  return type >= 28 ? 1 : 4;  // from 28 on: formats of 8 bits and fewer
-}
 
 // A handle begins with its stream.
 int multiply(void* const* handle, int64_t m, int64_t n, int64_t k, int64_t batch, int element_bytes) {
@@ -50,18 +45,18 @@ int multiply(void* const* handle, int64_t m, int64_t n, int64_t k, int64_t batch
   METAPROF_CUDA int cublasGemmEx##suffix(void* const* handle, int, int, Int m, Int n, Int k, const void*,    \
                                          const void*, int type, Int, const void*, int, Int, const void*,     \
                                          void*, int, Int, int, int) {                                        \
-    return multiply(handle, m, n, k, 1, bytes_of(type));                                                     \
+    return multiply(handle, m, n, k, 1, bytes_of_data_type(type));                                           \
   }                                                                                                          \
   METAPROF_CUDA int cublasGemmStridedBatchedEx##suffix(void* const* handle, int, int, Int m, Int n, Int k,   \
                                                        const void*, const void*, int type, Int, long long,   \
                                                        const void*, int, Int, long long, const void*, void*, \
                                                        int, Int, long long, Int batch, int, int) {           \
-    return multiply(handle, m, n, k, batch, bytes_of(type));                                                 \
+    return multiply(handle, m, n, k, batch, bytes_of_data_type(type));                                       \
   }                                                                                                          \
   METAPROF_CUDA int cublasGemmBatchedEx##suffix(void* const* handle, int, int, Int m, Int n, Int k,          \
                                                 const void*, const void*, int type, Int, const void*, int,   \
                                                 Int, const void*, void*, int, Int, Int batch, int, int) {    \
-    return multiply(handle, m, n, k, batch, bytes_of(type));                                                 \
+    return multiply(handle, m, n, k, batch, bytes_of_data_type(type));                                       \
   }
 
 PRODUCTS(S, 4, _v2, int)

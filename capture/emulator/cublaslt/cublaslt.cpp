@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "capture/emulator/data_type.h"
 #include "capture/emulator/handle.h"
 #include "capture/emulator/machine/export.h"
 #include "capture/emulator/machine/streams/work.h"
 #include "capture/emulator/machine/versions.h"
 
+using metaprof::emulator::bytes_of_data_type;
 using metaprof::emulator::give_handle;
 using metaprof::emulator::library_version;
 
@@ -29,12 +31,6 @@ struct Layout {
   uint64_t rows = 0, columns = 0;
 };
 static_assert(sizeof(Layout) <= 64);
-
-// cudaDataType_t; from 28 on: formats of 8 bits and fewer.
-int bytes_of(int type) {
-  constexpr int r64f = 1, r16f = 2, r16bf = 14;
-  return type == r16f || type == r16bf ? 2 : type == r64f ? 8 : type >= 28 ? 1 : 4;
-}
 
 }  // namespace
 
@@ -111,7 +107,7 @@ METAPROF_CUDA int cublasLtMatmul(void*, void*, const void*, const void*, const L
   // D has a row for each of A's, and a column for each sum over the other.
   const auto sizes = [](const Layout* m) { return double(m->rows) * double(m->columns) * m->batch; };
   const double flops = 2 * sizes(a) * double(d->columns);
-  const int bytes = bytes_of(a->type);
+  const int bytes = bytes_of_data_type(a->type);
   const double moved = (sizes(a) + sizes(b) + sizes(d)) * bytes;
   return metaprof_emulator_work_of(stream, moved, flops, bytes) == 0 ? 0 : execution_failed;
 }

@@ -26,7 +26,7 @@ double link_bytes_per_second(int sm) {
 
 // FLOPs of a multiprocessor in one clock, dense, from the white papers of the architectures.
 double flops_of_clock(int sm, int element_bytes) {
-  const double lanes = sm < 80 || sm == 80 ? 128 : 256;
+  const double lanes = sm <= 80 ? 128 : 256;
   if (element_bytes > 4) return sm == 70 || sm == 80 || sm == 90 || sm == 100 ? lanes / 2 : lanes / 64;
   if (element_bytes == 4) return lanes;
   const double of_16_bits = sm >= 120 ? 2048 : sm >= 100 ? 8192 : sm >= 90 ? 4096 : sm == 80 ? 2048 : 1024;
