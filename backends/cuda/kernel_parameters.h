@@ -15,6 +15,8 @@ struct Regions {
   unsigned long long address[kMostRegions];
   unsigned long long words[kMostRegions];   ///< that are there, at least 1
   unsigned long long amount[kMostRegions];  ///< to be read or written
+  int first_block[kMostRegions + 1];        ///< of each region; behind the last: all blocks
+  int count;                                ///< of the regions
   int reads;                                ///< of the regions; the others are written
 };
 

@@ -59,27 +59,37 @@ void Kernels::add(int bytes_per_load, CUdeviceptr left, CUdeviceptr right, CUdev
 void Kernels::launch(std::span<const Region> reads, std::span<const Region> writes, double flops,
                      CUstream stream) const {
   Regions regions = {};
-  int count = 0;
-  int64_t most_words = 1;
+  uint64_t words = 0;
   const auto add = [&](const Region& region) {
     const uint64_t amount = divide_up(region.amount, uint64_t{sizeof(Word)});
-    regions.address[count] = region.address;
-    regions.words[count] = std::max<uint64_t>(region.bytes / sizeof(Word), 1);
-    regions.amount[count++] = amount;
-    most_words = std::max(most_words, static_cast<int64_t>(amount));
+    regions.address[regions.count] = region.address;
+    regions.words[regions.count] = std::max<uint64_t>(region.bytes / sizeof(Word), 1);
+    regions.amount[regions.count++] = amount;
+    words += amount;
   };
   for (const Region& region : reads) add(region);
-  regions.reads = count;
+  regions.reads = regions.count;
   for (const Region& region : writes) add(region);
-  const int rows = std::max(count, 1);
-  const int64_t blocks = std::clamp<int64_t>(divide_up(most_words, kThreads * kWordsOfThread), 1,
-                                             std::max<int64_t>(most_blocks_ / rows, 1));
-  const double of_thread = flops / 2 / static_cast<double>(blocks * rows * kThreads);
+  const int blocks = deal_blocks(regions, words);
+  const double of_thread = flops / 2 / static_cast<double>(int64_t{blocks} * kThreads);
   int multiply_adds = static_cast<int>(std::min(std::ceil(of_thread), 1e9));
   CUdeviceptr never = 0;  // is never written
   void* parameters[] = {&regions, &multiply_adds, &never};
-  driver().cuLaunchKernel(spend_, static_cast<unsigned>(blocks), static_cast<unsigned>(rows), 1, kThreads, 1,
-                          1, 0, stream, parameters, nullptr);
+  driver().cuLaunchKernel(spend_, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0, stream, parameters,
+                          nullptr);
+}
+
+// By what each region moves, so that all end together: a list of tensors has regions of very different sizes. No more blocks
+// than the device holds at once, but one for each region.
+int Kernels::deal_blocks(Regions& regions, uint64_t words) const {
+  const double wanted = std::ceil(static_cast<double>(words) / static_cast<double>(kThreads * kWordsOfThread));
+  const double all = std::clamp(wanted, 1.0, static_cast<double>(most_blocks_));
+  for (int i = 0; i < regions.count; ++i) {
+    const double share =
+        words == 0 ? 0 : all * static_cast<double>(regions.amount[i]) / static_cast<double>(words);
+    regions.first_block[i + 1] = regions.first_block[i] + std::max(static_cast<int>(share), 1);
+  }
+  return std::max(regions.first_block[regions.count], 1);
 }
 
 }  // namespace metaprof::cuda

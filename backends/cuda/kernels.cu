@@ -13,12 +13,15 @@ __device__ unsigned finite(unsigned long long index) {
   return (bits & 0x03ff03ffu) | 0x38003800u;
 }
 
-// A row of blocks (blockIdx.y) to a region: the first `reads` are read, the others written. Every thread computes
+// Each region has blocks of its own: the first `reads` regions are read, the others written. Every thread computes
 // `multiply_adds` besides.
 extern "C" __global__ void metaprof_spend(Regions regions, int multiply_adds, unsigned* never) {
-  const int r = blockIdx.y;
-  const unsigned long long first = blockIdx.x * static_cast<unsigned long long>(blockDim.x) + threadIdx.x;
-  const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  int r = 0;
+  while (r + 1 < regions.count && regions.first_block[r + 1] <= static_cast<int>(blockIdx.x)) ++r;
+  const unsigned long long block = blockIdx.x - regions.first_block[r];
+  const unsigned long long blocks = regions.first_block[r + 1] - regions.first_block[r];
+  const unsigned long long first = block * blockDim.x + threadIdx.x;
+  const unsigned long long step = blocks * blockDim.x;
   Word* const words = reinterpret_cast<Word*>(regions.address[r]);
   unsigned seen = 0;
   // What is asked for beyond the region's end is its beginning again.

@@ -9,6 +9,8 @@
 
 namespace metaprof::cuda {
 
+struct Regions;
+
 /// Device memory that is read or written.
 struct Region {
   CUdeviceptr address = 0;  ///< a multiple of 16
@@ -35,6 +37,8 @@ class Kernels {
  private:
   void launch(std::span<const Region> reads, std::span<const Region> writes, double flops,
               CUstream stream) const;
+  /// Sets the blocks of each region; returns how many there are.
+  int deal_blocks(Regions& regions, uint64_t words) const;
 
   CUmodule module_ = nullptr;
   CUfunction spend_ = nullptr;
