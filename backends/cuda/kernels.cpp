@@ -82,7 +82,8 @@ void Kernels::launch(std::span<const Region> reads, std::span<const Region> writ
 // By what each region moves, so that all end together: a list of tensors has regions of very different sizes. No more blocks
 // than the device holds at once, but one for each region.
 int Kernels::deal_blocks(Regions& regions, uint64_t words) const {
-  const double wanted = std::ceil(static_cast<double>(words) / static_cast<double>(kThreads * kWordsOfThread));
+  const double wanted =
+      std::ceil(static_cast<double>(words) / static_cast<double>(kThreads * kWordsOfThread));
   const double all = std::clamp(wanted, 1.0, static_cast<double>(most_blocks_));
   for (int i = 0; i < regions.count; ++i) {
     const double share =

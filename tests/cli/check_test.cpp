@@ -1,5 +1,7 @@
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -170,7 +172,7 @@ TEST(Check, ADroppedActivationExceedsTheToleranceAndItsOperatorIsNamed) {
   EXPECT_NE(found.find(difference), std::string::npos) << found;
   EXPECT_NE(found.find(difference, result), std::string::npos) << "SARIF, too: " << found;
   const size_t line = found.find(".log.gz:", result);
-  EXPECT_GT(std::stoi(found.substr(line + 8)), 880) << "a line within the first forward: " << found;
+  EXPECT_EQ(std::stoi(found.substr(line + 8)), 914) << "a line within the first forward: " << found;
 }
 
 // A report as `profile --json` writes it, changed by `change`.
@@ -368,32 +370,50 @@ TEST(Check, OptionsThatContradict) {
   expect_refusal_with("check a.pt2", {"--against"});
 }
 
-// Over all recordings, or the part that is in the checkout: the table is printed, and what is reached must hold.
+struct DifferingStep {
+  int equal_phases = 0;
+  double allocated = 0, requested = 0, reserved = 0;  // errors of peaks, in percent to three digits
+  std::string_view reason = {};                       // docs/evidence/accuracy.md
+};
+
+// All other recordings are equal in every phase.
+const std::map<std::string, DifferingStep, std::less<>> kDifferingSteps = {
+    {"clip-vit-b-32", {10, 0, 0, 0, "a result is returned within an object that the caller keeps"}},
+    {"densenet121.ckpt-features-denseblockx",
+     {4, 0.009, 0, 1.636, "a method without a frame in the export binds names"}},
+    {"swin-t.amp-bf16", {1, -0.128, 0, 2.980, "a function without a frame in the export binds names"}},
+    {"swin-t.ckpt-features-x", {10, 0, 0, 0, "a function without a frame in the export binds names"}},
+    {"tiny-llama.asgd.for-loop.steps2",
+     {7, 0, 0, 0, "ASGD asks whether `mu` is 1, and the recorder's device reads 0"}},
+};
+
+double percent(const Json& row, const char* error) {
+  return std::round(row[error].get<double>() * 1e5) / 1e3;
+}
+
+// Over all recordings, or the part that is in the checkout.
 TEST(Check, AllRecordings) {
   const EvidenceFolder evidence = evidence_folder();
   const std::string file = testing::TempDir() + "metaprof_check_all" + std::to_string(getpid()) + ".json";
   const Outcome outcome = run_program("check --models " + evidence.models.string() + " --against " +
                                       evidence.steps.string() + "/*.json --json " + file);
-  std::cout << outcome.out;
-  ASSERT_LE(outcome.exit_code, 1) << outcome.err;
+  ASSERT_EQ(outcome.exit_code, 1) << outcome.err << "\ntwo peaks are off by more than 1 %";
   const Json summary = Json::parse(read_file(file))["summary"];
-  double exact = 0, exact_reserved = 0, worst = 0, worst_reserved = 0, sum_reserved = 0;
+  EXPECT_EQ(summary.size(), evidence.whole ? 256u : 98u);
+  size_t met = 0;
   for (const Json& row : summary) {
-    const double reserved = std::abs(row["peak_reserved_error"].get<double>());
-    exact += row["exact_phases"] == row["phases"];
-    exact_reserved += reserved == 0;
-    sum_reserved += reserved;
-    worst_reserved = std::max(worst_reserved, reserved);
-    for (const char* error : {"peak_allocated_error", "peak_requested_error"})
-      worst = std::max(worst, std::abs(row[error].get<double>()));
+    const std::string name = row["recording"];
+    const auto differing = kDifferingSteps.find(name);
+    const bool listed = differing != kDifferingSteps.end();
+    const DifferingStep expected = listed ? differing->second : DifferingStep{.equal_phases = row["phases"]};
+    SCOPED_TRACE(name + (listed ? ": " + std::string(expected.reason) : ""));
+    EXPECT_EQ(row["exact_phases"], expected.equal_phases);
+    EXPECT_EQ(percent(row, "peak_allocated_error"), expected.allocated);
+    EXPECT_EQ(percent(row, "peak_requested_error"), expected.requested);
+    EXPECT_EQ(percent(row, "peak_reserved_error"), expected.reserved);
+    met += listed;
   }
-  const auto count = static_cast<double>(summary.size());
-  EXPECT_GE(exact / count, evidence.whole ? 0.90 : 0.93);
-  EXPECT_LE(worst, evidence.whole ? 0.005 : 0.0001);
-  EXPECT_GE(exact_reserved / count, evidence.whole ? 0.75 : 0.98);
-  EXPECT_LE(sum_reserved / count, evidence.whole ? 0.005 : 0.0002);
-  EXPECT_LE(worst_reserved, evidence.whole ? 0.03 : 0.017);
-  EXPECT_GE(count, 60);
+  EXPECT_EQ(met, evidence.whole ? kDifferingSteps.size() : 4u) << "of the steps that differ";
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <iostream>
+#include <ostream>
 #include <set>
 
 #include "reports/checks/cases_report.h"
@@ -16,10 +16,6 @@ namespace metaprof {
 namespace {
 
 using What = CaseDifference::What;
-
-double share(const CaseCounts& counts, What what) {
-  return double(counts.equal[size_t(what)]) / double(counts.claimed);
-}
 
 void expect_all_equal(const std::string& log, FrameworkVersion framework = {}) {
   const CaseSummary summary = repeat_cases({.logs = {log}, .framework = framework});
@@ -54,30 +50,70 @@ TEST(Recordings, WhatChangedUntil215) {
 }
 
 // All recordings, or the part of them that is in the checkout.
+struct Reached {
+  int64_t total, claimed, outputs, saved, forward_events, backward_events, grads;
+  bool operator==(const Reached&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Reached& r) {
+  return out << r.total << " cases, " << r.claimed << " claimed; equal: outputs " << r.outputs << ", saved "
+             << r.saved << ", forward events " << r.forward_events << ", backward events "
+             << r.backward_events << ", gradients " << r.grads;
+}
+
+Reached reached(const CaseCounts& counts) {
+  const auto equal = [&](What what) { return counts.equal[size_t(what)]; };
+  return {counts.total,
+          counts.claimed,
+          equal(What::outputs),
+          equal(What::saved),
+          equal(What::forward_events),
+          equal(What::backward_events),
+          equal(What::grads)};
+}
+
+// As many as were reached, no fewer and no more: a better figure is to be written down. Each difference has its reason in
+// validation/cases/known_differences.inc. Returns the names of those that have none.
+std::vector<std::string> expect_reached(const std::filesystem::path& folder,
+                                        std::initializer_list<const char*> names, const Reached& expected,
+                                        FrameworkVersion framework = {}) {
+  CaseSelection selection;
+  selection.framework = framework;
+  for (const char* name : names) selection.logs.push_back((folder / name).string());
+  const CaseSummary summary = repeat_cases(selection);
+  EXPECT_EQ(reached(summary.totals), expected) << cases_text(summary);
+  std::vector<std::string> unexplained;
+  for (const CaseResult& result : summary.differing)
+    if (result.reason.empty()) unexplained.push_back(result.name);
+  return unexplained;
+}
+
 class AllRecordings : public ::testing::Test {
  protected:
-  CaseSummary repeat_files(std::initializer_list<const char*> names) const {
-    CaseSelection selection;
-    for (const char* name : names) selection.logs.push_back((evidence_.cases / name).string());
-    CaseSummary summary = repeat_cases(selection);
-    std::cout << cases_text(summary);
-    return summary;
-  }
   const EvidenceFolder evidence_ = evidence_folder();
 };
 
-// What is reached: of all recordings, and of the part, in which every difference that is known is present.
 TEST_F(AllRecordings, Cuda) {
-  const CaseSummary summary = repeat_files({"shapes.h200.log.gz", "opinfo.h200.log.gz"});
-  const CaseCounts& counts = summary.totals;
-  const bool whole = evidence_.whole;
-  EXPECT_GE(double(counts.claimed) / double(counts.total), whole ? 0.96 : 0.98);
-  EXPECT_GE(share(counts, What::outputs), whole ? 0.998 : 0.997);
-  EXPECT_GE(share(counts, What::saved), whole ? 0.998 : 1);
-  EXPECT_GE(share(counts, What::forward_events), whole ? 0.99 : 0.997);
-  EXPECT_GE(share(counts, What::backward_events), whole ? 0.999 : 0.997);
-  EXPECT_GE(share(counts, What::grads), whole ? 0.998 : 1);
-  for (const CaseResult& result : summary.differing) EXPECT_NE(result.reason, "") << result.name;
+  const Reached of_part{1403, 1396, 1394, 1396, 1394, 1393, 1396},
+      of_all{8351, 8309, 8300, 8309, 8306, 8305, 8309};
+  EXPECT_EQ(expect_reached(evidence_.cases, {"shapes.h200.log.gz", "opinfo.h200.log.gz"},
+                           evidence_.whole ? of_all : of_part),
+            std::vector<std::string>());
+}
+
+TEST_F(AllRecordings, OtherDevices) {
+  const Reached of_part{56, 56, 56, 56, 56, 56, 56}, of_all{342, 342, 342, 342, 342, 342, 342};
+  EXPECT_EQ(expect_reached(evidence_.cases, {"shapes.a100.log.gz", "shapes.rtx4090.log.gz"},
+                           evidence_.whole ? of_all : of_part),
+            std::vector<std::string>());
+}
+
+TEST_F(AllRecordings, Cpu) {
+  const Reached of_part{1501, 1496, 1488, 1489, 1496, 1496, 1495},
+      of_all{8503, 8477, 8461, 8443, 8477, 8477, 8476};
+  EXPECT_EQ(expect_reached(evidence_.cases, {"shapes.cpu.log.gz", "opinfo.cpu.log.gz"},
+                           evidence_.whole ? of_all : of_part),
+            std::vector<std::string>());
 }
 
 class RecordingsOf215 : public ::testing::TestWithParam<std::filesystem::path> {};
@@ -85,36 +121,11 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RecordingsOf215);
 INSTANTIATE_TEST_SUITE_P(, RecordingsOf215, ::testing::ValuesIn(whole_evidence("recordings/ops-2.15")),
                          [](const auto&) { return "All"; });
 
-// The levels of 2.11.
 TEST_P(RecordingsOf215, Cuda) {
-  const std::filesystem::path& folder = GetParam();
-  CaseSelection selection;
-  selection.framework = {.major = 2, .minor = 15};
-  for (const char* name : {"shapes.h200.log.gz", "opinfo.h200.log.gz"})
-    selection.logs.push_back((folder / name).string());
-  const CaseSummary summary = repeat_cases(selection);
-  const CaseCounts& counts = summary.totals;
-  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.985);
-  EXPECT_GE(share(counts, What::outputs), 0.998);
-  EXPECT_GE(share(counts, What::saved), 0.999);
-  EXPECT_GE(share(counts, What::forward_events), 0.999);
-  EXPECT_GE(share(counts, What::backward_events), 0.999);
-  EXPECT_GE(share(counts, What::grads), 0.999);
-}
-
-TEST_F(AllRecordings, OtherDevices) {
-  const CaseCounts counts = repeat_files({"shapes.a100.log.gz", "shapes.rtx4090.log.gz"}).totals;
-  EXPECT_GE(double(counts.claimed) / double(counts.total), 0.95);
-  for (const What what :
-       {What::outputs, What::saved, What::forward_events, What::backward_events, What::grads})
-    EXPECT_GE(share(counts, what), 0.99);
-}
-
-TEST_F(AllRecordings, Cpu) {
-  const CaseCounts counts = repeat_files({"shapes.cpu.log.gz", "opinfo.cpu.log.gz"}).totals;
-  EXPECT_GE(share(counts, What::outputs), evidence_.whole ? 0.998 : 0.978);
-  EXPECT_GE(share(counts, What::saved), evidence_.whole ? 0.995 : 0.991);
-  EXPECT_GE(share(counts, What::grads), evidence_.whole ? 0.999 : 0.997);
+  // A checkpoint of 2.15 packs what is saved by hooks, which are Python: the recording shows what they do, not that they are there.
+  EXPECT_EQ(expect_reached(GetParam(), {"shapes.h200.log.gz", "opinfo.h200.log.gz"},
+                           {8464, 8393, 8384, 8393, 8389, 8388, 8393}, {.major = 2, .minor = 15}),
+            std::vector<std::string>{"shapes/engine/f32/checkpoint-64-64"});
 }
 
 // A line that explains no difference any more is to be deleted.
