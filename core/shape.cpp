@@ -57,9 +57,10 @@ bool is_contiguous(SizesView sizes, SizesView strides) {
   int64_t step = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
     if (sizes[d] == 1) continue;
-    // Without elements every tensor is contiguous.
+    // Without elements every tensor is contiguous, however large its other sizes are.
     if (strides[d] != step) return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-    step *= sizes[d];
+    if (__builtin_mul_overflow(step, sizes[d], &step))
+      return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
   }
   return true;
 }

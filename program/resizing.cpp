@@ -184,6 +184,7 @@ std::vector<Origin> origins_of_inputs(const Program& program) {
       });
     if (node.op != "step::name" || node.operands.size() < 3) continue;
     ValueId value = node.operands[2].value;
+    if (value == kNoValue) continue;  // the name of a number
     for (int32_t maker = def_use.maker(value); maker != kNoNode; maker = def_use.maker(value)) {
       const GraphNode& made = graph.nodes[size_t(maker)];
       if (!passes_on(made) || made.operands.empty() || made.operands[0].value == kNoValue) break;
@@ -234,6 +235,7 @@ void expect_inputs_follow(const Program& program, const std::vector<ValueId>& re
     if (takes) for_each_result(node, [&](ValueId value) { follows[size_t(value)] = true; });
     if (!is_named_input(node)) continue;
     const ValueId input = node.operands[2].value;
+    if (input == kNoValue) continue;  // the name of a number
     if (std::ranges::find(resized, input) != resized.end()) return;
     const auto& facts = graph.values[size_t(input)].tensor;
     if (!facts || facts->sizes.size() <= at || facts->sizes[at] != size) continue;

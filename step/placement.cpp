@@ -91,7 +91,9 @@ class Placement {
   }
 
   Tensor allocate(size_t i, Category category, std::string_view name) {
-    const TensorFacts& facts = *program_.graph.values[size_t(program_.inputs[i].value)].tensor;
+    const std::optional<TensorFacts>& known = program_.graph.values[size_t(program_.inputs[i].value)].tensor;
+    if (!known) fail("the program does not say what tensor '{}' is", name);
+    const TensorFacts& facts = *known;
     Scoped<Category> born_as(session_.category, category);
     const bool last = options_.channels_last && facts.sizes.size() == 4;
     const Sizes strides = last ? strides_in(MemoryFormat::channels_last, facts.sizes) : facts.strides;

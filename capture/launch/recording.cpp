@@ -34,9 +34,9 @@ RecordedModel model_of(const Json& row) {
                       parameters.at("bytes").integer(),
                       {}};
   row.at("inputs").for_each([&](const Json& input) {
-    auto& [sizes, dtype] = model.inputs.emplace_back();
-    input.at("shape").for_each([&](const Json& size) { sizes.push_back(size.integer()); });
-    dtype = input.at("dtype").string();
+    auto& recorded = model.inputs.emplace_back();
+    input.at("shape").for_each([&](const Json& size) { recorded.first.push_back(size.integer()); });
+    recorded.second = input.at("dtype").string();
   });
   return model;
 }

@@ -33,6 +33,10 @@ struct WorkspaceSources {
   std::vector<std::pair<int64_t, WorkspaceSource>> sizes = {};  ///< of cuDNN's plans, and who said each
 };
 
+/// Where the sizes of cuDNN's workspaces come from, where a table or the library said all of them: "workspaces of 59 calls of
+/// cuDNN: 129.3 MiB, asked of cuDNN 9.19.0". Empty: there are none, or `workspace_note` says it.
+std::string workspace_source_line(const WorkspaceSources& workspaces);
+
 /// Which figures are no plans of the library, and why; empty: all are.
 std::string workspace_note(const WorkspaceSources& workspaces);
 

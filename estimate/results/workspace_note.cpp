@@ -9,6 +9,19 @@ std::string version_text(int64_t cudnn) {
   return fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
 }
 
+std::string workspace_source_line(const WorkspaceSources& workspaces) {
+  const int64_t calls = workspaces.table_calls + workspaces.planned_calls;
+  if (calls == 0 || !workspace_note(workspaces).empty()) return "";
+  std::string text = fmt::format("workspaces of {} calls of cuDNN: ", grouped(calls));
+  if (workspaces.planned_calls > 0)
+    text +=
+        fmt::format("{}, asked of cuDNN {}", human_bytes(workspaces.planned), version_text(workspaces.cudnn));
+  if (workspaces.table_calls > 0)
+    text += fmt::format("{}{}, from the table of --workspaces", workspaces.planned_calls > 0 ? "; " : "",
+                        human_bytes(workspaces.table));
+  return text;
+}
+
 std::string workspace_note(const WorkspaceSources& workspaces) {
   const int64_t calls = workspaces.table_calls + workspaces.planned_calls + workspaces.rule_calls;
   if (workspaces.unplanned_calls > 0)

@@ -109,7 +109,11 @@ Tensor Value::take_tensor() {
 }
 
 int64_t Value::integer() const {
-  if (kind_ == Kind::real) return static_cast<int64_t>(payload_.real);
+  if (kind_ == Kind::real) {
+    constexpr double kBound = 0x1p63;
+    if (!(payload_.real >= -kBound && payload_.real < kBound)) fail("{} is not an integer", describe(*this));
+    return static_cast<int64_t>(payload_.real);
+  }
   if (kind_ != Kind::integer && kind_ != Kind::boolean) wrong_kind(Kind::integer);
   return payload_.integer;
 }

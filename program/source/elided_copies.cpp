@@ -246,6 +246,7 @@ class ViewsThatCopy {
   void run() {
     for (GraphNode& node : graph_.nodes)
       node.copies_to_view = node.op == kView && !node.operands.empty() &&
+                            node.operands[0].value != kNoValue &&
                             was_in_format(graph_, node.operands[0].value, MemoryFormat::contiguous);
     const auto calls_view = [](const SourceLine& line) { return times_called(line.code, "view") > 0; };
     for (const auto& [place, calls] : calls_by_line(program_, graph_, source_, calls_view))
@@ -258,7 +259,8 @@ class ViewsThatCopy {
  private:
   // The line, or the one before it, makes what is viewed.
   bool shows_tensor(const LineCalls& calls, size_t view, int number) const {
-    const int32_t maker = def_use_.maker(graph_.nodes[view].operands[0].value);
+    const ValueId viewed = graph_.nodes[view].operands[0].value;
+    const int32_t maker = viewed == kNoValue ? kNoNode : def_use_.maker(viewed);
     if (maker == kNoNode) return false;
     const Receiver receiver = receiver_of(calls.line->code, {"view", number});
     if (!receiver.call.empty())

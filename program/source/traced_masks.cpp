@@ -265,7 +265,9 @@ class TracedMasks {
     }
     std::ranges::reverse(kept);
     std::erase_if(kept, [&](const GraphNode& node) {
-      return is_assertion(node) && changed_.contains(node.source) && uses[size_t(argument(node, 0))] == 0;
+      if (!is_assertion(node) || !changed_.contains(node.source)) return false;
+      const ValueId asserted = argument(node, 0);
+      return asserted != kNoValue && uses[size_t(asserted)] == 0;
     });
     result_.nodes = std::move(kept);
   }

@@ -31,7 +31,7 @@ class Picture {
     const int64_t limit = (verdict.memory - verdict.outside - verdict.kept_free()).count;
     choose_step();
     choose_columns();
-    if (2 * limit < 5 * most_) limit_ = limit;
+    if (limit / 5 < most_ / 2) limit_ = limit;
     most_ = std::max({most_, limit_, int64_t{1}});
   }
 

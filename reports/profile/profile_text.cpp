@@ -212,8 +212,9 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
         "Estimated: sizes that only a closed library knows; the rest of this report is exact but for them");
     text += estimated_table(memory.estimated);
   }
-  for (const std::string& note : {precision_note(report), guessed_note(report),
-                                  workspace_note(report.workspaces), outside_note(report)})
+  for (const std::string& note :
+       {precision_note(report), guessed_note(report), workspace_source_line(report.workspaces),
+        workspace_note(report.workspaces), outside_note(report)})
     if (!note.empty()) text += fmt::format("\nNote: {}\n", note);
   return text;
 }

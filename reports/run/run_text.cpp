@@ -144,6 +144,9 @@ std::string notes(const RunReport& report, const RankRun& rank) {
         "(docs/reference/devices.md)\n";
   if (!report.real && !report.asked_cudnn)
     text += "workspaces of convolutions count as 0 (--workspaces none)\n";
+  if (!report.real && rank.emulated.planned > 0)
+    text += fmt::format("workspaces of {} kinds of convolutions and attention are as large as cuDNN says\n",
+                        rank.emulated.planned);
   if (rank.emulated.unplanned > 0)
     text += fmt::format("cuDNN gave no plan for {} kinds of convolutions: their workspaces count as 0\n",
                         rank.emulated.unplanned);

@@ -91,6 +91,10 @@ MemoryHandles PoolRunner::run_function(FunctionId id, MemoryHandles inputs) {
   std::map<uint32_t, uint64_t> addresses;  // by the storage's number
   std::vector<Ref<Storage>> storages;
   for (MemoryHandle& input : inputs) {
+    if (!input) {  // of a number, which has no memory
+      storages.emplace_back();
+      continue;
+    }
     addresses[storage_of(input)->id] = input->address;
     storages.push_back(storage_of(input));
     input.reset();

@@ -77,6 +77,69 @@ TEST_F(WrongCall, WithNumbersThatAreTooLarge) {
             "aten::sort: a dimension of 4294967296 elements cannot be sorted; at most 2147483647 can");
 }
 
+// Calls that a generator of programs has found, each of which ended the process.
+TEST_F(WrongCall, OfAGenerator) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Value rows = tensor({2, 3}), number = tensor({});
+  const Value image = tensor({2, 3, 6, 6});
+  const auto tensors = [](std::initializer_list<Value> values) {
+    Value::Tensors list;
+    for (const Value& value : values) list.push_back(value.tensor());
+    return Value(list);
+  };
+  const struct {
+    std::string_view op;
+    std::vector<Value> arguments;
+    std::string_view message;
+  } calls[] = {
+      {"aten::_pad_circular",
+       {tensor({2, 4, 8, 8}), Value{1, 1}},
+       "aten::_pad_circular: expects pairs for all but two dimensions of f32[2,4,8,8], got [1,1]"},
+      {"aten::cat",
+       {tensors({number, rows}), Value(0)},
+       "aten::cat: needs tensors.dim > 0, got (f32[] f32[2,3])"},
+      {"aten::glu", {number}, "aten::glu: needs self.dim > 0, got f32[]"},
+      {"bitsandbytes::MatMul8bitLt_backward",
+       {number, tensor({5, 4}, DType::i8), tensor({5})},
+       "bitsandbytes::MatMul8bitLt_backward: needs grad.dim > 0, got f32[]"},
+      {"bitsandbytes::MatMul8bitLt",
+       {tensor({6, 0}), tensor({6, 0}, DType::i8), tensor({6})},
+       "bitsandbytes::MatMul8bitLt: expects rows as long as those of the weight, of at least one element"},
+      {"aten::narrow_copy",
+       {rows, Value(0), Value(0), Value(-1)},
+       "aten::narrow_copy: needs length >= 0, got -1"},
+      {"aten::_segment_reduce_backward",
+       {number, number, number, Value("max"), tensor({1}, DType::i64), Value(), Value(0), Value()},
+       "aten::_segment_reduce_backward: needs data.dim > 0, got f32[]"},
+      {"aten::_nnpack_spatial_convolution",
+       {image, image, Value(), Value{0, 1}, Value{0, 8}},
+       "aten::_nnpack_spatial_convolution: needs stride.each > 0, got (0 8)"},
+      {"aten::conv2d.padding",
+       {image, tensor({3, 1, 2, 1, 2, 1, 2}), Value(), Value{1, 1}, Value("same")},
+       "aten::_convolution_mode: expects 1 or 5 numbers of stride, got [1,1]"},
+      {"aten::fft_irfftn",
+       {rows, Value{3, 2, 7}},
+       "aten::fft_irfftn: needs a size per dimension; got 3 sizes and 2 dimensions"},
+      {"aten::triu_indices",
+       {Value(-4), Value(4)},
+       "aten::triu_indices: expects no negative sizes, got -4 and 4"},
+      {"aten::ctc_loss.Tensor",
+       {tensor({6, 2, 8}), tensor({2, 3}, DType::i64), tensor({3}, DType::i64), tensor({3}, DType::i64)},
+       "aten::ctc_loss.Tensor: expects a length for each sequence of f32[6,2,8], got 3"},
+      {"aten::resize_", {rows, Value{0, -1}}, "aten::resize_: sizes must not be negative, got [0,-1]"},
+      {"aten::_padded_dense_to_jagged_forward",
+       {number, tensors({tensor({3}, DType::i64)}), Value(7)},
+       "aten::_padded_dense_to_jagged_forward: needs dense.dim >= 2, got f32[]"},
+      {"aten::to.dtype",
+       {rows, Value(-infinity)},
+       "aten::to.dtype: the argument 'dtype' takes an integer, got -inf"},
+      {"aten::istft",
+       {tensor({9, 6}, DType::c64), Value(16), Value(kMost / 4)},
+       "overflow: 2305843009213693951 * 5 exceeds 64 bits"},
+  };
+  for (const auto& call : calls) EXPECT_EQ(said(call.op, call.arguments), call.message) << call.op;
+}
+
 // A mean of no classes is NaN: the sum is filled (LossNLL.cpp).
 TEST_F(WrongCall, CrossEntropyWithoutClasses) {
   EXPECT_EQ(said("aten::cross_entropy_loss", {tensor({4, 0}), tensor({4, 0})}), "fine");

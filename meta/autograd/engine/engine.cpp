@@ -87,7 +87,8 @@ void fetch_ahead(const Node& node) {
   for (size_t i = 0; i < std::min(node.next.size(), kMostEdges); ++i) {
     if (!node.next[i].valid()) continue;
     const Node& target = *node.next[i].node;
-    if (!target.outputs.empty()) fetch(target.outputs[0].get(), sizeof(TensorImpl));
+    if (!target.outputs.empty() && target.outputs[0].get())
+      fetch(target.outputs[0].get(), sizeof(TensorImpl));
     for (size_t j = 0; j < std::min(target.next.size(), kMostEdges); ++j)
       if (target.next[j].valid()) fetch(target.next[j].node.get(), sizeof(OpNode));
   }

@@ -186,6 +186,8 @@ void attention_body_since_15(Call& c) {
 // Keys and values repeated for all heads of queries.
 Tensor for_all_heads(Session& s, const AttentionCall& a, const Tensor& tensor) {
   if (!a.grouped_heads) return tensor;
+  if (tensor.size(-3) == 0)
+    fail("attention with groups of heads needs heads of keys and values, got {}", describe(tensor));
   return call<"repeat_interleave.self_int">(s, tensor, a.query.size(-3) / tensor.size(-3), -3);
 }
 

@@ -124,14 +124,14 @@ struct Extent {
 int64_t workspace_bytes(const Extent& of, bool half, const BackwardKernel& kernel) {
   const auto& [batch, heads, length, keys, head, value_head] = of;
   const int64_t tile = 16 + int64_t{kernel.queries} * kernel.keys * 4;
-  const int64_t dq = divide_up(length, kernel.queries) * divide_up(head, kernel.keys) * tile / 4;
+  const int64_t dq = multiply(divide_up(length, kernel.queries), divide_up(head, kernel.keys) * tile) / 4;
   int64_t dkv = 0;
   if (half && !kernel.outputs_in_registers(half)) {
     const int64_t splits =
         std::max<int64_t>(1, std::min(divide_up(keys, kernel.keys), 200 / (batch * heads)));
     dkv = splits * kernel.keys * (align_up(head, kernel.queries) + align_up(value_head, kernel.queries));
   }
-  return batch * heads * align_up(dkv + dq, 4) * 4;
+  return multiply(batch * heads, multiply(align_up(dkv + dq, 4), 4));
 }
 
 void efficient_backward_meta(Call& c) {
@@ -278,7 +278,8 @@ int64_t most_pairs_of_rows(const Call& c) {
   const Tensor &query = c.tensor("query"), &key = c.tensor("key");
   const int64_t longest =
       c.given("cu_seqlens_q") && c.given("max_seqlen_k") ? c.integer("max_seqlen_k") : key.size(1);
-  return query.size(0) * query.size(1) * query.size(2) * (longest > 0 ? longest : key.size(1));
+  return multiply(multiply(query.size(0), query.size(1)),
+                  multiply(query.size(2), longest > 0 ? longest : key.size(1)));
 }
 
 FlopCount packed_efficient_flops(const Call& c) {

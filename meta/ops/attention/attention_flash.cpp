@@ -178,9 +178,10 @@ Gradients packed_gradients(Backward& b) {
 // How long each sequence is nobody knows but the device: as if each query met as many keys as the longest one has.
 int64_t most_pairs(const Call& c) {
   const Tensor &query = c.tensor("query"), &key = c.tensor("key");
-  if (!c.given("cum_seq_q")) return query.size(0) * query.size(2) * query.size(1) * key.size(1);
+  if (!c.given("cum_seq_q"))
+    return multiply(multiply(query.size(0), query.size(2)), multiply(query.size(1), key.size(1)));
   const int64_t longest = c.integer("max_k");
-  return query.size(1) * query.size(0) * (longest > 0 ? longest : key.size(0));
+  return multiply(multiply(query.size(1), query.size(0)), longest > 0 ? longest : key.size(0));
 }
 
 FlopCount packed_flops(const Call& c) {

@@ -20,7 +20,7 @@ Tensor by_heads(const Tensor& tensor, int64_t heads, int64_t head) {
 
 // [batch, heads, …] as [batch · heads, …].
 Tensor as_batch(const Tensor& tensor) {
-  return view(tensor, Sizes{tensor.size(0) * tensor.size(1), tensor.size(2), tensor.size(3)});
+  return view(tensor, Sizes{multiply(tensor.size(0), tensor.size(1)), tensor.size(2), tensor.size(3)});
 }
 
 Tensor linear(Session& s, const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -29,7 +29,7 @@ Tensor linear(Session& s, const Tensor& input, const Tensor& weight, const Tenso
 
 Tensor times_transposed(Session& s, const Tensor& a, const Tensor& weight) {
   const Tensor transposed = t(weight);
-  const Tensor rows = reshape(a, Sizes{a.size(0) * a.size(1), a.size(2)});
+  const Tensor rows = reshape(a, Sizes{multiply(a.size(0), a.size(1)), a.size(2)});
   return call<"_unsafe_view">(s, mm(rows, transposed), Sizes{a.size(0), a.size(1), weight.size(0)});
 }
 
@@ -99,7 +99,7 @@ void attend_in_steps(Call& c, const HeadsCall& a, bool need_weights) {
   if (!need_weights) weights = {};
   {
     const Tensor rows = view(contiguous(permute(attended, Sizes{0, 2, 1, 3})),
-                             Sizes{query.size(0) * query.size(2), a.embedding});
+                             Sizes{multiply(query.size(0), query.size(2)), a.embedding});
     const Tensor made = call<"addmm">(s, a.out_bias, rows, t(a.out_weight));
     c.result(view(made, Sizes{query.size(0), query.size(2), a.embedding}));
   }
@@ -174,11 +174,11 @@ Tensor normalised(Call& c, const Tensor& x, Name weight, Name bias) {
 
 Tensor feed_forward(Call& c, const Tensor& x) {
   const Tensor &first = c.tensor("ffn_weight_1"), &second = c.tensor("ffn_weight_2");
-  const Tensor rows = view(x, Sizes{x.size(0) * x.size(1), x.size(2)});
+  const Tensor rows = view(x, Sizes{multiply(x.size(0), x.size(1)), x.size(2)});
   const Tensor hidden = view(call<"_addmm_activation">(c.session, c.tensor("ffn_bias_1"), rows, t(first), 1,
                                                        1, c.boolean("use_gelu")),
                              Sizes{x.size(0), x.size(1), first.size(0)});
-  const Tensor hidden_rows = view(hidden, Sizes{x.size(0) * x.size(1), first.size(0)});
+  const Tensor hidden_rows = view(hidden, Sizes{multiply(x.size(0), x.size(1)), first.size(0)});
   const Tensor made = call<"addmm">(c.session, c.tensor("ffn_bias_2"), hidden_rows, t(second));
   return view(made, Sizes{x.size(0), x.size(1), second.size(0)});
 }

@@ -175,6 +175,10 @@ void convolution_mode_body(Call& c) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight");
   const size_t dims = size_t(weight.dim() - 2);
   const std::string& mode = c["padding"].string();
+  for (const Name& list : {Name("stride"), Name("dilation")})
+    if (const Sizes& each = c.ints(list); each.size() != 1 && each.size() != dims)
+      c.error(
+          fmt::format("expects 1 or {} numbers of {}, got {}", dims, list.text, to_string(SizesView(each))));
   Sizes padding(dims, 0), extra(2 * dims, 0);
   if (mode == "same") {
     bool even = true;

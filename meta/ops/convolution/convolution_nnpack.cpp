@@ -22,6 +22,8 @@ void nnpack_meta(Call& c) {
   for (const Tensor* tensor : {&input, &weight, &bias})
     if (tensor->defined() && tensor->dtype() != DType::f32)
       c.error(fmt::format("computes in float32 alone; got {}", describe(*tensor)));
+  if (c.ints("stride").size() != 2 || c.ints("padding").size() != 2)
+    c.error("expects two numbers of stride and padding");
   Convolution v;
   v.input = input;
   v.weight = weight;
@@ -33,7 +35,8 @@ void nnpack_meta(Call& c) {
 
 FlopCount nnpack_flops(const Call& c) {
   const Sizes& weight = c.tensor("weight").sizes();
-  return {.own = 2 * c.result_tensor().numel() * weight[1] * weight[2] * weight[3]};
+  return {.own =
+              multiply(2 * c.result_tensor().numel(), multiply(weight[1], multiply(weight[2], weight[3])))};
 }
 
 Gradients nnpack_gradients(Backward& b) {
@@ -54,7 +57,7 @@ constexpr Op kNnpack[] = {
      .derivatives = {{{"input", "weight", "bias"}, {"input", "weight"}, nnpack_gradients}},
      .flops = nnpack_flops,
      .examples = {"f32[2,3,6,6] f32[4,3,3,3] f32[4] (1 1)", "f32[2,3,6,6] f32[4,3,3,3] None (0 1) (2 1)"},
-     .facts = {.product = true}}};
+     .facts = {.takes = "stride.each > 0, padding.each >= 0", .product = true}}};
 
 }  // namespace
 

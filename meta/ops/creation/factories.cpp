@@ -65,6 +65,7 @@ constexpr Op kSequences[] = {
 // Elements on and below a diagonal (ATen/native/TensorFactories.h, get_tril_size).
 int64_t triangle_size(int64_t rows, int64_t columns, int64_t offset) {
   if (rows == 0 || columns == 0) return 0;
+  offset = std::clamp(offset, -rows, columns);
   const int64_t first = offset > 0 ? std::min(columns, 1 + offset) : int64_t(rows + offset > 0);
   const int64_t last = std::max<int64_t>(0, std::min(columns, rows + offset));
   const int64_t all_rows = std::max<int64_t>(0, std::min(rows, rows + offset));
@@ -73,12 +74,22 @@ int64_t triangle_size(int64_t rows, int64_t columns, int64_t offset) {
   return all_rows > slanted ? size + multiply(all_rows - slanted, columns) : size;
 }
 
+std::pair<int64_t, int64_t> rows_and_columns(const Call& c) {
+  const int64_t rows = c.integer("row"), columns = c.integer("col");
+  if (rows < 0 || columns < 0)
+    c.error(fmt::format("expects no negative sizes, got {} and {}", rows, columns));
+  return {rows, columns};
+}
+
 void tril_indices_meta(Call& c) {
-  made(c, Sizes{2, triangle_size(c.integer("row"), c.integer("col"), c.integer("offset"))}, DType::i64);
+  const auto [rows, columns] = rows_and_columns(c);
+  made(c, Sizes{2, triangle_size(rows, columns, c.integer("offset"))}, DType::i64);
 }
 void triu_indices_meta(Call& c) {
-  const int64_t rows = c.integer("row"), columns = c.integer("col");
-  made(c, Sizes{2, multiply(rows, columns) - triangle_size(rows, columns, c.integer("offset") - 1)},
+  const auto [rows, columns] = rows_and_columns(c);
+  made(c,
+       Sizes{2, multiply(rows, columns) -
+                    triangle_size(rows, columns, std::max(c.integer("offset"), -rows) - 1)},
        DType::i64);
 }
 

@@ -36,7 +36,12 @@ MemoryFormat format_of(const Call& c) {
                                   : MemoryFormat::contiguous;
 }
 
-void resize_meta(Call& c) { resize(c, c.tensor("self"), c.ints("size"), format_of(c)); }
+void resize_meta(Call& c) {
+  for (const int64_t size : c.ints("size"))
+    if (size < 0)
+      c.error(fmt::format("sizes must not be negative, got {}", to_string(SizesView(c.ints("size")))));
+  resize(c, c.tensor("self"), c.ints("size"), format_of(c));
+}
 
 void resize_as_meta(Call& c) {
   const Tensor& like = c.tensor("the_template");

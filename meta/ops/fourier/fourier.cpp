@@ -51,7 +51,7 @@ Sizes plan_strides(SizesView in_strides, SizesView out_sizes, SizesView dims) {
   int64_t step = 1;
   for (size_t i = order.size(); i-- > 0;) {
     strides[size_t(order[i])] = step;
-    step *= out_sizes[size_t(order[i])];
+    step = multiply(step, out_sizes[size_t(order[i])]);
   }
   return strides;
 }

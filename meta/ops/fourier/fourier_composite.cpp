@@ -108,9 +108,9 @@ ManyDims many_dims(const Call& c, const Tensor& self) {
   const Sizes& wanted = c.ints("s");
   if (!c.given("dim"))  // the last dimensions
     for (size_t i = 0; i < wanted.size(); ++i) out.dims.push_back(self.dim() - int64_t(wanted.size() - i));
-  if (out.dims.size() != wanted.size())
+  if (out.dims.size() != wanted.size() || wanted.size() > size_t(self.dim()))
     c.error(fmt::format("needs a size per dimension; got {} sizes and {} dimensions", wanted.size(),
-                        out.dims.size()));
+                        std::min(out.dims.size(), size_t(self.dim()))));
   for (size_t i = 0; i < wanted.size(); ++i)
     out.sizes.push_back(wanted[i] == -1 ? self.size(out.dims[i]) : wanted[i]);
   return out;

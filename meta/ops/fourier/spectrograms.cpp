@@ -139,7 +139,8 @@ void istft_body(Call& c) {
   Tensor input = call<"view_as_real">(s, call<"resolve_conj">(s, self));
   Tensor window = padded_window(c, f, input);
   if (self.dim() == 2) input = unsqueeze(input, 0);
-  const int64_t count = self.size(-1), length = f.size + f.hop * (count - 1);
+  const int64_t count = self.size(-1), hops = multiply(f.hop, count - 1),
+                length = f.size + std::min(hops, INT64_MAX - f.size);
   input = signal_pieces(c, input, f, onesided);
   const Tensor weighted = input * view(window, Sizes{1, 1, f.size});
   Tensor out = overlapped(c, weighted, f, length);

@@ -141,6 +141,9 @@ constexpr std::array<Op, 2> padding(const PadOperator& pad, bool reflects) {
 void pad_circular_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes& pad = c.ints("pad");
+  if (int64_t(pad.size()) + 4 != 2 * self.dim())
+    c.error(fmt::format("expects pairs for all but two dimensions of {}, got {}", describe(self),
+                        to_string(SizesView(pad))));
   const Sizes sizes = padded_sizes(c, self, pad);
   const auto dims = self.dim() - 2;
   const Tensor out = call<"new_empty">(c.session, self, sizes, self.dtype(), Value(), self.device());

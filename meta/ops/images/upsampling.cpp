@@ -144,7 +144,7 @@ void vec_body(Call& c) {
     const auto& factors = c["scale_factors"].reals();
     if (factors.size() != dims) c.error(fmt::format("expects {} scales, got {}", dims, factors.size()));
     for (size_t d = 0; d < dims; ++d) {
-      sizes.push_back(static_cast<int64_t>(double(input.sizes()[d + 2]) * factors[d]));
+      sizes.push_back(Value(std::trunc(double(input.sizes()[d + 2]) * factors[d])).integer());
       scales[d] = factors[d];
     }
   }

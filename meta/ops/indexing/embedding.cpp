@@ -105,6 +105,7 @@ void segmented_gradient(Call& c, int64_t count, DType index_type) {
   // A segment is a row of the table; it is summed in parts of ten indices.
   const int64_t most_partials = count / 10 + most_segments;
   const Tensor partial_begins = c.temporary(Sizes{most_partials}, index_type);
+  if (columns == 0) return;
   const int64_t warped = divide_up(columns, 32) * 32, block = std::min<int64_t>(warped, 1024);
   const int64_t grid = divide_up(most_segments * warped, block);
   const bool leaves_room =

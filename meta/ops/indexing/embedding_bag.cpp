@@ -174,7 +174,7 @@ constexpr Op kBagBackwards[] = {
      .host_code = {{DeviceType::cuda, bag_dense_backward_cuda}},
      .derivatives = {{{"grad"}, {}, not_implemented}},
      .flops = [](const Call& c) -> FlopCount {
-       return {.own = c.tensor("indices").numel() * c.tensor("grad").size(-1)};
+       return {.own = multiply(c.tensor("indices").numel(), c.tensor("grad").size(-1))};
      },
      .examples = {"f32[2,3] i64[6] i64[6] i64[2] i64[0] 10 False 0 None"}},
     composite_of(
@@ -191,7 +191,7 @@ constexpr Op kBagBackwards[] = {
      .host_code = {},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
-       return {.own = 2 * c.tensor("indices").numel() * c.tensor("grad").size(-1)};
+       return {.own = multiply(2 * c.tensor("indices").numel(), c.tensor("grad").size(-1))};
      },
      .examples = {"f32[2,3] f32[10,3] i64[6] i64[2] i64[6] 0"}}};
 

@@ -73,7 +73,8 @@ constexpr Op kJagged[] = {
                             Sizes{b.sizes("dense")[1]}, 0.0);
                       }}},
      .flops = free_of_flops,
-     .examples = {"f32[2,4,3] (i64[3]) 7"}}};
+     .examples = {"f32[2,4,3] (i64[3]) 7"},
+     .facts = {.takes = "offsets.length > 0, dense.dim >= 2"}}};
 
 }  // namespace
 

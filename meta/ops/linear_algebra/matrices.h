@@ -59,7 +59,7 @@ inline void check_info(Session& s, const Tensor& info, const char* name) {
 template <int factor>
 FlopCount cubic_flops(const Call& c) {
   const Tensor& a = c.arguments[0].tensor();
-  return {.own = a.dim() < 2 ? 0 : factor * a.numel() * std::min(a.size(-1), a.size(-2))};
+  return {.own = a.dim() < 2 ? 0 : multiply(multiply(factor, a.numel()), std::min(a.size(-1), a.size(-2)))};
 }
 
 }  // namespace metaprof

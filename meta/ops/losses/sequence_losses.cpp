@@ -97,6 +97,9 @@ void ctc_loss_body(Call& c) { ctc_loss(c, c.ints("input_lengths"), c.ints("targe
 void ctc_loss_tensors_body(Call& c) {
   const Tensor& targets = c.tensor("targets");
   const int64_t sequences = std::max<int64_t>(1, c.tensor("target_lengths").numel());
+  if (sequences != 1 && (c.tensor("log_probs").dim() < 3 || sequences != c.tensor("log_probs").size(1)))
+    c.error(fmt::format("expects a length for each sequence of {}, got {}", describe(c.tensor("log_probs")),
+                        sequences));
   const int64_t length = targets.dim() == 2 ? targets.size(1) : (targets.numel() + sequences - 1) / sequences;
   ctc_loss(c, Sizes(size_t(sequences), c.tensor("log_probs").size(0)), Sizes(size_t(sequences), length));
 }

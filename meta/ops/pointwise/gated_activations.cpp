@@ -148,7 +148,8 @@ constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
                                                                        b["dim"]);
                                          }}},
                         .flops = elementwise_flops<2>,
-                        .examples = {"f32[2,6]", "f32[4,3] 0"}},
+                        .examples = {"f32[2,6]", "f32[4,3] 0"},
+                        .facts = {.takes = "self.dim > 0, dim in self"}},
                        {.schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
                         .summary = "gradient of glu",
                         .meta =
@@ -159,7 +160,8 @@ constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
                         .host_code = {},
                         .derivatives = glu_twice(),
                         .flops = elementwise_flops<4>,
-                        .examples = {"f32[2,3] f32[2,6] -1"}}};
+                        .examples = {"f32[2,3] f32[2,6] -1"},
+                        .facts = {.takes = "self.dim > 0, dim in self"}}};
 
 // --- rrelu
 

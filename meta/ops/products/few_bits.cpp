@@ -24,8 +24,8 @@ Product four_bit_product(const Call& c) {
 
 Product eight_bit_product(const Call& c) {
   const Tensor &a = c.tensor("A"), &weight = c.tensor("CB");
-  if (a.dim() == 0 || weight.dim() != 2 || a.size(-1) != weight.size(1))
-    c.error("expects rows as long as those of the weight");
+  if (a.dim() == 0 || weight.dim() != 2 || a.size(-1) != weight.size(1) || a.size(-1) == 0)
+    c.error("expects rows as long as those of the weight, of at least one element");
   return {a.numel() / weight.size(1), weight.size(0), weight.size(1)};
 }
 
@@ -39,7 +39,7 @@ Sizes sizes_of_product(const Tensor& a, int64_t columns) {
 template <Product (*product_of)(const Call&)>
 FlopCount product_flops(const Call& c) {
   const Product product = product_of(c);
-  return {.counted = 2 * product.rows * product.columns * product.inner};
+  return {.counted = multiply(multiply(2, product.rows), multiply(product.columns, product.inner))};
 }
 
 // Scales that are kept in 8 bits, with a scale of their own for each 256, as numbers of 32 bits.
@@ -150,7 +150,8 @@ constexpr Op kFewBits[] = {
      .examples = {"f32[2,3,4] i8[5,4] f32[5]"},
      .facts = {.product = true}},
     composite_of("bitsandbytes::MatMul8bitLt_backward(Tensor grad, Tensor CB, Tensor SCB) -> Tensor",
-                 "grad · weight, which is written out", eight_bit_backward, {"f32[2,3,5] i8[5,4] f32[5]"})};
+                 "grad · weight, which is written out", eight_bit_backward, {"f32[2,3,5] i8[5,4] f32[5]"},
+                 {.takes = "grad.dim > 0, CB.dim == 2, SCB.dim == 1"})};
 
 }  // namespace
 

@@ -91,7 +91,7 @@ void mm_meta(Call& c) {
 
 FlopCount mm_flops(const Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("mat2");
-  return {.counted = 2 * a.size(0) * a.size(1) * b.size(1)};
+  return {.counted = multiply(2, multiply(a.size(0), multiply(a.size(1), b.size(1))))};
 }
 
 // A sum of no products is zeros, or self scaled: no library is called.
@@ -124,7 +124,7 @@ void addmm_meta(Call& c) {
 
 FlopCount addmm_flops(const Call& c) {
   const Tensor &a = c.tensor("mat1"), &b = c.tensor("mat2");
-  return {.counted = 2 * a.size(0) * a.size(1) * b.size(1)};
+  return {.counted = multiply(2, multiply(a.size(0), multiply(a.size(1), b.size(1))))};
 }
 
 // cublasLt's fused bias needs: beta 1, a bias of one row, and a second factor without sizes of 1. A single
@@ -282,7 +282,7 @@ void bmm_meta(Call& c) {
 
 FlopCount bmm_flops(const Call& c) {
   const Tensor &a = c.tensor("self"), &b = c.tensor("mat2");
-  return {.counted = 2 * a.size(0) * a.size(1) * a.size(2) * b.size(2)};
+  return {.counted = multiply(2, multiply(multiply(a.size(0), a.size(1)), multiply(a.size(2), b.size(2))))};
 }
 
 void bmm_cuda(Call& c) {

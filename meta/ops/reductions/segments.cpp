@@ -82,7 +82,7 @@ constexpr Op kSegments[] = {
      .derivatives = {{{"data"}, {"data", "lengths", "offsets", "result"}, segment_gradient}},
      .flops = segment_flops,
      .examples = {"f32[5] \"max\" None None i64[4]", "f32[5,2] \"mean\" i64[3] None None 0 True"},
-     .facts = {.host_reads = true}},
+     .facts = {.takes = "data.dim > 0, lengths.dim > 0, offsets.dim > 0", .host_reads = true}},
     {.schema = "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? "
                "lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor",
      .summary = "each element's share of its part's gradient",
@@ -90,7 +90,8 @@ constexpr Op kSegments[] = {
      .host_code = {{DeviceType::cuda, segment_backward_cuda}},
      .derivatives = {{{"grad", "data"}, {}, not_implemented}},
      .flops = segment_flops,
-     .examples = {"f32[3] f32[3] f32[5] \"max\" None i64[4]"}}};
+     .examples = {"f32[3] f32[3] f32[5] \"max\" None i64[4]"},
+     .facts = {.takes = "data.dim > 0, lengths.dim > 0, offsets.dim > 0"}}};
 
 }  // namespace
 

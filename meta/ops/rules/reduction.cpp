@@ -150,14 +150,14 @@ void halve_and_ask(Call& call, std::vector<IteratorDim> dims, int64_t offset, in
   int64_t reach = 1, widest_reach = -1;
   size_t widest = 0;
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t extent = (dims[i].size - 1) * dims[i].input_stride;
+    const int64_t extent = multiply(dims[i].size - 1, dims[i].input_stride);
     reach += extent;
     if (extent > widest_reach) {
       widest_reach = extent;
       widest = i;
     }
   }
-  if (reach * element > INT32_MAX && !dims.empty() && dims[widest].size > 1) {
+  if (reach > INT32_MAX / element && !dims.empty() && dims[widest].size > 1) {
     std::vector<IteratorDim> first = dims;
     first[widest].size = dims[widest].size / 2;
     std::vector<IteratorDim> second = dims;
@@ -187,9 +187,9 @@ void reduction_buffers(Call& call, const Tensor& input, SizesView reduced, const
   const std::vector<IteratorDim> dims = iterator_dims(input, reduced);
   // Parts that do not fit the result's elements are collected in a block of their own.
   Ref<Storage> accumulated;
-  if (span_of(input.sizes(), input.strides()) * element > INT32_MAX &&
+  if (span_of(input.sizes(), input.strides()) > INT32_MAX / element &&
       kernel.accumulator > element_size(result.dtype()))
-    accumulated = call.temporary_bytes(kernel.accumulator * result.numel());
+    accumulated = call.temporary_bytes(multiply(kernel.accumulator, result.numel()));
   halve_and_ask(call, dims, input->offset, element, kernel);
 }
 

@@ -22,12 +22,19 @@ bool is_one(const Value& number) {
                                                : number.kind() == Value::Kind::real && number.real() == 1;
 }
 
+const Sizes& given_size(const Call& c) {
+  const Sizes& size = c.ints("size");
+  if (std::ranges::any_of(size, [](int64_t one) { return one < 0; }))
+    c.error(fmt::format("sizes must not be negative, got {}", to_string(SizesView(size))));
+  return size;
+}
+
 void make_meta(Call& c) {
   const Tensor &indices = c.tensor("indices"), &values = c.tensor("values");
   if (indices.dim() != 2 || values.dim() == 0 || indices.size(1) != values.size(0))
     c.error(fmt::format("expects indices [dimensions, n] and n values, got {} and {}", describe(indices),
                         describe(values)));
-  Tensor sparse = make_sparse(c.session, indices, values, c.ints("size"));
+  Tensor sparse = make_sparse(c.session, indices, values, given_size(c));
   sparse->extra->coalesced = c.given("is_coalesced") && c.boolean("is_coalesced");
   c.result(sparse);
 }
@@ -46,7 +53,7 @@ Layout layout_numbered(const Call& c, int64_t number) {
 void make_compressed_meta(Call& c) {
   const Tensor &compressed = c.tensor("compressed_indices"), &plain = c.tensor("plain_indices");
   const Layout layout = layout_numbered(c, c.given("layout") ? c.integer("layout") : 2);
-  c.result(make_sparse_compressed(c.session, layout, compressed, plain, c.tensor("values"), c.ints("size")));
+  c.result(make_sparse_compressed(c.session, layout, compressed, plain, c.tensor("values"), given_size(c)));
 }
 
 }  // namespace

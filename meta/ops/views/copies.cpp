@@ -197,7 +197,8 @@ constexpr Op narrow_copy(const Derivatives& derivatives) {
           .host_code = {},
           .derivatives = derivatives,
           .flops = free_of_flops,
-          .examples = {"f32[8,3] 0 1 4"}};
+          .examples = {"f32[8,3] 0 1 4"},
+          .facts = {.takes = "dim in self, length >= 0"}};
 }
 
 constexpr Op kViewCopy[] = {before({2, 12}, narrow_copy(not_differentiable)),

@@ -251,7 +251,7 @@ constexpr Op kJoining[] = {
      .derivatives = {{{"tensors"}, {}, cat_backward}},
      .flops = free_of_flops,
      .examples = {"(f32[2,3] f32[1,3])", "(f32[2,3] f32[2,1]) -1"},
-     .facts = {.takes = "tensors.length > 0"}},
+     .facts = {.takes = "tensors.length > 0, tensors.dim > 0"}},
     {.schema = "stack(Tensor[] tensors, int dim=0) -> Tensor",
      .summary = "joined along a new dimension",
      .meta = stack_meta,

@@ -32,7 +32,7 @@ void slice_geometry(Call& c) {
   Sizes sizes = self.sizes(), strides = self.strides();
   const int64_t offset = self->offset + begin * strides[dim];
   sizes[dim] = (end - begin + step - 1) / step;
-  strides[dim] *= step;
+  strides[dim] = multiply(strides[dim], step);
   c.view(self, sizes, strides, offset);
 }
 
@@ -84,7 +84,7 @@ void unfold_geometry(Call& c) {
   strides.push_back(self.dim() == 0 ? 1 : strides[dim]);
   if (self.dim() > 0) {
     sizes[dim] = (whole - size) / step + 1;
-    strides[dim] *= step;
+    strides[dim] = multiply(strides[dim], step);
   }
   c.view(self, sizes, strides, self->offset);
 }
@@ -299,7 +299,11 @@ void unfold_backward_cuda(Call& c) {
   const Sizes& sizes = c.ints("input_sizes");
   if (step >= size || sizes.empty()) return;
   const auto dim = size_t(wrap_dim(c.integer("dim"), int64_t(sizes.size())));
-  const int64_t covered = (c.tensor("grad_in").sizes()[dim] - 1) * step + size;
+  const Tensor& windows = c.tensor("grad_in");
+  if (windows.dim() != int64_t(sizes.size()) + 1)
+    c.error(fmt::format("windows of {} have one dimension more, got {}", to_string(SizesView(sizes)),
+                        describe(windows)));
+  const int64_t covered = multiply(windows.sizes()[dim] - 1, step) + size;
   const Tensor indices = c.temporary(Sizes{std::min(sizes[dim], covered)}, DType::i64);
 }
 

@@ -21,14 +21,15 @@ class Assignments {
       remove_unused_numbers();
     } else {
       for (const size_t number : numbers_)
-        for_each_result(nodes()[number], [&](ValueId value) { facts(value).device = kHost; });
+        for_each_result(nodes()[number], [&](ValueId value) {
+          if (auto& facts = program_.graph.values[static_cast<size_t>(value)].tensor) facts->device = kHost;
+        });
     }
     return std::move(program_);
   }
 
  private:
   std::vector<GraphNode>& nodes() { return program_.graph.nodes; }
-  TensorFacts& facts(ValueId value) { return *program_.graph.values[static_cast<size_t>(value)].tensor; }
 
   // Unless the source calls the operator itself. It may also name no more than who makes the assignment.
   bool assigns(const GraphNode& node) const {
