@@ -20,7 +20,7 @@ int64_t rounded_head(int64_t head) { return head <= 192 ? align_up(head, 32) : 2
 // Into how many parts the keys are split so that few rows of queries fill the device
 // (flash_api.cpp, num_splits_heuristic).
 int64_t key_splits(const Hardware& device, int64_t rows, int64_t blocks) {
-  const int64_t slots = 2 * device.multiprocessors;  // a thread block has 128 threads
+  const int64_t slots = int64_t{2} * device.multiprocessors;  // a thread block has 128 threads
   if (double(rows) >= 0.8 * double(slots)) return 1;
   const int64_t most = std::min({int64_t{128}, slots, blocks});
   auto is_eligible = [&](int64_t n) { return n == 1 || divide_up(blocks, n) != divide_up(blocks, n - 1); };

@@ -109,7 +109,7 @@ void segmented_gradient(Call& c, int64_t count, DType index_type) {
   const int64_t warped = divide_up(columns, 32) * 32, block = std::min<int64_t>(warped, 1024);
   const int64_t grid = divide_up(most_segments * warped, block);
   const bool leaves_room =
-      c.ask([=](const Platform& platform) { return grid < 4 * platform.hardware.multiprocessors; });
+      c.ask([=](const Platform& platform) { return grid < int64_t{4} * platform.hardware.multiprocessors; });
   if (leaves_room && most_partials > 4 * grid) {
     // Few rows: parts are added up atomically.
     const Tensor segment_of_partial = c.temporary(Sizes{most_partials}, index_type);
