@@ -85,6 +85,7 @@ constexpr CommandEntry kCommands[] = {
     {"sweep", add_sweep_command},
     {"plan-input", add_plan_input_command},
     {"run", add_run_command},
+    {"explain", add_explain_command},
     {"selftest", add_selftest_command},
     {"cudagraphs", add_cudagraphs_command},
     {"graph", add_graph_command},

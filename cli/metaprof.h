@@ -17,6 +17,7 @@ int run_metaprof(int count, char** words);
 /// Each adds its command.
 void add_profile_command(CommandLine& line);
 void add_ops_command(CommandLine& line);
+void add_explain_command(CommandLine& line);
 void add_allocator_command(CommandLine& line);
 void add_check_command(CommandLine& line);
 void add_fit_command(CommandLine& line);

@@ -14,6 +14,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,10 @@ PREPARED = {
         "profile llama_3_2_1b --optimizer-impl fused --json after.json",
         "profile gpt2 --json accepted.json",
     ],
+}
+# Files that lie in the reader's folder: where from, and by which name.
+FILES = {
+    "docs/how_to/cookbook.md": {"tests/data/logs/out_of_memory.log": "train.log"},
 }
 COMMAND = re.compile(r"^\$ (?:metaprof|\./run) (.*)$")
 CUT = "…"
@@ -108,6 +113,8 @@ def check(metaprof, page, write, python):
     with tempfile.TemporaryDirectory() as folder:
         if exported and python:
             subprocess.run([python, ROOT / "examples/export/resnet50.py"], cwd=folder, check=True)
+        for source, name in FILES.get(page, {}).items():
+            shutil.copy(ROOT / source, pathlib.Path(folder) / name)
         for words in PREPARED.get(page, []):
             run(metaprof, words, folder)
         for begin, end, words in transcripts(lines):

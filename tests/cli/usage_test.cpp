@@ -26,24 +26,24 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal(
-      "",
-      "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-      "run, selftest, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, replay, "
-      "measure, completion, man; "
-      "metaprof --help "
-      "shows examples");
-  expect_refusal(
-      "frobnicate",
-      "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
-      "sweep, plan-input, run, selftest, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
-      "models, replay, measure, completion, man");
-  expect_refusal(
-      "profil",
-      "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-      "plan-input, run, selftest, cudagraphs, graph, advise, plan, devices, frameworks, inspect, models, "
-      "replay, measure, completion, man; did you "
-      "mean 'profile'?");
+  expect_refusal("",
+                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
+                 "run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
+                 "models, replay, "
+                 "measure, completion, man; "
+                 "metaprof --help "
+                 "shows examples");
+  expect_refusal("frobnicate",
+                 "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
+                 "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
+                 "frameworks, inspect, "
+                 "models, replay, measure, completion, man");
+  expect_refusal("profil",
+                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+                 "plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, "
+                 "inspect, models, "
+                 "replay, measure, completion, man; did you "
+                 "mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -287,11 +287,11 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "there is no option '--devcie'; did you mean '--device'? ('metaprof fit --help' shows the options)");
   expect_refusal("profile x.pt2 --hues",
                  "there is no option '--hues' ('metaprof profile --help' shows the options)");
-  expect_refusal(
-      "--hues profile",
-      "the command comes before '--hues'; there are profile, ops, allocator, check, fit, diff, "
-      "sweep, plan-input, run, selftest, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
-      "models, replay, measure, completion, man");
+  expect_refusal("--hues profile",
+                 "the command comes before '--hues'; there are profile, ops, allocator, check, fit, diff, "
+                 "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
+                 "frameworks, inspect, "
+                 "models, replay, measure, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
