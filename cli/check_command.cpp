@@ -9,9 +9,11 @@
 #include "cli/line/run_options.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
+#include "core/formats/output_file.h"
 #include "estimate/compare/check.h"
 #include "estimate/prepare/sizes.h"
 #include "reports/checks/check_report.h"
+#include "reports/profile/profile_report.h"
 
 namespace metaprof {
 namespace {
@@ -36,6 +38,7 @@ constexpr const char* kCheckDescription =
 struct CheckWords {
   CheckOptions options;
   std::string tolerance = "1%", json, junit, sarif;
+  bool accept = false;
 };
 
 void expect_one_on_stdout(const CheckWords& words) {
@@ -60,6 +63,7 @@ int check(const Command& command, const CheckWords& words) {
   CheckOptions options = words.options;
   options.workspaces_given = command.was_given("--workspaces");
   expect_one_on_stdout(words);
+  if (words.accept && options.baselines.empty()) fail("check: --accept needs --baseline");
   check_options(options);
   expect_run_options_apply(command, options);
   options.tolerance = parse_share(words.tolerance, "--tolerance");
@@ -71,6 +75,11 @@ int check(const Command& command, const CheckWords& words) {
   if (!words.junit.empty()) write_result(words.junit, check_junit(report));
   if (!words.sarif.empty()) write_result(words.sarif, check_sarif(report, METAPROF_VERSION));
   if (words.json != "-" && words.junit != "-" && words.sarif != "-") print_text(check_text(report));
+  if (words.accept) {
+    for (const std::string& baseline : options.baselines)
+      write_file(baseline, baseline_json(report_as_in_baseline(baseline, options)));
+    return kFine;
+  }
   return report.within() ? kFine : kFinding;
 }
 
@@ -92,6 +101,9 @@ void add_check_command(CommandLine& line) {
   command.option("--against", options.measurements, "reports of runs, recordings, snapshots").value("FILE…");
   command.option("--baseline", options.baselines, "earlier reports of `metaprof profile --json`")
       .value("REPORT.json…");
+  command.flag(
+      "--accept", words->accept,
+      "write what is estimated now into the baselines, shortened to what is compared; exit status 0");
   command.option("--tolerance", words->tolerance, "largest error of a peak, and growth, as 1% or 0.01")
       .value("SHARE")
       .with_default();

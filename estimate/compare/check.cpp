@@ -131,15 +131,19 @@ CheckResult check_captured(const Model& model, const CheckOptions& options, Work
   return result;
 }
 
-BaselineResult check_baseline(const std::string& path, const CheckOptions& options,
-                              WorkspacePlanners& planners) {
-  const Baseline before = baseline_of(ProfileFile(path));
+RunOptions options_as_in(const Baseline& before, const CheckOptions& options) {
   RunOptions run = before.options;
   if (options.workspaces_given) run.workspaces = options.run.workspaces;
   if (!options.run.framework.empty()) run.framework = options.run.framework;
   run.memory = fmt::format("{}B", before.device_memory.count);
+  return run;
+}
+
+BaselineResult check_baseline(const std::string& path, const CheckOptions& options,
+                              WorkspacePlanners& planners) {
+  const Baseline before = baseline_of(ProfileFile(path));
   const Model model = read_model(options.model);
-  const Estimate now = estimate(model, run, planners);
+  const Estimate now = estimate(model, options_as_in(before, options), planners);
   BaselineResult result = compare(before, now.report.model, figures_of(now.report));
   const std::string& module = result.saved_module ? result.saved_module->name : result.peak_module;
   if (const auto line = users_line_of(model.program, module)) {
@@ -189,6 +193,13 @@ std::optional<NotRepeated> not_repeated(const Model& captured) try {
 } catch (const Error& error) {
   return NotRepeated{fmt::format("the engine cannot repeat the run that was captured: {}", error.what()),
                      std::numeric_limits<double>::infinity()};
+}
+
+ProfileReport report_as_in_baseline(const std::string& baseline, const CheckOptions& options) {
+  WorkspacePlanners planners;
+  return estimate(read_model(options.model), options_as_in(baseline_of(ProfileFile(baseline)), options),
+                  planners)
+      .report;
 }
 
 bool says_how_it_was_run(const std::string& file) {

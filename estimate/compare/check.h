@@ -8,6 +8,7 @@
 #include "estimate/parallel.h"
 #include "estimate/prepare/model.h"
 #include "estimate/results/check.h"
+#include "estimate/results/profile.h"
 #include "step/options.h"
 
 namespace metaprof {
@@ -38,6 +39,9 @@ struct NotRepeated {
 
 /// Nothing: all of its phases are equal to the byte, reserved bytes, too. What the engine cannot run is no error.
 std::optional<NotRepeated> not_repeated(const Model& captured);
+
+/// A profile of the model with the options and the device of an earlier report, as `check` compares it with that. Errors: as check.
+ProfileReport report_as_in_baseline(const std::string& baseline, const CheckOptions& options);
 
 /// True if the file says itself how its steps were made: a recording or an earlier report, and no snapshot or report of a run.
 bool says_how_it_was_run(const std::string& file);

@@ -9,7 +9,7 @@
 namespace metaprof {
 namespace {
 
-enum Rule : size_t { kAllocated, kRequested, kReserved, kGrowth, kOutOfMemory = kGrowth + 5 };
+enum Rule : size_t { kAllocated, kRequested, kReserved, kGrowth, kOutOfMemory = kGrowth + 5, kAnotherModel };
 
 constexpr CheckRule kRules[] = {
     {"peak-allocated-error", "The estimated peak of allocated bytes is not the measured one."},
@@ -20,7 +20,8 @@ constexpr CheckRule kRules[] = {
     {"peak-reserved-growth", "The peak of reserved bytes is larger than that of the baseline."},
     {"saved-growth", "More bytes are saved for backward than in the baseline."},
     {"flops-growth", "A step has more FLOPs than in the baseline."},
-    {"out-of-memory", "Memory runs out, and does not in the baseline."}};
+    {"out-of-memory", "Memory runs out, and does not in the baseline."},
+    {"another-model", "The baseline is of another model."}};
 
 Rule rule_of(const CheckResult& result, const CheckRow* row) {
   if (row == &result.peak_reserved) return kReserved;
@@ -116,6 +117,11 @@ std::vector<CheckFinding> findings_of(const BaselineResult& result, double toler
                         .source = result.source_file,
                         .source_line = result.source_line});
   };
+  if (result.of_another_model())
+    add(kAnotherModel,
+        fmt::format("{}: the baseline is of {}, this is {}; --accept makes a baseline of this one",
+                    result.file, shown(result.model_before, kMostCharactersOfName),
+                    shown(result.model_after, kMostCharactersOfName)));
   for (const BaselineRow& row : result.rows)
     if (row.grew_above(tolerance))
       add(kGrowth + static_cast<size_t>(row.figure),

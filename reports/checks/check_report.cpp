@@ -178,7 +178,9 @@ std::string baseline_text(const BaselineResult& result) {
                percent(row.growth())});
   std::string text = table.text();
   if (result.model_before != result.model_after)
-    text += fmt::format("the baseline is of {}, this is {}\n", result.model_before, result.model_after);
+    text += fmt::format("the baseline is of {}, this is {}; --accept makes a baseline of this one\n",
+                        shown(result.model_before, kMostCharactersOfName),
+                        shown(result.model_after, kMostCharactersOfName));
   const std::string changes = changes_text(result);
   return text + (changes.empty() ? "" : "most changed: " + changes + "\n");
 }

@@ -228,4 +228,22 @@ std::string profile_json(const ProfileReport& report) {
   return json_text(json);
 }
 
+std::string baseline_json(const ProfileReport& report) {
+  const Json whole = Json::parse(profile_json(report));
+  Json json;
+  json["schema"] = "metaprof.baseline";
+  for (const char* name :
+       {"schema_version", "model", "device", "device_memory", "framework", "options", "flops", "saved"})
+    json[name] = whole[name];
+  for (const char* name :
+       {"allocated_bytes", "requested_bytes", "reserved_bytes", "op", "module", "by_category"})
+    json["peak"][name] = whole["peak"][name];
+  json["modules"] = Json::array();
+  for (const Json& row : whole["modules"])
+    if (row["saved_bytes"] != 0)
+      json["modules"].push_back({{"path", row["path"]}, {"saved_bytes", row["saved_bytes"]}});
+  json["out_of_memory"] = whole["out_of_memory"];
+  return json_text(json);
+}
+
 }  // namespace metaprof

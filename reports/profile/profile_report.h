@@ -49,5 +49,8 @@ std::string profile_csv(const ProfileReport& report, const TextOptions& options)
 
 /// As docs/reference/profile_report.md and reports/schema/profile.schema.json describe it; ends with a newline.
 std::string profile_json(const ProfileReport& report);
+/// Of that what `metaprof check --baseline` compares, a line for each figure: a file to keep beside the source. Its schema is
+/// "metaprof.baseline".
+std::string baseline_json(const ProfileReport& report);
 
 }  // namespace metaprof

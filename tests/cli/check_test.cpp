@@ -249,6 +249,41 @@ TEST(CheckBaseline, WhatGrewIsNamed) {
   EXPECT_EQ(run_program(command + " --tolerance 100%").exit_code, 0);
 }
 
+TEST(CheckBaseline, AnotherModelIsAFailureByName) {
+  const std::string report = report_of("", [](Json& json) { json["model"] = "gpt2"; });
+  const Outcome outcome = run_program("check " + kModels + "/lstm_lm.pt2 --baseline " + report);
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_NE(
+      outcome.out.find("the baseline is of gpt2, this is lstm_lm; --accept makes a baseline of this one\n"),
+      std::string::npos)
+      << outcome.out;
+  const Json findings = Json::parse(
+      run_program("check " + kModels + "/lstm_lm.pt2 --json - --baseline " + report).out)["findings"];
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0]["rule"], "another-model");
+}
+
+// The new baseline has what is compared and nothing else, and the model passes against it.
+TEST(CheckBaseline, AcceptWritesTheNewOne) {
+  const std::string options = " --batch 4 --device a100 --precision amp-bf16";
+  const std::string report = report_of(options, [](Json& json) {
+    json["model"] = "gpt2";
+    json["peak"]["allocated_bytes"] = 1;
+  });
+  const size_t whole = read_file(report).size();
+  const std::string command = "check " + kModels + "/lstm_lm.pt2 --tolerance 0 --baseline " + report;
+  EXPECT_EQ(run_program(command).exit_code, 1);
+  EXPECT_EQ(run_program(command + " --accept").exit_code, 0);
+  EXPECT_EQ(run_program(command).exit_code, 0);
+  const Json accepted = Json::parse(read_file(report));
+  EXPECT_EQ(accepted["schema"], "metaprof.baseline");
+  EXPECT_EQ(accepted["options"]["batch"], 4);
+  EXPECT_EQ(accepted["device"], "a100");
+  EXPECT_LT(read_file(report).size(), whole / 2);
+  expect_refusal("check " + kModels + "/lstm_lm.pt2 --accept --against " + kRecordings + "lstm-lm.json",
+                 "check: --accept needs --baseline");
+}
+
 TEST(CheckBaseline, GoesTogetherWithMeasurements) {
   const std::string report = report_of("", [](Json&) {});
   const Outcome outcome = run_program("check " + kModels + "/lstm_lm.pt2 --json - --baseline " + report +

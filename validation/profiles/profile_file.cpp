@@ -13,7 +13,8 @@ constexpr const char* kHint = "a report is what `metaprof profile --json` writes
 ProfileFile::ProfileFile(const std::string& name, std::string text)
     : name_(name), json_(std::move(text), name, kHint) {
   const Member schema = root().at("schema"), version = root().at("schema_version");
-  if (schema.text() != "metaprof.profile") schema.reject("\"metaprof.profile\"");
+  if (schema.text() != "metaprof.profile" && schema.text() != "metaprof.baseline")
+    schema.reject("\"metaprof.profile\"");
   if (version.count() != 1) version.reject("1");
 }
 

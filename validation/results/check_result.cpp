@@ -37,7 +37,7 @@ bool BaselineRow::grew_above(double tolerance) const {
 }
 
 bool BaselineResult::within(double tolerance) const {
-  return !out_of_memory_since &&
+  return !out_of_memory_since && !of_another_model() &&
          std::ranges::none_of(rows, [&](const BaselineRow& row) { return row.grew_above(tolerance); });
 }
 

@@ -91,6 +91,8 @@ struct BaselineResult {
   std::optional<BytesChange> saved_module, saved_node, peak_category;
   std::string peak_op, peak_module;  ///< what runs at the peak now
   bool out_of_memory_since = false;  ///< memory runs out, and did not then
+  /// Figures of two models say nothing about each other.
+  bool of_another_model() const { return model_before != model_after; }
   /// The user's line that calls in `saved_module`, else in `peak_module`; empty: the export has none.
   std::string source_file = {};
   int64_t source_line = 0;
