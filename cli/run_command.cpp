@@ -15,6 +15,7 @@
 #include "cli/line/run_options.h"
 #include "cli/metaprof.h"
 #include "core/error.h"
+#include "core/formats/display.h"
 #include "core/formats/gzip_text.h"
 #include "core/formats/output_file.h"
 #include "estimate/compare/check.h"
@@ -40,14 +41,14 @@ constexpr const char* kRunDescription =
     "  metaprof run --real -- python train.py          on this machine's GPU\n"
     "\n"
     "The program needs a PyTorch 2.6 to 2.15 built with CUDA. It needs no GPU and no driver.\n"
-    "Exit status: the program's own; 2 if it could not be run or recorded; 1 if --save wrote a program\n"
-    "whose peak is not the run's (--tolerance).\n";
+    "Exit status: the program's own; 2 if it could not be run or recorded; 1 if the program ended well\n"
+    "but does not fit, or if --save wrote a program whose peak is not the run's (--tolerance).\n";
 
-constexpr int kNotRepeated = 1;  // exit status
+constexpr int kDoesNotHold = 1;  // exit status: it does not fit, or what was saved does not repeat the run
 
 struct RunCommandOptions {
   LaunchOptions run;
-  std::string device = "h200", memory, json, tolerance = "1%";
+  std::string device = "h200", memory, context, json, tolerance = "1%";
   std::vector<std::string> files;  // of forms(), in its order; empty: not asked for
   TextOptions text;
   std::string color;
@@ -117,7 +118,7 @@ void check(const Command& command, const RunCommandOptions& options) {
   const LaunchOptions& run = options.run;
   if (run.program.empty()) fail("no program given: metaprof run [options] -- python train.py");
   if (run.real)
-    for (const char* option : {"--device", "--memory", "--gpus", "--device-clock"})
+    for (const char* option : {"--device", "--memory", "--context", "--gpus", "--device-clock"})
       if (command.was_given(option))
         fail("{} has no effect with --real, which uses the machine's own device", option);
   if (command.was_given("--rank") && run.world_size == 0) fail("--rank needs --world-size");
@@ -163,12 +164,17 @@ void write_forms(const RunReport& report, const RunCommandOptions& options) {
     if (!options.files[i].empty()) write_result(options.files[i], all[i].make(inputs));
 }
 
-// Of the device's memory, what the allocator cannot have: on a real one what was seen, else what was reported.
-Bytes outside_of(const RunReport& report, const RunCommandOptions& options) {
-  if (report.real) return largest_rank(report).recorded.outside_allocator.value_or(Bytes());
+// What the device's context and PyTorch's kernels take: as was asked for, else as reported for such cards.
+Bytes context_of(const RunCommandOptions& options) {
+  if (options.context == "none") return {};
   Platform platform;
   platform.hardware = options.run.device;
-  return outside_allocator(platform).most;
+  const Bytes context =
+      options.context.empty() ? outside_allocator(platform).most : parse_size(options.context);
+  if (context >= options.run.device.memory)
+    fail("the device has {}, and its context takes {}: --context none leaves it out",
+         human_bytes(options.run.device.memory.count), human_bytes(context.count));
+  return context;
 }
 
 // Whoever asks a saved program for something else should know what the engine does not repeat of the run itself. False: a peak
@@ -225,7 +231,11 @@ class Failures {
 
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
-  if (!options.run.real) options.run.device = device_of(options);
+  if (!options.run.real) {
+    options.run.device = device_of(options);
+    options.run.context = context_of(options);
+  }
+  options.run.own_output = options.json == "-";
   RunProgressLine line;
   std::function<void(const Progress&)> progress;
   if (isatty(STDERR_FILENO) != 0) progress = [&](const Progress& now) { line.show(now); };
@@ -246,10 +256,12 @@ int run(const Command& command, RunCommandOptions& options) {
       [&] { repeated = check_saved(report.saved, parse_share(options.tolerance, "--tolerance")); });
   failures.attempt([&] { write_forms(report, options); });
   options.text.colour = colour_on_stdout(options.color);
-  if (options.json != "-")
-    print_text("\n" + run_text(report, options.text, outside_of(report, options)), options.text.colour);
+  if (options.json != "-") print_text("\n" + run_text(report, options.text), options.text.colour);
   if (report.end.timed_out || failures.any()) return kBadInput;
-  return report.end.status == 0 && !repeated ? kNotRepeated : report.end.status;
+  if (report.end.status != 0) return report.end.status;
+  const bool fits =
+      std::ranges::all_of(report.ranks, [&](const RankRun& rank) { return verdict_of(report, rank).fits; });
+  return fits && repeated ? 0 : kDoesNotHold;
 }
 
 void add_options(Command& command, RunCommandOptions& options) {
@@ -258,6 +270,12 @@ void add_options(Command& command, RunCommandOptions& options) {
       .value("NAME|FILE.json")
       .with_default();
   command.option("--memory", options.memory, "memory of the device, as 24GiB [its own]").value("SIZE");
+  command
+      .option(
+          "--context", options.context,
+          "what the device's context and kernels take of its memory, as 500MiB; none: nothing [as reported "
+          "for such cards]")
+      .value("SIZE|none");
   command.option("--gpus", run.gpus, "number of devices in the machine")
       .value("N")
       .from_to(1, 16)

@@ -61,6 +61,7 @@ void emulate(const LaunchOptions& options, std::map<std::string, std::string>& e
   environment["TRITON_LIBCUDA_PATH"] = folder.string();
   environment["METAPROF_EMULATOR_DEVICE"] = description_of(options.device);
   environment["METAPROF_EMULATOR_GPUS"] = fmt::format("{}", options.gpus);
+  environment["METAPROF_EMULATOR_CONTEXT"] = fmt::format("{}", options.context.count);
   environment["METAPROF_EMULATOR_CLOCK"] = options.clock;
   environment["METAPROF_EMULATOR_LOG"] = record.string();
   environment["METAPROF_EMULATOR_CUDNN"] = options.workspaces == "auto" ? cudnn_words(options.device) : "";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/units.h"
 #include "meta/platform/hardware.h"
 
 namespace metaprof {
@@ -12,6 +13,7 @@ namespace metaprof {
 struct LaunchOptions {
   std::vector<std::string> program;  ///< and its arguments
   Hardware device;                   ///< that is emulated
+  Bytes context;                     ///< of the emulated device: what its context and kernels take
   bool real = false;                 ///< on the machine's own GPU in place of an emulated one
   int gpus = 1;                      ///< of the emulated machine
   int world_size = 0, rank = 0;      ///< of a job of which one rank is run; 0: the program's own
@@ -23,8 +25,9 @@ struct LaunchOptions {
   std::string clock =
       "at-once";  ///< when the emulated device's work is complete: "at-once", "expected", "late"
   std::vector<std::string> assumptions;  ///< "even", or FILE:LINE=ANSWER (docs/reference/run.md)
-  std::string save;     ///< the file *.mp that the captured program is written to; empty: none
-  bool events = false;  ///< the allocator's history is kept, with its addresses
+  std::string save;         ///< the file *.mp that the captured program is written to; empty: none
+  bool own_output = false;  ///< standard output is the caller's alone: the program's goes to standard error
+  bool events = false;      ///< the allocator's history is kept, with its addresses
   std::vector<std::string> environment;  ///< NAME=VALUE
 };
 

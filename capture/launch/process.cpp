@@ -67,6 +67,7 @@ class Signals {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGXFSZ, SIG_DFL);  // which this program ignores for itself
   lift_host_memory_limit();
+  if (options.output_to_error) dup2(STDERR_FILENO, STDOUT_FILENO);
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   words.reserve(options.words.size() + 1);

@@ -18,6 +18,7 @@ struct ProcessOptions {
   std::vector<std::string> words;                  ///< the program, looked up in PATH, and its arguments
   std::map<std::string, std::string> environment;  ///< added to this process's
   double timeout = 0;                              ///< seconds after which it is ended; 0: none
+  bool output_to_error = false;                    ///< what it prints goes to standard error
   std::function<void()> poll = {};                 ///< called a few times a second while it runs
 };
 

@@ -41,6 +41,15 @@ struct RecordedOutOfMemory {
   Bytes requested, allocated, reserved;
 };
 
+/// What ended the program before it was done.
+struct RecordedException {
+  std::string type, text;  ///< "RuntimeError", and the first line of what it says
+  std::string line;        ///< of the program, where it was raised; may be empty
+  std::string phase;
+  int64_t step = 0;
+  bool out_of_memory = false;  ///< of the device
+};
+
 /// Blocks that were freed and that a stream still used when the allocator had reserved most.
 struct WaitingBlocks {
   Bytes bytes;
@@ -86,6 +95,7 @@ struct RecordedProcess {
   std::string captured;               ///< text of the program as it called PyTorch; empty: none
   bool is_saving = false;             ///< it was ended while the captured program was written
   bool ended_after_steps = false;
+  std::optional<RecordedException> exception;  ///< nothing: none ended it
   EmulatorLog emulated;
   std::vector<RecordedDevice> devices;
 

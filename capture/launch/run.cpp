@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "capture/launch/saved_program.h"
 #include "capture/launch/temporary_folder.h"
 #include "core/error.h"
+#include "core/formats/display.h"
 #include "meta/allocator/caching_allocator.h"
 
 namespace metaprof {
@@ -100,6 +102,20 @@ std::string alloc_conf_of(const LaunchOptions& options, const RecordedProcess& p
   return {};
 }
 
+// Rows that follow the last request that failed. Their forward is of a program that has caught the error and tries again.
+std::optional<Bytes> reserved_since_recovery(const RecordedDevice& device) {
+  const std::vector<RunPhase>& rows = device.phases;
+  if (device.out_of_memory.empty()) return std::nullopt;
+  std::optional<Bytes> most;
+  bool tried_again = false;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i - 1].failures != rows.back().failures || rows[i].failures != rows.back().failures) continue;
+    most = std::max(most.value_or(Bytes()), Bytes{rows[i].numbers.reserved_bytes.peak});
+    tried_again |= rows[i].phase == "forward";
+  }
+  return tried_again ? most : std::nullopt;
+}
+
 RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
   RankRun run;
   run.alloc_conf = alloc_conf_of(options, process);
@@ -120,6 +136,9 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
     run.expected = options.clock == "expected";
   }
   run.memory.phases = phases_of(recorded);
+  if (!process.exception || !process.exception->out_of_memory)
+    run.reserved_since_recovery = reserved_since_recovery(recorded);
+  run.outside = options.real ? recorded.outside_allocator.value_or(Bytes()) : options.context;
   run.recorded = std::move(recorded);
   return run;
 }
@@ -167,6 +186,27 @@ std::string problem_of(const ProcessEnd& end, const std::vector<RecordedProcess>
                          : "the program ended before it used a CUDA device";
 }
 
+std::string place_of(const RecordedException& error) {
+  std::string text = error.phase == "setup" || error.phase.empty()
+                         ? std::string("setup")
+                         : fmt::format("{} of step {}", error.phase, error.step + 1);
+  if (!error.line.empty()) text += fmt::format(" ({})", short_line(error.line));
+  return text;
+}
+
+// What ended the program before it was done; empty where memory ran out, which is said by itself.
+std::string ending_of(const LaunchOptions& options, const ProcessEnd& end,
+                      const std::vector<RecordedProcess>& processes) {
+  const auto ran_out = [](const RecordedProcess& p) { return p.exception && p.exception->out_of_memory; };
+  if (std::ranges::any_of(processes, ran_out)) return {};
+  for (const RecordedProcess& process : processes)
+    if (process.exception && !process.devices.empty())
+      return fmt::format("{} in {}", process.exception->type, place_of(*process.exception));
+  if (end.timed_out) return fmt::format("--timeout after {:g} s", options.timeout);
+  if (end.signal != 0) return fmt::format("signal {}", end.signal);
+  return end.status == 0 ? std::string() : fmt::format("itself, with exit status {}", end.status);
+}
+
 }  // namespace
 
 RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
@@ -196,6 +236,7 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
     for (const RecordedDevice& device : process.devices)
       report.ranks.push_back(rank_run(options, process, device));
   }
+  if (!report.ended_after_steps) report.ended = ending_of(options, end, processes);
   if (report.ranks.empty()) report.problem = problem_of(end, processes);
   if (options.real && !report.ranks.empty()) {
     report.device_title = report.device = report.ranks[0].recorded.title;
@@ -204,12 +245,25 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
   return report;
 }
 
+// To import PyTorch 2.11 takes 3.0 GiB of addresses. With fewer, a program ends with the trace of a library that could
+// not be loaded, which says nothing of the limit.
+void check_address_space() {
+  constexpr rlim_t kLeast = rlim_t{4} << 30;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= kLeast)
+    return;
+  fail("this shell limits addresses to {} (ulimit -v): a program with PyTorch takes at least {}",
+       human_bytes(static_cast<int64_t>(limit.rlim_cur)), human_bytes(static_cast<int64_t>(kLeast)));
+}
+
 RunReport run_recorded(const LaunchOptions& options, const std::function<void(const Progress&)>& progress) {
+  check_address_space();
   const TemporaryFolder record("metaprof-run");
   ProcessOptions process;
   process.words = options.program;
   process.environment = environment_of(options, record.path());
   process.timeout = options.timeout;
+  process.output_to_error = options.own_output;
   if (progress) process.poll = [&] { progress(read_progress(record.path())); };
   const ProcessEnd end = run_process(process);
   const std::vector<RecordedProcess> processes = read_processes(record.path());
@@ -219,7 +273,7 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
         fmt::format("{}, where it was recorded, was deleted while the program ran", record.path().string());
   if (options.save.empty() || !report.problem.empty()) return report;
   try {
-    report.saved = save_programs(processes, options);
+    report.saved = save_programs(processes, options, report.ended);
   } catch (const Error& error) {
     report.not_saved = error.what();
   }

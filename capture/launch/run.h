@@ -28,6 +28,10 @@ struct RankRun {
   /// What the allocator would have reserved at most, had every block come back when it was freed; nothing: as much, or it is
   /// not known.
   std::optional<Bytes> reserved_at_once;
+  /// Memory ran out, the program caught it and went on: what was reserved at most after the last time. Nothing: it did
+  /// not run out, or no forward followed.
+  std::optional<Bytes> reserved_since_recovery;
+  Bytes outside;  ///< of the device's memory, what the allocator cannot have
   bool expected =
       false;  ///< work took the time that it is expected to take; else it was complete when somebody waited
 };
@@ -43,6 +47,9 @@ struct RunReport {
   int64_t cudnn = 0;         ///< 91900 is 9.19.0; 0: not known
   ProcessEnd end;
   bool ended_after_steps = false;
+  /// What ended the program before it was done, "RuntimeError in forward of step 1 (train.py:5)"; empty: nothing did, or
+  /// memory ran out.
+  std::string ended;
   std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
   std::vector<std::string> notes;  ///< what is missing
   std::vector<RankRun> ranks;      ///< by rank, then by device

@@ -65,7 +65,7 @@ void write_program(const std::string& file, const Program& program) {
 }
 
 std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,
-                                       const LaunchOptions& options) {
+                                       const LaunchOptions& options, const std::string& ended) {
   const std::string& file = options.save;
   std::vector<const RecordedProcess*> found;
   for (const RecordedProcess& process : processes)
@@ -84,6 +84,9 @@ std::vector<std::string> save_programs(const std::vector<RecordedProcess>& proce
         capture.environment.erase(name);
     capture.workspaces = options.workspaces;
     add_measurement(capture, process->devices[0]);
+    if (!ended.empty())
+      program.warnings.push_back(fmt::format(
+          "the run was ended by {}: what the program would have taken after that is not known", ended));
     program.name = std::filesystem::path(file).stem().string();
     const int number = process->rank().value_or(static_cast<int>(files.size()));
     files.push_back(found.size() == 1 ? file

@@ -14,6 +14,8 @@ namespace metaprof {
 struct Verdict {
   std::string device;  ///< "h200"
   bool fits = false;
+  std::string ended =
+      {};                 ///< what ended the program, so that more may come than was seen; empty: nothing did
   Bytes reserved = {};    ///< at most; where memory runs out, without the limit
   bool at_least = false;  ///< memory runs out even without the limit: `reserved` is the device's memory
   Bytes outside = {};     ///< the CUDA context, loaded kernels, handles

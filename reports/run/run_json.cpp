@@ -66,7 +66,7 @@ Json models_json(const std::vector<RecordedModel>& models) {
   return rows;
 }
 
-Json rank_json(const RankRun& rank) {
+Json rank_json(const RunReport& report, const RankRun& rank) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
   for (const DataRead& read : recorded.reads)
@@ -86,13 +86,15 @@ Json rank_json(const RankRun& rank) {
   json["modules"] = modules_json(rank);
   json["data_reads"] = reads;
   json["outside_allocator"] = {
-      {"context", nullptr},
+      {"context", report.real ? Json(nullptr) : Json(rank.outside.count)},
       {"libraries", recorded.outside_allocator ? Json(recorded.outside_allocator->count) : Json(nullptr)}};
   json["reserved_at_once"] = rank.reserved_at_once ? Json(rank.reserved_at_once->count) : Json(nullptr);
   json["waiting"] = {{"bytes", recorded.waiting.bytes.count}, {"line", text_or_null(recorded.waiting.line)}};
   json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
   json["out_of_memory"] = out_of_memory_json(recorded);
-  json["fits"] = recorded.out_of_memory.empty();
+  json["reserved_since_recovery"] =
+      rank.reserved_since_recovery ? Json(rank.reserved_since_recovery->count) : Json(nullptr);
+  json["fits"] = verdict_of(report, rank).fits;
   return json;
 }
 
@@ -112,10 +114,11 @@ std::string run_json(const RunReport& report) {
   json["program"] = report.program;
   json["exit_status"] = report.end.status;
   json["ended_after_steps"] = report.ended_after_steps;
+  json["ended_by"] = text_or_null(report.ended);
   json["problem"] = text_or_null(report.problem);
   json["notes"] = report.notes;
   json["ranks"] = Json::array();
-  for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(rank));
+  for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(report, rank));
   return json_text(json);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "capture/launch/run.h"
+#include "estimate/results/verdict.h"
 #include "reports/profile/profile_report.h"
 
 namespace metaprof {
@@ -14,10 +15,15 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank);
 /// That with the highest peak of reserved bytes. There must be one.
 const RankRun& largest_rank(const RunReport& report);
 
+/// Whether the rank fits its device: by what the allocator reserved at most; where memory ran out, by what was asked for
+/// then, or, if the program caught it and went on, by what it reserved since. A program that was ended before it was
+/// done does not.
+Verdict verdict_of(const RunReport& report, const RankRun& rank);
+
 /// The verdict, a row per phase, the modules, the peak, data that the program read; of several ranks a row each, and
-/// the rest of the one with the highest peak. `outside`: of the device's memory, what the allocator cannot have.
+/// the rest of the one with the highest peak.
 /// Errors: an unknown column.
-std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside);
+std::string run_text(const RunReport& report, const TextOptions& options);
 
 /// As docs/reference/run.md describes it; ends with a newline.
 std::string run_json(const RunReport& report);

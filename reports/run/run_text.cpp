@@ -15,6 +15,7 @@ namespace metaprof {
 namespace {
 
 using Align = TextTable::Align;
+constexpr size_t kMostFailures = 8;
 constexpr size_t kMostRows = 25;  // of phases: a program may have thousands of steps
 
 int64_t steps_of(const RankRun& rank) {
@@ -159,33 +160,28 @@ std::string notes(const RunReport& report, const RankRun& rank) {
   return text;
 }
 
-// What the allocator reserved at most; where memory ran out, with what was asked for then.
-Verdict verdict_of(const RunReport& report, const RankRun& rank, Bytes outside) {
-  Verdict verdict{.device = report.real ? report.device_title : report.device,
-                  .reserved = {rank.memory.phases.peak.reserved_bytes.peak},
-                  .outside = outside,
-                  .memory = rank.recorded.memory};
-  if (!rank.recorded.out_of_memory.empty()) {
-    const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
-    verdict.at_least = true;
-    verdict.reserved = failed.reserved + failed.requested;
+// A line for each time that memory ran out: where, and how it stood then.
+std::string failures(const RunReport& report, const RankRun& rank, bool colour) {
+  const std::vector<RecordedOutOfMemory>& all = rank.recorded.out_of_memory;
+  if (all.empty()) return "";
+  std::string text;
+  const size_t hidden = all.size() - std::min(all.size(), kMostFailures);
+  if (hidden > 0) text += fmt::format("\nOut of memory {} times; the last {}:", all.size(), kMostFailures);
+  for (size_t i = hidden; i < all.size(); ++i) {
+    const RecordedOutOfMemory& failed = all[i];
+    text += fmt::format(
+        "\nOut of memory in {}{}{}{}: it asks for {} while {} are allocated and {} reserved", failed.phase,
+        failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step + 1), in_call("", failed.module),
+        failed.line.empty() ? "" : fmt::format(", {}", short_line(failed.line)),
+        human_bytes(failed.requested.count), human_bytes(failed.allocated.count),
+        human_bytes(failed.reserved.count));
+    if (i + 1 < all.size() || rank.reserved_since_recovery || report.end.status == 0)
+      text += "; the program went on";
   }
-  verdict.fits = !verdict.at_least && verdict.left().count >= 0;
-  return verdict;
-}
-
-// Where memory ran out, and how it stood then.
-std::string failure(const RunReport& report, const RankRun& rank, bool colour) {
-  if (rank.recorded.out_of_memory.empty()) return "";
-  const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
-  std::string text = fmt::format(
-      "Out of memory in {}{}{}{}: it asks for {} while {} are allocated and {} reserved", failed.phase,
-      failed.phase == "setup" ? "" : fmt::format(", step {}", failed.step + 1), in_call("", failed.module),
-      failed.line.empty() ? "" : fmt::format(", {}", short_line(failed.line)),
-      human_bytes(failed.requested.count), human_bytes(failed.allocated.count),
-      human_bytes(failed.reserved.count));
-  if (report.end.status == 0) text += "; the program went on";
-  return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+  if (rank.reserved_since_recovery)
+    text += fmt::format("\nSince then at most {} are reserved: the verdict is of what the program settled on",
+                        human_bytes(rank.reserved_since_recovery->count));
+  return colour ? fmt::format("\x1b[1;31m{}\x1b[0m\n", text) : text + '\n';
 }
 
 }  // namespace
@@ -207,11 +203,28 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
   return profile;
 }
 
-std::string run_text(const RunReport& report, const TextOptions& options, Bytes outside) {
+Verdict verdict_of(const RunReport& report, const RankRun& rank) {
+  Verdict verdict{.device = report.real ? report.device_title : report.device,
+                  .reserved = {rank.memory.phases.peak.reserved_bytes.peak},
+                  .outside = rank.outside,
+                  .memory = rank.recorded.memory};
+  if (rank.reserved_since_recovery) {
+    verdict.reserved = *rank.reserved_since_recovery;
+  } else if (!rank.recorded.out_of_memory.empty()) {
+    const RecordedOutOfMemory& failed = rank.recorded.out_of_memory.back();
+    verdict.at_least = true;
+    verdict.reserved = failed.reserved + failed.requested;
+  }
+  if (!verdict.at_least) verdict.ended = report.ended;
+  verdict.fits = !verdict.at_least && verdict.ended.empty() && verdict.left().count >= 0;
+  return verdict;
+}
+
+std::string run_text(const RunReport& report, const TextOptions& options) {
   const RankRun& rank = largest_rank(report);
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
-  std::string text = opening(report, verdict_of(report, rank, outside), options.colour);
-  text += failure(report, rank, options.colour);
+  std::string text = opening(report, verdict_of(report, rank), options.colour);
+  text += failures(report, rank, options.colour);
   if (report.ranks.size() > 1) {
     text += title("Ranks (peaks)");
     text += rank_table(report);

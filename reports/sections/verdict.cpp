@@ -7,15 +7,19 @@
 namespace metaprof {
 
 std::string verdict_line(const Verdict& verdict) {
+  const std::string device = shown(verdict.device, 60);
   std::string text =
-      fmt::format("{} {}: needs {}{}", verdict.fits ? "FITS" : "DOES NOT FIT", shown(verdict.device, 60),
-                  verdict.at_least ? "more than " : "", human_bytes(verdict.reserved.count));
+      verdict.ended.empty()
+          ? fmt::format("{} {}: needs ", verdict.fits ? "FITS" : "DOES NOT FIT", device)
+          : fmt::format("ENDED BY {}: until then, {} needs ", shown(verdict.ended, 120), device);
+  text += fmt::format("{}{}", verdict.at_least ? "more than " : "", human_bytes(verdict.reserved.count));
   if (verdict.outside.count > 0)
     text += fmt::format(" + {} outside the allocator", human_bytes(verdict.outside.count));
   text += fmt::format(" of {}, margin {:g} %", human_bytes(verdict.memory.count), 100 * verdict.margin);
   if (verdict.margin > 0) text += fmt::format(" ({})", human_bytes(verdict.kept_free().count));
   const int64_t left = verdict.left().count;
-  if (verdict.fits) return text + fmt::format("; {} stay free", human_bytes(left));
+  if (verdict.fits || (!verdict.ended.empty() && left >= 0))
+    return text + fmt::format("; {} stay free", human_bytes(left));
   return left < 0 && !verdict.at_least ? text + fmt::format("; {} are missing", human_bytes(-left)) : text;
 }
 

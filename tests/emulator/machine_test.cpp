@@ -299,6 +299,8 @@ TEST(Environment, WhatMakesNoSenseIsRefused) {
           "METAPROF_EMULATOR_MEMORY is 0, but must be a number from 1 to 4398046511104");
   refused("METAPROF_EMULATOR_LOG", "/no/such/folder",
           "METAPROF_EMULATOR_LOG: /no/such/folder is not a folder");
+  refused("METAPROF_EMULATOR_CONTEXT", "150121480193",
+          "METAPROF_EMULATOR_CONTEXT is 150121480193, but must be a number from 0 to 150121480192");
   refused("METAPROF_EMULATOR_CLOCK", "soon",
           "METAPROF_EMULATOR_CLOCK is soon, but must be at-once, expected or late");
   refused("METAPROF_EMULATOR_DEVICE", "h200", "METAPROF_EMULATOR_DEVICE: 'h200' is not key=value");

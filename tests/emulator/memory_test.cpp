@@ -89,6 +89,22 @@ TEST(Memory, WhoIsAskedSeesCopiesAndChangesWhatCameToTheHost) {
   });
 }
 
+TEST(Memory, TheContextIsNobodysElse) {
+  check({{"METAPROF_EMULATOR_MEMORY", std::to_string(100 * kMiB)},
+         {"METAPROF_EMULATOR_CONTEXT", std::to_string(30 * kMiB)}},
+        [] {
+          const Library runtime("libcudart.so.13"), driver("libcuda.so.1");
+          size_t available = 0, total = 0;
+          EXPECT_EQ(runtime("cudaMemGetInfo", &available, &total), 0);
+          EXPECT_EQ(total, 100 * kMiB);
+          EXPECT_EQ(available, 70 * kMiB);
+          void* address = nullptr;
+          EXPECT_EQ(runtime("cudaMalloc", &address, 71 * kMiB), kOutOfMemory);
+          EXPECT_EQ(runtime("cudaMalloc", &address, 70 * kMiB), 0);
+          EXPECT_EQ(driver.count("memory", 0), 70 * kMiB);
+        });
+}
+
 TEST(Memory, TheDeviceIsFullAtItsLimit) {
   check({{"METAPROF_EMULATOR_MEMORY", std::to_string(100 * kMiB)}}, [] {
     const Library runtime("libcudart.so.13"), driver("libcuda.so.1");

@@ -18,14 +18,16 @@ namespace {
 namespace fs = std::filesystem;
 
 // A row of one phase whose statistics are all the same two numbers.
-std::string phase(const std::string& name, int step, int64_t current, int64_t peak, int device = 0) {
+std::string phase(const std::string& name, int step, int64_t current, int64_t peak, int device = 0,
+                  int failures = 0) {
   std::string numbers;
   for (const char* key : {"allocated_bytes", "requested_bytes", "active_bytes", "reserved_bytes",
                           "inactive_split_bytes", "allocation", "segment"})
     numbers += std::string(numbers.empty() ? "" : ", ") + "\"" + key + R"(": {"current": )" +
                std::to_string(current) + R"(, "peak": )" + std::to_string(peak) + "}";
   return R"({"row": "phase", "seconds": 1.5, "phase": ")" + name + R"(", "step": )" + std::to_string(step) +
-         R"(, "devices": {")" + std::to_string(device) + R"(": {)" + numbers + "}}}\n";
+         R"(, "devices": {")" + std::to_string(device) + R"(": {)" + numbers + R"(, "num_ooms": )" +
+         std::to_string(failures) + "}}}\n";
 }
 
 const std::string kProcess =
@@ -46,8 +48,9 @@ class RecordingTest : public testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
   }
-  RunReport report(int status = 0) const {
+  RunReport report(int status = 0, Bytes context = {}) const {
     LaunchOptions options;
+    options.context = context;
     options.program = {"python", "train.py"};
     options.device.name = "h200";
     options.device.title = "NVIDIA H200";
@@ -97,8 +100,7 @@ TEST_F(RecordingTest, WhatTheEmulatedDeviceSays) {
   EXPECT_EQ(found.ranks.at(0).emulated.unplanned, 1);
   EXPECT_EQ(found.notes, std::vector<std::string>{"the emulated device has no function libcudart.so.13 "
                                                   "cudaMallocArray: its calls failed"});
-  EXPECT_NE(run_text(found, {}, Bytes()).find("cuDNN gave no plan for 1 kinds of convolutions"),
-            std::string::npos);
+  EXPECT_NE(run_text(found, {}).find("cuDNN gave no plan for 1 kinds of convolutions"), std::string::npos);
 }
 
 TEST_F(RecordingTest, TheAllocatorsSettingsAreThoseThatTheVersionReads) {
@@ -204,12 +206,12 @@ TEST_F(RecordingTest, ProgressIsTheNewestRow) {
 TEST_F(RecordingTest, PeaksAreThoseOfAllPhases) {
   write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) +
                                phase("forward", 0, 7, 9) + phase("after", 0, 7, 70));
-  const RunReport found = report();
+  const RunReport found = report(0, {30});
   ASSERT_EQ(found.ranks.size(), 1U);
   EXPECT_EQ(found.ranks[0].memory.phases.peak.reserved_bytes.peak, 70);
   EXPECT_EQ(found.ranks[0].memory.phases.rows.size(), 2U);
-  // 1000 - 70 - 30
-  const std::string text = run_text(found, {}, Bytes{30});
+  // 1000 - 70 - 30: the context
+  const std::string text = run_text(found, {});
   EXPECT_TRUE(text.starts_with(
       "FITS h200: needs 70 B + 30 B outside the allocator of 1000 B, margin 0 %; 900 B stay free\n"))
       << text;
@@ -278,7 +280,7 @@ TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {
           R"("step": 2, "module": "fc", "allocated_bytes": 7, "reserved_bytes": 8})" +
           "\n");
   // 8 + 2000 B; people count steps from 1.
-  const std::string text = run_text(report(1), {}, Bytes());
+  const std::string text = run_text(report(1), {});
   EXPECT_TRUE(text.starts_with("DOES NOT FIT h200: needs more than 2.0 KiB of 1000 B, margin 0 %\n")) << text;
   EXPECT_NE(
       text.find(
@@ -287,6 +289,60 @@ TEST_F(RecordingTest, OutOfMemoryNamesTheProgramsLine) {
       std::string::npos)
       << text;
   EXPECT_NE(text.find("\n   3  forward "), std::string::npos) << text;
+}
+
+// A row of a request that the device could not serve.
+std::string out_of_memory(int requested) {
+  return R"({"row": "out_of_memory", "device": 0, "requested": )" + std::to_string(requested) +
+         R"(, "line": "/me/train.py:14", "function": "main", "phase": "forward", "step": 0, "module": "fc", )"
+         R"("allocated_bytes": 7, "reserved_bytes": 8})"
+         "\n";
+}
+
+TEST_F(RecordingTest, AProgramThatCaughtAnOutOfMemoryIsJudgedByWhatItDidSince) {
+  const std::string tries = kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) + out_of_memory(2000) +
+                            phase("forward", 0, 7, 900, 0, 1) + out_of_memory(1500) +
+                            phase("forward", 0, 7, 950, 0, 2);
+  write("process-7.jsonl", tries + phase("forward", 0, 7, 400, 0, 2) + phase("backward", 0, 7, 500, 0, 2));
+  const std::string text = run_text(report(), {});
+  EXPECT_TRUE(text.starts_with("FITS h200: needs 500 B of 1000 B, margin 0 %; 500 B stay free\n")) << text;
+  EXPECT_NE(text.find("it asks for 2.0 KiB while 7 B are allocated and 8 B reserved; the program went on\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(
+      text.find("it asks for 1.5 KiB while 7 B are allocated and 8 B reserved; the program went on\n"
+                "Since then at most 500 B are reserved: the verdict is of what the program settled on\n"),
+      std::string::npos)
+      << text;
+  // No forward followed: it gave up.
+  write("process-7.jsonl", tries + phase("after", 0, 7, 8, 0, 2));
+  EXPECT_TRUE(run_text(report(), {}).starts_with("DOES NOT FIT h200: needs more than 1.5 KiB"));
+}
+
+TEST_F(RecordingTest, AProgramThatSomethingElseEndedDoesNotFit) {
+  const std::string step =
+      kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) + phase("forward", 0, 7, 70);
+  const auto first_line = [&](const std::string& rows, int status) {
+    write("process-7.jsonl", step + rows);
+    const RunReport found = report(status);
+    EXPECT_FALSE(verdict_of(found, found.ranks.at(0)).fits);
+    EXPECT_EQ(run_json(found).find("\"ended_by\": null"), std::string::npos);
+    const std::string text = run_text(found, {});
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string rest = "until then, h200 needs 70 B of 1000 B, margin 0 %; 930 B stay free";
+  EXPECT_EQ(first_line(R"({"row": "exception", "type": "ValueError", "text": "no", "line": "/me/boom.py:5", )"
+                       R"("function": "f", "out_of_memory": false, "phase": "forward", "step": 0})"
+                       "\n",
+                       1),
+            "ENDED BY ValueError in forward of step 1 (/me/boom.py:5): " + rest);
+  EXPECT_EQ(first_line("", 3), "ENDED BY itself, with exit status 3: " + rest);
+  // Memory that ran out is the reason, and says more.
+  write("process-7.jsonl", step + out_of_memory(2000) +
+                               R"({"row": "exception", "type": "OutOfMemoryError", "text": "", "line": "", )"
+                               R"("function": "", "out_of_memory": true, "phase": "forward", "step": 0})"
+                               "\n");
+  EXPECT_TRUE(run_text(report(1), {}).starts_with("DOES NOT FIT h200: needs more than 2.0 KiB"));
 }
 
 TEST_F(RecordingTest, RanksAreInTheirOrder) {
@@ -307,7 +363,7 @@ TEST_F(RecordingTest, EndedWhileItsProgramIsSaved) {
   LaunchOptions options;
   options.save = "step.mp";
   try {
-    save_programs(read_processes(folder_), options);
+    save_programs(read_processes(folder_), options, "");
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),

@@ -216,6 +216,16 @@ class PhasesTest(unittest.TestCase):
         self.phases.finish()
         self.assertEqual(self.shown()[-1], ("forward", 0, 9, 9))
 
+    def test_what_follows_an_out_of_memory_is_another_try(self):
+        for _ in range(2):
+            self.phases.forward_begins(True)
+            self.memory.take(50)
+            self.phases.memory_ran_out()
+            self.memory.give(50)
+        self.train(1)
+        self.phases.finish()
+        self.assertEqual(self.names(), [("setup", 0)] + [("forward", 0)] * 3 + [("backward", 0), ("optimizer", 0), ("zero_grad", 0)])
+
     def test_an_exception_at_any_line_breaks_nothing_that_follows(self):
         """A handler of signals may raise one: line after line of what two steps run."""
         class Alarm(Exception):

@@ -56,7 +56,7 @@ class RecordedStepsTest(unittest.TestCase):
             self.skipTest(f"{recordings_folder()} has no recordings of these names")
         for (device, memory, alloc_conf, env), recordings in groups(recordings):
             options = ["--device", device, "--workspaces", "none"]  # as it was recorded
-            options += ["--memory", f"{memory}MiB"] if memory else []
+            options += ["--memory", f"{memory}MiB", "--context", "none"] if memory else []
             options += ["--env", f"PYTORCH_ALLOC_CONF={alloc_conf}"] if alloc_conf else []  # which versions before 2.10 do not read
             for name, value in env:
                 options += ["--env", f"{name}={value}"]

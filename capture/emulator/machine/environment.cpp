@@ -78,6 +78,8 @@ Environment read_environment() {
     out.device_count = int(number("METAPROF_EMULATOR_GPUS", gpus, 1, kMostDevices));
   if (const std::string memory = variable("METAPROF_EMULATOR_MEMORY"); !memory.empty())
     out.device.memory = number("METAPROF_EMULATOR_MEMORY", memory, 1, size_t(1) << 42);
+  if (const std::string context = variable("METAPROF_EMULATOR_CONTEXT"); !context.empty())
+    out.context = number("METAPROF_EMULATOR_CONTEXT", context, 0, out.device.memory);
   out.log_folder = variable("METAPROF_EMULATOR_LOG");
   struct stat status = {};
   if (!out.log_folder.empty() && (stat(out.log_folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))

@@ -35,6 +35,8 @@ enum class Clock {
 struct Environment {
   Description device;
   int device_count = 1;
+  size_t context =
+      0;  ///< bytes of each device that no process can have: its context and its kernels take them
   std::string log_folder;  ///< empty: no log
   Clock clock = Clock::at_once;
   std::string cudnn;  ///< METAPROF_EMULATOR_CUDNN as it is

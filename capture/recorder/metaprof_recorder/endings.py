@@ -45,11 +45,22 @@ def _at_exit(recorder):
     if hasattr(sys, "last_value") and recorder.reads.last_unknown:
         recorder.output.write("note", text="the program ended with an exception after it had read a value that is not known, at "
                               f"{recorder.reads.last_unknown}: try --assume {recorder.reads.last_unknown}=N")
+    _tell_exception(recorder)
     # An exception that ended the program keeps the frames alive in which it happened, and their tensors.
     for name in ("last_traceback", "last_value", "last_exc"):
         if hasattr(sys, name):
             setattr(sys, name, None)
     recorder.finish(whole=True)
+
+
+def _tell_exception(recorder):
+    """The exception that ended the program, if one did: what was recorded is then of a part of it."""
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if error is None or getpid() != recorder.pid or isinstance(error, SystemExit):
+        return
+    line, function = recorder.sources.of_traceback(error.__traceback__)
+    recorder.output.write("exception", type=type(error).__name__, text=str(error).strip().partition("\n")[0][:200], line=line, function=function,
+                          out_of_memory=isinstance(error, recorder.torch.OutOfMemoryError), phase=recorder.phases.phase, step=recorder.phases.step)
 
 
 def end_program(recorder, status):

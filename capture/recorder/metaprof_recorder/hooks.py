@@ -165,6 +165,7 @@ class Recorder:
             "phase": self.phases.phase, "step": self.phases.step, "module": self._module_path(),
             "allocated_bytes": now["allocated_bytes"]["current"], "reserved_bytes": now["reserved_bytes"]["current"]})
         self.output.write("out_of_memory", **self.out_of_memory[-1])
+        self.phases.memory_ran_out()
         if self.capture:  # before it fails, the allocator gives back what it has cached; the call that failed is not in the program
             self.capture.step("empty_cache()")
 
@@ -279,11 +280,12 @@ class Recorder:
             self.history.resume()
             self.phases.backward_begins()
             self.in_backward += 1
+            failures = len(self.out_of_memory)
             try:
                 return original(*arguments, **options)
             finally:
                 self.in_backward -= 1
-                if not self.out_of_memory:
+                if len(self.out_of_memory) == failures:
                     self.phases.backward_ends()
                 if self.history.running:
                     self.tags.gradients(self.cut)

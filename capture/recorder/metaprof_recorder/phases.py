@@ -70,6 +70,7 @@ class Phases:
         self._last = self._start = None  # the latest cut, and the one before the phase
         self._parts = []        # earlier forwards of the same forward phase
         self._grad = True       # gradients are recorded in the forward in progress
+        self._ran_out = False   # memory ran out in the phase: what a program does that has caught it is another try
         self._trains = False    # there is an optimizer, or a backward has been seen
         self._setup_parts = []
 
@@ -89,7 +90,7 @@ class Phases:
     def forward_begins(self, grad):
         """`grad`: whether autograd records it. True: a new step begins."""
         self._cut()
-        if self.phase == "forward" and not self._ended:
+        if self.phase == "forward" and not self._ended and not self._ran_out:
             self._another_forward(grad)
             return False
         gap = self._finish_row()
@@ -155,6 +156,10 @@ class Phases:
         if self.phase == "zero_grad":
             self._end()
 
+    def memory_ran_out(self):
+        """A request of the phase in progress failed. If the program goes on, its next forward has a row of its own."""
+        self._ran_out = True
+
     def finish(self, whole=True):
         """The program ends. `whole`: what came after the last phase is shown as one of its own, if it took memory."""
         before = (self._gap or self._segments or [None])[-1]
@@ -181,6 +186,7 @@ class Phases:
         self._segments = list(segments)
         self._gap = []
         self._ended = False
+        self._ran_out = False
         self._start = self._last
 
     def _end(self):

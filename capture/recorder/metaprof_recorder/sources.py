@@ -47,6 +47,14 @@ class Sources:
             found = self.of_frames(_frames(frame))
         return found
 
+    def of_traceback(self, traceback):
+        """The same of where an exception was raised."""
+        frames = []
+        while traceback is not None:
+            frames.append({**_row(traceback.tb_frame), "line": traceback.tb_lineno})
+            traceback = traceback.tb_next
+        return self.of_frames(reversed(frames))
+
     def lines(self):
         """FILE:LINE of libraries' functions that run now, the innermost first, and then of the user's own that called them."""
         for frame in _frames(sys._getframe(1)):
@@ -85,5 +93,10 @@ def _frame_within(folder, function=None):
 
 def _frames(frame):
     while frame is not None:
-        yield {"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name}
+        yield _row(frame)
         frame = frame.f_back
+
+
+def _row(frame):
+    code = frame.f_code
+    return {"filename": code.co_filename, "line": frame.f_lineno, "name": code.co_qualname if hasattr(code, "co_qualname") else code.co_name}

@@ -1,5 +1,5 @@
 # one rank runs out of memory
-# options: --gpus 2 --memory 1GiB --timeout 300
+# options: --gpus 2 --memory 1GiB --context none --timeout 300
 # status: 1
 # says: OutOfMemoryError
 # says: out of memory

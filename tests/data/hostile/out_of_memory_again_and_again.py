@@ -1,5 +1,5 @@
 # 200 requests that cannot be served
-# options: --memory 1GiB
+# options: --memory 1GiB --context none
 # status: 0
 # says: refused 200
 # says: the program went on

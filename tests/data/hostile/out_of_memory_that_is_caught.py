@@ -1,5 +1,5 @@
 # out of memory that is caught
-# options: --memory 1GiB
+# options: --memory 1GiB --context none
 # status: 0
 # says: the program went on
 from training import *

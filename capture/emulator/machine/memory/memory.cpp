@@ -4,6 +4,7 @@
 
 #include "capture/emulator/machine/counters.h"
 #include "capture/emulator/machine/devices.h"
+#include "capture/emulator/machine/environment.h"
 #include "capture/emulator/machine/log.h"
 #include "capture/emulator/machine/streams/clock.h"
 #include "capture/emulator/machine/streams/durations.h"
@@ -80,7 +81,7 @@ struct Memory {
     return 0;
   }
   bool take(int device, size_t bytes) {
-    if (bytes > memory_total() - used[device]) return false;
+    if (bytes > memory_total() - environment().context - used[device]) return false;
     set_memory(device, used[device] += bytes);
     return true;
   }
@@ -98,7 +99,7 @@ size_t memory_total() { return device_description().memory; }
 
 size_t memory_in_use(int device) {
   const std::lock_guard lock(machine_mutex());
-  return memory().used[device];
+  return environment().context + memory().used[device];
 }
 
 bool is_device_address(const void* address) {

@@ -37,6 +37,7 @@ METAPROF_EXPORT std::optional<Range> find_range(const void* address);
 /// Whether the address can only be a device's, allocated or not.
 METAPROF_EXPORT bool is_device_address(const void* address);
 
+/// With the context (METAPROF_EMULATOR_CONTEXT).
 METAPROF_EXPORT size_t memory_in_use(int device);
 METAPROF_EXPORT size_t memory_total();
 
