@@ -186,6 +186,12 @@ class Reader {
       phase.numbers = allocator_numbers(numbers);
       phase.retries = number_of(numbers, "num_alloc_retries");
       phase.failures = number_of(numbers, "num_ooms");
+      if (const Json calls = numbers.find("calls")) {
+        phase.calls = calls.at("count").integer();
+        phase.growth_by_call = {calls.at("growth").integer()};
+        phase.calls_module = text_of(calls, "module");
+        phase.calls_line = text_of(calls, "line");
+      }
       device(device_number(number, row)).phases.push_back(std::move(phase));
     });
   }

@@ -24,6 +24,11 @@ struct RunPhase {
   double seconds = 0;  ///< since the recorder was attached
   AllocatorNumbers numbers;
   int64_t retries = 0, failures = 0;  ///< of requests, so far
+  /// Forwards without a backward between them, of which each leaves memory: what it leaves at least, the module's type, and the
+  /// program's line that calls it. 0: there are none.
+  int64_t calls = 0;
+  Bytes growth_by_call;
+  std::string calls_module, calls_line;
 };
 
 /// Data that the program copied from the device to the host.

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "capture/launch/growth.h"
 #include "reports/run/run_report.h"
 #include "reports/sections/memory_json.h"
 #include "reports/tables/json_text.h"
@@ -66,6 +67,24 @@ Json models_json(const std::vector<RecordedModel>& models) {
   return rows;
 }
 
+Json growth_json(const RecordedDevice& device) {
+  Json json = {{"by_step", nullptr}, {"by_call", nullptr}};
+  if (const auto steps = growth_by_step(device))
+    json["by_step"] = {{"bytes", steps->per_step.count},
+                       {"steps", steps->steps},
+                       {"op", text_or_null(steps->op)},
+                       {"line", text_or_null(steps->line)},
+                       {"full_at_step", steps->ends_at}};
+  if (const auto calls = growth_by_call(device))
+    json["by_call"] = {{"bytes", calls->per_call.count},
+                       {"calls", calls->calls},
+                       {"module", calls->module},
+                       {"phase", calls->phase},
+                       {"step", calls->step},
+                       {"line", text_or_null(calls->line)}};
+  return json;
+}
+
 Json rank_json(const RunReport& report, const RankRun& rank) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
@@ -92,6 +111,7 @@ Json rank_json(const RunReport& report, const RankRun& rank) {
   json["waiting"] = {{"bytes", recorded.waiting.bytes.count}, {"line", text_or_null(recorded.waiting.line)}};
   json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
   json["out_of_memory"] = out_of_memory_json(recorded);
+  json["growth"] = growth_json(recorded);
   json["reserved_since_recovery"] =
       rank.reserved_since_recovery ? Json(rank.reserved_since_recovery->count) : Json(nullptr);
   json["fits"] = verdict_of(report, rank).fits;

@@ -52,6 +52,28 @@ class Backend {
     EXPECT_EQ(cudnn_("cudnnBackendFinalize", plan), 0);
     return get(plan, 402);
   }
+  /// What the plans of the fallback engines take, one after the other, until one cannot be made.
+  Integers planned_as_fallbacks(void* graph) const {
+    constexpr int64_t most = 20;
+    void* const heuristics = make(4);
+    set(heuristics, 201, graph);
+    constexpr int fallback = 2;
+    put(heuristics, 200, 8, 1, &fallback);
+    std::array<void*, most> configurations{};
+    for (void*& configuration : configurations) configuration = make(3);
+    int64_t count = 0;
+    EXPECT_EQ(cudnn_("cudnnBackendGetAttribute", heuristics, 202, 15, most, &count,
+                     static_cast<void*>(configurations.data())),
+              0);
+    Integers workspaces;
+    for (int64_t i = 0; i < count; ++i) {
+      void* const plan = make(5);
+      set(plan, 401, configurations[size_t(i)]);
+      if (cudnn_("cudnnBackendFinalize", plan) != 0) break;
+      workspaces.push_back(get(plan, 402));
+    }
+    return workspaces;
+  }
   /// Forward convolution of [8,3,8,8] with [4,3,3,3], stride 1, padding 1 before and `after`.
   void* convolution_graph(int64_t after) const {
     void *const convolution = make(1), *const operation = make(10), *const graph = make(15);
@@ -100,6 +122,24 @@ TEST(CudnnPlans, AreAskedOfTheHelper) {
     EXPECT_EQ(backend.planned(backend.convolution_graph(2)), 0);  // not a convolution that it has words for
   });
   fs::remove_all(folder);
+}
+
+// PyTorch tries them when memory runs out for the workspace of the first.
+TEST(CudnnPlans, FallbacksHaveLessAndLess) {
+  namespace fs = std::filesystem;
+  const fs::path helper = fs::temp_directory_path() / ("emulator-cudnn-fallbacks-" + std::to_string(getpid()));
+  std::ofstream(helper) << "#!/bin/sh\nread device\necho ready 91900\n"
+                           "while read question; do case \"$question\" in\n"
+                           "'skip 1 conv_fwd'*) echo 1024;; 'skip 2 conv_fwd'*) echo 0;; skip*) echo none;;\n"
+                           "*) echo 4096;; esac; done\n";
+  chmod(helper.c_str(), 0755);
+  check({{"METAPROF_EMULATOR_CUDNN", "helper=" + helper.string() + "\nlibrary=l\ndriver=d\ndevice={}\n"}}, [] {
+    const Backend backend;
+    EXPECT_EQ(backend.planned(backend.convolution_graph(1)), 4096);
+    EXPECT_EQ(backend.planned_as_fallbacks(backend.convolution_graph(1)), (Integers{1024, 0}));
+    EXPECT_EQ(backend.planned_as_fallbacks(backend.convolution_graph(2)), (Integers{0}));  // has no workspace
+  });
+  fs::remove(helper);
 }
 
 TEST(CudnnPlans, CountAsNothingWhereTheHelperFails) {

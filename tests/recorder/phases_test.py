@@ -216,6 +216,28 @@ class PhasesTest(unittest.TestCase):
         self.phases.finish()
         self.assertEqual(self.shown()[-1], ("forward", 0, 9, 9))
 
+    def test_calls_without_a_backward_that_each_leave_memory(self):
+        self.train(1)
+        for _ in range(6):
+            for module in ("Net", "Loss"):  # of a validation without no_grad: the loss is a module, too
+                self.phases.forward_begins(True, module)
+                self.memory.take(50)
+                self.memory.give(20)
+                self.phases.forward_ends()
+        self.phases.finish()
+        self.assertEqual(self.rows[-1].growth, {0: ("Net", 6, 60)})
+        self.assertEqual([row.growth for row in self.rows[:-1]], [{}] * (len(self.rows) - 1))
+
+    def test_calls_that_leave_nothing(self):
+        self.train(1)
+        for _ in range(6):
+            self.phases.forward_begins(True)
+            self.memory.take(50)
+            self.memory.give(50)
+            self.phases.forward_ends()
+        self.phases.finish()
+        self.assertEqual(self.rows[-1].growth, {})
+
     def test_what_follows_an_out_of_memory_is_another_try(self):
         for _ in range(2):
             self.phases.forward_begins(True)

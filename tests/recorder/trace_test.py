@@ -161,6 +161,22 @@ loss AddmmBackward0#1
         events.take(0x100, 33554432)
         self.assertIn('+ 1 33554432 workspace name="cuBLAS workspace"', writer(events, STEP).text())
 
+    def test_a_workspace_of_one_call_is_named(self):
+        events = Events()
+        events.begin("aten::addmm")
+        events.take(0x100, 1 << 20), events.give(0x100, 1 << 20)
+        self.assertIn('+ 1 1048576 workspace name="cuBLASLt workspace"', writer(events, STEP).text())
+
+    def test_results_of_products_are_no_workspaces_of_whatever_size(self):
+        events = Events()
+        events.begin("aten::mm")
+        events.take(0x100, 33554432), events.take(0x200, 33554432)
+        events.end()
+        events.begin("aten::relu", inputs=[("torch.float32", [2048, 4096], "cuda", 0x100)])
+        events.end()
+        events.give(0x200, 33554432)  # dropped after the call
+        self.assertNotIn("workspace", writer(events, STEP).text())
+
     def test_reads_of_device_data_are_counted(self):
         events = Events()
         for device in ("cuda", "cuda", "cpu"):

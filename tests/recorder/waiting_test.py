@@ -24,6 +24,11 @@ class WaitingTest(unittest.TestCase):
                   entry("segment_alloc", 200, 100)]
         self.assertEqual(at_peak(events), (0, None))
 
+    def test_a_request_that_failed_has_no_address(self):
+        failed = {"action": "oom", "size": 10, "device_free": 0, "frames": []}
+        freed = entry("free_requested", 1)
+        self.assertEqual(at_peak([freed, failed, entry("segment_alloc", 200, 100)]), (10, freed))
+
     def test_a_block_from_before_the_history_has_no_line_of_its_own(self):
         freed = entry("free_requested", 1)
         self.assertEqual(at_peak([freed, entry("segment_alloc", 200, 100)]), (10, freed))

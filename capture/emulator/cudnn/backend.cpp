@@ -1,4 +1,5 @@
-// cuDNN's backend (graph) API: descriptors keep what is set on them; the heuristics propose one engine.
+// cuDNN's backend (graph) API: descriptors keep what is set on them. The heuristics propose the engine that PyTorch takes, and as fallbacks
+// those that it tries when memory runs out for that engine's workspace.
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +13,7 @@ using namespace metaprof::emulator::cudnn;
 
 namespace {
 
-enum Status : int { done = 0, bad_parameter = 2000, execution_failed = 5000 };
+enum Status : int { done = 0, bad_parameter = 2000, not_supported = 3000, execution_failed = 5000 };
 
 struct Descriptor {  // what a cudnnBackendDescriptor_t points to
   std::shared_ptr<Node> node;
@@ -20,6 +21,7 @@ struct Descriptor {  // what a cudnnBackendDescriptor_t points to
 
 // Attributes that are not kept as they were set, but answered.
 enum Asked : int {
+  heuristic_mode = 200,
   heuristic_results = 202,
   configuration_engine = 300,
   configuration_workspace = 303,
@@ -45,6 +47,35 @@ Status give_engine(const Plan& plan, int64_t room, int64_t* count, void* out) {
   if (count) *count = 1;
   if (out && room > 0) static_cast<Descriptor**>(out)[0]->node->plan = plan;
   return done;
+}
+
+// Each has less workspace than those before it: cuDNN is asked for it when its plan is made, and says then whether there is one.
+constexpr int kFallbackMode = 2, kMostFallbacks = 8;
+
+Status give_fallbacks(const Node& graph, const std::string& question, int64_t room, int64_t* count, void* out) {
+  if (count) *count = kMostFallbacks;
+  if (!out) return done;
+  Plan plan = plan_of(graph);
+  plan.question = question;
+  for (int64_t i = 0; i < std::min<int64_t>(room, kMostFallbacks); ++i) {
+    ++plan.skipped;
+    static_cast<Descriptor**>(out)[i]->node->plan = plan;
+  }
+  return done;
+}
+
+Status give_engines(const Node& heuristics, const Node& graph, int64_t room, int64_t* count, void* out) {
+  if (heuristics.number(heuristic_mode) == kFallbackMode && plan_workspace_of(graph) > 0)
+    return give_fallbacks(graph, question_about(graph), room, count, out);
+  return give_engine(plan_of(graph), room, count, out);
+}
+
+// False: there is no such plan.
+bool complete(Plan& plan) {
+  if (plan.skipped == 0) return true;
+  const std::optional<int64_t> workspace = workspace_after(plan.question, plan.skipped);
+  plan.workspace = workspace.value_or(0);
+  return workspace.has_value();
 }
 
 Status give_attribute(const Node& node, int name, int type, int64_t room, int64_t* count, void* out) {
@@ -91,7 +122,10 @@ METAPROF_CUDA Status cudnnBackendFinalize(Descriptor* descriptor) {
   if (node.kind == engine_configuration)
     if (const Node* const from = node.node(configuration_engine)) node.plan = from->plan;
   if (node.kind == execution_plan)
-    if (const Node* const from = node.node(plan_configuration)) node.plan = from->plan;
+    if (const Node* const from = node.node(plan_configuration)) {
+      node.plan = from->plan;
+      if (!complete(node.plan)) return not_supported;
+    }
   return done;
 }
 
@@ -102,7 +136,7 @@ METAPROF_CUDA Status cudnnBackendGetAttribute(Descriptor* descriptor, int name, 
   switch (name) {
     case heuristic_results: {
       const Node* const graph = node.node(heuristic_graph);
-      return graph ? give_engine(plan_of(*graph), room, count, out) : bad_parameter;
+      return graph ? give_engines(node, *graph, room, count, out) : bad_parameter;
     }
     case configuration_engine: return give_engine(node.plan, room, count, out);
     case configuration_workspace:

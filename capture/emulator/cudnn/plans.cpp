@@ -148,13 +148,23 @@ Plan plan_of(const Node& graph) {
   return plan;
 }
 
+namespace {
+
+std::mutex helper_mutex;
+
+}  // namespace
+
+std::optional<int64_t> workspace_after(const std::string& question, int skipped) {
+  const std::lock_guard lock(helper_mutex);
+  return ask_helper("skip " + std::to_string(skipped) + " " + question);
+}
+
 int64_t plan_workspace_of(const Node& graph) {
   if (environment().cudnn.empty()) return 0;
   const std::string question = question_about(graph);
   if (question.empty()) return 0;
-  static std::mutex mutex;
   static std::map<std::string, int64_t> known;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(helper_mutex);
   if (const auto found = known.find(question); found != known.end()) return found->second;
   const std::optional<int64_t> answer = ask_helper(question);
   log_plan(answer.value_or(0), answer ? "cudnn" : "rule", question);

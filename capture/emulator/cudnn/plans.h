@@ -1,6 +1,9 @@
 #pragma once
 // What the plan of an operation graph takes.
 
+#include <optional>
+#include <string>
+
 #include "capture/emulator/cudnn/descriptor.h"
 
 namespace metaprof::emulator::cudnn {
@@ -8,6 +11,9 @@ namespace metaprof::emulator::cudnn {
 /// What the real cuDNN answers for the described device, asked through the helper program that METAPROF_EMULATOR_CUDNN
 /// names; 0 for what is no plain convolution, where there is no helper, and where it does not answer.
 int64_t plan_workspace_of(const Node& graph);
+
+/// The same of the plan that is tried after memory ran out for the first `skipped`; nothing: there is none.
+std::optional<int64_t> workspace_after(const std::string& question, int skipped);
 
 /// With what it reads, writes and computes; of what is no convolution, what it reads and writes.
 Plan plan_of(const Node& graph);

@@ -16,7 +16,7 @@ from time import monotonic  # as it is now: the program may replace it
 
 from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, models, reads, sources, tags, values, wrappers
 from metaprof_recorder.modules import Modules
-from metaprof_recorder.phases import Phases, Segment
+from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
 from metaprof_recorder.statistics import Statistics
 
 DETAIL_STEPS = 3  # of so many steps every request is kept
@@ -45,6 +45,7 @@ class Recorder:
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
         self.rows = []
+        self.calls_line = ""    # that calls a module again and again without a backward
         self.cut = 0
         self.ready = False       # the device is in use
         self.finished = False
@@ -182,6 +183,8 @@ class Recorder:
         if not row.devices:
             return
         self.rows.append((row.phase, row.step, row.first, row.last))
+        for device, (module, calls, left) in row.growth.items():
+            row.devices[device]["calls"] = {"module": module, "count": calls, "growth": left, "line": self.calls_line}
         self.output.write("phase", phase=row.phase, step=row.step, devices=row.devices)
 
     def _mine(self):
@@ -234,7 +237,9 @@ class Recorder:
             # Parametrizations call modules when they are made, which is often before anything is on a device.
             if self._mine() and (self.phases.phase != "setup" or self.torch.cuda.is_initialized()):
                 self.history.resume()
-                new_step = self.phases.forward_begins(self.torch.is_grad_enabled())
+                new_step = self.phases.forward_begins(self.torch.is_grad_enabled(), type(module).__name__)
+                if self.phases.calls == FEWEST_CALLS:
+                    self.calls_line = self.sources.of_stack()[0]
                 if new_step or not self.phases._trains:
                     self._after_step()
             path = self.modules.name(module)

@@ -14,6 +14,8 @@ A step ends with the forward that follows an optimizer step. Programs without an
 """
 from metaprof_recorder.statistics import merged
 
+FEWEST_CALLS = 4    # of which it can be said that each leaves memory
+MOST_UNEVEN = 1.5   # of one call's growth to another's
 MOST_PARTS = 1000  # forwards without a backward that are kept apart until it is known what they belong to
 
 
@@ -49,10 +51,25 @@ class Row:
     def __init__(self, phase, step, segments):
         self.phase = phase
         self.step = step
+        self.growth = {}  # device -> (module, calls, bytes that each leaves at least)
         self.first = segments[0].number
         self.last = segments[-1].number
         devices = sorted({device for segment in segments for device in segment.devices})
         self.devices = {device: merged([s.devices[device] for s in segments if device in s.devices]) for device in devices}
+
+
+def _growth_by_call(parts):
+    """device -> (module, calls, bytes that each leaves at least) of the first module of which every call leaves memory, and none much more
+    than another. `parts`: (name of the outermost module, segments) of each forward of a phase."""
+    found = {}
+    for name in dict.fromkeys(name for name, _ in parts):
+        ends = [segments[-1] for called, segments in parts if called == name]
+        for device in ends[-1].devices if len(ends) >= FEWEST_CALLS else ():
+            allocated = [segment.devices[device]["allocated_bytes"]["current"] for segment in ends if device in segment.devices]
+            grown = [after - before for before, after in zip(allocated, allocated[1:])]
+            if len(allocated) >= FEWEST_CALLS and min(grown) > 0 and max(grown) <= MOST_UNEVEN * min(grown):
+                found.setdefault(device, (name, len(allocated), min(grown)))
+    return found
 
 
 class Phases:
@@ -68,11 +85,17 @@ class Phases:
         self._gap = []          # after its end
         self._ended = False
         self._last = self._start = None  # the latest cut, and the one before the phase
-        self._parts = []        # earlier forwards of the same forward phase
+        self._parts = []        # earlier forwards of the same forward phase: the outermost module's name, and segments
+        self._module = ""       # of the forward in progress
         self._grad = True       # gradients are recorded in the forward in progress
         self._ran_out = False   # memory ran out in the phase: what a program does that has caught it is another try
         self._trains = False    # there is an optimizer, or a backward has been seen
         self._setup_parts = []
+
+    @property
+    def calls(self):
+        """Forwards of the phase in progress, without a backward between them."""
+        return len(self._parts) + 1 if self.phase == "forward" else 0
 
     # ---- observations
 
@@ -87,11 +110,12 @@ class Phases:
             segment.constructor = True
             self._segments.append(segment)
 
-    def forward_begins(self, grad):
-        """`grad`: whether autograd records it. True: a new step begins."""
+    def forward_begins(self, grad, module=""):
+        """`grad`: whether autograd records it; `module`: its type. True: a new step begins."""
         self._cut()
         if self.phase == "forward" and not self._ended and not self._ran_out:
             self._another_forward(grad)
+            self._module = module
             return False
         gap = self._finish_row()
         new_step = self.stepped
@@ -99,6 +123,7 @@ class Phases:
         self.stepped = False
         self._begin("forward", gap)
         self._grad = grad
+        self._module = module
         return new_step
 
     def forward_ends(self):
@@ -200,21 +225,21 @@ class Phases:
 
     def _another_forward(self, grad):
         """A forward begins where there was one already, and no backward between them: the same phase, or a step without one."""
-        self._parts.append(self._segments)
+        self._parts.append((self._module, self._segments))
         if not (grad or self._grad) or len(self._parts) >= MOST_PARTS:
             self._emit_parts()
         self._begin("forward")
         self._grad = grad
 
     def _emit_parts(self):
-        for segments in self._parts:
+        for _, segments in self._parts:
             self._emit(Row("forward", self.step, segments))
             self.step += not self._trains
         self._parts = []
 
     def _finish_row(self):
         """Emits the phase in progress; gives the segments that came after it."""
-        gap, segments = self._gap, self._segments
+        gap, segments, growth = self._gap, self._segments, {}
         self._gap = []
         if self.phase == "setup":
             segments, gap = self._setup_and_rest()
@@ -222,12 +247,15 @@ class Phases:
             segments, gap = self._with_last_frees(segments, gap)
         elif self.phase == "forward":
             if self._trains:
-                segments = [segment for part in self._parts for segment in part] + segments
+                growth = _growth_by_call(self._parts)  # the last call has no next one that would tell its end
+                segments = [segment for _, part in self._parts for segment in part] + segments
                 self._parts = []
             else:
                 self._emit_parts()
         if segments:
-            self._emit(Row(self.phase, self.step, segments))
+            row = Row(self.phase, self.step, segments)
+            row.growth = growth
+            self._emit(row)
         self._segments = []
         return gap
 

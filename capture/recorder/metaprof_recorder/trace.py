@@ -12,19 +12,19 @@ READS = {
     "aten::equal", "aten::bincount", "aten::repeat_interleave", "aten::_linalg_check_errors", "aten::histc",
 }
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::mv", "aten::addmv", "aten::dot", "aten::_addmm_activation", "aten::_scaled_mm"}
-BLAS_WORKSPACES = {33_554_432: "cuBLAS workspace", 8_519_680: "cuBLAS workspace", 1_048_576: "cuBLASLt workspace"}
 
 RELEASES = ("segment_free", "segment_unmap")  # a cached segment goes back to the device
 REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "freed_within")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
         self.category = self.name = self.word = self.freed_by = self.freed_cut = None
-        self.shared = self.grad = False
+        self.product = None  # the operator that asked for it, if it multiplies matrices
+        self.shared = self.grad = self.freed_within = False
 
 
 class Frame:
@@ -92,6 +92,19 @@ class Writer:
             elif item.kind == "operator":
                 self._learn_operator(item, live, stack)
         self._apply_tags(live, cut)
+        for storage in self.storages:
+            self._name_workspace(storage)
+
+    @staticmethod
+    def _name_workspace(storage):
+        """What a product asks for and no operator ever takes as a tensor is a workspace: cuBLAS's stays for all products of its stream,
+        cuBLASLt's is one call's. A result goes on to another operator, or is dropped after the call."""
+        if storage.product is None or storage.word is not None or storage.category is not None:
+            return
+        if storage.freed_cut is None:
+            storage.category, storage.name = "workspace", "cuBLAS workspace"
+        elif storage.freed_within:
+            storage.category, storage.name = "workspace", "cuBLASLt workspace"
 
     def _order(self):
         """Items of the profiler and entries of the allocator in one order: an entry stands where its item is, one without an item where
@@ -126,8 +139,8 @@ class Writer:
             stream = self.streams.setdefault(entry["stream"], len(self.streams))
             storage = Storage(len(self.storages) + 1, entry["addr"], entry["size"], stream, phase, cut, line)
             operator = next((item for item in reversed(stack) if item.kind in ("operator", "node")), None)
-            if operator is not None and operator.name in PRODUCTS and entry["size"] in BLAS_WORKSPACES:
-                storage.category, storage.name = "workspace", BLAS_WORKSPACES[entry["size"]]
+            if operator is not None and operator.name in PRODUCTS:
+                storage.product = operator
             self.storages.append(storage)
             self.by_entry[index] = storage
             self.lines[storage.number] = line
@@ -140,6 +153,7 @@ class Writer:
             self.by_entry[index] = storage
             storage.freed_by = next((item for item in reversed(stack) if item.kind == "node"), None)
             storage.freed_cut = cut
+            storage.freed_within = any(item is storage.product for item in stack)
             after = self.entries[index + 1] if index + 1 < len(self.entries) else {}
             storage.shared = not (after.get("action") == "free_completed" and after.get("addr") == entry["addr"])
 

@@ -8,7 +8,7 @@ def at_peak(entries):
     reserved = peak = bytes_ = 0
     largest = None
     for entry in entries:
-        action, address, count = entry["action"], entry["addr"], entry["size"]
+        action, address, count = entry["action"], entry.get("addr"), entry["size"]  # a request that failed has no address
         if action == "alloc":
             asked[address] = entry
         elif action == "free_requested":

@@ -18,9 +18,10 @@ bool is_left_out(Descriptors& made, Descriptor configuration, const ConvolutionQ
 
 /// Bytes of workspace of the engine that PyTorch takes with its default settings (TF32 allowed, nothing
 /// deterministic asked): the first that the heuristics give, by the configuration, without building the plan.
-/// Nothing if there is none. `question` is to_text(ConvolutionPlan) (meta/platform/workspace_question.h), `device` a
+/// `skipped` > 0: memory ran out for that one. PyTorch then tries those that follow in the heuristics' order, of which only one
+/// with less workspace can succeed: of these the `skipped`-th. Nothing if there is none. `question` is to_text(ConvolutionPlan) (meta/platform/workspace_question.h), `device` a
 /// description (device_description.h). Errors: a question that cannot be read, the library refuses.
 std::optional<int64_t> convolution_workspace(const Library& library, const std::string& question,
-                                             const std::string& device);
+                                             const std::string& device, int skipped = 0);
 
 }  // namespace metaprof::cudnn

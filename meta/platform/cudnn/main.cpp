@@ -2,13 +2,15 @@
 // CUDNN is the library's file or name, DRIVER the stand-in driver's file. The stand-ins for cuBLASLt lie beside it.
 //
 // stdin:  first a line with the device's description (device_description.h), then a question a line
-//         (meta/platform/workspace_question.h)
+//         (meta/platform/workspace_question.h), after "skip N ": of the N-th plan that follows with less workspace
 // stdout: first "ready VERSION" or "error MESSAGE", then a line for each question: bytes, "none" (no plan), or "error
 //         MESSAGE"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -33,6 +35,21 @@ void check_describes_devices(const metaprof::cudnn::Library& library) {
         version / 10000, version / 100 % 100, version % 100);
 }
 
+// "skip 2 conv_fwd|…": of the second plan that is tried after memory ran out for the first.
+std::optional<int64_t> workspace_of(const metaprof::cudnn::Library& library, std::string_view question,
+                                    const std::string& device) {
+  constexpr std::string_view kSkip = "skip ";
+  int skipped = 0;
+  if (question.starts_with(kSkip)) {
+    question.remove_prefix(kSkip.size());
+    const auto [end, error] = std::from_chars(question.data(), question.data() + question.size(), skipped);
+    if (error != std::errc() || skipped < 0) metaprof::fail("expected a number after 'skip'");
+    question.remove_prefix(static_cast<size_t>(end - question.data()));
+    question.remove_prefix(std::min<size_t>(1, question.size()));  // the blank
+  }
+  return metaprof::cudnn::convolution_workspace(library, std::string(question), device, skipped);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -51,7 +68,7 @@ int main(int count, char** words) {
     answer(fmt::format("ready {}", library.version()));
     while (std::getline(std::cin, question)) {
       try {
-        const auto bytes = cudnn::convolution_workspace(library, question, device);
+        const auto bytes = workspace_of(library, question, device);
         answer(bytes ? fmt::format("{}", *bytes) : "none");
       } catch (const Error& error) {
         answer(fmt::format("error {}", error.what()));
