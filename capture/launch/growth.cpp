@@ -75,7 +75,8 @@ void name_source(const RecordedDevice& device, StepGrowth& growth) {
 
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
   const std::vector<int64_t> ends = ends_of_steps(device);
-  StepGrowth growth{.per_step = {even_growth(ends)}, .steps = std::ssize(ends) - int64_t{kWarmUp}, .line = {}, .op = {}};
+  StepGrowth growth{
+      .per_step = {even_growth(ends)}, .steps = std::ssize(ends) - int64_t{kWarmUp}, .line = {}, .op = {}};
   if (growth.per_step.count == 0) return std::nullopt;
   const RunPhase& now = device.phases.back();
   const int64_t left = std::max<int64_t>(0, device.memory.count - now.numbers.reserved_bytes.peak);
@@ -98,7 +99,8 @@ std::optional<CallGrowth> growth_by_call(const RecordedDevice& device) {
     if (i + 1 < rows.size() && rows[i + 1].phase == "backward" &&
         rows[i + 1].numbers.allocated_bytes.current <= now - grown / 2)
       continue;
-    largest = CallGrowth{row.growth_by_call, row.calls, row.phase, row.step, row.calls_module, row.calls_line};
+    largest =
+        CallGrowth{row.growth_by_call, row.calls, row.phase, row.step, row.calls_module, row.calls_line};
   }
   return largest;
 }

@@ -12,8 +12,9 @@ namespace metaprof {
 struct StepGrowth {
   Bytes per_step;     ///< the least of the steps that were compared
   int64_t steps = 0;  ///< so many steps were seen to grow, one after the other
-  std::string line;   ///< of the program, which made most of it in the steps whose every request is kept; may be empty
-  std::string op;     ///< that made it, and in which phase, "aten::mul in backward"; may be empty
+  std::string
+      line;  ///< of the program, which made most of it in the steps whose every request is kept; may be empty
+  std::string op;       ///< that made it, and in which phase, "aten::mul in backward"; may be empty
   int64_t ends_at = 0;  ///< the step, from 1, at which the device is full
 };
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/formats/display.h"
 #include "core/formats/gzip_text.h"
 #include "core/formats/output_file.h"
 #include "meta/platform/hardware.h"
@@ -39,6 +40,38 @@ void add_measurement(Capture& capture, const RecordedDevice& device) {
     capture.measured[i].requests = requests[i];
   // Steps that were not recorded in detail are in no program.
   capture.measured.resize(std::min(requests.size(), capture.measured.size()));
+}
+
+// What the run did after the steps that the file has, or could not do.
+std::vector<std::string> left_out(const RecordedDevice& device, const Capture& capture,
+                                  const std::string& ended) {
+  std::vector<std::string> warnings;
+  if (!ended.empty())
+    warnings.push_back(fmt::format(
+        "the run was ended by {}: what the program would have taken after that is not known", ended));
+  if (!device.out_of_memory.empty()) {
+    const RecordedOutOfMemory& failed = device.out_of_memory.back();
+    warnings.push_back(fmt::format(
+        "memory ran out in the run, in {} of step {}: it asked for {} while {} were reserved", failed.phase,
+        failed.step + 1, human_bytes(failed.requested.count), human_bytes(failed.reserved.count)));
+  }
+  const int64_t last = capture.measured.empty() ? 0 : capture.measured.back().step;
+  int64_t kept = 0;
+  const RunPhase* highest = nullptr;
+  for (const RunPhase& row : device.phases) {
+    const int64_t reserved = row.numbers.reserved_bytes.peak;
+    if (row.step <= last && row.phase != "after")
+      kept = std::max(kept, reserved);
+    else if (!highest || reserved > highest->numbers.reserved_bytes.peak)
+      highest = &row;
+  }
+  if (highest && highest->numbers.reserved_bytes.peak > kept)
+    warnings.push_back(
+        fmt::format("the file has the first {} of {} steps (--detail), and the run reserved more later: {} "
+                    "in step {}, {} before",
+                    last + 1, device.phases.back().step + 1,
+                    human_bytes(highest->numbers.reserved_bytes.peak), highest->step + 1, human_bytes(kept)));
+  return warnings;
 }
 
 // A real card's name; of one that is not known its title as a word, which --device has to explain then.
@@ -84,9 +117,8 @@ std::vector<std::string> save_programs(const std::vector<RecordedProcess>& proce
         capture.environment.erase(name);
     capture.workspaces = options.workspaces;
     add_measurement(capture, process->devices[0]);
-    if (!ended.empty())
-      program.warnings.push_back(fmt::format(
-          "the run was ended by {}: what the program would have taken after that is not known", ended));
+    for (std::string& warning : left_out(process->devices[0], capture, ended))
+      program.warnings.push_back(std::move(warning));
     program.name = std::filesystem::path(file).stem().string();
     const int number = process->rank().value_or(static_cast<int>(files.size()));
     files.push_back(found.size() == 1 ? file

@@ -76,12 +76,9 @@ Json growth_json(const RecordedDevice& device) {
                        {"line", text_or_null(steps->line)},
                        {"full_at_step", steps->ends_at}};
   if (const auto calls = growth_by_call(device))
-    json["by_call"] = {{"bytes", calls->per_call.count},
-                       {"calls", calls->calls},
-                       {"module", calls->module},
-                       {"phase", calls->phase},
-                       {"step", calls->step},
-                       {"line", text_or_null(calls->line)}};
+    json["by_call"] = {
+        {"bytes", calls->per_call.count}, {"calls", calls->calls}, {"module", calls->module},
+        {"phase", calls->phase},          {"step", calls->step},   {"line", text_or_null(calls->line)}};
   return json;
 }
 

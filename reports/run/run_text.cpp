@@ -187,16 +187,22 @@ std::string failures(const RunReport& report, const RankRun& rank, bool colour) 
 
 // What grows, from where, and what is usually done about it.
 std::string growth(const RankRun& rank) {
-  const auto at = [](const std::string& line) { return line.empty() ? "" : fmt::format(" ({})", short_line(line)); };
+  const auto at = [](const std::string& line) {
+    return line.empty() ? "" : fmt::format(" ({})", short_line(line));
+  };
   std::string text;
   if (const auto calls = growth_by_call(rank.recorded))
     text += fmt::format(
-        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more. What they keep for a "
-        "backward is still referenced: run them under torch.no_grad(), or keep numbers (loss.item()) in place of tensors\n",
-        calls->calls, shown(calls->module, kMostCharactersOfName), calls->phase, calls->step + 1, at(calls->line), human_bytes(calls->per_call.count));
+        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more. What "
+        "they keep for a "
+        "backward is still referenced: run them under torch.no_grad(), or keep numbers (loss.item()) in "
+        "place of tensors\n",
+        calls->calls, shown(calls->module, kMostCharactersOfName), calls->phase, calls->step + 1,
+        at(calls->line), human_bytes(calls->per_call.count));
   if (const auto steps = growth_by_step(rank.recorded))
     text += fmt::format(
-        "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}. This device is full at step {}\n",
+        "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}. This device is full "
+        "at step {}\n",
         steps->steps, human_bytes(steps->per_step.count),
         steps->op.empty() ? "" : fmt::format(", made by {}", shown(steps->op, kMostCharactersOfName)),
         at(steps->line), steps->ends_at);

@@ -127,18 +127,21 @@ TEST(CudnnPlans, AreAskedOfTheHelper) {
 // PyTorch tries them when memory runs out for the workspace of the first.
 TEST(CudnnPlans, FallbacksHaveLessAndLess) {
   namespace fs = std::filesystem;
-  const fs::path helper = fs::temp_directory_path() / ("emulator-cudnn-fallbacks-" + std::to_string(getpid()));
+  const fs::path helper =
+      fs::temp_directory_path() / ("emulator-cudnn-fallbacks-" + std::to_string(getpid()));
   std::ofstream(helper) << "#!/bin/sh\nread device\necho ready 91900\n"
                            "while read question; do case \"$question\" in\n"
                            "'skip 1 conv_fwd'*) echo 1024;; 'skip 2 conv_fwd'*) echo 0;; skip*) echo none;;\n"
                            "*) echo 4096;; esac; done\n";
   chmod(helper.c_str(), 0755);
-  check({{"METAPROF_EMULATOR_CUDNN", "helper=" + helper.string() + "\nlibrary=l\ndriver=d\ndevice={}\n"}}, [] {
-    const Backend backend;
-    EXPECT_EQ(backend.planned(backend.convolution_graph(1)), 4096);
-    EXPECT_EQ(backend.planned_as_fallbacks(backend.convolution_graph(1)), (Integers{1024, 0}));
-    EXPECT_EQ(backend.planned_as_fallbacks(backend.convolution_graph(2)), (Integers{0}));  // has no workspace
-  });
+  check({{"METAPROF_EMULATOR_CUDNN", "helper=" + helper.string() + "\nlibrary=l\ndriver=d\ndevice={}\n"}},
+        [] {
+          const Backend backend;
+          EXPECT_EQ(backend.planned(backend.convolution_graph(1)), 4096);
+          EXPECT_EQ(backend.planned_as_fallbacks(backend.convolution_graph(1)), (Integers{1024, 0}));
+          EXPECT_EQ(backend.planned_as_fallbacks(backend.convolution_graph(2)),
+                    (Integers{0}));  // has no workspace
+        });
   fs::remove(helper);
 }
 

@@ -52,7 +52,8 @@ Status give_engine(const Plan& plan, int64_t room, int64_t* count, void* out) {
 // Each has less workspace than those before it: cuDNN is asked for it when its plan is made, and says then whether there is one.
 constexpr int kFallbackMode = 2, kMostFallbacks = 8;
 
-Status give_fallbacks(const Node& graph, const std::string& question, int64_t room, int64_t* count, void* out) {
+Status give_fallbacks(const Node& graph, const std::string& question, int64_t room, int64_t* count,
+                      void* out) {
   if (count) *count = kMostFallbacks;
   if (!out) return done;
   Plan plan = plan_of(graph);

@@ -44,7 +44,8 @@ struct Plan {
   int64_t workspace = 0;        ///< bytes
   double moved = 0, flops = 0;  ///< bytes of its operands; 2 per multiply-add
   int element_bytes = 4;
-  int skipped = 0;       ///< plans with more workspace that are tried before this one, which is asked for when it is made
+  int skipped =
+      0;  ///< plans with more workspace that are tried before this one, which is asked for when it is made
   std::string question = {};  ///< of such a plan, in the helper's words
 };
 
