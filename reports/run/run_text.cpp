@@ -122,6 +122,21 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
   return text + largest_table(memory.peak, &lines, options.width);
 }
 
+// Where a tenth of the reserved memory and more is not allocated when most is: what an allocator that moves the ends of its segments
+// does not have.
+std::string fragmentation(const RankRun& rank) {
+  const AllocatorNumbers& peak = rank.memory.phases.peak;
+  const int64_t cached = peak.reserved_bytes.peak - peak.allocated_bytes.peak;
+  if (cached * 10 < peak.reserved_bytes.peak ||
+      rank.alloc_conf.find("expandable_segments:True") != std::string::npos)
+    return {};
+  return fmt::format(
+      "{} of the reserved memory ({:.0f} %) are cached in pieces even when most is allocated: "
+      "--alloc-conf expandable_segments:True shows the peak without them\n",
+      human_bytes(cached),
+      100.0 * static_cast<double>(cached) / static_cast<double>(peak.reserved_bytes.peak));
+}
+
 std::string reads(const RankRun& rank) {
   TextTable table;
   table.column("operator", Align::left);
@@ -264,6 +279,7 @@ std::string run_text(const RunReport& report, const TextOptions& options) {
   }
   text += title("Peak");
   text += peak(rank, options);
+  text += fragmentation(rank);
   if (!rank.recorded.reads.empty()) {
     text += title("Data that the program read from the device");
     text += reads(rank);

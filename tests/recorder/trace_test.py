@@ -161,6 +161,12 @@ loss AddmmBackward0#1
         events.take(0x100, 33554432)
         self.assertIn('+ 1 33554432 workspace name="cuBLAS workspace"', writer(events, STEP).text())
 
+    def test_what_no_operator_asks_for_is_known_by_the_library_s_function(self):
+        events = Events()
+        events.take(0x100, 8, frames=[{"filename": "/x/site-packages/torch/nn/parallel/distributed.py", "line": 9, "name": "DDP._init"}, *USER])
+        events.take(0x200, 8, frames=USER[1:])
+        self.assertEqual(writer(events, STEP).text(), '# phase setup\n+ 1 8 temporary name=DDP._init\n+ 2 8 temporary\n')
+
     def test_a_workspace_of_one_call_is_named(self):
         events = Events()
         events.begin("aten::addmm")

@@ -38,6 +38,13 @@ class Sources:
                 library = frame
         return (f"{library['filename']}:{library['line']}", library["name"]) if library else ("", "")
 
+    def library_function(self, frames):
+        """The innermost function, if it is a library's or PyTorch's: what code without operators asks for (DDP's buckets) is known by it."""
+        frame = next((frame for frame in frames if not frame["filename"].startswith(self._own)), None)
+        if frame is None or self.kind(frame["filename"]) == 0 or frame["name"].startswith("<"):
+            return None
+        return frame["name"]
+
     def of_stack(self, other_thread=None):
         """The same of what runs now; where this thread runs no code of the user's, of what `other_thread` does."""
         frame = sys._getframe(1)

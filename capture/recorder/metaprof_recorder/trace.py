@@ -18,12 +18,13 @@ REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "freed_within")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
         self.category = self.name = self.word = self.freed_by = self.freed_cut = None
         self.product = None  # the operator that asked for it, if it multiplies matrices
+        self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
         self.shared = self.grad = self.freed_within = False
 
 
@@ -141,6 +142,8 @@ class Writer:
             operator = next((item for item in reversed(stack) if item.kind in ("operator", "node")), None)
             if operator is not None and operator.name in PRODUCTS:
                 storage.product = operator
+            elif operator is None:
+                storage.asked_by = self.sources.library_function(entry["frames"])
             self.storages.append(storage)
             self.by_entry[index] = storage
             self.lines[storage.number] = line
@@ -314,8 +317,8 @@ class Writer:
                 line += f" s{storage.stream}"
             if self.matches[index] is None:
                 line += " call=0"  # whose it is is not known
-            if storage.name:
-                line += f" name={quoted(storage.name)}"
+            if storage.name or storage.asked_by:
+                line += f" name={quoted(storage.name or storage.asked_by)}"
             lines.append(line)
         else:
             if storage.shared:

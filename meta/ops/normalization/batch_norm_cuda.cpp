@@ -39,6 +39,7 @@ Grid launch_grid(int64_t reduced, int64_t channels) {
 // Staging and semaphores of a channels_last reduction; freed in reverse.
 void staging(Call& c, const Tensor& input, int64_t values, DType accumulated) {
   const int64_t channels = input.size(1);
+  if (channels == 0) return;
   const Grid grid = launch_grid(input.numel() / channels, channels);
   if (grid.y <= 1) return;
   const Tensor data = c.temporary(Sizes{values * channels * grid.y}, accumulated);
@@ -47,7 +48,8 @@ void staging(Call& c, const Tensor& input, int64_t values, DType accumulated) {
 
 // The input as [N, C, rest]: a copy if it has no such view.
 Tensor as_rows(Call& c, const Tensor& t) {
-  const Sizes rows{t.size(0), t.size(1), t.numel() / (t.size(0) * t.size(1))};
+  const int64_t kept = t.size(0) * t.size(1);
+  const Sizes rows{t.size(0), t.size(1), kept == 0 ? 0 : t.numel() / kept};
   Sizes strides;
   if (view_strides(t.sizes(), t.strides(), rows, strides)) return t;
   return call<"clone">(c.session, t, MemoryFormat::contiguous);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "meta/autograd/engine/backward.h"
 #include "meta/ops/recurrent/family.h"
@@ -370,7 +372,8 @@ void flatten_when_placed(Session& session, const Operator& op, std::span<const V
   };
   if (!session.device.is_cuda() || !given("params").is_tensors()) return;
   const Value::Tensors& weights = given("params").tensors();
-  if (weights.empty() || !weights[0].defined() || weights[0].dtype() == DType::bf16) return;
+  const auto is_there = [](const Tensor& weight) { return weight.defined(); };
+  if (weights.empty() || !std::ranges::all_of(weights, is_there) || weights[0].dtype() == DType::bf16) return;
   // Lists that do not fit are refused by the call that takes them.
   const int64_t layers = given("num_layers").integer();
   if (layers < 1 || layers > static_cast<int64_t>(weights.size())) return;

@@ -4,6 +4,7 @@ PyTorch has a dispatch key, Fake, that it does not use, between autograd and wha
 there, and threads that are watched include the key. Views write nothing and make nothing: they have no such kernel.
 """
 import functools
+import threading
 
 from metaprof_recorder.values.operators import Operator
 
@@ -22,6 +23,7 @@ class Hook:
         self._below = c._dispatch_keyset_full_after(self._key)
         self._include, self._is_included = c._dispatch_tls_set_dispatch_key_included, c._dispatch_tls_is_dispatch_key_included
         self._libraries, self._known = {}, set()
+        self._local = threading.local()
         self.begun = False
 
     def begin(self):
@@ -30,6 +32,7 @@ class Hook:
         self.register()
         self._let_functions_pass()
         self._look_when_libraries_are_loaded()
+        self._look_away_from_fake_tensors()
         self.begun = True
         self.watch(True)
 
@@ -98,6 +101,34 @@ class Hook:
             self.register()
 
         kind.load_library = load_library
+
+    def _look_away_from_fake_tensors(self):
+        """A compiler calls operators on tensors that are not there. Their sizes may be symbols, which no kernel of Python can pass on as they came."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        enter, leave = FakeTensorMode.__enter__, FakeTensorMode.__exit__
+
+        @functools.wraps(enter)
+        def look_away(mode):
+            self._stack().append(self.watches)
+            self.watch(False)
+            return enter(mode)
+
+        @functools.wraps(leave)
+        def look_again(mode, *error):
+            try:
+                return leave(mode, *error)
+            finally:
+                stack = self._stack()
+                if stack:  # else it was entered before the hook began
+                    self.watch(stack.pop())
+
+        FakeTensorMode.__enter__, FakeTensorMode.__exit__ = look_away, look_again
+
+    def _stack(self):
+        """Of this thread: whether calls were seen before each mode that it is in."""
+        if not hasattr(self._local, "before"):
+            self._local.before = []
+        return self._local.before
 
     def _watch_subclasses(self):
         """Classes of tensors that call operators of their own (DTensor, nested tensors): PyTorch keeps the keys above theirs out of what they call."""
