@@ -84,7 +84,7 @@ std::string assumptions_of(const LaunchOptions& options) {
 }  // namespace
 
 fs::path recorder_folder() {
-  const fs::path folder = beside("METAPROF_RECORDER", "recorder", "recorder", "sitecustomize.py");
+  fs::path folder = beside("METAPROF_RECORDER", "recorder", "recorder", "sitecustomize.py");
   if (folder.empty()) fail("the recorder is not beside this program (METAPROF_RECORDER names its folder)");
   return folder;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/formats/display.h"
 #include "reports/checks/check_findings.h"
 #include "reports/checks/phase_table.h"
 #include "reports/tables/json_text.h"

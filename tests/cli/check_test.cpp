@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -53,8 +55,8 @@ TEST(Check, RecordedStepsAreEqualToTheByte) {
 // 2 · 25,165,824 B. With 2.11 another block is there, and the error comes one call earlier, where nothing waits.
 TEST(Check, AnErrorTakesWhatItsStatementHolds) {
   for (const char* recording : {"../recordings-2.15/gpt2.mem1000.json", "gpt2.mem1000.json"}) {
-    const Outcome outcome = run_program("check " + kModels + "/gpt2.pt2 --against " + kRecordings +
-                                        recording + " --tolerance 0%");
+    const Outcome outcome = run_program(
+        fmt::format("check {}/gpt2.pt2 --against {}{} --tolerance 0%", kModels, kRecordings, recording));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("allocated and requested bytes of every phase equal: 1 of 1"),
               std::string::npos)

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -192,7 +194,7 @@ TEST(Usage, JsonFollowsTheSchemas) {
   write("ops --replay tests/data/recordings/ops_small.log.gz", "ops_replay");
   write("allocator --replay tests/data/recordings/gpt2.log.gz", "allocator_replay");
   for (const std::string format : {"rotor", "checkmate", "sac", "knapsack", "json"})
-    write("plan-input " + model + " --format " + format, "plan_input_" + format);
+    write(fmt::format("plan-input {} --format {}", model, format), "plan_input_" + format);
   for (const char* name : {"fit",
                            "sweep",
                            "advise",

@@ -121,7 +121,7 @@ void cdist_body(Call& c) {
 
 void row_pairs_meta(Call& c) {
   const int64_t rows = c.tensor("self").size(0);
-  c.output(Sizes{rows * std::max<int64_t>(0, rows - 1) / 2}, c.tensor("self").dtype());
+  c.output(Sizes{multiply(rows, std::max<int64_t>(0, rows - 1)) / 2}, c.tensor("self").dtype());
 }
 
 // native/cuda/DistanceKernel.cu, pdist_backward_kernel_impl: every row's share first, then their sum.
