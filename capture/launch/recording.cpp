@@ -146,9 +146,8 @@ class Reader {
       const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
       process_.captured = read_file(file, kMostBytes, "a recording");
     } else if (kind == "exception") {
-      process_.exception = {row.at("type").string(), text_of(row, "text"),
-                            text_of(row, "line"),    text_of(row, "phase"),
-                            number_of(row, "step"),  row.at("out_of_memory").boolean()};
+      process_.exception = {row.at("type").string(), text_of(row, "line"), text_of(row, "phase"),
+                            number_of(row, "step"), row.at("out_of_memory").boolean()};
     } else if (kind == "ended") {
       process_.ended_after_steps = true;
     } else if (kind == "note") {

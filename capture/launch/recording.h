@@ -48,8 +48,8 @@ struct RecordedOutOfMemory {
 
 /// What ended the program before it was done.
 struct RecordedException {
-  std::string type, text;  ///< "RuntimeError", and the first line of what it says
-  std::string line;        ///< of the program, where it was raised; may be empty
+  std::string type;  ///< "RuntimeError"
+  std::string line;  ///< of the program, where it was raised; may be empty
   std::string phase;
   int64_t step = 0;
   bool out_of_memory = false;  ///< of the device

@@ -102,7 +102,7 @@ std::string alloc_conf_of(const LaunchOptions& options, const RecordedProcess& p
   return {};
 }
 
-// Rows that follow the last request that failed. Their forward is of a program that has caught the error and tries again.
+// Rows that follow the last request that failed. A program that trains on has caught the error.
 std::optional<Bytes> reserved_since_recovery(const RecordedDevice& device) {
   const std::vector<RunPhase>& rows = device.phases;
   if (device.out_of_memory.empty()) return std::nullopt;
@@ -111,7 +111,7 @@ std::optional<Bytes> reserved_since_recovery(const RecordedDevice& device) {
   for (size_t i = 1; i < rows.size(); ++i) {
     if (rows[i - 1].failures != rows.back().failures || rows[i].failures != rows.back().failures) continue;
     most = std::max(most.value_or(Bytes()), Bytes{rows[i].numbers.reserved_bytes.peak});
-    tried_again |= rows[i].phase == "forward";
+    tried_again |= rows[i].phase == "forward" || rows[i].phase == "backward" || rows[i].phase == "optimizer";
   }
   return tried_again ? most : std::nullopt;
 }
@@ -197,6 +197,7 @@ std::string place_of(const RecordedException& error) {
 // What ended the program before it was done; empty where memory ran out, which is said by itself.
 std::string ending_of(const LaunchOptions& options, const ProcessEnd& end,
                       const std::vector<RecordedProcess>& processes) {
+  if (end.status == 0 && !end.timed_out) return {};  // a launcher may have started again what failed
   const auto ran_out = [](const RecordedProcess& p) { return p.exception && p.exception->out_of_memory; };
   if (std::ranges::any_of(processes, ran_out)) return {};
   for (const RecordedProcess& process : processes)
@@ -204,7 +205,7 @@ std::string ending_of(const LaunchOptions& options, const ProcessEnd& end,
       return fmt::format("{} in {}", process.exception->type, place_of(*process.exception));
   if (end.timed_out) return fmt::format("--timeout after {:g} s", options.timeout);
   if (end.signal != 0) return fmt::format("signal {}", end.signal);
-  return end.status == 0 ? std::string() : fmt::format("itself, with exit status {}", end.status);
+  return fmt::format("itself, with exit status {}", end.status);
 }
 
 }  // namespace
@@ -252,7 +253,7 @@ void check_address_space() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= kLeast)
     return;
-  fail("this shell limits addresses to {} (ulimit -v): a program with PyTorch takes at least {}",
+  fail("out of memory: `ulimit -v` allows this program {} of addresses: one with PyTorch takes at least {}",
        human_bytes(static_cast<int64_t>(limit.rlim_cur)), human_bytes(static_cast<int64_t>(kLeast)));
 }
 

@@ -29,7 +29,7 @@ struct RankRun {
   /// not known.
   std::optional<Bytes> reserved_at_once;
   /// Memory ran out, the program caught it and went on: what was reserved at most after the last time. Nothing: it did
-  /// not run out, or no forward followed.
+  /// not run out, or no part of a step followed.
   std::optional<Bytes> reserved_since_recovery;
   Bytes outside;  ///< of the device's memory, what the allocator cannot have
   bool expected =

@@ -78,6 +78,7 @@ class RunOptions(TypedDict, total=False):
     host_memory: Size  #: memory of this machine that metaprof may use [half of it]
     device: str  #: a card, or the path of a device's file ["h200"]
     memory: Size  #: memory of the device, instead of its own
+    context: Size  #: what the device's context and kernels take of its memory, or "none" [as reported for such cards]
     gpus: int  #: devices of the machine [1]
     world_size: int  #: run one rank of an N-rank job
     rank: int  #: the rank to run

@@ -108,7 +108,7 @@ def test_every_option_of_the_command_line_has_a_type():
 
     reports = {"help", "version", "json", "csv", "html", "timeline", "chrome-trace", "snapshot", "folded", "metrics", "dot",
                "svg", "compare", "markdown", "per-node", "granularity", "write-trace", "write-program", "depth", "sort", "top",
-               "width", "color", "columns", "models", "against", "baseline", "junit", "sarif"}
+               "width", "color", "columns", "models", "against", "baseline", "accept", "junit", "sarif"}
     for command, kind in [("profile", _options.StepOptions), ("fit", _options.FitOptions), ("sweep", _options.SweepOptions),
                           ("check", _options.CheckOptions), ("run", _options.RunOptions)]:
         text = subprocess.run([metaprof.program_path(), command, "--help"], capture_output=True, text=True).stdout

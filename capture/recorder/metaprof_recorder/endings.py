@@ -59,7 +59,7 @@ def _tell_exception(recorder):
     if error is None or getpid() != recorder.pid or isinstance(error, SystemExit):
         return
     line, function = recorder.sources.of_traceback(error.__traceback__)
-    recorder.output.write("exception", type=type(error).__name__, text=str(error).strip().partition("\n")[0][:200], line=line, function=function,
+    recorder.output.write("exception", type=type(error).__name__, line=line, function=function,
                           out_of_memory=isinstance(error, recorder.torch.OutOfMemoryError), phase=recorder.phases.phase, step=recorder.phases.step)
 
 

@@ -243,7 +243,7 @@ class Recorder:
                 if new_step or not self.phases._trains:
                     self._after_step()
             path = self.modules.name(module)
-            if self._mine() and self.history.running:
+            if self._mine() and self.history.running and not self.torch.jit.is_tracing():
                 self.tags.model(module, path, self.cut)
                 self.tags.inputs(arguments, self.cut)
         path = self.modules.path(module)
@@ -263,9 +263,9 @@ class Recorder:
             self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
             self._observe("forward_ends")
-            if self.ready and self._mine():
+            if self.ready and self._mine() and not self.torch.jit.is_tracing():  # a tracer's sizes are tensors
                 self.models.called(module, arguments, rest[0] if len(rest) == 2 else {})
-            if len(rest) == 2 and self._mine() and self.history.running and not self.phases._trains:
+            if len(rest) == 2 and self._mine() and self.history.running and not self.phases._trains and not self.torch.jit.is_tracing():
                 self.tags.results(rest[1], self.cut)
 
     def _is_traced(self):

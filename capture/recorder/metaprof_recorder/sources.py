@@ -90,6 +90,18 @@ class Sources:
         return None if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
+def without(folder, traceback):
+    """A traceback without the functions of a folder's files."""
+    kept = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(folder):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    for entry, following in zip(kept, kept[1:] + [None]):
+        entry.tb_next = following
+    return kept[0] if kept else None
+
+
 def _frame_within(folder, function=None):
     """The innermost frame of a file of this folder, and of a function of this name; None: there is none."""
     frame = sys._getframe(1)

@@ -1,7 +1,7 @@
 # a crash in a thread
 # status: 139
 # says: ended by signal 11
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 import ctypes

@@ -2,7 +2,7 @@
 # status: 139
 # says: Fatal Python error: Segmentation fault
 # says: ended by signal 11
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 import ctypes

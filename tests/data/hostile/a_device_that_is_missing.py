@@ -2,7 +2,7 @@
 # options: --gpus 1
 # status: 1
 # says: Invalid device id
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

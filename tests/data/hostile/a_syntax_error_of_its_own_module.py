@@ -1,7 +1,7 @@
 # a module of its own cannot be compiled
 # status: 1
 # says: SyntaxError
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,7 +1,7 @@
 # more memory of the host is pinned than there is
 # status: 1
 # says: Error
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,7 +1,7 @@
 # the allocator is to be changed when it was used
 # status: 1
 # says: Can't swap an already initialized allocator
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

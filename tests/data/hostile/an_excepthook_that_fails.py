@@ -1,7 +1,7 @@
 # sys.excepthook raises an error itself
 # status: 1
 # says: Error in sys.excepthook
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 sys.excepthook = lambda *_: 1 / 0

@@ -2,7 +2,7 @@
 # options: --steps 1
 # status: 1
 # says: ValueError: mine
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,7 +1,7 @@
 # an exception whose text cannot be made
 # status: 1
 # says: <exception str() failed>
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 

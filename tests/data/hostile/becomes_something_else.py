@@ -1,6 +1,6 @@
 # it becomes a program that is not Python when the device was used
 # status: 1
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

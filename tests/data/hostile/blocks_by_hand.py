@@ -1,7 +1,7 @@
 # blocks of the allocator by hand, freed twice
 # status: 1
 # says: invalid device pointer
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 address = torch.cuda.caching_allocator_alloc(1 << 20)

@@ -1,7 +1,7 @@
 # SIGBUS: a mapped file that was made shorter
 # status: 135
 # says: ended by signal 7
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 import mmap

@@ -1,7 +1,7 @@
 # SIGFPE
 # status: 136
 # says: ended by signal 8
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,7 +1,7 @@
 # SIGHUP
 # status: 129
 # says: ended by signal 1 
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

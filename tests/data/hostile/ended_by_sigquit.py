@@ -1,7 +1,7 @@
 # SIGQUIT
 # status: 131
 # says: ended by signal 3
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,7 +1,7 @@
 # a loop that another program ends
 # command: timeout 30 {python} {program}
 # status: 124
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 while True:

@@ -1,6 +1,6 @@
 # the program ends within a capture
 # status: 3
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,6 +1,6 @@
 # sys.exit in a module's hook
 # status: 9
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,6 +1,6 @@
 # sys.exit in a backward
 # status: 6
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 

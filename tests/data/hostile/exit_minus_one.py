@@ -1,6 +1,6 @@
 # sys.exit(-1) is 255
 # status: 255
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

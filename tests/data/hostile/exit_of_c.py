@@ -1,6 +1,6 @@
 # the C library's exit and _exit: no handler of Python's runs, what was recorded until then is reported
 # status: 4
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 import ctypes

@@ -1,7 +1,7 @@
 # sys.exit of something that is no number
 # status: 1
 # says: [3, 4]
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,7 +1,7 @@
 # a watch of faulthandler's ends the process from a thread of its own
 # status: 1
 # says: Timeout (0:00:01)!
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 import faulthandler

@@ -1,7 +1,7 @@
 # SIGTERM to the whole group of processes
 # status: 143
 # says: ended by signal 15
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

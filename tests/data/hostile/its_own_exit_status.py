@@ -1,6 +1,6 @@
 # its own exit status
 # status: 5
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step(); sys.exit(5)

@@ -1,7 +1,7 @@
 # `metaprof run` gets SIGTERM, and passes it on
 # status: 143
 # says: ended by signal 15
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

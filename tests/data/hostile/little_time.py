@@ -2,7 +2,7 @@
 # command: sh -c "ulimit -S -t 15; exec {python} {program}"
 # status: 152
 # says: ended by signal 24
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,6 +1,6 @@
 # os._exit
 # status: 3
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step(); os._exit(3)

@@ -1,6 +1,6 @@
 # os._exit in a thread while another trains
 # status: 8
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 

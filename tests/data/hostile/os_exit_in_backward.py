@@ -1,6 +1,6 @@
 # os._exit in a gradient's hook
 # status: 7
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

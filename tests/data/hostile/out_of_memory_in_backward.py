@@ -1,5 +1,5 @@
 # the device has room for the forward, and none for the backward
-# options: --memory 140MiB --context none
+# options: --memory 116MiB --context none
 # status: 1
 # says: out of memory
 # says: backward

@@ -1,7 +1,7 @@
 # nobody reads what it says: it ends by an error of its own
 # command: sh -c "{python} {program} | true; exit 3"
 # status: 3
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

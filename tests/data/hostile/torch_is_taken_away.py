@@ -1,7 +1,7 @@
 # torch is taken out of sys.modules, and an operator of it imports it
 # status: 1
 # says: import of torch halted
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 step()

@@ -1,5 +1,5 @@
 # CUDA_VISIBLE_DEVICES=1,0,9: what follows a wrong number is not there
-# environment: CUDA_VISIBLE_DEVICES=1,0,9,0
+# environment: CUDA_VISIBLE_DEVICES=1,0,9
 # options: --gpus 3
 # status: 0
 # says: count 2

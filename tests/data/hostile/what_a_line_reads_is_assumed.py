@@ -4,6 +4,6 @@
 # says: found 10 7.0
 from training import *
 
-x = torch.ones(40, device='cuda')
+x = torch.empty(40, device='cuda')
 print('found', len(x.nonzero()),
       x.sum().item())

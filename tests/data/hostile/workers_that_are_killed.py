@@ -1,7 +1,7 @@
 # a DataLoader's worker is killed
 # status: 1
 # says: killed by signal
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 from torch.utils.data import DataLoader, Dataset

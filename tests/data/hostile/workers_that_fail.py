@@ -1,7 +1,7 @@
 # a DataLoader's worker raises an error
 # status: 1
 # says: ValueError: of a worker
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 from torch.utils.data import DataLoader, Dataset

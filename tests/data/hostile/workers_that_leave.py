@@ -1,7 +1,7 @@
 # a DataLoader's worker ends by os._exit
 # status: 1
 # says: exited unexpectedly
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 from torch.utils.data import DataLoader, Dataset

@@ -1,7 +1,7 @@
 # a DataLoader's worker uses the device that its parent has used
 # status: 1
 # says: Cannot re-initialize CUDA in forked subprocess
-# says: FITS h200
+# says: ENDED BY
 from training import *
 
 from torch.utils.data import DataLoader, Dataset

@@ -6,9 +6,11 @@ there, and threads that are watched include the key. Views write nothing and mak
 import functools
 import threading
 
+from metaprof_recorder import sources
 from metaprof_recorder.values.operators import Operator
 
 OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+OWN = __file__.rpartition("/values/")[0] + "/"
 TRACED = ("FakeTensor", "FunctionalTensor", "UninitializedTensorMixin")  # they stand for tensors that are not there
 NOT_SEEN = ("prim::", "prims::", "profiler::", "debugprims::", "rngprims::", "inductor::")
 
@@ -84,7 +86,11 @@ class Hook:
             nonlocal operator
             if operator is None:
                 operator = Operator(torch, name)
-            return call(operator, keys & below, arguments, options)
+            try:
+                return call(operator, keys & below, arguments, options)
+            except BaseException as error:
+                error.__traceback__ = sources.without(OWN, error.__traceback__)  # the program shows its own lines
+                raise
 
         skip = getattr(torch._C._dynamo.eval_frame, "skip_code", None)
         if skip is not None:  # torch.compile looks into what is called between its regions

@@ -37,7 +37,7 @@ class Version:
         return 0 if self.call is None else self.call.path
 
     def __del__(self):
-        if self.value is not None:
+        if getattr(self, "value", None) is not None:  # an exception may end its construction anywhere
             self.limits.bytes -= len(self.value)
 
 
@@ -92,4 +92,4 @@ class Call:
         self.path += work
 
     def __del__(self):
-        self.limits.bytes -= self.bytes
+        self.limits.bytes -= getattr(self, "bytes", 0)  # as above
