@@ -104,8 +104,10 @@ def run_group(options, key, rows):
     for line in out.read_text(encoding="utf-8").splitlines() if out.exists() else ():
         *what, mebibytes = json.loads(line)
         printed[tuple(what)] = mebibytes
-    error = next((line for line in reversed(done.stderr.splitlines()) if "Error" in line), "the script does not print this row today")
-    version = json.loads(report.read_text())["framework"]["version"] if report.exists() else None
+    run = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {"framework": {"version": ""}, "ended_by": None}
+    error = next((line for line in reversed(done.stderr.splitlines()) if "Error" in line), None)
+    error = error or (f"ended by {run['ended_by']}" if run["ended_by"] else "the script does not print this row today")
+    version = run["framework"]["version"]
     for row in rows:
         found = printed.get((row["kernel"], row["provider"], row["mode"], str(float(row["x"])), normal(row["extra"])))
         row["estimated"], row["torch"] = ("", "") if found is None else (found, (version or "").partition("+")[0])
