@@ -26,6 +26,16 @@ MOST_REQUESTS = 4_000_000
 LOG_ERRORS = 2  # c10's log levels: 0 information, 1 warnings, 2 errors
 
 
+class _ThreadsEnd:
+    """Held by a thread alone: goes when the thread does, and calls `ended` there."""
+
+    def __init__(self, ended):
+        self._ended = ended
+
+    def __del__(self):
+        self._ended()
+
+
 class History:
     """`begin` and `end` once each; `resume`, `mark`, `enter`, `leave` cost nothing when it does not run."""
 
@@ -34,6 +44,7 @@ class History:
         self._wrappers = wrappers
         self._log_level = None
         self._thread = None      # whose operators are recorded
+        self._of_thread = threading.local()
         self._profiles = False   # the profiler runs
         self._began = 0          # when it did, in ns
         self._is_wanted = False  # the program's own profiler runs, or is about to
@@ -52,6 +63,7 @@ class History:
         from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _ExperimentalConfig, _RecordFunctionFast
         self.begun = True
         self._thread = threading.get_ident()
+        self._of_thread.end = _ThreadsEnd(self.pause)  # no other thread can ask for its profiler
         # By the end the program may have thrown torch out of sys.modules.
         self._prepare, self._enable, self._disable, self._range = _prepare_profiler, _enable_profiler, _disable_profiler, _RecordFunctionFast
         # state, shapes, memory, stacks, FLOPs, modules

@@ -3,5 +3,6 @@
 # says: sampled (4, 8)
 from training import *
 
-normal = torch.distributions.Normal(net(torch.zeros(4, 64, device='cuda')), torch.zeros(8, device='cuda'))
+scale = torch.nn.functional.softplus(net(torch.zeros(4, 64, device='cuda')))
+normal = torch.distributions.Normal(net(torch.zeros(4, 64, device='cuda')), scale)
 print('sampled', tuple(normal.sample().shape))

@@ -351,6 +351,15 @@ def buckets():
 
 
 @program
+def operators_that_read_before_they_choose():
+    matrix = on_device([[2.0, 1.0], [1.0, 3.0]])
+    found = torch.isin(torch.arange(4.0, device=DEVICE), on_device([1.0, 3.0] * 20))
+    sums = torch.segment_reduce(torch.ones(5, device=DEVICE), "sum", lengths=on_device([2, 3]))
+    drawn = torch.normal(torch.zeros(3, device=DEVICE), on_device([1.0, 2.0, 0.0]))  # std is looked at: none is below 0
+    return found.tolist(), sums.tolist(), tuple(drawn.shape), torch.matrix_exp(matrix)[0, 0].item(), tuple(torch.linalg.eig(matrix)[0].shape)
+
+
+@program
 def numbers_and_tensors_of_the_host():
     class Doubled(torch.autograd.Function):
         @staticmethod

@@ -10,6 +10,8 @@ NUMBERS = (int, float, bool, complex)
 # What a comparison with something that is not known gives: it equals nothing but itself, and is finite.
 ASSUMED = {"eq": False, "ne": True, "isin": False, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 KEEP = {"scatter_", "index_copy_", "index_put_", "_index_put_impl_", "masked_fill_", "index_fill_", "masked_scatter_", "put_"}  # what they do not write to they leave as it is
+SIZES_FOLLOW = {"_unique"}  # from data, and no tag says so
+READ_WITHIN = {"normal", "isin", "linalg_eig", "linalg_matrix_exp", "segment_reduce"}  # they call others, and read what those give, in order to check or to choose
 CHOICES = {"topk": 1, "sort": 1, "max": 1, "min": 1, "argmax": 0, "argmin": 0, "multinomial": 0}  # where the classes are in the result
 
 
@@ -40,9 +42,10 @@ class Operator:
         self.answers = torch.Tag.data_dependent_output in tags and bool(schema.returns) and str(schema.returns[0].type) != "Tensor"
         self.communicates = schema.name.startswith("c10d::")
         # An operator of a library does not say whether it reads.
-        self.sizes_follow = torch.Tag.dynamic_output_shape in tags or (not aten and makes and not schema.name.startswith(("c10d::", "_c10d_functional::")))
+        self.sizes_follow = torch.Tag.dynamic_output_shape in tags or (aten and base in SIZES_FOLLOW) or (not aten and makes and not schema.name.startswith(("c10d::", "_c10d_functional::")))
         self.indexes = aten and "indices" in self.names and base.startswith(("index", "_index", "_unsafe_index"))
         self.reads = self.copies or self.answers or self.sizes_follow or self.indexes
+        self.reads_within = aten and base in READ_WITHIN
         self.choice = CHOICES.get(base) if aten else None
         self.joins = aten and base.rstrip("_") in ("bitwise_and", "bitwise_or", "logical_and", "logical_or")
         self.assumed = ASSUMED.get(base) if aten else None

@@ -43,14 +43,14 @@ class Watch:
             self._modules = len(sys.modules)
             self.hook.register()
         if not self._concerns(arguments, options):
-            return operator.pass_on(self.hook, keys, arguments, options)
+            return self._pass_on(operator, keys, arguments, options)
         self._limits.called()
         self.hook.watch(False)
         try:
             if operator.is_view:
-                return operator.pass_on(self.hook, keys, arguments, options)
+                return self._pass_on(operator, keys, arguments, options)
             if operator.uninitialised:
-                result = operator.pass_on(self.hook, keys, arguments, options)
+                result = self._pass_on(operator, keys, arguments, options)
                 for tensor in self._memory(result):
                     self.unseen.forget(tensor)
                 return result
@@ -66,7 +66,9 @@ class Watch:
                     return self._answer(operator, keys, arguments, options, recipe)
                 if operator.sizes_follow or (operator.indexes and self._has_mask(arguments)):
                     return self._call_of_unknown_size(operator, keys, arguments, options, recipe)
-            return self._note(operator, arguments, options, recipe, operator.pass_on(self.hook, keys, arguments, options))
+            if operator.reads_within:
+                return self._note(operator, arguments, options, recipe, self._pass_on_seen(operator, keys, arguments, options))
+            return self._note(operator, arguments, options, recipe, self._pass_on(operator, keys, arguments, options))
         finally:
             self.hook.watch(True)
 
@@ -230,7 +232,7 @@ class Watch:
 
     def _communicate(self, operator, keys, arguments, options):
         """What ranks send each other: the schema does not say what is written to."""
-        result = operator.pass_on(self.hook, keys, arguments, options)
+        result = self._pass_on(operator, keys, arguments, options)
         for value in (*arguments, *options.values()):
             for tensor in self._memory(value):
                 self._storages.put(tensor, None)
@@ -253,7 +255,7 @@ class Watch:
         if found is None:
             found, source = self._answers.assumed_copy(next(tensor for tensor in self._flat(arguments) if tensor.is_cuda), source)
         with self._answers.given(source):
-            result = operator.pass_on(self.hook, keys, arguments, options)
+            result = self._pass_on(operator, keys, arguments, options)
         if found is not None:
             result.copy_(found)
         return result
@@ -263,18 +265,26 @@ class Watch:
         if found is None:
             found, source = self._answers.assumed_number(arguments[0], source)
         with self._answers.given(source):
-            result = operator.pass_on(self.hook, keys, arguments, options)
+            result = self._pass_on(operator, keys, arguments, options)
         return result if found is None else found
 
     def _call_of_unknown_size(self, operator, keys, arguments, options, recipe):
         """What it calls is seen, too: there may be the number that it reads."""
         with self._answers.given(*self._answers.size(operator, arguments, recipe, self._storages)):
-            self.hook.watch(operator.aten)
-            try:
-                result = operator.pass_on(self.hook, keys, arguments, options)
-            finally:
-                self.hook.watch(False)
+            call = self._pass_on_seen if operator.aten else self._pass_on
+            result = call(operator, keys, arguments, options)
         return self._note(operator, arguments, options, recipe, result)
+
+    def _pass_on(self, operator, keys, arguments, options):
+        return operator.pass_on(self.hook, keys, arguments, options)
+
+    def _pass_on_seen(self, operator, keys, arguments, options):
+        """What the operator calls is seen, too."""
+        self.hook.watch(True)
+        try:
+            return self._pass_on(operator, keys, arguments, options)
+        finally:
+            self.hook.watch(False)
 
     def _memory(self, value):
         """Those of the tensors whose elements stand in memory of the device."""
