@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "core/error.h"
 #include "core/formats/file.h"
@@ -179,7 +180,8 @@ class Reader {
   void phase(const Json& row) {
     row.at("devices").for_each_member([&](std::string_view number, const Json& numbers) {
       RunPhase phase;
-      phase.phase = row.at("phase").string();
+      phase.name = row.at("phase").string();
+      phase.phase = row.find("within") ? row.at("within").string() : phase.name;
       phase.step = row.at("step").integer();
       phase.seconds = row.at("seconds").real();
       phase.numbers = allocator_numbers(numbers);
@@ -224,11 +226,14 @@ class Reader {
   void number_micro_batches() {
     for (RecordedDevice& device : process_.devices) {
       std::map<int64_t, std::map<std::string, int64_t>> count;
-      for (const RunPhase& phase : device.phases) ++count[phase.step][phase.phase];
+      for (const RunPhase& phase : device.phases) ++count[phase.step][phase.name];
       std::map<std::pair<int64_t, std::string>, int64_t> next;
       for (RunPhase& phase : device.phases)
-        if (count[phase.step]["backward"] > 1 && (phase.phase == "forward" || phase.phase == "backward"))
-          phase.micro = next[{phase.step, phase.phase}]++;
+        if (count[phase.step]["backward"] > 1 && (phase.phase == "forward" || phase.phase == "backward")) {
+          int64_t& micro = next[{phase.step, phase.phase}];
+          phase.micro = micro;
+          micro += phase.name == phase.phase;
+        }
     }
   }
 
@@ -293,6 +298,30 @@ Progress read_progress(const fs::path& folder) {
     }
   }
   return progress;
+}
+
+std::vector<RunPhase> rows_by_phase(const std::vector<RunPhase>& rows) {
+  std::vector<RunPhase> found;
+  bool named = false;  // the latest row
+  for (const RunPhase& row : rows) {
+    const bool was_named = std::exchange(named, row.name != row.phase);
+    const bool goes_on = !found.empty() && found.back().phase == row.phase && found.back().step == row.step &&
+                         found.back().micro == row.micro && (named || was_named);
+    if (!goes_on) {
+      found.push_back(row);
+      found.back().name = row.phase;
+      continue;
+    }
+    RunPhase& all = found.back();
+    all.seconds = row.seconds;
+    all.retries = row.retries;
+    all.failures = row.failures;
+    for (const auto member : kAllocatorNumbers) {
+      (all.numbers.*member).current = (row.numbers.*member).current;
+      (all.numbers.*member).peak = std::max((all.numbers.*member).peak, (row.numbers.*member).peak);
+    }
+  }
+  return found;
 }
 
 }  // namespace metaprof

@@ -19,6 +19,8 @@ namespace metaprof {
 struct RunPhase {
   std::string
       phase;  ///< setup, forward, backward, optimizer, zero_grad; after: what follows the last of them
+  std::string
+      name;  ///< what the program did within it (load, resume, evaluate, generate, save, a name of its own), else the phase
   int64_t step = 0;
   int64_t micro = -1;  ///< -1: the step has one micro-batch
   double seconds = 0;  ///< since the recorder was attached
@@ -31,6 +33,9 @@ struct RunPhase {
   std::string calls_module, calls_line;
 };
 
+/// Rows as the steps have them: what the program did within a phase is part of it.
+std::vector<RunPhase> rows_by_phase(const std::vector<RunPhase>& rows);
+
 /// Data that the program copied from the device to the host.
 struct DataRead {
   std::string op, line;  ///< the line may be empty
@@ -40,7 +45,7 @@ struct DataRead {
 
 /// A request that the device could not serve.
 struct RecordedOutOfMemory {
-  std::string phase;
+  std::string phase;  ///< or what the program did within it, as RunPhase::name
   int64_t step = 0;
   std::string module, line, function;  ///< of the program; may be empty
   Bytes requested, allocated, reserved;

@@ -28,7 +28,7 @@ void raise(AllocatorNumber& all, const AllocatorNumber& row) {
 // peak.
 Phases phases_of(const RecordedDevice& device) {
   Phases phases;
-  for (const RunPhase& row : device.phases) {
+  for (const RunPhase& row : rows_by_phase(device.phases)) {
     for (const auto member : kAllocatorNumbers) raise(phases.peak.*member, row.numbers.*member);
     constexpr std::pair<std::string_view, Phase> kNames[] = {{"setup", Phase::setup},
                                                              {"forward", Phase::forward},

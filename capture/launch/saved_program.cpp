@@ -32,7 +32,7 @@ std::vector<std::vector<int64_t>> requests_by_phase(const Trace& trace) {
 }
 
 void add_measurement(Capture& capture, const RecordedDevice& device) {
-  for (const RunPhase& phase : device.phases)
+  for (const RunPhase& phase : rows_by_phase(device.phases))
     capture.measured.push_back({phase.phase, phase.step, phase.micro, phase.numbers, {}});
   if (!device.trace) return;
   const auto requests = requests_by_phase(*device.trace);

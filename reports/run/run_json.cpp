@@ -14,8 +14,9 @@ using Json = nlohmann::ordered_json;
 Json recorded_phases_json(const RecordedDevice& device) {
   Json rows = Json::array();
   for (const RunPhase& row : device.phases) {
-    Json json = {{"phase", row.phase}};
+    Json json = {{"phase", row.name}};
     if (row.phase != "setup") json["step"] = row.step;
+    if (row.name != row.phase) json["within"] = row.phase;
     if (row.micro >= 0) json["micro"] = row.micro;
     add_numbers(json, row.numbers);
     json["seconds"] = row.seconds;
@@ -25,6 +26,7 @@ Json recorded_phases_json(const RecordedDevice& device) {
 }
 
 Json with_lines(Json peak, const RankRun& rank) {
+  if (const RunPhase* row = named_peak(rank)) peak["phase"] = row->name;
   for (size_t i = 0; i < rank.memory.peak.listed().size(); ++i) {
     const uint32_t storage = rank.memory.peak.largest[i].storage;
     peak["largest"][i]["line"] =
@@ -68,14 +70,22 @@ Json models_json(const std::vector<RecordedModel>& models) {
 }
 
 Json growth_json(const RecordedDevice& device) {
-  Json json = {{"by_step", nullptr}, {"by_call", nullptr}};
-  if (const auto steps = growth_by_step(device))
-    json["by_step"] = {{"bytes", steps->per_step.count},
-                       {"steps", steps->steps},
-                       {"op", text_or_null(steps->op)},
-                       {"line", text_or_null(steps->line)},
-                       {"full_at_step", steps->ends_at}};
-  if (const auto calls = growth_by_call(device))
+  const auto steps = growth_by_step(device);
+  const auto calls = growth_by_call(device);
+  if (!steps && !calls) return nullptr;
+  Json json = {{"bytes_per_step", nullptr},
+               {"steps", nullptr},
+               {"op", nullptr},
+               {"line", text_or_null(steps ? steps->line : calls->line)},
+               {"out_of_memory_at_step", nullptr},
+               {"by_call", nullptr}};
+  if (steps) {
+    json["bytes_per_step"] = steps->per_step.count;
+    json["steps"] = steps->steps;
+    json["op"] = text_or_null(steps->op);
+    json["out_of_memory_at_step"] = steps->ends_at;
+  }
+  if (calls)
     json["by_call"] = {
         {"bytes", calls->per_call.count}, {"calls", calls->calls}, {"module", calls->module},
         {"phase", calls->phase},          {"step", calls->step},   {"line", text_or_null(calls->line)}};

@@ -15,6 +15,9 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank);
 /// That with the highest peak of reserved bytes. There must be one.
 const RankRun& largest_rank(const RunReport& report);
 
+/// The row in which the program took most memory, where that was for something else than a phase of its training; null.
+const RunPhase* named_peak(const RankRun& rank);
+
 /// Whether the rank fits its device: by what the allocator reserved at most; where memory ran out, by what was asked for
 /// then, or, if the program caught it and went on, by what it reserved since. A program that was ended before it was
 /// done does not.

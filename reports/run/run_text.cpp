@@ -72,7 +72,7 @@ std::string phase_table(const RankRun& rank) {
     std::vector<std::string> cells{rows[i].phase == "setup" ? "" : fmt::format("{}", rows[i].step + 1)};
     if (micro) cells.push_back(rows[i].micro < 0 ? "" : fmt::format("{}", rows[i].micro + 1));
     for (std::string& cell : std::vector<std::string>{
-             rows[i].phase, in_unit(n.allocated_bytes.current, unit), in_unit(n.allocated_bytes.peak, unit),
+             rows[i].name, in_unit(n.allocated_bytes.current, unit), in_unit(n.allocated_bytes.peak, unit),
              in_unit(n.requested_bytes.peak, unit), in_unit(n.reserved_bytes.current, unit),
              in_unit(n.reserved_bytes.peak, unit)})
       cells.push_back(std::move(cell));
@@ -103,6 +103,24 @@ std::vector<std::string> short_lines(const RankRun& rank) {
   return lines;
 }
 
+std::string place(const RunPhase& row) {
+  return row.phase == "setup" ? row.name : fmt::format("{}, step {}", row.name, row.step + 1);
+}
+
+// Where the program takes more memory for something else than for its training.
+std::string beside_training(const RankRun& rank) {
+  const RunPhase *named = nullptr, *steps = nullptr;
+  for (const RunPhase& row : rank.recorded.phases) {
+    const RunPhase*& most = row.name == row.phase ? steps : named;
+    if (!most || row.numbers.allocated_bytes.peak > most->numbers.allocated_bytes.peak) most = &row;
+  }
+  if (!named || !steps || named->numbers.allocated_bytes.peak <= steps->numbers.allocated_bytes.peak)
+    return "";
+  return fmt::format("\nMost memory is taken in {}: {} are allocated there, and {} at most elsewhere ({})\n",
+                     place(*named), human_bytes(named->numbers.allocated_bytes.peak),
+                     human_bytes(steps->numbers.allocated_bytes.peak), place(*steps));
+}
+
 std::string peak(const RankRun& rank, const TextOptions& options) {
   const MemoryProfile& memory = rank.memory;
   const AllocatorNumbers& numbers = memory.phases.peak;
@@ -115,7 +133,8 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
                     rank.recorded.waiting.line.empty() ? "" : ": " + short_line(rank.recorded.waiting.line));
   if (memory.peak.bytes.count == 0) return text + '\n';
   const std::vector<std::string> lines = short_lines(rank);
-  text += fmt::format("; reached in {}{}\n", place(memory.peak.part),
+  text += fmt::format("; reached in {}{}\n",
+                      named_peak(rank) ? place(*named_peak(rank)) : place(memory.peak.part),
                       in_call(memory.peak.op, memory.peak.module));
   text += category_table(memory.peak);
   text += heading("Largest tensors alive at the peak", options.colour);
@@ -226,6 +245,15 @@ std::string growth(const RankRun& rank) {
 
 }  // namespace
 
+const RunPhase* named_peak(const RankRun& rank) {
+  const StepPart& part = rank.memory.peak.part;
+  for (const RunPhase& row : rank.recorded.phases)
+    if (row.name != row.phase && row.phase == to_string(part.phase) && row.step == part.step &&
+        row.numbers.allocated_bytes.peak == rank.memory.phases.peak.allocated_bytes.peak)
+      return &row;
+  return nullptr;
+}
+
 const RankRun& largest_rank(const RunReport& report) {
   return *std::max_element(report.ranks.begin(), report.ranks.end(), [](const RankRun& a, const RankRun& b) {
     return a.memory.phases.peak.reserved_bytes.peak < b.memory.phases.peak.reserved_bytes.peak;
@@ -266,6 +294,7 @@ std::string run_text(const RunReport& report, const TextOptions& options) {
   std::string text = opening(report, verdict_of(report, rank), options.colour);
   text += failures(report, rank, options.colour);
   text += growth(rank);
+  text += beside_training(rank);
   if (report.ranks.size() > 1) {
     text += title("Ranks (peaks)");
     text += rank_table(report);

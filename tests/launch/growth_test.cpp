@@ -9,7 +9,7 @@ namespace {
 
 RunPhase row(const char* phase, int64_t step, int64_t allocated) {
   RunPhase out;
-  out.phase = phase;
+  out.phase = out.name = phase;
   out.step = step;
   out.numbers.allocated_bytes = {allocated, allocated + 100};
   out.numbers.reserved_bytes = {allocated + 200, allocated + 200};

@@ -144,6 +144,36 @@ TEST_F(RecordingTest, StepsWithSeveralBackwardsHaveMicroBatches) {
   EXPECT_EQ(phases[4].micro, -1);
 }
 
+// What the program did within a phase, as the recorder writes it.
+std::string named(const std::string& name, const std::string& within, int step, int64_t current,
+                  int64_t peak_bytes) {
+  std::string row = phase(name, step, current, peak_bytes);
+  return row.insert(row.find(", \"devices\""), R"(, "within": ")" + within + '"');
+}
+
+TEST_F(RecordingTest, WhatAProgramDoesBesidesIsPartOfThePhasesOfItsSteps) {
+  write("process-7.jsonl",
+        kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) + named("load", "setup", 0, 8, 20) +
+            phase("setup", 0, 7, 9) + named("evaluate", "forward", 0, 7, 60) + phase("forward", 0, 10, 12) +
+            phase("backward", 0, 1, 12) + phase("forward", 0, 10, 12) + phase("backward", 0, 1, 12));
+  const auto device = read_processes(folder_).at(0).devices.at(0);
+  const auto rows = rows_by_phase(device.phases);
+  ASSERT_EQ(rows.size(), 5U);
+  EXPECT_EQ(rows[0].numbers.allocated_bytes.current, 7);
+  EXPECT_EQ(rows[0].numbers.allocated_bytes.peak, 20);
+  EXPECT_EQ(rows[1].name, "forward");
+  EXPECT_EQ(rows[1].numbers.allocated_bytes.peak, 60);
+  EXPECT_EQ(rows[1].micro, 0);
+  EXPECT_EQ(rows[3].micro, 1);
+  const std::string text = run_text(report(), {});
+  EXPECT_NE(text.find("   1      1  evaluate             7    60"), text.npos) << text;
+  EXPECT_NE(
+      text.find("\nMost memory is taken in evaluate, step 1: 60 B are allocated there, and 12 B at most "
+                "elsewhere (forward, step 1)\n"),
+      text.npos)
+      << text;
+}
+
 TEST_F(RecordingTest, ALastLineThatIsCutOffIsLeftOut) {
   write("process-7.jsonl", kProcess + phase("setup", 0, 5, 6) + R"({"row": "pha)");
   EXPECT_EQ(read_processes(folder_).at(0).devices.at(0).phases.size(), 1U);
@@ -220,7 +250,8 @@ TEST_F(RecordingTest, PeaksAreThoseOfAllPhases) {
 TEST_F(RecordingTest, TheJsonFollowsItsSchema) {
   write(
       "process-7.jsonl",
-      kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) + phase("forward", 2, 7, 9) +
+      kProcess + kTorch + kDevice + phase("setup", 0, 5, 60) + named("load", "setup", 0, 5, 60) +
+          phase("forward", 2, 7, 9) +
           R"({"row": "out_of_memory", "device": 0, "requested": 2000, "line": "/me/train.py:14", "function": "main", "phase": "forward", )"
           R"("step": 2, "module": "fc", "allocated_bytes": 7, "reserved_bytes": 8})" +
           "\n");

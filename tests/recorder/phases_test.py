@@ -248,6 +248,98 @@ class PhasesTest(unittest.TestCase):
         self.phases.finish()
         self.assertEqual(self.names(), [("setup", 0)] + [("forward", 0)] * 3 + [("backward", 0), ("optimizer", 0), ("zero_grad", 0)])
 
+    def evaluate(self, count, length=0):
+        for _ in range(count):
+            self.phases.forward_begins(False, of_trained=True)
+            self.memory.take(5)
+            self.memory.give(5)
+            self.phases.forward_ends(length)
+
+    def named(self):
+        return [(row.name, row.phase, row.step) for row in self.rows]
+
+    def test_forwards_without_gradients_of_what_is_trained_are_an_evaluation(self):
+        self.train(1)
+        self.phases.activities.mode(False)
+        self.memory.take(3)  # an input
+        self.evaluate(3)
+        self.phases.activities.mode(True)
+        self.memory.give(3)
+        self.train(1)
+        self.phases.finish()
+        self.assertEqual(self.named()[5:8], [("evaluate", "forward", 1), ("forward", "forward", 1), ("backward", "backward", 1)])
+        self.assertEqual(self.shown()[5][3], 8)
+
+    def test_an_evaluation_without_its_modes_ends_where_training_goes_on(self):
+        self.train(1)
+        self.evaluate(2)
+        self.train(1)
+        self.phases.finish()
+        self.assertEqual(self.named()[5:7], [("evaluate", "forward", 1), ("forward", "forward", 1)])
+
+    def test_a_teacher_is_no_evaluation(self):
+        self.train(1)
+        self.phases.activities.mode(False)  # the teacher's
+        for _ in range(2):
+            self.phases.forward_begins(False)
+            self.memory.take(5)
+            self.phases.forward_ends()
+            self.train(1)
+        self.phases.finish()
+        self.assertEqual({row.name for row in self.rows}, {"setup", "forward", "backward", "optimizer", "zero_grad"})
+
+    def test_forwards_by_one_position_and_the_one_before_them_are_a_generation(self):
+        self.train(1)
+        self.evaluate(2, length=9)
+        self.evaluate(4, length=1)
+        self.evaluate(1, length=9)
+        self.phases.finish()
+        self.assertEqual([name for name, _, step in self.named() if step == 1], ["evaluate", "generate", "evaluate"])
+
+    def test_batches_of_one_number_each_are_no_generation(self):
+        self.train(1)
+        self.evaluate(5, length=1)
+        self.phases.finish()
+        self.assertEqual(self.named()[-1], ("evaluate", "forward", 1))
+
+    def within(self, name, count, holds_steps=False):
+        activity = self.phases.activities.begins(name, holds_steps)
+        self.memory.take(count)
+        self.memory.give(count)
+        self.phases.activities.ends(activity)
+
+    def test_what_a_program_does_besides_has_a_row_where_it_takes_memory(self):
+        self.memory.take(100)
+        self.within("load", 50)
+        self.within("save", 0)
+        self.memory.take(10)
+        self.train(1)
+        self.within("save", 30)
+        self.phases.finish()
+        self.assertEqual(self.named(), [("setup", "setup", 0), ("load", "setup", 0), ("setup", "setup", 0), ("forward", "forward", 0), ("backward", "backward", 0),
+                                        ("optimizer", "optimizer", 0), ("zero_grad", "zero_grad", 0), ("save", "after", 0)])
+        self.assertEqual([n for *_, n in self.shown()][:3], [100, 150, 110])
+
+    def test_each_cut_is_of_one_row(self):
+        self.memory.take(100)
+        self.within("load", 50)
+        self.train(1)
+        self.within("save", 0)
+        self.within("load", 7)
+        self.evaluate(3)
+        self.train(1)
+        self.phases.finish()
+        for before, after in zip(self.rows, self.rows[1:]):
+            self.assertEqual(after.first, before.last + 1)
+
+    def test_a_range_with_a_step_of_the_training_in_it_has_no_row(self):
+        activities = self.phases.activities
+        for holds_steps, expected in ((False, 0), (True, 1)):
+            activity = activities.begins("epoch", holds_steps)
+            self.train(1)
+            activities.ends(activity)
+            self.assertEqual(any(row.name == "epoch" for row in self.rows), bool(expected))
+
     def test_an_exception_at_any_line_breaks_nothing_that_follows(self):
         """A handler of signals may raise one: line after line of what two steps run."""
         class Alarm(Exception):
@@ -255,7 +347,7 @@ class PhasesTest(unittest.TestCase):
 
         calls = [("forward_begins", True), ("forward_ends",), ("backward_begins",), ("backward_ends",), ("optimizer_begins",), ("optimizer_ends",),
                  ("zero_grad_begins",), ("zero_grad_ends",)]
-        for rings in range(1, 1000):
+        for rings in range(1, 3000):
             lines = 0
 
             def trace(frame, event, _):

@@ -64,12 +64,14 @@ RecordedPhase phase_of(const Member& row) {
     part.micro = *micro;
     phase.name += " micro " + std::to_string(*micro);
   }
-  if (const auto known = phase_named(row.at("phase").text())) {
+  const auto within = row.optional_text("within");
+  phase.within = within.has_value();
+  if (const auto known = phase_named(within.value_or(row.at("phase").text()))) {
     part.phase = *known;
     phase.part = part;
   }
   row.for_each_member([&](const std::string& key, const Member& value) {
-    if (key == "phase" || key == "step" || key == "micro" || key == "seconds") return;
+    if (key == "phase" || key == "step" || key == "micro" || key == "within" || key == "seconds") return;
     if (key == "out_of_memory")
       phase.out_of_memory = row.optional_text("out_of_memory");
     else if (value.is_object())

@@ -22,6 +22,7 @@ namespace metaprof {
 struct RecordedPhase {
   std::string name;              ///< as the log marks it: "forward step 0 micro 1"
   std::optional<StepPart> part;  ///< nothing: it is no part of training steps
+  bool within = false;           ///< what the program did within the part has a name, and a row of its own
   std::vector<std::pair<const StatisticField*, int64_t>> numbers;
   std::string unknown;                       ///< a number that is no statistic of the allocator; empty: none
   std::optional<std::string> out_of_memory;  ///< the error that ended it

@@ -92,6 +92,25 @@ void read_models(Measurement& measurement, const Member& models) {
   if (parameters > 0) measurement.parameter_tensors = parameters;
 }
 
+// What the program did within a part is of the part.
+void join_rows(std::vector<RecordedPhase>& rows) {
+  std::vector<RecordedPhase> joined;
+  bool within = false;  // the latest row
+  for (RecordedPhase& row : rows) {
+    const bool goes_on = !joined.empty() && joined.back().part == row.part && (within || row.within);
+    within = row.within;
+    if (!goes_on) {
+      joined.push_back(std::move(row));
+      continue;
+    }
+    for (auto& [field, number] : joined.back().numbers) {
+      const int64_t later = row.number(field->name()).value_or(number);
+      number = field->name().ends_with(".peak") ? std::max(number, later) : later;
+    }
+  }
+  rows = std::move(joined);
+}
+
 Measurement run_of(const std::filesystem::path& path, const Member& root) {
   const Member rank = largest_rank(root), framework = root.at("framework");
   Measurement measurement{.head = head_of(path, root),
@@ -116,6 +135,7 @@ Measurement run_of(const std::filesystem::path& path, const Member& root) {
   if (measurement.head.phases.empty()) rank.at("phases").reject("at least one phase");
   // What follows the last part of the last step is no part of it.
   std::erase_if(measurement.head.phases, [](const RecordedPhase& row) { return !row.part; });
+  join_rows(measurement.head.phases);
   if (const auto models = rank.find("models")) read_models(measurement, *models);
   if (rank.find("out_of_memory") && root.at("exit_status").count() != 0 && !measurement.head.phases.empty())
     measurement.head.phases.back().out_of_memory = "out of memory";

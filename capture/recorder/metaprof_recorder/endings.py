@@ -60,7 +60,7 @@ def _tell_exception(recorder):
         return
     line, function = recorder.sources.of_traceback(error.__traceback__)
     recorder.output.write("exception", type=type(error).__name__, line=line, function=function,
-                          out_of_memory=isinstance(error, recorder.torch.OutOfMemoryError), phase=recorder.phases.phase, step=recorder.phases.step)
+                          out_of_memory=isinstance(error, recorder.torch.OutOfMemoryError), phase=recorder.phases.name, step=recorder.phases.step)
 
 
 def end_program(recorder, status):

@@ -7,14 +7,16 @@
     operators         a profiler of this thread (and of the threads that its backward uses), CPU activities only
     requests          the allocator's own history
     out of memory     the allocator's observer
+    loading, saving   PyTorch's functions for them, called through (entries.py)
 """
 import functools
 import os
+import sys
 import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, environment, events, models, reads, sources, tags, values, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, models, reads, sources, tags, values, wrappers
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -26,6 +28,14 @@ GRACE_SECONDS = 10.0  # that a program has after its last step before it is ende
 def _optimizers(kind):
     """A class of optimizers and those that are derived from it."""
     return {kind}.union(*(_optimizers(derived) for derived in kind.__subclasses__()))
+
+
+def _address(parameter):
+    """Of its elements, or of its own rank's part of them; 0: nowhere."""
+    try:
+        return getattr(parameter, "_local_tensor", parameter).data_ptr()
+    except RuntimeError:  # nothing that stands in memory
+        return 0
 
 
 class Recorder:
@@ -45,6 +55,7 @@ class Recorder:
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
         self.rows = []
+        self.named = False       # the last of them
         self.calls_line = ""    # that calls a module again and again without a backward
         self.cut = 0
         self.ready = False       # the device is in use
@@ -53,6 +64,7 @@ class Recorder:
         self.depth = 0           # of module calls in that thread
         self.in_backward = 0
         self.in_zero_grad = 0
+        self.trained = set()     # addresses of what optimizers change
         self.modules = Modules()
         self.models = models.Models(functools.partial(tags.tensors_of, torch), functools.partial(output.write, "model"))
         self.local = threading.local()
@@ -80,6 +92,8 @@ class Recorder:
                 kind.__init__ = self._around_constructor(kind.__init__)
             if "zero_grad" in kind.__dict__:
                 kind.zero_grad = self._around_zero_grad(kind.zero_grad)
+        entries.Entries(torch, self._activity_begins, self._activity_ends, lambda trains: self._observe_activity("mode", trains),
+                        lambda: self.sources.kind(sys._getframe(2).f_code.co_filename) == 0).install()
         torch._C._cuda_memoryStats = self.statistics.program_reads
         torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets
         self.history.give_way_to_program(self)
@@ -163,7 +177,7 @@ class Recorder:
         line, function = self.sources.of_stack(self.thread)
         self.out_of_memory.append({
             "device": device, "requested": requested, "device_free": device_free, "line": line, "function": function,
-            "phase": self.phases.phase, "step": self.phases.step, "module": self._module_path(),
+            "phase": self.phases.name, "step": self.phases.step, "module": self._module_path(),
             "allocated_bytes": now["allocated_bytes"]["current"], "reserved_bytes": now["reserved_bytes"]["current"]})
         self.output.write("out_of_memory", **self.out_of_memory[-1])
         self.phases.memory_ran_out()
@@ -182,10 +196,16 @@ class Recorder:
     def _emit(self, row):
         if not row.devices:
             return
-        self.rows.append((row.phase, row.step, row.first, row.last))
+        last = self.rows[-1] if self.rows else None
+        if last and last[:2] == (row.phase, row.step) and (row.name != row.phase or self.named):
+            self.rows[-1] = (*last[:3], row.last)  # the steps that are repeated know no names
+        else:
+            self.rows.append((row.phase, row.step, row.first, row.last))
+        self.named = row.name != row.phase
         for device, (module, calls, left) in row.growth.items():
             row.devices[device]["calls"] = {"module": module, "count": calls, "growth": left, "line": self.calls_line}
-        self.output.write("phase", phase=row.phase, step=row.step, devices=row.devices)
+        within = {"within": row.phase} if self.named else {}
+        self.output.write("phase", phase=row.name, step=row.step, devices=row.devices, **within)
 
     def _mine(self):
         """Whether an observation counts: of the recorded process, the thread that uses the device, not within backward."""
@@ -207,6 +227,30 @@ class Recorder:
         if self._mine():
             return getattr(self.phases, what)(*arguments)
         return None
+
+    def _activity_begins(self, name, holds_steps):
+        return self._observe_activity("begins", name, holds_steps)
+
+    def _activity_ends(self, activity):
+        if activity is not None:
+            self._observe_activity("ends", activity)
+
+    def _observe_activity(self, what, *arguments):
+        if self._mine() and self.ready:
+            return getattr(self.phases.activities, what)(*arguments)
+        return None
+
+    def _is_trained(self, module):
+        """Whether a module that is not in training mode holds what an optimizer changes."""
+        try:
+            return not module.training and any(_address(parameter) in self.trained for parameter in module.parameters())
+        except Exception:  # noqa: BLE001 - a module may be anything
+            return False
+
+    def _note_trained(self, optimizer):
+        for group in getattr(optimizer, "param_groups", ()):  # none, if its constructor raised an error
+            self.trained.update(map(_address, group["params"]))
+        self.trained.discard(0)
 
     def _steps_done(self):
         return self.phases.step + self.phases.stepped
@@ -237,7 +281,8 @@ class Recorder:
             # Parametrizations call modules when they are made, which is often before anything is on a device.
             if self._mine() and (self.phases.phase != "setup" or self.torch.cuda.is_initialized()):
                 self.history.resume()
-                new_step = self.phases.forward_begins(self.torch.is_grad_enabled(), type(module).__name__)
+                grad = self.torch.is_grad_enabled()
+                new_step = self.phases.forward_begins(grad, type(module).__name__, not grad and self._is_trained(module))
                 if self.phases.calls == FEWEST_CALLS:
                     self.calls_line = self.sources.of_stack()[0]
                 if new_step or not self.phases._trains:
@@ -262,11 +307,18 @@ class Recorder:
         if self.capture:
             self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
-            self._observe("forward_ends")
+            self._observe("forward_ends", 0 if self.torch.is_grad_enabled() else self._length_of(arguments, rest))
             if self.ready and self._mine() and not self.torch.jit.is_tracing():  # a tracer's sizes are tensors
                 self.models.called(module, arguments, rest[0] if len(rest) == 2 else {})
             if len(rest) == 2 and self._mine() and self.history.running and not self.phases._trains and not self.torch.jit.is_tracing():
                 self.tags.results(rest[1], self.cut)
+
+    def _length_of(self, arguments, rest):
+        """Of the sequences of whole numbers, [batch, length], that a module was called with; 0: there are none."""
+        for value in (*arguments, *(rest[0].values() if len(rest) == 2 else ())):
+            if isinstance(value, self.torch.Tensor) and value.dtype == self.torch.int64 and value.dim() == 2:
+                return int(value.shape[1])
+        return 0
 
     def _is_traced(self):
         """Whether a compiler calls, with tensors that are not the program's."""
@@ -318,6 +370,8 @@ class Recorder:
         if devices.emulator() is not None:
             distributed.wait_for_ranks()
         self._observe("optimizer_ends")
+        if self._steps_done() <= self.detail_steps:
+            self._note_trained(optimizer)
         if self.history.running:
             self.tags.optimizer(optimizer, self.cut)
         if self.steps and self._steps_done() >= self.steps:
@@ -339,6 +393,7 @@ class Recorder:
                 if self.capture:
                     self.capture.optimizers.end(optimizer, "made")
                 self.phases.constructor_ends()
+                self._note_trained(optimizer)
         return call
 
     def _around_zero_grad(self, original):

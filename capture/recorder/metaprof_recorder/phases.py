@@ -11,7 +11,12 @@ optimizer steps and of zero_grad; what lies between two of them has to belong to
     before a forward                    the forward: inputs are copied there
 
 A step ends with the forward that follows an optimizer step. Programs without an optimizer count every forward as a step.
+
+What a program does besides (loading, evaluating, saving) lies within these phases. Where it takes memory its rows have names (activities.py).
 """
+from itertools import groupby
+
+from metaprof_recorder.activities import Activities
 from metaprof_recorder.statistics import merged
 
 FEWEST_CALLS = 4    # of which it can be said that each leaves memory
@@ -26,6 +31,7 @@ class Segment:
         self.number = number
         self.devices = devices
         self.constructor = constructor
+        self.activity = None  # what the program did in it besides training: an Activity
 
     def changes_from(self, before):
         """Whether anything was allocated in it, or freed."""
@@ -46,13 +52,15 @@ class Segment:
 
 
 class Row:
-    """A phase of a step: the segments from `first` to `last`, and their statistics by device."""
+    """A phase of a step: the segments from `first` to `last`, and their statistics by device. `name`: what the program did, else the phase."""
 
-    def __init__(self, phase, step, segments):
+    def __init__(self, phase, step, segments, name=None, first=None):
         self.phase = phase
+        self.name = name or phase
         self.step = step
+        self.segments = segments
         self.growth = {}  # device -> (module, calls, bytes that each leaves at least)
-        self.first = segments[0].number
+        self.first = segments[0].number if first is None else first
         self.last = segments[-1].number
         devices = sorted({device for segment in segments for device in segment.devices})
         self.devices = {device: merged([s.devices[device] for s in segments if device in s.devices]) for device in devices}
@@ -76,8 +84,10 @@ class Phases:
     """`measure()` gives the Segment since it was last called; `emit(row)` takes a finished Row."""
 
     def __init__(self, measure, emit):
-        self._measure = measure
-        self._emit = emit
+        self._measure_since = measure
+        self._emit_row = emit
+        self.activities = Activities(self._cut)
+        self._shown = None      # the latest segment of the rows so far
         self.phase = "setup"
         self.step = 0
         self.stepped = False    # an optimizer has stepped since the last forward began
@@ -91,6 +101,12 @@ class Phases:
         self._ran_out = False   # memory ran out in the phase: what a program does that has caught it is another try
         self._trains = False    # there is an optimizer, or a backward has been seen
         self._setup_parts = []
+
+    @property
+    def name(self):
+        """What the program does now, as rows have it."""
+        activity = self.activities.now
+        return self.phase if activity is None or activity.name is None else activity.name
 
     @property
     def calls(self):
@@ -110,9 +126,10 @@ class Phases:
             segment.constructor = True
             self._segments.append(segment)
 
-    def forward_begins(self, grad, module=""):
-        """`grad`: whether autograd records it; `module`: its type. True: a new step begins."""
+    def forward_begins(self, grad, module="", of_trained=False):
+        """`grad`: whether autograd records it; `module`: its type; `of_trained`: as of activities. True: a new step begins."""
         self._cut()
+        self.activities.forward_begins(grad, self._trains, of_trained)
         if self.phase == "forward" and not self._ended and not self._ran_out:
             self._another_forward(grad)
             self._module = module
@@ -126,8 +143,9 @@ class Phases:
         self._module = module
         return new_step
 
-    def forward_ends(self):
-        """An outermost module's call ends; what follows is of the forward, too."""
+    def forward_ends(self, length=0):
+        """An outermost module's call ends; what follows is of the forward, too. `length`: as of activities."""
+        self.activities.forward_ends(length)
         if self.phase == "forward" and not self._ended:
             self._segments.append(self._measure())
 
@@ -136,6 +154,7 @@ class Phases:
         if self.phase == "backward":
             return self._resume()
         self._cut()
+        self.activities.training_goes_on()
         if self.phase != "forward":
             gap = self._finish_row()
             if gap:  # a model without modules: what came since is its forward
@@ -153,6 +172,7 @@ class Phases:
         if self.phase == "optimizer":
             return self._resume()
         self._cut()
+        self.activities.training_goes_on()
         gap = self._finish_row()
         return self._begin("optimizer", gap)
 
@@ -169,6 +189,7 @@ class Phases:
         if self.phase == "setup":
             return None
         self._cut()
+        self.activities.training_goes_on()
         if self.phase == "zero_grad":
             return self._resume()
         if self.phase == "optimizer":
@@ -192,7 +213,7 @@ class Phases:
         self._leave_out_last_frees(before)
         gap = self._finish_row()
         if whole and any(segment.grows_from(before) for segment in gap):
-            self._emit(Row("after", self.step, gap))
+            self._emit("after", gap)
 
     def _leave_out_last_frees(self, before):
         """After the last observation the program's end may free what was there before the phase: that is of no phase."""
@@ -201,6 +222,35 @@ class Phases:
             rest.pop()
 
     # ---- rows
+
+    def _measure(self):
+        segment = self._measure_since()
+        segment.activity = self.activities.now
+        return segment
+
+    def _emit(self, phase, segments, growth=None):
+        """Rows of a phase: one, or one for each thing that the program did within it and that took memory. `growth`: (of calls, their last cut)."""
+        rows, first = [], segments[0].number
+        for name, takes, part in self._by_name(segments):
+            if rows and (rows[-1].name == (name or phase) or not takes):
+                rows[-1] = Row(phase, self.step, rows[-1].segments + part, rows[-1].name, rows[-1].first)
+            elif takes or part[-1] is segments[-1]:
+                rows.append(Row(phase, self.step, part, name, first))
+            else:  # nothing came before something that has a name: its peak is that of the row before
+                continue
+            first = part[-1].number + 1
+        for row in rows:
+            if growth and row.first <= growth[1] <= row.last:
+                row.growth = growth[0]
+            self._emit_row(row)
+
+    def _by_name(self, segments):
+        """(name, whether it took memory, segments) of stretches of one activity; the name is None where it took none."""
+        for activity, part in groupby(segments, lambda segment: segment.activity):
+            part = list(part)
+            takes = any(now.grows_from(before) for before, now in zip([self._shown, *part], part))
+            self._shown = part[-1]
+            yield activity.name if activity is not None and takes else None, takes, part
 
     def _cut(self):
         self._last = self._measure()
@@ -226,20 +276,20 @@ class Phases:
     def _another_forward(self, grad):
         """A forward begins where there was one already, and no backward between them: the same phase, or a step without one."""
         self._parts.append((self._module, self._segments))
-        if not (grad or self._grad) or len(self._parts) >= MOST_PARTS:
+        if not (grad or self._grad or self.activities.evaluates) or len(self._parts) >= MOST_PARTS:
             self._emit_parts()
         self._begin("forward")
         self._grad = grad
 
     def _emit_parts(self):
         for _, segments in self._parts:
-            self._emit(Row("forward", self.step, segments))
+            self._emit("forward", segments)
             self.step += not self._trains
         self._parts = []
 
     def _finish_row(self):
         """Emits the phase in progress; gives the segments that came after it."""
-        gap, segments, growth = self._gap, self._segments, {}
+        gap, segments, growth = self._gap, self._segments, None
         self._gap = []
         if self.phase == "setup":
             segments, gap = self._setup_and_rest()
@@ -247,15 +297,13 @@ class Phases:
             segments, gap = self._with_last_frees(segments, gap)
         elif self.phase == "forward":
             if self._trains:
-                growth = _growth_by_call(self._parts)  # the last call has no next one that would tell its end
+                growth = _growth_by_call(self._parts), self._parts[-1][1][-1].number if self._parts else 0  # the last call has no next one that would tell its end
                 segments = [segment for _, part in self._parts for segment in part] + segments
                 self._parts = []
             else:
                 self._emit_parts()
         if segments:
-            row = Row(self.phase, self.step, segments)
-            row.growth = growth
-            self._emit(row)
+            self._emit(self.phase, segments, growth)
         self._segments = []
         return gap
 
