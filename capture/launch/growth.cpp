@@ -99,8 +99,7 @@ std::optional<CallGrowth> growth_by_call(const RecordedDevice& device) {
     if (i + 1 < rows.size() && rows[i + 1].phase == "backward" &&
         rows[i + 1].numbers.allocated_bytes.current <= now - grown / 2)
       continue;
-    largest =
-        CallGrowth{row.growth_by_call, row.calls, row.name, row.step, row.calls_module, row.calls_line};
+    largest = CallGrowth{row.growth_by_call, row.calls, row.name, row.step, row.calls_module, row.calls_line};
   }
   return largest;
 }

@@ -227,12 +227,13 @@ std::string growth(const RankRun& rank) {
   std::string text;
   if (const auto calls = growth_by_call(rank.recorded))
     text += fmt::format(
-        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more. What "
-        "they keep for a "
-        "backward is still referenced: run them under torch.no_grad(), or keep numbers (loss.item()) in "
-        "place of tensors\n",
+        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more. {}\n",
         calls->calls, shown(calls->module, kMostCharactersOfName), calls->phase, calls->step + 1,
-        at(calls->line), human_bytes(calls->per_call.count));
+        at(calls->line), human_bytes(calls->per_call.count),
+        calls->phase == "evaluate"
+            ? "What they return stays on the device: keep numbers, or move the outputs to the host (.cpu())"
+            : "What they keep for a backward is still referenced: run them under torch.no_grad(), or keep "
+              "numbers (loss.item()) instead of tensors");
   if (const auto steps = growth_by_step(rank.recorded))
     text += fmt::format(
         "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}. This device is full "

@@ -240,7 +240,7 @@ class Phases:
                 continue
             first = part[-1].number + 1
         for row in rows:
-            if growth and row.first <= growth[1] <= row.last:
+            if growth and row.first <= growth[1] <= row.last and row.name != "generate":  # whose cache grows
                 row.growth = growth[0]
             self._emit_row(row)
 
