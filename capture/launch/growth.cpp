@@ -58,17 +58,23 @@ void name_source(const RecordedDevice& device, StepGrowth& growth) {
       step_of.erase(event.id);
   }
   std::map<std::pair<std::string, std::string>, int64_t> bytes;
+  std::map<std::string, int64_t> held;
   for (const auto& [storage, born] : step_of) {
     if (born < 1 || born >= step) continue;
     const StorageRecord& record = trace.storages[storage];
     const CallRecord* call = record.call == 0 ? nullptr : &trace.calls[record.call - 1];
     const std::string op = call ? fmt::format("{} in {}", trace.text(call->op), to_string(call->phase)) : "";
     bytes[{storage < device.lines.size() ? device.lines[storage] : "", op}] += record.bytes.count;
+    if (storage < device.held_by.size() && !device.held_by[storage].empty())
+      held[device.held_by[storage]] += record.bytes.count;
   }
-  const auto largest = std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; });
-  if (largest == bytes.end()) return;
-  growth.line = largest->first.first;
-  growth.op = largest->first.second;
+  const auto most = [](const auto& sums) {
+    return std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second; });
+  };
+  if (bytes.empty()) return;
+  growth.line = most(bytes)->first.first;
+  growth.op = most(bytes)->first.second;
+  if (!held.empty()) growth.held_by = most(held)->first;
 }
 
 }  // namespace
@@ -76,7 +82,7 @@ void name_source(const RecordedDevice& device, StepGrowth& growth) {
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
   const std::vector<int64_t> ends = ends_of_steps(device);
   StepGrowth growth{
-      .per_step = {even_growth(ends)}, .steps = std::ssize(ends) - int64_t{kWarmUp}, .line = {}, .op = {}};
+      .per_step = {even_growth(ends)}, .steps = std::ssize(ends) - int64_t{kWarmUp}, .line = {}, .held_by = {}, .op = {}};
   if (growth.per_step.count == 0) return std::nullopt;
   const RunPhase& now = device.phases.back();
   const int64_t left = std::max<int64_t>(0, device.memory.count - now.numbers.reserved_bytes.peak);

@@ -14,6 +14,7 @@ struct StepGrowth {
   int64_t steps = 0;  ///< so many steps were seen to grow, one after the other
   std::string
       line;  ///< of the program, which made most of it in the steps whose every request is kept; may be empty
+  std::string held_by;  ///< the variable that leads to it, "losses (train.py:31), a list of 20"; may be empty
   std::string op;       ///< that made it, and in which phase, "aten::mul in backward"; may be empty
   int64_t ends_at = 0;  ///< the step, from 1, at which the device is full
 };

@@ -140,6 +140,8 @@ class Reader {
         });
     } else if (kind == "events") {
       events(row);
+    } else if (kind == "peak") {
+      peak(row);
     } else if (kind == "saving") {
       process_.is_saving = true;
     } else if (kind == "program") {
@@ -204,22 +206,54 @@ class Reader {
     found.unmatched = number_of(row, "unmatched");
     if (const std::string log = text_of(row, "log"); !log.empty())
       found.log = read_file(folder_ / fs::path(log).filename(), kMostBytes, "a recording");
-    found.lines.assign(found.trace->storages.size(), "");
-    const std::string lines =
-        read_file(fs::path(file).replace_extension(".lines"), kMostBytes, "a recording");
-    for (size_t begin = 0; begin < lines.size();) {
-      const size_t end = std::min(lines.find('\n', begin), lines.size());
-      const std::string_view line = std::string_view(lines).substr(begin, end - begin);
+    found.lines = by_storage(fs::path(file).replace_extension(".lines"), found.trace->storages.size());
+    for (std::string& line : found.lines) line.resize(std::min(line.size(), line.rfind(' ')));
+    found.made_in = by_storage(fs::path(file).replace_extension(".made"), found.trace->storages.size());
+    found.held_by = by_storage(fs::path(file).replace_extension(".held"), found.trace->storages.size());
+    for (std::string& held : found.held_by) {
+      const size_t blank = std::min(held.find(' '), held.size());
+      found.held_as.push_back(category_named(held.substr(0, blank)).value_or(Category::kept));
+      held.erase(0, std::min(blank + 1, held.size()));
+    }
+  }
+
+  // "NUMBER TEXT" in each line, by number.
+  static std::vector<std::string> by_storage(const fs::path& file, size_t storages) {
+    std::vector<std::string> found(storages);
+    if (!fs::exists(file)) return found;
+    const std::string text = read_file(file, kMostBytes, "a recording");
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view line = std::string_view(text).substr(begin, end - begin);
       begin = end + 1;
       const size_t blank = line.find(' ');
       size_t storage = 0;
       if (blank == line.npos ||
-          std::from_chars(line.data(), line.data() + blank, storage).ec != std::errc() ||
-          storage >= found.lines.size())
+          std::from_chars(line.data(), line.data() + blank, storage).ec != std::errc() || storage >= storages)
         continue;
-      const std::string_view rest = line.substr(blank + 1);
-      found.lines[storage] = rest.substr(0, rest.rfind(' '));
+      found[storage] = line.substr(blank + 1);
     }
+    return found;
+  }
+
+  void peak(const Json& row) {
+    RecordedPeak& peak = device_of(row).peak.emplace();
+    peak.allocated = {row.at("allocated_bytes").integer()};
+    row.at("storages").for_each([&](const Json& each) {
+      RecordedStorage& storage = peak.storages.emplace_back();
+      storage.bytes = {each.at("bytes").integer()};
+      storage.category = category_named(each.at("category").string()).value_or(Category::temporary);
+      storage.name = text_of(each, "name");
+      if (const auto dtype = dtype_named(text_of(each, "dtype"))) {
+        storage.dtype = *dtype;
+        Sizes& shape = storage.shape.emplace();
+        each.at("shape").for_each([&](const Json& size) { shape.push_back(size.integer()); });
+      }
+      storage.line = text_of(each, "line");
+      storage.made_in = text_of(each, "made_in");
+      storage.held_by = text_of(each, "held_by");
+      storage.several = static_cast<bool>(each.find("several"));
+    });
   }
 
   // Steps with several backward calls accumulate gradients: their forwards and backwards are numbered.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "capture/launch/installation.h"
+#include "capture/launch/peak.h"
 #include "capture/launch/saved_program.h"
 #include "capture/launch/temporary_folder.h"
 #include "core/error.h"
@@ -135,11 +136,13 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
       run.reserved_at_once = at_once;
     run.expected = options.clock == "expected";
   }
+  const Bytes traced{run.memory.phases.peak.allocated_bytes.peak};
   run.memory.phases = phases_of(recorded);
   if (!process.exception || !process.exception->out_of_memory)
     run.reserved_since_recovery = reserved_since_recovery(recorded);
   run.outside = options.real ? recorded.outside_allocator.value_or(Bytes()) : options.context;
   run.recorded = std::move(recorded);
+  take_later_peak(run, traced);
   return run;
 }
 

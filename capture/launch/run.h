@@ -23,6 +23,9 @@ struct RankRun {
   std::string alloc_conf;             ///< the allocator's settings
   std::vector<RecordedModel> models;  ///< of the process
   MemoryProfile memory;  ///< of the steps of which every request was kept; phases are those of `recorded`
+  /// Of what is alive at the peak, by `storage`: the line and the library's function that made it, the variable that holds it.
+  std::vector<std::string> peak_lines, peak_made_in, peak_held_by;
+  bool peak_is_near = false;  ///< what is alive is of an earlier moment with at most some per cent less
   /// Where the allocator's model, fed with the requests, first says something else than the allocator; empty: nowhere.
   std::string model_difference;
   /// What the allocator would have reserved at most, had every block come back when it was freed; nothing: as much, or it is

@@ -218,8 +218,8 @@ class Parser {
     const auto category = category_named(line_.word(3, "a category"));
     if (!category)
       line_.expected(
-          "parameter, buffer, input, activation, gradient, optimizer_state, temporary, workspace or "
-          "cached_copy",
+          "parameter, buffer, input, activation, gradient, optimizer_state, temporary, workspace, "
+          "cached_copy or kept",
           3);
     record.category = *category;
     record.device = kFirstGpu;

@@ -31,8 +31,9 @@ enum class Category : uint8_t {
   temporary,
   workspace,
   cached_copy,
+  kept,  ///< what a variable of the program holds, and no module, optimizer or graph
 };
-inline constexpr int kCategories = 9;
+inline constexpr int kCategories = 10;
 std::string_view to_string(Category);
 
 /// The part of a training step in which a call happens.

@@ -3,7 +3,7 @@
 // This file reads it and has what the others share.
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const colours = ['#4c78a8', '#9ecae9', '#72b7b2', '#f58518', '#e45756', '#b279a2', '#bab0ac', '#54a24b', '#eeca3b'];
+const colours = ['#4c78a8', '#9ecae9', '#72b7b2', '#f58518', '#e45756', '#b279a2', '#bab0ac', '#54a24b', '#eeca3b', '#ff9da6'];
 const categories = data.categories, kinds = categories.map((name) => name.replace(/_/g, ' '));
 const element = (id) => document.getElementById(id);
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -14,7 +14,7 @@ namespace {
 constexpr int kWidth = 960, kHeight = 420, kLeft = 70, kRight = 20, kTop = 56, kBottom = 66;
 constexpr int kColumns = kWidth - kLeft - kRight, kRows = kHeight - kTop - kBottom;
 constexpr const char* kColours[] = {"#4c78a8", "#9ecae9", "#72b7b2", "#f58518", "#e45756",
-                                    "#b279a2", "#bab0ac", "#54a24b", "#eeca3b"};
+                                    "#b279a2", "#bab0ac", "#54a24b", "#eeca3b", "#ff9da6"};
 
 int64_t total(const BytesByCategory& bytes) {
   int64_t sum = 0;

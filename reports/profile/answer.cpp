@@ -21,6 +21,7 @@ std::string_view in_words(Category category, bool trained) {
     case Category::temporary: return "temporary results";
     case Category::workspace: return "workspaces of libraries";
     case Category::cached_copy: return "copies that autocast keeps";
+    case Category::kept: return "what variables keep";
   }
   return "";
 }

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "capture/launch/growth.h"
+#include "capture/launch/peak.h"
 #include "reports/run/run_report.h"
 #include "reports/sections/memory_json.h"
 #include "reports/tables/json_text.h"
@@ -29,9 +30,17 @@ Json with_lines(Json peak, const RankRun& rank) {
   if (const RunPhase* row = named_peak(rank)) peak["phase"] = row->name;
   for (size_t i = 0; i < rank.memory.peak.listed().size(); ++i) {
     const uint32_t storage = rank.memory.peak.largest[i].storage;
-    peak["largest"][i]["line"] =
-        storage < rank.recorded.lines.size() ? text_or_null(rank.recorded.lines[storage]) : Json(nullptr);
+    const auto text = [&](const std::vector<std::string>& of) {
+      return storage < of.size() ? text_or_null(of[storage]) : Json(nullptr);
+    };
+    peak["largest"][i]["line"] = text(rank.peak_lines);
+    peak["largest"][i]["made_in"] = text(rank.peak_made_in);
+    peak["largest"][i]["held_by"] = text(rank.peak_held_by);
   }
+  Json holders = Json::array();
+  for (const PeakHolder& holder : peak_holders(rank))
+    holders.push_back({{"held_by", holder.held_by}, {"bytes", holder.bytes.count}, {"storages", holder.storages}});
+  peak["holders"] = std::move(holders);
   return peak;
 }
 
@@ -69,7 +78,8 @@ Json models_json(const std::vector<RecordedModel>& models) {
   return rows;
 }
 
-Json growth_json(const RecordedDevice& device) {
+Json growth_json(const RankRun& rank) {
+  const RecordedDevice& device = rank.recorded;
   const auto steps = growth_by_step(device);
   const auto calls = growth_by_call(device);
   if (!steps && !calls) return nullptr;
@@ -77,6 +87,7 @@ Json growth_json(const RecordedDevice& device) {
                {"steps", nullptr},
                {"op", nullptr},
                {"line", text_or_null(steps ? steps->line : calls->line)},
+               {"held_by", text_or_null(steps ? steps->held_by : holder_of_results(rank))},
                {"out_of_memory_at_step", nullptr},
                {"by_call", nullptr}};
   if (steps) {
@@ -118,7 +129,7 @@ Json rank_json(const RunReport& report, const RankRun& rank) {
   json["waiting"] = {{"bytes", recorded.waiting.bytes.count}, {"line", text_or_null(recorded.waiting.line)}};
   json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
   json["out_of_memory"] = out_of_memory_json(recorded);
-  json["growth"] = growth_json(recorded);
+  json["growth"] = growth_json(rank);
   json["reserved_since_recovery"] =
       rank.reserved_since_recovery ? Json(rank.reserved_since_recovery->count) : Json(nullptr);
   json["fits"] = verdict_of(report, rank).fits;

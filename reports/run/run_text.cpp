@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "capture/launch/growth.h"
+#include "capture/launch/peak.h"
 #include "core/formats/display.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/profile_report.h"
@@ -17,6 +19,9 @@ namespace {
 
 using Align = TextTable::Align;
 constexpr size_t kMostFailures = 8;
+constexpr size_t kMostHolders = 6;
+constexpr int64_t kLeastShare = 1000;  // a variable that holds less than a thousandth of the peak is not listed
+constexpr size_t kMostCharactersOfHolder = 100;
 constexpr size_t kMostRows = 25;  // of phases: a program may have thousands of steps
 
 int64_t steps_of(const RankRun& rank) {
@@ -98,8 +103,8 @@ std::string modules(const RunReport& report, const RankRun& rank, const TextOpti
 
 std::vector<std::string> short_lines(const RankRun& rank) {
   std::vector<std::string> lines;
-  lines.reserve(rank.recorded.lines.size());
-  for (const std::string& line : rank.recorded.lines) lines.push_back(short_line(line));
+  lines.reserve(rank.peak_lines.size());
+  for (const std::string& line : rank.peak_lines) lines.push_back(short_line(line));
   return lines;
 }
 
@@ -121,6 +126,42 @@ std::string beside_training(const RankRun& rank) {
                      human_bytes(steps->numbers.allocated_bytes.peak), place(*steps));
 }
 
+// What no module made says which function of a library did: "aten::cat in nested_concat (transformers/trainer_pt_utils.py:87)".
+PeakMoment with_libraries(PeakMoment peak, const std::vector<std::string>& made_in) {
+  for (LargeStorage& storage : peak.largest)
+    if (storage.module.empty() && storage.name.empty() && storage.storage < made_in.size() &&
+        !made_in[storage.storage].empty())
+      storage.op += (storage.op.empty() ? "" : " in ") + made_in[storage.storage];
+  return peak;
+}
+
+// "losses (train.py:31 in fit), a list of 20", with the file as it is called here.
+std::string short_holder(const std::string& held_by) {
+  const size_t begin = held_by.find('(');
+  if (begin == held_by.npos) return held_by;
+  const size_t end = std::min({held_by.find(' ', begin), held_by.find(')', begin), held_by.find(',', begin)});
+  if (end == held_by.npos) return held_by;
+  return held_by.substr(0, begin + 1) + short_line(held_by.substr(begin + 1, end - begin - 1)) + held_by.substr(end);
+}
+
+std::string holders(const RankRun& rank, const TextOptions& options) {
+  const std::vector<PeakHolder> all = peak_holders(rank);
+  if (all.empty()) return "";
+  TextTable table;
+  const Unit unit = unit_for_bytes(all[0].bytes.count);
+  table.column(fmt::format("bytes, {}", unit.name));
+  table.column("share, %");
+  table.column("variable, which leads to them", Align::left);
+  for (const PeakHolder& holder : std::span(all).first(std::min(all.size(), kMostHolders))) {
+    if (holder.bytes.count * kLeastShare < rank.memory.peak.bytes.count) break;
+    table.row({in_unit(holder.bytes.count, unit),
+               fmt::format("{:.1f}", 100.0 * static_cast<double>(holder.bytes.count) /
+                                         static_cast<double>(rank.memory.peak.bytes.count)),
+               std::string(shown(short_holder(holder.held_by), kMostCharactersOfHolder))});
+  }
+  return heading("Held at the peak by", options.colour) + table.text(2, options.width);
+}
+
 std::string peak(const RankRun& rank, const TextOptions& options) {
   const MemoryProfile& memory = rank.memory;
   const AllocatorNumbers& numbers = memory.phases.peak;
@@ -137,8 +178,10 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
                       named_peak(rank) ? place(*named_peak(rank)) : place(memory.peak.part),
                       in_call(memory.peak.op, memory.peak.module));
   text += category_table(memory.peak);
+  if (rank.peak_is_near) text += "(what is alive is of an earlier moment, with up to 2 % less)\n";
+  text += holders(rank, options);
   text += heading("Largest tensors alive at the peak", options.colour);
-  return text + largest_table(memory.peak, &lines, options.width);
+  return text + largest_table(with_libraries(memory.peak, rank.peak_made_in), &lines, options.width);
 }
 
 // Where a tenth of the reserved memory and more is not allocated when most is: what an allocator that moves the ends of its segments
@@ -224,23 +267,28 @@ std::string growth(const RankRun& rank) {
   const auto at = [](const std::string& line) {
     return line.empty() ? "" : fmt::format(" ({})", short_line(line));
   };
+  const auto held = [](const std::string& held_by) {
+    return held_by.empty()
+               ? ""
+               : fmt::format("; {} holds it", shown(short_holder(held_by), kMostCharactersOfHolder));
+  };
   std::string text;
   if (const auto calls = growth_by_call(rank.recorded))
     text += fmt::format(
-        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more. {}\n",
+        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more{}. {}\n",
         calls->calls, shown(calls->module, kMostCharactersOfName), calls->phase, calls->step + 1,
-        at(calls->line), human_bytes(calls->per_call.count),
+        at(calls->line), human_bytes(calls->per_call.count), held(holder_of_results(rank)),
         calls->phase == "evaluate"
             ? "What they return stays on the device: keep numbers, or move the outputs to the host (.cpu())"
             : "What they keep for a backward is still referenced: run them under torch.no_grad(), or keep "
               "numbers (loss.item()) instead of tensors");
   if (const auto steps = growth_by_step(rank.recorded))
     text += fmt::format(
-        "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}. This device is full "
+        "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}{}. This device is full "
         "at step {}\n",
         steps->steps, human_bytes(steps->per_step.count),
         steps->op.empty() ? "" : fmt::format(", made by {}", shown(steps->op, kMostCharactersOfName)),
-        at(steps->line), steps->ends_at);
+        at(steps->line), held(steps->held_by), steps->ends_at);
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "capture/launch/installation.h"
+#include "capture/launch/peak.h"
 #include "capture/launch/run.h"
 #include "capture/launch/saved_program.h"
 #include "core/error.h"
@@ -172,6 +173,55 @@ TEST_F(RecordingTest, WhatAProgramDoesBesidesIsPartOfThePhasesOfItsSteps) {
                 "elsewhere (forward, step 1)\n"),
       text.npos)
       << text;
+}
+
+// A storage of 60 B that is alive at a later peak than the trace has, as the recorder writes it.
+const std::string kLaterPeak =
+    R"({"row": "peak", "device": 0, "allocated_bytes": 60, "storages": [)"
+    R"({"bytes": 40, "category": "kept", "name": "", "line": "/me/train.py:14", "made_in": "cat (lib/a.py:2)", )"
+    R"("held_by": "seen (/me/train.py:12 in evaluate), a list of 9", "dtype": "f32", "shape": [10]}, )"
+    R"({"bytes": 15, "category": "activation", "line": "", "held_by": "val (/me/train.py:15), a Tensor, by its graph"}, )"
+    R"({"bytes": 5, "category": "temporary", "several": true, "held_by": ""}]})"
+    "\n";
+
+TEST_F(RecordingTest, WhatIsAliveAtALaterPeakIsSaidWithTheVariablesThatHoldIt) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) +
+                               named("evaluate", "forward", 4, 7, 60) + kLaterPeak);
+  const RunReport found = report();
+  const RankRun& rank = found.ranks.at(0);
+  EXPECT_EQ(rank.memory.peak.bytes, Bytes{60});
+  EXPECT_EQ(rank.memory.peak.part, (StepPart{Phase::forward, 4, -1}));
+  const std::string text = run_text(found, {});
+  EXPECT_NE(text.find("reached in evaluate, step 5\n"), text.npos) << text;
+  EXPECT_NE(text.find("  kept             40      66.7\n"), text.npos) << text;
+  EXPECT_NE(text.find("\nHeld at the peak by\n"
+                      "  bytes, B  share, %  variable, which leads to them\n"
+                      "  ----------------------------------------------------------------------\n"
+                      "        40      66.7  seen (/me/train.py:12 in evaluate), a list of 9\n"
+                      "        15      25.0  val (/me/train.py:15), a Tensor, by its graph\n"),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find("kept        f32[10]      cat (lib/a.py:2)  /me/train.py:14"), text.npos) << text;
+  const std::string json = run_json(found);
+  EXPECT_NE(json.find(R"("held_by": "seen (/me/train.py:12 in evaluate), a list of 9")"), json.npos);
+  EXPECT_NE(json.find(R"("made_in": "cat (lib/a.py:2)")"), json.npos);
+}
+
+TEST_F(RecordingTest, APeakThatIsHardlyHigherThanTheTracesLeavesWhatTheTraceHas) {
+  write("events-0-7.trace", "# phase setup\n+ 1 59 temporary\n");
+  write("events-0-7.lines", "1 /me/train.py:3 main\n");
+  write("events-0-7.held", "1 - batch (/me/train.py:3), a Tensor\n");
+  write("process-7.jsonl",
+        kProcess + kTorch + kDevice +
+            R"({"row": "events", "device": 0, "file": "events-0-7.trace", "unmatched": 0})" + "\n" +
+            phase("setup", 0, 5, 512) + phase("forward", 4, 7, 515) + kLaterPeak);
+  const RunReport found = report();
+  const RankRun& rank = found.ranks.at(0);
+  EXPECT_TRUE(rank.peak_is_near);
+  EXPECT_EQ(rank.memory.peak.bytes, Bytes{59});
+  EXPECT_EQ(rank.memory.peak.by_category[static_cast<size_t>(Category::kept)], Bytes{59});
+  EXPECT_EQ(rank.peak_held_by.at(1), "batch (/me/train.py:3), a Tensor");
+  EXPECT_EQ(holder_of_results(rank), "batch (/me/train.py:3), a Tensor");
 }
 
 TEST_F(RecordingTest, ALastLineThatIsCutOffIsLeftOut) {

@@ -153,8 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "t:1: expected a number of bytes, got '99999999999999999999'"},
         Malformed{"+ 1 8 cache",
                   "t:1: expected parameter, buffer, input, activation, gradient, optimizer_state, temporary, "
-                  "workspace "
-                  "or cached_copy, got 'cache'"},
+                  "workspace, cached_copy or kept, got 'cache'"},
         Malformed{"+ 1 8 input on=cpu",
                   "t:1: expected a stream as s1, call=, module=, name=, device= or estimated, got 'on=cpu'"},
         Malformed{"+ 1 8 input s99999", "t:1: expected a number up to 65535, got 's99999'"},

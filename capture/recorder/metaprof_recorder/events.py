@@ -19,6 +19,7 @@ from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
 from metaprof_recorder import environment, log, trace, waiting
+from metaprof_recorder.holders import of_device
 from metaprof_recorder.items import Begin, End, Memory
 from metaprof_recorder.operators import CUT, MODULE, ends_open, in_order
 
@@ -252,11 +253,18 @@ def write(recorder, found, device):
     path = recorder.output.path(f"events-{device}", ".trace")
     lines = trace.Writer(items, entries, matched(items, entries, device, stretches), recorder.rows,
                          [tag for tag in recorder.tags.found if tag[2] == device], recorder.sources,
-                         [kept for kept in recorder.tags.kept if kept[2] == device])
+                         [kept for kept in recorder.tags.kept if kept[2] == device],
+                         {cut: of_device(held, device) for cut, held in recorder.peaks.held.items()},
+                         [of_device(held, device) for held in recorder.peaks.held_at_ends.get(device, ())])
     with open(path, "w", encoding="utf-8") as file:
         file.write(lines.text())
+    recorder.peaks.stays(device, lines.storages)
     with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:
         file.writelines(f"{storage} {line} {function}\n" for storage, (line, function) in sorted(lines.lines.items()) if line)
+    with open(path.replace(".trace", ".held"), "w", encoding="utf-8") as file:
+        file.writelines(f"{storage.number} {storage.held_as or '-'} {storage.held_by}\n" for storage in lines.storages if storage.held_by)
+    with open(path.replace(".trace", ".made"), "w", encoding="utf-8") as file:
+        file.writelines(f"{storage.number} {storage.made_in}\n" for storage in lines.storages if storage.made_in)
     beside = {}
     if recorder.keeps_log:
         with open(path.replace(".trace", ".log"), "w", encoding="utf-8") as file:

@@ -16,7 +16,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, models, reads, sources, tags, values, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, models, peaks, reads, sources, tags, values, wrappers
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -54,6 +54,7 @@ class Recorder:
         self.capture = capture.Capture(torch, self.sources, self.wrappers) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
+        self.peaks = peaks.Peaks(self)
         self.rows = []
         self.named = False       # the last of them
         self.calls_line = ""    # that calls a module again and again without a backward
@@ -180,6 +181,7 @@ class Recorder:
             "phase": self.phases.name, "step": self.phases.step, "module": self._module_path(),
             "allocated_bytes": now["allocated_bytes"]["current"], "reserved_bytes": now["reserved_bytes"]["current"]})
         self.output.write("out_of_memory", **self.out_of_memory[-1])
+        self.peaks.ran_out(device)
         self.phases.memory_ran_out()
         if self.capture:  # before it fails, the allocator gives back what it has cached; the call that failed is not in the program
             self.capture.step("empty_cache()")
@@ -191,7 +193,9 @@ class Recorder:
         self.history.mark(self.cut)
         if self.capture:
             self.capture.cut(self.cut)
-        return Segment(self.cut, {device: self.statistics.of_phase(device) for device in self.used_devices()})
+        rows = {device: self.statistics.of_phase(device) for device in self.used_devices()}
+        self.peaks.measured(self.cut, rows)
+        return Segment(self.cut, rows)
 
     def _emit(self, row):
         if not row.devices:
@@ -259,6 +263,7 @@ class Recorder:
         """Ends the history after the steps of which it is kept, and the program after its last."""
         if self.history.running and self._steps_done() > self.detail_steps:
             self.write_events()
+            self.peaks.watch()
         if self.steps and self.phases.step >= self.steps:
             endings.end_program(self, 0)
 
@@ -335,7 +340,8 @@ class Recorder:
             if not counts or self._is_traced() or not (self._mine() or self._follows()):
                 return original(*arguments, **options)
             self.history.resume()
-            self.phases.backward_begins()
+            with self.peaks.given("what backward is called of", arguments):
+                self.phases.backward_begins()
             self.in_backward += 1
             failures = len(self.out_of_memory)
             try:
@@ -456,6 +462,7 @@ class Recorder:
                 if not self.steps or self.phases.step < self.steps:  # else the forward after the last step has begun
                     self.phases.finish(whole)
                 self._measure_outside()
+                self.peaks.end()
             except Exception as error:  # noqa: BLE001 - a profiler that is not ended would crash the process
                 self.output.problem("events", f"the last phase could not be measured: {error!r}")
             try:

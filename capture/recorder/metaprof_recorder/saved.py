@@ -38,16 +38,16 @@ class Graphs:
 
         autograd._push_saved_tensors_default_hooks = push
 
-    def kept(self, results):
-        """What the nodes keep that lead to these tensors, the earliest node of the forward first."""
+    def kept(self, results, seen=None):
+        """What the nodes keep that lead to these tensors, the earliest node of the forward first. `seen`: nodes that are left out; these are added."""
         if self._packs:
             return []
-        found = [kept for node in self._nodes(results) for kept in self._of_node(node)]
+        found = [kept for node in self._nodes(results, set() if seen is None else seen) for kept in self._of_node(node)]
         return sorted(found, key=lambda kept: kept.node.sequence)
 
     @staticmethod
-    def _nodes(results):
-        open_, seen = [tensor.grad_fn for tensor in results], set()
+    def _nodes(results, seen):
+        open_ = [tensor.grad_fn for tensor in results]
         while open_:
             node = open_.pop()
             if node is None or node in seen:

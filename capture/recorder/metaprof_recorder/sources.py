@@ -27,6 +27,14 @@ class Sources:
             self._cache[filename] = found
         return found
 
+    @staticmethod
+    def short(filename):
+        """A library's file by its package: "transformers/trainer.py"."""
+        for folder in ("/site-packages/", "/dist-packages/"):
+            if folder in filename:
+                return filename.rpartition(folder)[2]
+        return filename
+
     def of_frames(self, frames):
         """("FILE:LINE", function) of frames, the innermost first: the user's own, else a library's, else ("", "")."""
         library = None
@@ -44,6 +52,14 @@ class Sources:
         if frame is None or self.kind(frame["filename"]) == 0 or frame["name"].startswith("<"):
             return None
         return frame["name"]
+
+    def library_place(self, frames):
+        """"nested_concat (transformers/trainer_pt_utils.py:87)": the innermost function of a library that the user's own code called; "": there is none."""
+        for frame in frames:
+            kind = self.kind(frame["filename"])
+            if kind < 2:
+                return f"{frame['name']} ({self.short(frame['filename'])}:{frame['line']})" if kind == 1 else ""
+        return ""
 
     def of_stack(self, other_thread=None):
         """The same of what runs now; where this thread runs no code of the user's, of what `other_thread` does."""

@@ -63,6 +63,10 @@ class Statistics:
         self._reset(device)
         return row
 
+    def peak_so_far(self, device):
+        """Allocated bytes at most since the last call of `of_phase`."""
+        return row_of(_with_peaks(self._of_phase.get(device, {}), self._read(device)))["allocated_bytes"]["peak"]
+
     def now(self, device):
         """As they are, without a new beginning."""
         return row_of(self._read(device))

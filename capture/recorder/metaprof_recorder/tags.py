@@ -58,6 +58,10 @@ class Tags:
             if gradient is not None:
                 self._tag(cut, gradient, "gradient", name)
 
+    def parameters(self):
+        """(name, parameter) of those that are still there."""
+        return self._parameters.now()
+
     def optimizer(self, optimizer, cut):
         names = {id(parameter): name for name, parameter in self._parameters.now()}
         for parameter, state in list(optimizer.state.items()):

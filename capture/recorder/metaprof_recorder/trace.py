@@ -18,7 +18,7 @@ REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
@@ -26,6 +26,9 @@ class Storage:
         self.product = None  # the operator that asked for it, if it multiplies matrices
         self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
         self.shared = self.grad = self.freed_within = False
+        self.held_by = ""  # the program's variable that leads to it (holders.py)
+        self.held_as = None
+        self.made_in = ""  # a library's function that asked for it
 
 
 class Frame:
@@ -37,9 +40,11 @@ class Frame:
 
 
 class Writer:
-    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see tags.py; `matches`: see events.matched."""
+    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see tags.py; `matches`: see events.matched; `held` and
+    `held_at_ends`: {address: Holder} by cut, and for each time that memory ran out."""
 
-    def __init__(self, items, entries, matches, rows, tags, sources, kept=()):
+    def __init__(self, items, entries, matches, rows, tags, sources, kept=(), held=None, held_at_ends=()):
+        self.held, self.held_at_ends = held or {}, iter(held_at_ends)
         self.items, self.entries, self.matches, self.sources = items, entries, matches, sources
         self.phase_of = {}
         steps = {}
@@ -89,6 +94,7 @@ class Writer:
                 number = int(item.name.rpartition(" ")[2])
                 self._apply_tags(live, number)
                 self._apply_kept(live, number)
+                self._apply_held(live, self.held.get(number, {}))
                 cut = number + 1
             elif item.kind == "operator":
                 self._learn_operator(item, live, stack)
@@ -144,6 +150,7 @@ class Writer:
                 storage.product = operator
             elif operator is None:
                 storage.asked_by = self.sources.library_function(entry["frames"])
+            storage.made_in = self.sources.library_place(entry["frames"])
             self.storages.append(storage)
             self.by_entry[index] = storage
             self.lines[storage.number] = line
@@ -151,6 +158,8 @@ class Writer:
             for item in stack:
                 if item.kind == "operator" and item.sequence >= 0 and line[0]:
                     self.node_lines.setdefault(item.sequence, line)
+        elif entry["action"] == "oom":
+            self._apply_held(live, next(self.held_at_ends, {}))
         elif entry["action"] == "free_requested" and entry["addr"] in live:
             storage = live.pop(entry["addr"])
             self.by_entry[index] = storage
@@ -201,6 +210,12 @@ class Writer:
             if storage is not None and storage.category not in ("parameter", "buffer"):
                 first.setdefault(storage.number, (storage, node))
         self.kept_storages[cut] = [first[number] for number in sorted(first)]
+
+    @staticmethod
+    def _apply_held(live, held):
+        for address, holder in held.items():
+            if address in live:
+                live[address].held_by, live[address].held_as = holder.text, holder.category
 
     # ---- the text
 

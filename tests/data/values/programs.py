@@ -2,6 +2,7 @@
 
 Nothing is drawn on the device, so that the CPU gives the same answers.
 """
+import io
 import math
 import sys
 
@@ -372,6 +373,23 @@ def numbers_and_tensors_of_the_host():
 
     host = torch.arange(3.0)
     return (host + 1).tolist(), (2 - host).sum().item(), Doubled.apply(host.clone().requires_grad_()).tolist(), (1 / on_device([1.0, 4.0])).tolist()
+
+
+@program
+def a_checkpoint_that_is_loaded_to_the_device():
+    parameters = [torch.nn.Parameter(torch.ones(8, 8, device=DEVICE)) for _ in range(300)]
+    optimizer = torch.optim.AdamW(parameters)
+
+    def step():
+        sum(parameter.sum() for parameter in parameters).backward()
+        optimizer.step()
+        return [optimizer.state[parameter]["step"].item() for parameter in parameters]
+
+    first, content = step(), io.BytesIO()
+    torch.save({"optimizer": optimizer.state_dict(), "large": [torch.ones(1 << 20) for _ in range(40)]}, content)
+    content.seek(0)
+    optimizer.load_state_dict(torch.load(content, map_location=DEVICE)["optimizer"])  # the counts of steps are on the device now
+    return first, step(), step()
 
 
 @program

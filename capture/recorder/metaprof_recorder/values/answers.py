@@ -24,15 +24,15 @@ class Answers:
             return None, UNKNOWN
         call = recipe[0]
         try:
-            result = Evaluation(self._torch, self._limits, storages.living()).run(call)
+            result = Evaluation(self._torch, self._limits, storages.computable()).run(call)
         except Unknown:
             return None, UNKNOWN
         return result, ASSUMED if call.assumed else RANDOM if call.random else COMPUTED
 
-    def content(self, version, begin, count):
+    def content(self, version, begin, count, storages):
         """(the bytes of a stretch, the source); None if they are not known."""
         try:
-            content = Evaluation(self._torch, self._limits, ()).content(version)[begin:begin + count]
+            content = Evaluation(self._torch, self._limits, storages.computable()).content(version)[begin:begin + count]
         except Unknown:
             return None, UNKNOWN
         return bytes_of(content), ASSUMED if version.assumed else RANDOM if version.random else COMPUTED

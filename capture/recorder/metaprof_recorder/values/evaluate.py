@@ -4,22 +4,23 @@ import threading
 
 from metaprof_recorder.values.cpu import on_cpu
 from metaprof_recorder.values.limits import LARGEST
-from metaprof_recorder.values.recipes import Made, Reference, Unknown, Written
+from metaprof_recorder.values.recipes import BYTES_OF_CALL, Made, Reference, Unknown, Written
 
 LARGE_SEED = (1 << 63) - 1
 
 
 class Evaluation:
-    """One question. `keep`: which versions are still those of a storage, by id: their values are kept."""
+    """One question. `living`: the versions that storages have now, by the call that gives them: their values are kept."""
 
-    def __init__(self, torch, limits, keep):
-        self._torch, self._limits, self._keep = torch, limits, keep
+    def __init__(self, torch, limits, living):
+        self._torch, self._limits, self._living = torch, limits, living
         self._results = {}  # id of a call -> for each of its places (bytes as a tensor, which of them are known or None: all)
-        self._used = {}     # id of a call -> versions that stand for its places
+        self._used = {}     # id of a call -> which of its places somebody asks for
 
     def content(self, version):
         """The bytes of a version as a tensor."""
         if version.call is not None:
+            self._used[id(version.call)] = {version.place}
             self.run(version.call)
         content, known = self._buffer(version, False)
         if known is not None and not bool(known.all()):
@@ -71,6 +72,8 @@ class Evaluation:
             result = self._call(call)
             for key in ends.get(number, ()):
                 self._settle(key)
+                del self._results[key]
+        self._settle(id(last))
         return result
 
     def _order(self, last):
@@ -85,16 +88,20 @@ class Evaluation:
                 waiting.append((call, True))
                 for version in call.versions:
                     if version.call is not None:
-                        self._used.setdefault(id(version.call), set()).add(version)
+                        self._used.setdefault(id(version.call), set()).add(version.place)
                         waiting.append((version.call, False))
         return order
 
     def _settle(self, key):
-        """The results of a call that no other one needs; those of living storages are kept as values."""
-        results = self._results.pop(key)
-        for version in self._used.get(key, ()):
-            found = results[version.place]
-            if id(version) in self._keep and found is not None and found[1] is None and found[0].numel() <= LARGEST and self._limits.fits(found[0].numel()):
+        """Keeps what a call gave to storages that live: what was asked for, and what is smaller than a recipe. An operator on a list of tensors is then
+        computed once, however many of them are read."""
+        used = self._used.get(key, ())
+        for place, found in enumerate(self._results[key]):
+            version = self._living.get((key, place))
+            if version is None or found is None or found[1] is not None:
+                continue
+            count = found[0].numel()
+            if count <= (LARGEST if place in used else BYTES_OF_CALL) and self._limits.fits(count):
                 version.settle(bytes_of(found[0]))
 
     # ---- one call

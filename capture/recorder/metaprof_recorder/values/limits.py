@@ -5,6 +5,7 @@ AT_FIRST = 300_000_000  # a tenth of the time in which a program with PyTorch st
 OF_ONE_CALL = 10_000    # nanoseconds that a call takes on the CPU, however small it is
 FLOPS = 8               # in a nanosecond; an element that is read or written takes one
 LARGEST = 16 * MEBI     # bytes of one value that are kept
+SMALL = 4096            # bytes of a value that always fits beside large ones: counters, rates and lengths decide more than weights do
 LITTLE = 2_000_000      # nanoseconds
 SHARE = 10              # per cent of the run's time
 
@@ -39,7 +40,8 @@ class Limits:
         return True
 
     def fits(self, count):
-        return self.bytes + count <= self.most_bytes
+        """A quarter of the room is left to recipes and to small values."""
+        return self.bytes + count <= (self.most_bytes if count <= SMALL else self.most_bytes * 3 // 4)
 
     def allows(self, depth, work):
         """Whether a recipe can ever be computed."""

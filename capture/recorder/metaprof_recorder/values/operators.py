@@ -39,6 +39,7 @@ class Operator:
         self.of_shape = aten and (base.endswith("_like") or base.startswith("new_"))  # of its first argument, and not of what that holds
         self.uninitialised = aten and base.startswith(UNINITIALISED)
         self.copies = aten and base in ("_to_copy", "copy_")
+        self.duplicates, self.source = aten and base in ("_to_copy", "copy_", "clone"), int(base == "copy_")
         self.answers = torch.Tag.data_dependent_output in tags and bool(schema.returns) and str(schema.returns[0].type) != "Tensor"
         self.communicates = schema.name.startswith("c10d::")
         # An operator of a library does not say whether it reads.

@@ -3,6 +3,8 @@
 A storage is known by the address of its C++ object. A weak reference of C++ keeps that address from being used again while its version is kept; it does not
 keep the memory, and neither the program nor Python can see it.
 """
+from metaprof_recorder.values.limits import SMALL
+
 AT_LEAST = 4096  # storages, before those that are gone are looked for
 
 
@@ -31,9 +33,9 @@ class Storages:
                 return version, place - begin
         return None
 
-    def living(self):
-        """Which versions are those of a storage now, by id."""
-        return {id(version) for version in self._versions.values()}
+    def computable(self):
+        """{(id of a call, place): version} of those that a storage has now and that a call gives."""
+        return {(id(version.call), version.place): version for version in self._versions.values() if version.call is not None}
 
     def put(self, tensor, version):
         """None: it is not known what the storage holds now."""
@@ -64,13 +66,17 @@ class Storages:
         self._most = max(AT_LEAST, 2 * len(self._versions))
 
     def make_room(self, count=0):
-        """Forgets what is gone, and where that is not enough, what has the longest history. Gives whether so many bytes fit."""
+        """Forgets what is gone, and where that is not enough, the largest values, and then what has the longest history. Gives whether so many bytes fit."""
         self._sweep()
         limits = self._limits
-        while not limits.fits(count + limits.most_bytes // 4) and limits.deepest > 16:
+        wanted = count + limits.most_bytes // 4
+        for size, address in sorted(((len(version.value), address) for address, version in self._versions.items() if version.value is not None), reverse=True):
+            if size <= SMALL or limits.fits(wanted):
+                break
+            self.forget(address)
+        while not limits.fits(wanted) and limits.deepest > 16:
             limits.deepest //= 2
             for address, version in list(self._versions.items()):
                 if version.depth > limits.deepest:
-                    del self._versions[address]
-                    self._release(self._references.pop(address))
+                    self.forget(address)
         return limits.fits(count)

@@ -43,4 +43,4 @@ class Unseen:
         found = self._storages.at(at)
         if found is None:
             return None, "unknown"
-        return self._answers.content(*found, count)
+        return self._answers.content(*found, count, self._storages)

@@ -192,7 +192,8 @@ class Watch:
                 if address not in seen:
                     seen.add(address)
                     self._graphs.writes(address)
-                    self._storages.put(tensor, recipe and recipe[0].give(Written(recipe[1][address]), recipe[1][address].size))
+                    self._storages.put(tensor, recipe and (self._copied(operator, arguments, recipe, tensor)
+                                                           or recipe[0].give(Written(recipe[1][address]), recipe[1][address].size)))
         for number, tensor in enumerate(self._flat(result)):
             if self._memory(tensor) and self._storages.address(tensor) not in seen:
                 self._make(operator, arguments, recipe, number, tensor)
@@ -206,9 +207,23 @@ class Watch:
         self._graphs.writes(self._storages.address(tensor))
         version = self._assumed(operator, arguments, number, tensor, recipe is not None)
         if version is None and recipe is not None:
+            version = self._copied(operator, arguments, recipe, tensor)
+        if version is None and recipe is not None:
             made = Made(number, tensor)
             version = recipe[0].give(made, made.size)
         self._storages.put(tensor, version)
+
+    def _copied(self, operator, arguments, recipe, tensor):
+        """The version of the source of a copy, bit for bit, of a whole storage: nothing needs to be computed. None: it is another call."""
+        if not operator.duplicates:
+            return None
+        source = arguments[operator.source]
+        if not isinstance(source, self._tensor) or source.dtype != tensor.dtype or source.shape != tensor.shape or source.stride() != tensor.stride() \
+                or source.is_conj() != tensor.is_conj() or source.is_neg() != tensor.is_neg():
+            return None
+        version = recipe[1].get(self._storages.address(source))
+        whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() and source.untyped_storage().nbytes() == tensor.untyped_storage().nbytes()
+        return version if whole and version is not None and version.known and version.size == tensor.untyped_storage().nbytes() else None
 
     def _add_work(self, operator, arguments, options, call, result):
         count = self._flops.get(operator.overload._overloadpacket)

@@ -1,0 +1,102 @@
+#include "capture/launch/peak.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace metaprof {
+namespace {
+
+constexpr double kNear = 1.02;
+
+StepPart part_of(const RunPhase& row) {
+  constexpr std::pair<std::string_view, Phase> kNames[] = {{"forward", Phase::forward},
+                                                           {"backward", Phase::backward},
+                                                           {"optimizer", Phase::optimizer},
+                                                           {"zero_grad", Phase::zero_grad}};
+  for (const auto& [name, phase] : kNames)
+    if (name == row.phase) return {phase, static_cast<uint32_t>(row.step), row.micro};
+  return {};
+}
+
+LargeStorage large_storage(const RecordedStorage& recorded, uint32_t number) {
+  LargeStorage storage;
+  storage.storage = number;
+  storage.bytes = recorded.bytes;
+  storage.category = recorded.category;
+  storage.name = recorded.name;
+  storage.shape = recorded.shape;
+  storage.dtype = recorded.dtype;
+  return storage;
+}
+
+// What is alive and no operator's record says what for, but a variable of the program leads to it: directly, or by a graph that was not
+// run backward.
+void take_what_is_held(PeakMoment& peak, const RecordedDevice& recorded) {
+  for (LargeStorage& storage : peak.largest) {
+    if (storage.category != Category::temporary || storage.storage >= recorded.held_by.size() ||
+        recorded.held_by[storage.storage].empty())
+      continue;
+    storage.category = recorded.held_as[storage.storage];
+    peak.by_category[static_cast<size_t>(Category::temporary)] -= storage.bytes;
+    peak.by_category[static_cast<size_t>(storage.category)] += storage.bytes;
+  }
+}
+
+}  // namespace
+
+void take_later_peak(RankRun& run, Bytes traced) {
+  run.peak_lines = run.recorded.lines;
+  run.peak_made_in = run.recorded.made_in;
+  run.peak_held_by = run.recorded.held_by;
+  const Bytes all{run.memory.phases.peak.allocated_bytes.peak};
+  // What the trace has is known better: who made it, and in which call.
+  if (!run.recorded.peak || static_cast<double>(all.count) <= kNear * static_cast<double>(traced.count)) {
+    run.peak_is_near = all > traced && traced.count > 0;
+    return take_what_is_held(run.memory.peak, run.recorded);
+  }
+  const auto most = std::max_element(
+      run.recorded.phases.begin(), run.recorded.phases.end(), [](const RunPhase& a, const RunPhase& b) {
+        return a.numbers.allocated_bytes.peak < b.numbers.allocated_bytes.peak;
+      });
+  run.peak_is_near = most->numbers.allocated_bytes.peak != run.recorded.peak->allocated.count;
+  PeakMoment peak;
+  peak.part = part_of(*most);
+  run.peak_lines.clear();
+  run.peak_made_in.clear();
+  run.peak_held_by.clear();
+  for (const RecordedStorage& storage : run.recorded.peak->storages) {
+    peak.largest.push_back(large_storage(storage, static_cast<uint32_t>(run.peak_lines.size())));
+    peak.bytes += storage.bytes;
+    peak.by_category[static_cast<size_t>(storage.category)] += storage.bytes;
+    run.peak_lines.push_back(storage.line);
+    run.peak_made_in.push_back(storage.made_in);
+    run.peak_held_by.push_back(storage.held_by);
+  }
+  run.memory.peak = std::move(peak);
+}
+
+std::vector<PeakHolder> peak_holders(const RankRun& run) {
+  std::map<std::string, PeakHolder> found;
+  for (const LargeStorage& storage : run.memory.peak.largest) {
+    if (storage.storage >= run.peak_held_by.size() || run.peak_held_by[storage.storage].empty()) continue;
+    PeakHolder& holder = found[run.peak_held_by[storage.storage]];
+    holder.held_by = run.peak_held_by[storage.storage];
+    if (holder.storages == 0) holder.category = storage.category;
+    holder.bytes += storage.bytes;
+    ++holder.storages;
+  }
+  std::vector<PeakHolder> holders;
+  for (auto& [name, holder] : found) holders.push_back(std::move(holder));
+  std::stable_sort(holders.begin(), holders.end(),
+                   [](const PeakHolder& a, const PeakHolder& b) { return a.bytes > b.bytes; });
+  return holders;
+}
+
+std::string holder_of_results(const RankRun& run) {
+  for (const PeakHolder& holder : peak_holders(run))
+    if (holder.category == Category::activation || holder.category == Category::kept) return holder.held_by;
+  return "";
+}
+
+}  // namespace metaprof
