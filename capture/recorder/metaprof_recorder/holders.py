@@ -114,6 +114,8 @@ class Holders:
     def _variables(self, frame):
         if not frame.f_code.co_flags & OPTIMIZED:
             return [(name, value) for name, value in list(frame.f_locals.items()) if not name.startswith("__")]
+        if sys.version_info < (3, 13) and sys.gettrace() is not None:
+            return []  # once asked for, Python gives them to the tracer before each line, and keeps what they held meanwhile
         variables = frame.f_locals
         found = list(variables.items())
         # Before Python 3.13 this is a dictionary that the function keeps, and with it what its variables held: unless the program has it, too, it goes.

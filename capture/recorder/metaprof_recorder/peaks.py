@@ -8,6 +8,7 @@ Whoever asks must not slow the program down: after the first peaks only one that
 """
 import contextlib
 import sys
+import threading
 from time import time_ns  # as it is now: the program may replace it
 
 from metaprof_recorder.holders import Holders
@@ -111,7 +112,8 @@ class Peaks:
     def _holders(self, in_backward):
         recorder = self._recorder
         names = {id(parameter): name for name, parameter in recorder.tags.parameters()}
-        frame = sys._current_frames().get(recorder.thread)
+        # A frame that knew itself would live on with all that called it, and with what those hold.
+        frame = sys._getframe(1) if threading.get_ident() == recorder.thread else sys._current_frames().get(recorder.thread)
         graphs = None if in_backward else recorder.tags.graphs
         return Holders(self._torch, recorder.sources, names, graphs).look(frame, self._given) if frame is not None else {}
 
