@@ -81,8 +81,11 @@ void name_source(const RecordedDevice& device, StepGrowth& growth) {
 
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
   const std::vector<int64_t> ends = ends_of_steps(device);
-  StepGrowth growth{
-      .per_step = {even_growth(ends)}, .steps = std::ssize(ends) - int64_t{kWarmUp}, .line = {}, .held_by = {}, .op = {}};
+  StepGrowth growth{.per_step = {even_growth(ends)},
+                    .steps = std::ssize(ends) - int64_t{kWarmUp},
+                    .line = {},
+                    .held_by = {},
+                    .op = {}};
   if (growth.per_step.count == 0) return std::nullopt;
   const RunPhase& now = device.phases.back();
   const int64_t left = std::max<int64_t>(0, device.memory.count - now.numbers.reserved_bytes.peak);

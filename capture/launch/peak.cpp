@@ -55,10 +55,10 @@ void take_later_peak(RankRun& run, Bytes traced) {
     run.peak_is_near = all > traced && traced.count > 0;
     return take_what_is_held(run.memory.peak, run.recorded);
   }
-  const auto most = std::max_element(
-      run.recorded.phases.begin(), run.recorded.phases.end(), [](const RunPhase& a, const RunPhase& b) {
-        return a.numbers.allocated_bytes.peak < b.numbers.allocated_bytes.peak;
-      });
+  const auto most = std::max_element(run.recorded.phases.begin(), run.recorded.phases.end(),
+                                     [](const RunPhase& a, const RunPhase& b) {
+                                       return a.numbers.allocated_bytes.peak < b.numbers.allocated_bytes.peak;
+                                     });
   run.peak_is_near = most->numbers.allocated_bytes.peak != run.recorded.peak->allocated.count;
   PeakMoment peak;
   peak.part = part_of(*most);

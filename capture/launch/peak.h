@@ -14,7 +14,7 @@ void take_later_peak(RankRun& run, Bytes traced);
 
 /// What one variable holds at the peak.
 struct PeakHolder {
-  std::string held_by;  ///< "losses (train.py:31), a list of 20"
+  std::string held_by;                      ///< "losses (train.py:31), a list of 20"
   Category category = Category::temporary;  ///< of the largest of them
   Bytes bytes;
   int64_t storages = 0;  ///< at least

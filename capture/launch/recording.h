@@ -71,13 +71,13 @@ struct WaitingBlocks {
 struct RecordedStorage {
   Bytes bytes;
   Category category = Category::temporary;
-  std::string name;     ///< of a parameter, a buffer, a gradient or the optimizer's state; may be empty
+  std::string name;  ///< of a parameter, a buffer, a gradient or the optimizer's state; may be empty
   std::optional<Sizes> shape;  ///< of a tensor that is known; nothing: none is
   DType dtype = DType::f32;    ///< of that tensor
-  std::string line;     ///< that made it; may be empty
-  std::string made_in;  ///< a library's function that the line led to; may be empty
-  std::string held_by;  ///< "losses (train.py:31), a list of 20"; may be empty
-  bool several = false;  ///< it stands for many small ones
+  std::string line;            ///< that made it; may be empty
+  std::string made_in;         ///< a library's function that the line led to; may be empty
+  std::string held_by;         ///< "losses (train.py:31), a list of 20"; may be empty
+  bool several = false;        ///< it stands for many small ones
 };
 
 /// A peak after the steps of which every request was kept.
@@ -107,10 +107,10 @@ struct RecordedDevice {
   std::optional<Trace> trace;              ///< of the steps of which every request was kept
   std::string log;                         ///< the allocator's history; empty: it was not asked for
   std::vector<std::string> lines;          ///< by storage of the trace: "train.py:14"; may be empty
-  std::vector<std::string> made_in;        ///< the same: the library's function that asked for it; may be empty
-  std::vector<std::string> held_by;        ///< by storage of the trace: the variable that leads to it; may be empty
-  std::vector<Category> held_as;           ///< the same: what it is there; `kept`: a variable's
-  std::optional<RecordedPeak> peak;        ///< the latest that was looked at, if it is of a later step
+  std::vector<std::string> made_in;  ///< the same: the library's function that asked for it; may be empty
+  std::vector<std::string> held_by;  ///< by storage of the trace: the variable that leads to it; may be empty
+  std::vector<Category> held_as;     ///< the same: what it is there; `kept`: a variable's
+  std::optional<RecordedPeak> peak;  ///< the latest that was looked at, if it is of a later step
   std::map<std::string, std::string> module_types;
   int64_t unmatched = 0;  ///< requests of which the operator is not known
 };

@@ -3,10 +3,9 @@
 namespace metaprof {
 
 std::string_view to_string(Category category) {
-  static constexpr std::string_view kNames[] = {"parameter",  "buffer",    "input",
-                                                "activation", "gradient",  "optimizer_state",
-                                                "temporary",  "workspace", "cached_copy",
-                                                "kept"};
+  static constexpr std::string_view kNames[] = {
+      "parameter",       "buffer",    "input",     "activation",  "gradient",
+      "optimizer_state", "temporary", "workspace", "cached_copy", "kept"};
   return kNames[static_cast<int>(category)];
 }
 

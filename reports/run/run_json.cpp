@@ -39,7 +39,8 @@ Json with_lines(Json peak, const RankRun& rank) {
   }
   Json holders = Json::array();
   for (const PeakHolder& holder : peak_holders(rank))
-    holders.push_back({{"held_by", holder.held_by}, {"bytes", holder.bytes.count}, {"storages", holder.storages}});
+    holders.push_back(
+        {{"held_by", holder.held_by}, {"bytes", holder.bytes.count}, {"storages", holder.storages}});
   peak["holders"] = std::move(holders);
   return peak;
 }

@@ -20,7 +20,8 @@ namespace {
 using Align = TextTable::Align;
 constexpr size_t kMostFailures = 8;
 constexpr size_t kMostHolders = 6;
-constexpr int64_t kLeastShare = 1000;  // a variable that holds less than a thousandth of the peak is not listed
+constexpr int64_t kLeastShare =
+    1000;  // a variable that holds less than a thousandth of the peak is not listed
 constexpr size_t kMostCharactersOfHolder = 100;
 constexpr size_t kMostRows = 25;  // of phases: a program may have thousands of steps
 
@@ -141,7 +142,8 @@ std::string short_holder(const std::string& held_by) {
   if (begin == held_by.npos) return held_by;
   const size_t end = std::min({held_by.find(' ', begin), held_by.find(')', begin), held_by.find(',', begin)});
   if (end == held_by.npos) return held_by;
-  return held_by.substr(0, begin + 1) + short_line(held_by.substr(begin + 1, end - begin - 1)) + held_by.substr(end);
+  return held_by.substr(0, begin + 1) + short_line(held_by.substr(begin + 1, end - begin - 1)) +
+         held_by.substr(end);
 }
 
 std::string holders(const RankRun& rank, const TextOptions& options) {
@@ -275,7 +277,8 @@ std::string growth(const RankRun& rank) {
   std::string text;
   if (const auto calls = growth_by_call(rank.recorded))
     text += fmt::format(
-        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more{}. {}\n",
+        "\nMemory grows: {} calls of {} without a backward in {} of step {}{}, and each leaves {} more{}. "
+        "{}\n",
         calls->calls, shown(calls->module, kMostCharactersOfName), calls->phase, calls->step + 1,
         at(calls->line), human_bytes(calls->per_call.count), held(holder_of_results(rank)),
         calls->phase == "evaluate"

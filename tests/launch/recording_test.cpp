@@ -214,8 +214,8 @@ TEST_F(RecordingTest, APeakThatIsHardlyHigherThanTheTracesLeavesWhatTheTraceHas)
   later.replace(later.find("\"allocated_bytes\": 60"), 21, "\"allocated_bytes\": 515");
   write("events-0-7.held", "1 - batch (/me/train.py:3), a Tensor\n");
   write("process-7.jsonl",
-        kProcess + kTorch + kDevice +
-            R"({"row": "events", "device": 0, "file": "events-0-7.trace", "unmatched": 0})" + "\n" +
+        kProcess + kTorch + R"({"row": "device", "device": 0, "name": "NVIDIA H200", "memory": 80000000})" +
+            "\n" + R"({"row": "events", "device": 0, "file": "events-0-7.trace", "unmatched": 0})" + "\n" +
             phase("setup", 0, 5, 512) + phase("forward", 4, 7, 515) + later);
   const RunReport found = report();
   const RankRun& rank = found.ranks.at(0);
