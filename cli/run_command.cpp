@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 
+#include "capture/launch/fixes.h"
 #include "capture/launch/run.h"
 #include "capture/launch/saved_program.h"
 #include "cli/line/console.h"
@@ -48,6 +49,7 @@ constexpr int kDoesNotHold = 1;  // exit status: it does not fit, or what was sa
 
 struct RunCommandOptions {
   LaunchOptions run;
+  bool fixes = false;  // the program is run again with each change that may help
   std::string device = "h200", memory, context, json, tolerance = "1%";
   std::vector<std::string> files;  // of forms(), in its order; empty: not asked for
   TextOptions text;
@@ -229,6 +231,17 @@ class Failures {
   bool any_ = false;
 };
 
+bool all_fit(const RunReport& report) {
+  return std::ranges::all_of(report.ranks,
+                             [&](const RankRun& rank) { return verdict_of(report, rank).fits; });
+}
+
+void try_all(const LaunchOptions& options, RunReport& report) {
+  try_fixes(options, report, all_fit, [](const std::string& change) {
+    message(fmt::format("the program runs again with: {}", change));
+  });
+}
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   if (!options.run.real) {
@@ -239,9 +252,10 @@ int run(const Command& command, RunCommandOptions& options) {
   RunProgressLine line;
   std::function<void(const Progress&)> progress;
   if (isatty(STDERR_FILENO) != 0) progress = [&](const Progress& now) { line.show(now); };
-  const RunReport report = run_recorded(options.run, progress);
+  RunReport report = run_recorded(options.run, progress);
   std::cerr << std::flush;
   tell_end(report, options.run.timeout);
+  if (options.fixes && report.problem.empty()) try_all(options.run, report);
   Failures failures;
   if (!report.problem.empty()) {
     failures.attempt([&] { write_json(report, options); });
@@ -259,9 +273,7 @@ int run(const Command& command, RunCommandOptions& options) {
   if (options.json != "-") print_text("\n" + run_text(report, options.text), options.text.colour);
   if (report.end.timed_out || failures.any()) return kBadInput;
   if (report.end.status != 0) return report.end.status;
-  const bool fits =
-      std::ranges::all_of(report.ranks, [&](const RankRun& rank) { return verdict_of(report, rank).fits; });
-  return fits && repeated ? 0 : kDoesNotHold;
+  return all_fit(report) && repeated ? 0 : kDoesNotHold;
 }
 
 void add_options(Command& command, RunCommandOptions& options) {
@@ -322,6 +334,8 @@ void add_options(Command& command, RunCommandOptions& options) {
           "the largest error of the saved program's peaks, as 1% or 0.01; beyond it, the exit status is 1")
       .value("SHARE")
       .with_default();
+  command.flag("--fixes", options.fixes,
+               "run the program again with each change that may take less memory, and show what it takes");
   command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");

@@ -97,6 +97,7 @@ std::map<std::string, std::string> environment_of(const LaunchOptions& options, 
   environment["METAPROF_RECORD_DETAIL"] = fmt::format("{}", options.detail_steps);
   environment["METAPROF_RECORD_ASSUME"] = assumptions_of(options);
   environment["METAPROF_RECORD_PROGRAM"] = options.save.empty() ? "" : "1";
+  environment["METAPROF_RECORD_FIX"] = options.fix;
   environment["METAPROF_RECORD_EVENTS"] = options.events ? "1" : "";
   if (!options.real) emulate(options, environment, record);
   if (!options.alloc_conf.empty())  // up to 2.9 the name had CUDA in it

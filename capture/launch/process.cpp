@@ -62,12 +62,20 @@ class Signals {
   std::array<struct sigaction, 4> before_ = {};
 };
 
+void throw_output_away() {
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDOUT_FILENO);
+  dup2(nowhere, STDERR_FILENO);
+}
+
 // In the child: becomes the program, or tells the parent through the pipe why it cannot.
 [[noreturn]] void become(const ProcessOptions& options, int failure) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   std::signal(SIGXFSZ, SIG_DFL);  // which this program ignores for itself
   lift_host_memory_limit();
   if (options.output_to_error) dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (options.silent) throw_output_away();
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   words.reserve(options.words.size() + 1);

@@ -19,6 +19,7 @@ struct ProcessOptions {
   std::map<std::string, std::string> environment;  ///< added to this process's
   double timeout = 0;                              ///< seconds after which it is ended; 0: none
   bool output_to_error = false;                    ///< what it prints goes to standard error
+  bool silent = false;                             ///< what it prints is thrown away
   std::function<void()> poll = {};                 ///< called a few times a second while it runs
 };
 

@@ -151,6 +151,8 @@ class Reader {
     } else if (kind == "exception") {
       process_.exception = {row.at("type").string(), text_of(row, "line"), text_of(row, "phase"),
                             number_of(row, "step"), row.at("out_of_memory").boolean()};
+    } else if (kind == "fixes") {
+      row.at("names").for_each([&](const Json& name) { process_.fixes.push_back(name.string()); });
     } else if (kind == "ended") {
       process_.ended_after_steps = true;
     } else if (kind == "note") {

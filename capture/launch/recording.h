@@ -126,8 +126,10 @@ struct RecordedProcess {
   bool used_device = false;           ///< also one of which no phase was over
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded
-  std::string captured;               ///< text of the program as it called PyTorch; empty: none
-  bool is_saving = false;             ///< it was ended while the captured program was written
+  std::vector<std::string>
+      fixes;               ///< changes that would do something (capture/recorder/metaprof_recorder/fixes.py)
+  std::string captured;    ///< text of the program as it called PyTorch; empty: none
+  bool is_saving = false;  ///< it was ended while the captured program was written
   bool ended_after_steps = false;
   std::optional<RecordedException> exception;  ///< nothing: none ended it
   EmulatorLog emulated;

@@ -230,6 +230,9 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
       report.notes.push_back(
           fmt::format("the emulated device has no function {}: its calls failed", function));
     report.notes.insert(report.notes.end(), process.notes.begin(), process.notes.end());
+    for (const std::string& fix : process.fixes)
+      if (std::ranges::find(report.possible_fixes, fix) == report.possible_fixes.end())
+        report.possible_fixes.push_back(fix);
     if (!process.problem.empty())
       report.notes.push_back(fmt::format("process {} ({}) is not in this report: {}", process.pid,
                                          name_of(process), process.problem_text));
@@ -268,6 +271,7 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
   process.environment = environment_of(options, record.path());
   process.timeout = options.timeout;
   process.output_to_error = options.own_output;
+  process.silent = options.silent;
   if (progress) process.poll = [&] { progress(read_progress(record.path())); };
   const ProcessEnd end = run_process(process);
   const std::vector<RecordedProcess> processes = read_processes(record.path());

@@ -39,6 +39,15 @@ struct RankRun {
       false;  ///< work took the time that it is expected to take; else it was complete when somebody waited
 };
 
+/// A change of the program, and what it took with it.
+struct TriedFix {
+  std::string name;                    ///< "foreach"
+  std::string change;                  ///< as a user writes it, "torch.optim.AdamW(…, foreach=False)"
+  Bytes allocated, reserved;           ///< at most; of several ranks the one that reserved most
+  bool fits = false, ran_out = false;  ///< memory ran out: the figures are what was taken by then
+  std::string ended;  ///< why it could not be tried, "RuntimeError in forward of step 1"; empty: it could
+};
+
 struct RunReport {
   std::vector<std::string> program;
   std::string device, device_title;  ///< "h200", "NVIDIA H200"
@@ -53,10 +62,12 @@ struct RunReport {
   /// What ended the program before it was done, "RuntimeError in forward of step 1 (train.py:5)"; empty: nothing did, or
   /// memory ran out.
   std::string ended;
-  std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
-  std::vector<std::string> notes;  ///< what is missing
-  std::vector<RankRun> ranks;      ///< by rank, then by device
-  std::vector<std::string> saved;  ///< files of captured programs
+  std::string problem;                      ///< why nothing was recorded, as a sentence; empty: something was
+  std::vector<std::string> notes;           ///< what is missing
+  std::vector<RankRun> ranks;               ///< by rank, then by device
+  std::vector<std::string> possible_fixes;  ///< names of changes that would do something
+  std::optional<std::vector<TriedFix>> fixes;  ///< nothing: none was asked for (try_fixes)
+  std::vector<std::string> saved;              ///< files of captured programs
   std::string not_saved;  ///< why there are none though they were asked for; empty: there are, or none were
 };
 

@@ -104,6 +104,20 @@ Json growth_json(const RankRun& rank) {
   return json;
 }
 
+Json fixes_json(const RunReport& report) {
+  Json rows = Json::array();
+  for (const TriedFix& fix : report.fixes.value_or(std::vector<TriedFix>())) {
+    const auto bytes = [&](Bytes value) { return fix.ended.empty() ? Json(value.count) : Json(nullptr); };
+    rows.push_back({{"name", fix.name},
+                    {"change", fix.change},
+                    {"peak_allocated_bytes", bytes(fix.allocated)},
+                    {"peak_reserved_bytes", bytes(fix.reserved)},
+                    {"fits", fix.fits},
+                    {"ended_by", text_or_null(fix.ended)}});
+  }
+  return rows;
+}
+
 Json rank_json(const RunReport& report, const RankRun& rank) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
@@ -134,6 +148,7 @@ Json rank_json(const RunReport& report, const RankRun& rank) {
   json["reserved_since_recovery"] =
       rank.reserved_since_recovery ? Json(rank.reserved_since_recovery->count) : Json(nullptr);
   json["fits"] = verdict_of(report, rank).fits;
+  json["fixes"] = fixes_json(report);
   return json;
 }
 

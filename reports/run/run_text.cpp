@@ -295,6 +295,33 @@ std::string growth(const RankRun& rank) {
   return text;
 }
 
+std::string outcome(const TriedFix& fix) {
+  if (!fix.ended.empty()) return "ended by " + fix.ended;
+  if (fix.ran_out) return "runs out of memory";
+  return fix.fits ? "fits" : "does not fit";
+}
+
+// What the program took with each change, beside what it takes.
+std::string fixes(const RunReport& report, const RankRun& rank, bool colour) {
+  if (!report.fixes) {
+    if (verdict_of(report, rank).fits || report.possible_fixes.empty()) return "";
+    return "\n--fixes runs the program again with each change that may help, and shows what it takes then\n";
+  }
+  TextTable table;
+  const AllocatorNumbers& now = rank.memory.phases.peak;
+  const Unit unit = unit_for_bytes(now.reserved_bytes.peak);
+  table.column(fmt::format("allocated, {}", unit.name));
+  table.column("reserved");
+  table.column("", Align::left);
+  table.column("change", Align::left);
+  table.row({in_unit(now.allocated_bytes.peak, unit), in_unit(now.reserved_bytes.peak, unit),
+             verdict_of(report, rank).fits ? "fits" : "does not fit", "none"});
+  for (const TriedFix& fix : *report.fixes)
+    table.row({fix.ended.empty() ? in_unit(fix.allocated.count, unit) : "",
+               fix.ended.empty() ? in_unit(fix.reserved.count, unit) : "", outcome(fix), fix.change});
+  return heading("What it takes at most with one change", colour) + table.text(2);
+}
+
 }  // namespace
 
 const RunPhase* named_peak(const RankRun& rank) {
@@ -347,6 +374,7 @@ std::string run_text(const RunReport& report, const TextOptions& options) {
   text += failures(report, rank, options.colour);
   text += growth(rank);
   text += beside_training(rank);
+  text += fixes(report, rank, options.colour);
   if (report.ranks.size() > 1) {
     text += title("Ranks (peaks)");
     text += rank_table(report);

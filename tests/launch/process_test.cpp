@@ -47,6 +47,17 @@ TEST_F(ProcessTest, GivesTheExitStatus) {
   EXPECT_EQ(shell("exit 7").status, 7);
 }
 
+TEST_F(ProcessTest, WhatItPrintsIsThrownAway) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(
+      run_process(
+          {.words = {"sh", "-c", "echo seen; echo seen >&2; exit 3"}, .environment = {}, .silent = true})
+          .status,
+      3);
+  EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(ProcessTest, ASignalIsTold) {
   const ProcessEnd end = shell("kill -SEGV $$");
   EXPECT_EQ(end.signal, SIGSEGV);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "capture/launch/fixes.h"
 #include "capture/launch/installation.h"
 #include "capture/launch/peak.h"
 #include "capture/launch/run.h"
@@ -226,6 +227,36 @@ TEST_F(RecordingTest, APeakThatIsHardlyHigherThanTheTracesLeavesWhatTheTraceHas)
   EXPECT_EQ(holder_of_results(rank), "batch (/me/train.py:3), a Tensor");
 }
 
+TEST_F(RecordingTest, WhatMayHelpIsNamedAndWhatWasTriedIsShown) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 1500) +
+                               R"({"row": "fixes", "names": ["fused", "foreach"]})" + "\n");
+  RunReport found = report();
+  EXPECT_EQ(found.possible_fixes, (std::vector<std::string>{"fused", "foreach"}));
+  EXPECT_NE(run_text(found, {}).find("\n--fixes runs the program again with each change that may help, and "
+                                     "shows what it takes then\n"),
+            std::string::npos);
+  found.fixes = {
+      {"fused", change_of("fused"), {700}, {800}, true, false, {}},
+      {"foreach", change_of("foreach"), {900}, {1000}, false, true, {}},
+      {"no_grad", change_of("no_grad"), {}, {}, false, false, "RuntimeError in backward of step 1"}};
+  const std::string text = run_text(found, {});
+  EXPECT_NE(text.find("\nWhat it takes at most with one change\n"
+                      "  allocated, B  reserved                                               change\n"
+                      "  "),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find("         1500      1500  does not fit                                 none\n"),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find("          700       800  fits "), text.npos) << text;
+  EXPECT_NE(text.find("          900      1000  runs out of memory "), text.npos) << text;
+  EXPECT_NE(
+      text.find("ended by RuntimeError in backward of step 1  with torch.no_grad(): around the calls of "
+                "models in eval mode\n"),
+      text.npos)
+      << text;
+}
+
 TEST_F(RecordingTest, ALastLineThatIsCutOffIsLeftOut) {
   write("process-7.jsonl", kProcess + phase("setup", 0, 5, 6) + R"({"row": "pha)");
   EXPECT_EQ(read_processes(folder_).at(0).devices.at(0).phases.size(), 1U);
@@ -308,7 +339,10 @@ TEST_F(RecordingTest, TheJsonFollowsItsSchema) {
           R"("step": 2, "module": "fc", "allocated_bytes": 7, "reserved_bytes": 8})" +
           "\n");
   const std::string file = folder_ / "run.json";
-  std::ofstream(file) << run_json(report(1));
+  RunReport found = report(1);
+  found.fixes = {{"fused", change_of("fused"), {5}, {6}, true, false, {}},
+                 {"foreach", change_of("foreach"), {}, {}, false, false, "TypeError in setup"}};
+  std::ofstream(file) << run_json(found);
   const int status =
       std::system((METAPROF_PYTHON " tests/validate_json.py reports/schema/run.schema.json " + file).c_str());
   if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "python3-jsonschema is not installed";

@@ -16,7 +16,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, models, peaks, reads, sources, tags, values, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, fixes, models, peaks, reads, sources, tags, values, wrappers
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -55,6 +55,7 @@ class Recorder:
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
         self.peaks = peaks.Peaks(self)
+        self.fixes = fixes.Fixes(torch, os.environ.get("METAPROF_RECORD_FIX") or "")
         self.rows = []
         self.named = False       # the last of them
         self.calls_line = ""    # that calls a module again and again without a backward
@@ -74,6 +75,7 @@ class Recorder:
 
     def install(self):
         torch = self.torch
+        self.fixes.install()
         module = torch.nn.modules.module
         hidden = {module.register_module_forward_pre_hook(self._enter_module).id,
                   module.register_module_forward_hook(self._leave_module, with_kwargs=True, always_call=True).id}
@@ -283,6 +285,8 @@ class Recorder:
             return
         stack = self._stack()
         if not stack:
+            if self._mine():
+                self.fixes.enter(module)
             # Parametrizations call modules when they are made, which is often before anything is on a device.
             if self._mine() and (self.phases.phase != "setup" or self.torch.cuda.is_initialized()):
                 self.history.resume()
@@ -312,6 +316,7 @@ class Recorder:
         if self.capture:
             self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
+            self.fixes.leave()
             self._observe("forward_ends", 0 if self.torch.is_grad_enabled() else self._length_of(arguments, rest))
             if self.ready and self._mine() and not self.torch.jit.is_tracing():  # a tracer's sizes are tensors
                 self.models.called(module, arguments, rest[0] if len(rest) == 2 else {})
@@ -469,6 +474,7 @@ class Recorder:
                 self.write_events()
             except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then
                 self.output.problem("events", f"the requests of memory could not be read: {error!r}")
+            self.output.write("fixes", names=self.fixes.found)
             for device, operator, line, count, source in self.reads.rows():
                 self.output.write("data_read", device=device, op=operator, line=line, count=count, source=source)
         self.finished = True
