@@ -70,9 +70,9 @@ class Graphs:
             yield from (types.SimpleNamespace(tensor=tensor) for tensor in node.saved)
 
 
-def look(graphs=Graphs, names=None):
+def look(graphs=Graphs, names=None, given=None):
     """{address: Holder} of what the calling function and its callers hold."""
-    found = Holders(TORCH, Sources("/torch"), names or {}, graphs).look(sys._getframe(1))
+    found = Holders(TORCH, Sources("/torch"), names or {}, graphs).look(sys._getframe(1), given)
     return {address: holder for (address, _), holder in found.items()}
 
 
@@ -143,6 +143,13 @@ class HoldersTest(unittest.TestCase):
         self.assert_held(found, 1, "val", "a Tensor, by its graph", "activation")
         self.assert_held(found, 3, "val", "a Tensor, by its graph", "activation")
         self.assertEqual(set(look(graphs=None)), {2})  # a backward works on them
+
+    def test_what_no_variable_leads_to_may_be_given(self):
+        held = Tensor(1)  # noqa: F841
+        found = look(given=("what Net returns", (Tensor(2, Node([Tensor(3)])), held)))
+        self.assertRegex(found[2].text, r"^what Net returns \(.*holders_test\.py:\d+\), a tuple of 2$")
+        self.assertRegex(found[3].text, r"^what Net returns \(.*holders_test\.py:\d+\), a tuple of 2, by its graph$")
+        self.assert_held(found, 1, "held", "a Tensor")
 
     def test_the_outermost_function_comes_first(self):
         def inner(given):

@@ -75,7 +75,7 @@ class Holders:
             for name, place, value in roots:
                 self._follow(value, _Way(name, place, _described(value)))
             for name, value in (given,) if given else ():
-                self._follow(value, _Way(name, self._sources.of_stack()[0], "a Tensor"))
+                self._follow(value, _Way(name, self._sources.of_stack()[0], _described(value)))
         finally:
             self._kept.clear()
             self._nodes.clear()

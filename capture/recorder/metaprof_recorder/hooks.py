@@ -317,7 +317,8 @@ class Recorder:
             self.capture.leave(arguments, rest[0] if len(rest) == 2 else {})
         if not stack:
             self.fixes.leave()
-            self._observe("forward_ends", 0 if self.torch.is_grad_enabled() else self._length_of(arguments, rest))
+            with self.peaks.given(f"what {type(module).__name__} returns", rest[-1] if len(rest) == 2 else None):
+                self._observe("forward_ends", 0 if self.torch.is_grad_enabled() else self._length_of(arguments, rest))
             if self.ready and self._mine() and not self.torch.jit.is_tracing():  # a tracer's sizes are tensors
                 self.models.called(module, arguments, rest[0] if len(rest) == 2 else {})
             if len(rest) == 2 and self._mine() and self.history.running and not self.phases._trains and not self.torch.jit.is_tracing():
@@ -345,7 +346,7 @@ class Recorder:
             if not counts or self._is_traced() or not (self._mine() or self._follows()):
                 return original(*arguments, **options)
             self.history.resume()
-            with self.peaks.given("what backward is called of", arguments):
+            with self.peaks.given("what backward is called of", arguments[0] if arguments else options.get("tensors", options.get("outputs"))):
                 self.phases.backward_begins()
             self.in_backward += 1
             failures = len(self.out_of_memory)
