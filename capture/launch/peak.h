@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/launch/run.h"
+#include "capture/launch/launch_report.h"
 
 namespace metaprof {
 
