@@ -87,6 +87,7 @@ std::vector<PeakHolder> peak_holders(const RankRun& run) {
     ++holder.storages;
   }
   std::vector<PeakHolder> holders;
+  holders.reserve(found.size());
   for (auto& [name, holder] : found) holders.push_back(std::move(holder));
   std::stable_sort(holders.begin(), holders.end(),
                    [](const PeakHolder& a, const PeakHolder& b) { return a.bytes > b.bytes; });
