@@ -32,6 +32,8 @@ class WrongCall : public ::testing::Test {
 TEST_F(WrongCall, NeedsDimensions) {
   EXPECT_EQ(said("aten::narrow", {tensor({}), Value(0), Value(0), Value(1)}),
             "dimension 0 is out of range: there are no dimensions");
+  EXPECT_EQ(said("aten::unflatten.int", {tensor({}), Value(0), Value{1, 1}}),
+            "aten::unflatten.int: needs self.dim > 0, got f32[]");
   EXPECT_EQ(said("aten::triangular_solve", {tensor({3}), tensor({3, 3})}),
             "aten::triangular_solve: needs self.dim >= 2, got f32[3]");
   EXPECT_EQ(said("aten::linalg_solve", {tensor({3, 3}), tensor({})}),

@@ -270,7 +270,7 @@ constexpr Op kSizes[] = {
     composite_of("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
                  "some dimensions as one", flatten_body, {"f32[2,3,4] 1 -1"}),
     composite_of("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
-                 "a dimension as several", unflatten_body, {"f32[2,6] 1 (3 -1)"}),
+                 "a dimension as several", unflatten_body, {"f32[2,6] 1 (3 -1)"}, {.takes = "self.dim > 0"}),
     composite_of("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
                  "itself, or a copy in that format", contiguous_body, {"f32[2,3]/1,2"}),
     composite_of("ravel(Tensor(a) self) -> Tensor(a)", "one dimension, a view where that is possible",
