@@ -1,6 +1,6 @@
-# `metaprof run` gets SIGINT, which does not end it
-# status: 0
-# says: FITS h200
+# `metaprof run` gets SIGINT, which it passes on: the program ends as it would alone
+# status: 130
+# says: ENDED BY KeyboardInterrupt
 from training import *
 
 step()
