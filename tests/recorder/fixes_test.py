@@ -75,7 +75,7 @@ class FixesTest(unittest.TestCase):
             cuda=types.SimpleNamespace(is_initialized=lambda: True, memory_allocated=lambda: self.allocated),
             utils=types.SimpleNamespace(checkpoint=types.SimpleNamespace(checkpoint=lambda function, *arguments, use_reentrant: ("checkpoint", function(*arguments)))))
         self.fixes = Fixes(self.torch, chosen)
-        self.fixes.install()
+        self.fixes.install([Optimizer])
         return self.torch
 
     def test_what_options_would_change(self):

@@ -5,6 +5,8 @@ Every run says which would do something (`found`). A run with METAPROF_RECORD_FI
 import functools
 import inspect
 
+from metaprof_recorder.modules import ByModule
+
 CHECKPOINT, NO_GRAD, CPU, BUCKETS, CACHE, TO_NONE, FUSED, LOOP = "checkpoint", "no_grad", "map_location", "bucket_view", "autocast_cache", "set_to_none", "fused", "foreach"
 
 
@@ -14,7 +16,7 @@ class Fixes:
     def __init__(self, torch, chosen=""):
         self._torch, self._chosen = torch, chosen
         self._has_grad_off = False  # within a module's call
-        self._looked = set()        # ids of modules whose blocks have been looked for
+        self._looked = ByModule()   # those whose blocks have been looked for
         self.found = []
 
     def _applies(self, name):
@@ -23,9 +25,10 @@ class Fixes:
             self.found.append(name)
         return name == self._chosen
 
-    def install(self):
+    def install(self, optimizers):
+        """`optimizers`: classes of them."""
         torch = self._torch
-        for kind in self._optimizers(torch.optim.Optimizer):
+        for kind in optimizers:
             if "__init__" in kind.__dict__:
                 kind.__init__ = self._around_constructor(kind.__init__)
             if "zero_grad" in kind.__dict__:
@@ -34,10 +37,6 @@ class Fixes:
         torch.autocast.__init__ = self._around_autocast(torch.autocast.__init__)
         parallel = torch.nn.parallel.DistributedDataParallel
         parallel.__init__ = self._around_parallel(parallel.__init__)
-
-    @classmethod
-    def _optimizers(cls, kind):
-        return {kind}.union(*(cls._optimizers(derived) for derived in kind.__subclasses__()))
 
     # ---- optimizers
 
@@ -57,10 +56,11 @@ class Fixes:
 
     def _around_zero_grad(self, original):
         @functools.wraps(original)
-        def call(optimizer, set_to_none=True):
-            if not set_to_none and self._applies(TO_NONE):
-                set_to_none = True
-            return original(optimizer, set_to_none)
+        def call(optimizer, *arguments, **options):
+            keeps_zeros = not (arguments[0] if arguments else options.get("set_to_none", True))
+            if keeps_zeros and self._applies(TO_NONE):
+                arguments, options = (), {"set_to_none": True}
+            return original(optimizer, *arguments, **options)
         return call
 
     # ---- what takes memory by an option
@@ -118,9 +118,9 @@ class Fixes:
             self._torch._C._set_grad_enabled(True)
 
     def _look_for_blocks(self, module):
-        if id(module) in self._looked:
+        if self._looked.get(module):
             return
-        self._looked.add(id(module))
+        self._looked.set(module, True)
         blocks = list(_blocks(self._torch, module))
         if not blocks or not self._applies(CHECKPOINT):
             return

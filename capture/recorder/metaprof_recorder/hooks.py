@@ -75,7 +75,7 @@ class Recorder:
 
     def install(self):
         torch = self.torch
-        self.fixes.install()
+        self.fixes.install(_optimizers(torch.optim.Optimizer))
         module = torch.nn.modules.module
         hidden = {module.register_module_forward_pre_hook(self._enter_module).id,
                   module.register_module_forward_hook(self._leave_module, with_kwargs=True, always_call=True).id}
