@@ -38,8 +38,8 @@ struct RankRun {
 /// A change of the program, and what it took with it.
 struct TriedFix {
   std::string name;                    ///< "foreach"
-  std::string change;                  ///< as a user writes it, "torch.optim.AdamW(…, foreach=False)"
-  Bytes allocated, reserved;           ///< at most; of several ranks the one that reserved most
+  std::string change;                  ///< as a user writes it, "the optimizer with foreach=False"
+  Bytes allocated, reserved;           ///< at most, each over all ranks
   bool fits = false, ran_out = false;  ///< memory ran out: the figures are what was taken by then
   std::string ended;  ///< why it could not be tried, "RuntimeError in forward of step 1"; empty: it could
 };

@@ -254,7 +254,6 @@ class Reader {
       storage.line = text_of(each, "line");
       storage.made_in = text_of(each, "made_in");
       storage.held_by = text_of(each, "held_by");
-      storage.several = static_cast<bool>(each.find("several"));
     });
   }
 

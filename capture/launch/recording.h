@@ -77,7 +77,6 @@ struct RecordedStorage {
   std::string line;            ///< that made it; may be empty
   std::string made_in;         ///< a library's function that the line led to; may be empty
   std::string held_by;         ///< "losses (train.py:31), a list of 20"; may be empty
-  bool several = false;        ///< it stands for many small ones
 };
 
 /// A peak after the steps of which every request was kept.
