@@ -18,6 +18,7 @@ constexpr const char* kModelsDescription =
     "  metaprof profile resnet50 --batch 64 --device rtx4090\n"
     "  metaprof profile llama-3.1-8b --precision bf16 --sequence 4096\n"
     "\n"
+    "A name may have an owner and capitals, as on the Hub: meta-llama/Llama-3.1-8B.\n"
     "transformers' models are Hugging Face configurations (docs/how_to/configs.md).\n"
     "torchvision's models are written in C++ (docs/how_to/nn.md).\n"
     "\n"

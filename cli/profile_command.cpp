@@ -10,6 +10,7 @@
 #include "cli/metaprof.h"
 #include "core/error.h"
 #include "estimate/compiled/graph_execution.h"
+#include "estimate/least_memory.h"
 #include "estimate/prepare/framework.h"
 #include "estimate/prepare/source_lines.h"
 #include "estimate/search/advise.h"
@@ -122,6 +123,7 @@ int profile(const Command& command, const ProfileOptions& options) {
                                .graph = execution_figures(result.report)};
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
+  result.report.runs_from = least_memory(result);
   if (!verdict_of(result.report).fits && !model.is_trace()) add_advice(result, model, options);
   TextOptions text = options.text;
   text.width = static_cast<size_t>(options.width);

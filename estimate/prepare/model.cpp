@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -40,7 +41,22 @@ std::string models_meant(const std::string& model, const std::string& folders) {
   }
   for (const BuiltinName& known : builtin_models()) names.emplace_back(known.name);
   std::ranges::sort(names);
-  return did_you_mean(model, names);
+  return did_you_mean(model.substr(model.rfind('/') + 1), names);
+}
+
+// "meta-llama/Llama-3.1-8B" is llama-3.1-8b: owners and case do not matter. Empty: no model of that name is built in.
+std::string builtin_meant(const std::string& named) {
+  std::string name = named.substr(named.rfind('/') + 1);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return builtin_model(name) ? name : "";
+}
+
+// Whether this is a path and not OWNER/NAME: by how it begins or ends, or by its depth.
+bool is_path(const std::string& named) {
+  constexpr std::array kEndings = {".pt2",         ".pt",  ".mp",  ".py", ".json",
+                                   ".safetensors", ".bin", ".pth", ".txt"};
+  return named.starts_with(".") || named.starts_with("/") || std::ranges::count(named, '/') > 1 ||
+         std::ranges::any_of(kEndings, [&](const char* ending) { return named.ends_with(ending); });
 }
 
 // NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself. Empty: the
@@ -48,7 +64,9 @@ std::string models_meant(const std::string& model, const std::string& folders) {
 std::string path_of_model(const std::string& named) {
   const std::string model = named.ends_with(".pt2") ? named.substr(0, named.size() - 4) : named;
   if (is_there(named)) return named;
-  if (builtin_model(named) == nullptr && model.find_first_of("./") != std::string::npos) return named;
+  if (builtin_meant(named).empty() &&
+      (is_path(model) || (named.ends_with(".pt2") && model.find("/") != std::string::npos)))
+    return named;
   std::string folders = ".:";
   if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
   for (size_t begin = 0; begin < folders.size();) {
@@ -59,7 +77,7 @@ std::string path_of_model(const std::string& named) {
     std::string path = fmt::format("{}{}.pt2", folder == "." ? "" : folder + "/", model);
     if (is_there(path)) return path;
   }
-  if (builtin_model(named)) return "";
+  if (!builtin_meant(named).empty()) return "";
   fail("{}: no such file, and no {}.pt2 here or in the folders of METAPROF_MODELS ({}){}", named, model,
        folders.size() > 2 ? folders.substr(2) : "not set", models_meant(model, folders));
 }
@@ -208,7 +226,7 @@ Model read_model(const std::string& named, const RunOptions& options) {
     if (const std::string file = path_of_model(path); !file.empty()) {
       model.program = read_program(file, program);
     } else {
-      model.build = builtin_model(named);
+      model.build = builtin_model(builtin_meant(named));
       build(model, options);
     }
   }

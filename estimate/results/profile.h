@@ -62,6 +62,9 @@ struct ProfileReport {
   Bytes device_memory;
   /// When memory runs out: what would be reserved, and what allocated, without a limit.
   std::optional<Bytes> needed_memory, needed_allocated;
+  /// The least memory in which the step runs, where the allocator frees its cache and asks again; nothing: not asked
+  /// for, or not known.
+  std::optional<Bytes> runs_from;
   Bytes outside;        ///< of the device's memory: CUDA context, loaded kernels, handles; the most reported
   Bytes outside_least;  ///< the least that was reported
   std::string outside_source;      ///< where these come from; empty: they were given

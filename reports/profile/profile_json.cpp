@@ -162,6 +162,7 @@ Json verdict_json(const ProfileReport& report) {
   const Verdict verdict = verdict_of(report);
   return {{"fits", verdict.fits},
           {"reserved_bytes", verdict.at_least ? Json(nullptr) : Json(verdict.reserved.count)},
+          {"runs_from_bytes", report.runs_from ? Json(report.runs_from->count) : Json(nullptr)},
           {"outside_bytes", verdict.outside.count},
           {"outside_least_bytes", report.outside_least.count},
           {"outside_source", text_or_null(report.outside_source)},

@@ -175,6 +175,15 @@ TEST(Profile, ModelsHaveNames) {
   EXPECT_EQ(run_program("profile resnet18.pt2 --steps 1", "METAPROF_MODELS=tests/data/models ").exit_code, 0);
 }
 
+TEST(Profile, BuiltInModelsAreKnownByTheNamesOfTheHub) {
+  const Outcome plain = run_program("profile llama-3.2-1b --steps 1");
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(run_program("profile meta-llama/Llama-3.2-1B --steps 1").out, plain.out);
+  expect_refusal("profile meta-llama/Llama-3.2-2B",
+                 "meta-llama/Llama-3.2-2B: no such file, and no meta-llama/Llama-3.2-2B.pt2 here or in the "
+                 "folders of METAPROF_MODELS (not set); did you mean 'llama-3.2-1b'?");
+}
+
 TEST(Profile, ModelsThatCannotBeReadAreRefused) {
   expect_refusal("profile nowhere/model.pt2", "nowhere/model.pt2: no such file");
   expect_refusal(

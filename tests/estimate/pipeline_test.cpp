@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "estimate/estimate.h"
+#include "estimate/least_memory.h"
 #include "estimate/prepare/prepare.h"
 #include "estimate/read.h"
 
@@ -54,6 +55,31 @@ TEST(Pipeline, PrepareSettlesTheDeviceTheInputsAndTheMemory) {
   EXPECT_EQ(prepared.platform.hardware.name, "a100");
   EXPECT_EQ(inputs_of(prepared.program())[0].sizes[0], 5);
   EXPECT_EQ(prepared.memory.available.count, int64_t{4} << 30);  // half of 10 GiB, less the context
+}
+
+// The step itself, run with the least memory and with one segment less.
+TEST(Pipeline, TheLeastMemoryRunsAndLessDoesNot) {
+  const Model model = read_model("tests/data/models/resnet18.pt2");
+  RunOptions options = with("context", "2MiB");
+  set_from_text(options, run_option("batch"), "8");
+  const Estimate free = estimate(model, options);
+  const std::optional<Bytes> least = least_memory(free);
+  ASSERT_TRUE(least);
+  EXPECT_LE(least->count, free.report.memory.phases.peak.reserved_bytes.peak);
+  EXPECT_GE(least->count, free.report.memory.phases.peak.allocated_bytes.peak);
+  set_from_text(options, run_option("memory"), std::to_string(least->count + (int64_t{2} << 20)) + "B");
+  const Estimate tight = estimate(model, options);
+  EXPECT_TRUE(verdict_of(tight.report).fits);
+  EXPECT_EQ(least_memory(tight), least);
+  set_from_text(options, run_option("memory"), std::to_string(least->count) + "B");
+  const Estimate less = estimate(model, options);
+  EXPECT_FALSE(verdict_of(less.report).fits);
+  EXPECT_EQ(least_memory(less), least);
+}
+
+TEST(Pipeline, TheHostsMemoryHasNoLeast) {
+  const Model model = read_model("tests/data/models/resnet18.pt2");
+  EXPECT_FALSE(least_memory(estimate(model, with("device", "cpu"))));
 }
 
 TEST(Pipeline, PrepareRefusesAMarginThatLeavesNothing) {
