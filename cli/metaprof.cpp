@@ -93,6 +93,7 @@ constexpr CommandEntry kCommands[] = {
     {"plan", add_plan_command},
     {"devices", add_devices_command},
     {"frameworks", add_frameworks_command},
+    {"schema", add_schema_command},
     {"inspect", add_inspect_command},
     {"models", add_models_command},
     {"replay", add_replay_command},

@@ -32,6 +32,7 @@ void add_advise_command(CommandLine& line);
 void add_plan_command(CommandLine& line);
 void add_devices_command(CommandLine& line);
 void add_frameworks_command(CommandLine& line);
+void add_schema_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_models_command(CommandLine& line);
 void add_replay_command(CommandLine& line);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/cli/program.h"
+#include "tests/read_file.h"
 
 namespace metaprof {
 namespace {
@@ -28,24 +30,26 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 }
 
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
-  expect_refusal("",
-                 "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
-                 "run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, inspect, "
-                 "models, replay, "
-                 "measure, completion, man; "
-                 "metaprof --help "
-                 "shows examples");
+  expect_refusal(
+      "",
+      "which command? There are profile, ops, allocator, check, fit, diff, sweep, plan-input, "
+      "run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, schema, inspect, "
+      "models, replay, "
+      "measure, completion, man; "
+      "metaprof --help "
+      "shows examples");
   expect_refusal("frobnicate",
                  "there is no command 'frobnicate'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
-                 "frameworks, inspect, "
+                 "frameworks, schema, inspect, "
                  "models, replay, measure, completion, man");
-  expect_refusal("profil",
-                 "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
-                 "plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, "
-                 "inspect, models, "
-                 "replay, measure, completion, man; did you "
-                 "mean 'profile'?");
+  expect_refusal(
+      "profil",
+      "there is no command 'profil'; there are profile, ops, allocator, check, fit, diff, sweep, "
+      "plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, schema, "
+      "inspect, models, "
+      "replay, measure, completion, man; did you "
+      "mean 'profile'?");
 }
 
 TEST(Usage, TheVersionAndHelpAsUsual) {
@@ -283,6 +287,21 @@ TEST(Usage, FilesThatAreNoExportsSayWhatToDo) {
       "torch.export.save and give the .pt2, or give its config.json");
 }
 
+TEST(Usage, SchemasArePrintedByName) {
+  const std::string names = run_program("schema").out;
+  for (const auto& entry : std::filesystem::directory_iterator("reports/schema")) {
+    const std::string file = entry.path().filename().string();
+    if (!file.ends_with(".schema.json")) continue;
+    const std::string name = file.substr(0, file.find('.'));
+    EXPECT_NE(("\n" + names).find("\n" + name + "\n"), std::string::npos) << name;
+    EXPECT_EQ(run_program("schema " + name).out, read_file(entry.path().string())) << name;
+    EXPECT_EQ(run_program("schema metaprof." + name).out, read_file(entry.path().string())) << name;
+  }
+  expect_refusal(
+      "schema profil",
+      "schema: there is no schema 'profil'; `metaprof schema` lists them; did you mean 'profile'?");
+}
+
 TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal(
       "fit x.pt2 --devcie t4",
@@ -292,7 +311,7 @@ TEST(Usage, UnknownOptionsAreNamed) {
   expect_refusal("--hues profile",
                  "the command comes before '--hues'; there are profile, ops, allocator, check, fit, diff, "
                  "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
-                 "frameworks, inspect, "
+                 "frameworks, schema, inspect, "
                  "models, replay, measure, completion, man");
 }
 
