@@ -15,6 +15,7 @@ constexpr const char* kFitDescription =
     "The largest batch, or the longest sequence, that fits.\n"
     "\n"
     "  metaprof fit model.pt2 --device rtx4090\n"
+    "  metaprof fit llama-3.1-8b --device all --precision bf16\n"
     "  metaprof fit model.pt2 --device a100,h100 --precision fp32,amp-bf16 --optimizer sgd,adamw\n"
     "  metaprof fit gpt2.pt2 --device l40s --sequence 256,512,1024\n"
     "  metaprof fit gpt2.pt2 --device l40s --find sequence --batch 1\n"

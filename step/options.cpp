@@ -254,9 +254,9 @@ void add_other_rows(std::vector<RunOption>& rows) {
           &Run::sequence));
   rows.push_back(repeated(row(
       {"set", "NAME=TEXT", Group::inputs, "shape (4x512) or value of an input", text()}, &Run::settings)));
-  rows.push_back(row(
-      {"device", "NAME", Group::device, "a card (metaprof devices lists them), cpu, or FILE.json", text()},
-      &Run::device));
+  rows.push_back(row({"device", "NAME", Group::device,
+                      "a card (metaprof devices lists them), cpu, or FILE.json; fit and sweep: all", text()},
+                     &Run::device));
   rows.push_back(
       row({"memory", "SIZE", Group::device, "memory of the device, as 24GiB", text()}, &Run::memory));
   rows.push_back(added_later(row({"context", "SIZE", Group::device,

@@ -32,6 +32,7 @@ std::string workspace_note(const WorkspaceSources& workspaces) {
                                        grouped(workspaces.rule_calls), grouped(calls));
   if (workspaces.cudnn != 0)
     return text + fmt::format(": cuDNN {} does not say what they take", version_text(workspaces.cudnn));
+  if (workspaces.failure.empty()) return text + ": cuDNN is not asked about these calls";  // attention's
   return text + fmt::format(", as no cuDNN was asked: {} (pip install nvidia-cudnn-cu13 makes them exact)",
                             workspaces.failure);
 }

@@ -1,9 +1,11 @@
 #include "estimate/search/grid.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "core/error.h"
+#include "meta/platform/hardware.h"
 
 namespace metaprof {
 namespace {
@@ -28,6 +30,17 @@ std::optional<std::pair<int64_t, int64_t>> range_in(const RunOption& option, con
   return std::pair(std::get<int64_t>(*first), std::get<int64_t>(*last));
 }
 
+// Every card that is known, the one with the most memory first, as `metaprof devices` lists them.
+std::vector<std::string> all_cards() {
+  std::vector<const Hardware*> cards;
+  for (const Hardware& known : known_hardware())
+    if (!known.is_cpu()) cards.push_back(&known);
+  std::ranges::stable_sort(cards, std::greater<>(), [](const Hardware* card) { return card->memory.count; });
+  std::vector<std::string> names;
+  for (const Hardware* card : cards) names.push_back(card->name);
+  return names;
+}
+
 }  // namespace
 
 void Grid::add(const RunOption& option, std::string_view text) {
@@ -37,6 +50,10 @@ void Grid::add(const RunOption& option, std::string_view text) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string value(text.substr(begin, end - begin));
     begin = end + 1;
+    if (option.name == "device" && value == "all") {
+      for (std::string& name : all_cards()) values.push_back(std::move(name));
+      continue;
+    }
     if (const auto range = range_in(option, value)) {
       if (range->second - range->first >= static_cast<int64_t>(kMostCombinations))
         fail("more than {} combinations; leave some values out", kMostCombinations);

@@ -269,6 +269,15 @@ TEST(Sweep, AWordThatIsNoneIsRefused) {
                       {"--optimizer: 'best' is not one of: "});
 }
 
+TEST(Sweep, AllDevicesAreTheCardsWithTheMostMemoryFirst) {
+  const Json all = json_of("sweep " + kBase + " --steps 1 --device all,cpu", 0);
+  const Json listed = Json::parse(run_program("devices --json -").out);
+  std::vector<std::string> expected, got;
+  for (const Json& device : listed["devices"]) expected.push_back(device["name"]);
+  for (const Json& row : all["rows"]) got.push_back(row["options"]["device"]);
+  EXPECT_EQ(got, expected);  // which has the CPU last
+}
+
 TEST(Sweep, ATooSmallDeviceIsAFinding) {
   const Json json = json_of("sweep " + kResnet + " --memory 100MiB --steps 1", 1);
   EXPECT_FALSE(json["rows"][0]["fits"].get<bool>());
