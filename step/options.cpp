@@ -67,6 +67,7 @@ OptionValue value_of(OptimizerImpl field) { return std::string(to_string(field))
 OptionValue value_of(const std::vector<std::string>& field) { return value_of(joined(field)); }
 OptionValue value_of(const std::map<std::string, std::string>& field) {
   std::vector<std::string> settings;
+  settings.reserve(field.size());
   for (const auto& [name, value] : field) settings.push_back(fmt::format("{}={}", name, value));
   return value_of(settings);
 }

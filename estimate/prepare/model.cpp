@@ -65,7 +65,7 @@ std::string path_of_model(const std::string& named) {
   const std::string model = named.ends_with(".pt2") ? named.substr(0, named.size() - 4) : named;
   if (is_there(named)) return named;
   if (builtin_meant(named).empty() &&
-      (is_path(model) || (named.ends_with(".pt2") && model.find("/") != std::string::npos)))
+      (is_path(model) || (named.ends_with(".pt2") && model.find('/') != std::string::npos)))
     return named;
   std::string folders = ".:";
   if (const char* listed = std::getenv("METAPROF_MODELS")) folders += listed;
@@ -265,7 +265,8 @@ std::optional<Program> changed_inputs(const Model& model, const RunOptions& opti
 
 Program with_inputs(const Model& model, const RunOptions& options) {
   std::optional<Program> changed = changed_inputs(model, options);
-  return changed ? std::move(*changed) : model.program;
+  if (changed) return std::move(*changed);
+  return model.program;
 }
 
 Program traced_with_inputs(const Model& model, const RunOptions& options) {

@@ -37,6 +37,7 @@ std::vector<std::string> all_cards() {
     if (!known.is_cpu()) cards.push_back(&known);
   std::ranges::stable_sort(cards, std::greater<>(), [](const Hardware* card) { return card->memory.count; });
   std::vector<std::string> names;
+  names.reserve(cards.size());
   for (const Hardware* card : cards) names.push_back(card->name);
   return names;
 }
