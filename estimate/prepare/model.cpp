@@ -44,19 +44,21 @@ std::string models_meant(const std::string& model, const std::string& folders) {
   return did_you_mean(model.substr(model.rfind('/') + 1), names);
 }
 
-// "meta-llama/Llama-3.1-8B" is llama-3.1-8b: owners and case do not matter. Empty: no model of that name is built in.
-std::string builtin_meant(const std::string& named) {
-  std::string name = named.substr(named.rfind('/') + 1);
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return builtin_model(name) ? name : "";
-}
-
 // Whether this is a path and not OWNER/NAME: by how it begins or ends, or by its depth.
 bool is_path(const std::string& named) {
   constexpr std::array kEndings = {".pt2",         ".pt",  ".mp",  ".py", ".json",
                                    ".safetensors", ".bin", ".pth", ".txt"};
   return named.starts_with(".") || named.starts_with("/") || std::ranges::count(named, '/') > 1 ||
          std::ranges::any_of(kEndings, [&](const char* ending) { return named.ends_with(ending); });
+}
+
+// "meta-llama/Llama-3.1-8B" is llama-3.1-8b: owners and case do not matter. Empty: no model of that name is
+// built in, or a path is meant.
+std::string builtin_meant(const std::string& named) {
+  if (is_path(named)) return "";
+  std::string name = named.substr(named.rfind('/') + 1);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return builtin_model(name) ? name : "";
 }
 
 // NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself. Empty: the

@@ -184,6 +184,12 @@ TEST(Profile, BuiltInModelsAreKnownByTheNamesOfTheHub) {
                  "folders of METAPROF_MODELS (not set); did you mean 'llama-3.2-1b'?");
 }
 
+TEST(Profile, AMissingPathIsNoBuiltInModel) {
+  expect_refusal("profile ./gpt2", "./gpt2: no such file");
+  expect_refusal("profile /nowhere/gpt2", "/nowhere/gpt2: no such file");
+  expect_refusal("profile nowhere/exports/gpt2", "nowhere/exports/gpt2: no such file");
+}
+
 TEST(Profile, ModelsThatCannotBeReadAreRefused) {
   expect_refusal("profile nowhere/model.pt2", "nowhere/model.pt2: no such file");
   expect_refusal(
