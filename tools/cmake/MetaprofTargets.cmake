@@ -57,6 +57,25 @@ function(metaprof_library name)
   set_property(GLOBAL APPEND PROPERTY METAPROF_LIBRARIES metaprof_${name})
 endfunction()
 
+# metaprof_embed_texts(target header struct name suffix files…): the files as text within the program, in the function that the
+# header declares, const std::vector<struct>& name(). Of each file its name without the suffix, and its text.
+function(metaprof_embed_texts target header struct name suffix)
+  set(texts "#include \"${header}\"\n\nnamespace metaprof {\n\nconst std::vector<${struct}>& ${name}() {\n  static const std::vector<${struct}> texts{\n")
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    cmake_path(GET file FILENAME key)
+    string(LENGTH "${key}" length)
+    string(LENGTH "${suffix}" ending)
+    math(EXPR length "${length} - ${ending}")
+    string(SUBSTRING "${key}" 0 ${length} key)
+    file(READ "${file}" text)
+    string(APPEND texts "    {\"${key}\", R\"text(${text})text\"},\n")
+  endforeach()
+  string(APPEND texts "  };\n  return texts;\n}\n\n}  // namespace metaprof\n")
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" CONTENT "${texts}" @ONLY)
+  target_sources(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+endfunction()
+
 # metaprof_program(metaprof main.cpp LINKS cli)
 # Its addresses are fixed when it is linked: tables of operators and options point at functions, and at other addresses
 # each start would correct them all, a millisecond.
