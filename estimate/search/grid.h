@@ -21,7 +21,7 @@ struct Grid {
   RunOptions common;  ///< what all runs share
   std::vector<GridValues> lists;
 
-  /// "1,2,4" and, of numbers, "1:8" (1, 2 … 8). Errors: a value that the option does not take, an empty range.
+  /// "1,2,4" and, of numbers, "1:8" (1, 2 … 8); of devices "all", the known cards. Errors: a value that the option does not take, an empty range.
   void add(const RunOption& option, std::string_view text);
   bool has(std::string_view name) const;
 };

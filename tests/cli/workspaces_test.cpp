@@ -95,6 +95,14 @@ TEST(Workspaces, TheReportSaysWhereBytesComeFrom) {
       << outcome.err;  // 20 convolutions, forward and two gradients each; the image wants none
 }
 
+// Attention's workspaces on B200 follow from a rule whether or not there is a cuDNN.
+TEST(Workspaces, CallsThatCudnnIsNotAskedAboutAreSaidToBeSo) {
+  const Outcome outcome = run_program("fit llama-3.2-1b --device b200 --precision bf16 --steps 1");
+  EXPECT_NE(outcome.err.find("calls of cuDNN are by rule: cuDNN is not asked about these calls"),
+            std::string::npos)
+      << outcome.err;
+}
+
 // cuDNN is asked unless somebody wants otherwise; where it cannot be asked, the report says why.
 TEST(Workspaces, AreAskedOfCudnnByDefault) {
   const std::string words = "tests/data/models/resnet18.pt2 --steps 1 ";
