@@ -19,6 +19,7 @@ constexpr const char* kFitDescription =
     "  metaprof fit model.pt2 --device a100,h100 --precision fp32,amp-bf16 --optimizer sgd,adamw\n"
     "  metaprof fit gpt2.pt2 --device l40s --sequence 256,512,1024\n"
     "  metaprof fit gpt2.pt2 --device l40s --find sequence --batch 1\n"
+    "  metaprof fit gpt2 --lengths lengths.txt                    with which a whole epoch runs\n"
     "  metaprof fit gpt2.pt2 --device rtx4090 --plan              with the best recomputation plan\n"
     "\n"
     "Memory of the CUDA context (--context) is not available to the step. --margin leaves more free.\n"
@@ -31,7 +32,8 @@ struct FitWords {
   int64_t width = 0;
 };
 
-int fit(const FitWords& words) {
+int fit(const Command& command, const FitWords& words) {
+  check_epoch_options(command, words.options.epoch);
   const FitOptions& options = words.options;
   check_fit_options(options);
   const Model model = read_model(words.model);
@@ -53,13 +55,18 @@ void add_fit_command(CommandLine& line) {
   auto words = std::make_shared<FitWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->options.grid);
+  add_epoch_options(command, words->options.epoch);
   take_environment(command);
-  command.option("--find", words->options.dimension, "batch or sequence").value("WORD").with_default();
+  command
+      .option("--find", words->options.dimension,
+              "batch, sequence, or with --lengths tokens: the largest --max-tokens")
+      .value("WORD")
+      .with_default();
   command.flag("--plan", words->options.plan,
                "recompute in backward so that more fits, with the best plan of `metaprof plan`");
   add_json(command, words->json);
   add_width(command, words->width);
-  command.on_run([words] { return fit(*words); });
+  command.on_run([command, words] { return fit(command, *words); });
 }
 
 }  // namespace metaprof

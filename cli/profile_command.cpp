@@ -10,6 +10,7 @@
 #include "cli/metaprof.h"
 #include "core/error.h"
 #include "estimate/compiled/graph_execution.h"
+#include "estimate/epoch/epoch.h"
 #include "estimate/least_memory.h"
 #include "estimate/prepare/framework.h"
 #include "estimate/prepare/source_lines.h"
@@ -34,6 +35,7 @@ constexpr const char* kProfileDescription =
     "  metaprof profile model.pt2 --html page.html --chrome-trace step.json --snapshot step.pickle\n"
     "  metaprof profile model.pt2 --execution graph   compiled as a graph, beside eager\n"
     "  metaprof profile model.pt2 --per-node --top 20 --sort fwd_mem_out\n"
+    "  metaprof profile gpt2 --batch 8 --lengths lengths.txt     a whole epoch\n"
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
     "  metaprof profile model.pt2 --write-program model.mp; metaprof profile model.mp --precision bf16\n"
     "\n"
@@ -44,6 +46,7 @@ constexpr const char* kProfileDescription =
 struct ProfileOptions {
   std::string model;
   RunOptions run;
+  EpochOptions epoch;
   std::vector<std::string> files;  // of report_forms(), in its order; empty: not asked for
   bool per_node = false, markdown = false;
   std::string granularity = "module", write_trace, write_program, compare;
@@ -98,7 +101,15 @@ void add_advice(Estimate& result, const Model& model, const ProfileOptions& opti
   if (!is_a_row) report.advice.push_back(advice.best);
 }
 
+Estimate estimate_of(const Model& model, const ProfileOptions& options) {
+  if (!options.epoch.asked()) return estimate(model, options.run, steps_to_run(options));
+  WorkspacePlanners planners;
+  return estimate_epoch(model, options.run, options.epoch, planners, steps_to_run(options),
+                        EpochChanges::tried);
+}
+
 int profile(const Command& command, const ProfileOptions& options) {
+  check_epoch_options(command, options.epoch);
   check_columns(options.text, options.per_node);
   const ReportForm* const on_stdout = form_on_stdout(options);
   if (!options.compare.empty() && !command.was_given("--html"))
@@ -117,14 +128,15 @@ int profile(const Command& command, const ProfileOptions& options) {
   }
   if (!options.write_program.empty())
     write_result(options.write_program, to_text(with_inputs(model, options.run)));
-  Estimate result = estimate(model, options.run, steps_to_run(options));
+  Estimate result = estimate_of(model, options);
   if (options.run.step.execution == Execution::graph && !model.is_trace())
     result.report.execution = {.eager = eager_figures(model, options.run),
                                .graph = execution_figures(result.report)};
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
-  result.report.runs_from = least_memory(result);
-  if (!verdict_of(result.report).fits && !model.is_trace()) add_advice(result, model, options);
+  if (!options.epoch.asked()) result.report.runs_from = least_memory(result);
+  if (!verdict_of(result.report).fits && !model.is_trace() && !options.epoch.asked())
+    add_advice(result, model, options);
   TextOptions text = options.text;
   text.width = static_cast<size_t>(options.width);
   text.colour = colour_on_stdout(options.color);
@@ -181,6 +193,7 @@ void add_profile_command(CommandLine& line) {
   add_model(command, options->model,
             "a .pt2, the name of one (METAPROF_MODELS lists folders), a program or a trace");
   add_run_options(command, options->run);
+  add_epoch_options(command, options->epoch);
   take_environment(command);
   add_report_options(command, *options);
   add_width(command, options->width);

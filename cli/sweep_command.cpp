@@ -27,16 +27,18 @@ constexpr const char* kSweepDescription =
 struct SweepWords {
   std::string model, csv, json;
   Grid grid;
+  EpochOptions epoch;
   Shard shard;
   int64_t width = 0;
 };
 
-int sweep(const SweepWords& words) {
+int sweep(const Command& command, const SweepWords& words) {
+  check_epoch_options(command, words.epoch);
   const Model model = read_model(words.model);
   print_notes(warnings_of(model, words.grid.common));
   const SweepReport report = [&] {
     ProgressLine line("sweep:");
-    return metaprof::sweep(model, words.grid, words.shard,
+    return metaprof::sweep(model, words.grid, words.epoch, words.shard,
                            [&](size_t done, size_t all) { line.tell(done, all); });
   }();
   print_notes(report.notes);
@@ -53,6 +55,7 @@ void add_sweep_command(CommandLine& line) {
   auto words = std::make_shared<SweepWords>();
   add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->grid);
+  add_epoch_options(command, words->epoch);
   take_environment(command);
   command.option("--csv", words->csv, "write CSV to FILE; -: to stdout, instead of the table").value("FILE");
   command
@@ -62,7 +65,7 @@ void add_sweep_command(CommandLine& line) {
       .value("I/N");
   add_json(command, words->json);
   add_width(command, words->width);
-  command.on_run([words] { return sweep(*words); });
+  command.on_run([command, words] { return sweep(command, *words); });
 }
 
 }  // namespace metaprof

@@ -49,6 +49,44 @@ void add_run_options(Command& command, RunOptions& options) {
             [&options, &option](const std::string& text) { set_from_text(options, option, text); });
 }
 
+void add_epoch_options(Command& command, EpochOptions& options) {
+  constexpr const char* kGroup = "An epoch of batches of different lengths";
+  command
+      .option(
+          "--lengths", options.lengths,
+          "run all batches, each padded to its longest sample: a FILE of the samples' tokens (812 93 …), how "
+          "often each length comes (512:4000,1024:90), or batches (8x512 8x640)")
+      .value("FILE|TEXT")
+      .group(kGroup);
+  command
+      .option("--bucket", options.bucket,
+              "sort the samples of N batches by length before they become batches")
+      .value("N")
+      .group(kGroup)
+      .from_to(1, 1'000'000'000);
+  command
+      .option("--max-tokens", options.max_tokens, "as many samples in a batch as N tokens hold, with padding")
+      .value("N")
+      .group(kGroup)
+      .from_to(1, 1'000'000'000);
+  command
+      .option("--empty-cache-every", options.empty_cache_every,
+              "call torch.cuda.empty_cache() after every N steps")
+      .value("N")
+      .group(kGroup)
+      .from_to(1, 1'000'000'000);
+}
+
+void check_epoch_options(const Command& command, const EpochOptions& options) {
+  if (options.asked()) {
+    if (command.was_given("--steps"))
+      fail("--steps: --lengths says how many there are; leave one of them out");
+    return;
+  }
+  for (const char* option : {"--bucket", "--max-tokens", "--empty-cache-every"})
+    if (command.was_given(option)) fail("{} needs --lengths", option);
+}
+
 void take_environment(Command& command) {
   for (const RunOption& option : run_options()) command.take_environment(option.flag(), variable_of(option));
 }

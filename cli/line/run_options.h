@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cli/line/command_line.h"
+#include "estimate/epoch/batches.h"
 #include "estimate/search/grid.h"
 #include "step/options.h"
 
@@ -14,6 +15,11 @@ namespace metaprof {
 void add_run_options(Command& command, RunOptions& options);
 /// The same, where each may have a list of values.
 void add_grid_options(Command& command, Grid& grid);
+
+/// --lengths and what belongs to it.
+void add_epoch_options(Command& command, EpochOptions& options);
+/// Errors: one of these was given without --lengths; --steps was given with it.
+void check_epoch_options(const Command& command, const EpochOptions& options);
 
 /// Options that are not given are taken from the environment: METAPROF_DEVICE, METAPROF_PRECISION …
 void take_environment(Command& command);

@@ -11,6 +11,7 @@
 #include "core/option_value.h"
 #include "estimate/results/advice.h"
 #include "estimate/results/cache_row.h"
+#include "estimate/results/epoch.h"
 #include "estimate/results/execution.h"
 #include "estimate/results/input_row.h"
 #include "estimate/results/peak_contributors.h"
@@ -84,6 +85,9 @@ struct ProfileReport {
   WorkspaceSources workspaces;
   std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
   std::optional<NodeProfile> nodes;              ///< if the per-node pass was asked for
+  /// Of batches of different lengths: all steps, where the rest of the report is of the batch with the most tokens; nothing:
+  /// not asked for.
+  std::optional<EpochReport> epoch;
   std::string fix;                ///< where it does not fit: "--optimizer-impl fused → 21.7 GiB"; or empty
   std::vector<AdviceRow> advice;  ///< as it is, then with what helps; empty: was not asked for
   std::vector<PeakContributor>

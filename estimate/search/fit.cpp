@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "estimate/epoch/epoch.h"
 #include "estimate/estimate.h"
 #include "estimate/model_run.h"
 #include "estimate/parallel.h"
@@ -18,6 +19,7 @@ namespace metaprof {
 namespace {
 
 constexpr int kLargest = 1 << 20;
+constexpr int kFinestTokens = 64;  // of a batch, to which --find tokens is exact
 
 // Whether anything fits, these say soon; what is cheapest, all that are no baselines.
 const std::vector<std::string> kQuickStrategies = {"modules", "chain"};
@@ -31,12 +33,17 @@ class Search {
         planners_(planners),
         platform_(platform_of(run, model.program)) {
     row_.memory = available_memory(run, platform_);
+    if (options.epoch.asked()) {
+      epoch_.emplace(model, run, planners);
+      lengths_ = read_lengths(options.epoch.lengths);
+    }
   }
 
   FitRow find() {
     row_.options = shown_options(run_);
     const int least = least_size();
     if (!fits(least)) {
+      if (epoch_) return without_limit(least);
       const Phases needed = replay_requests(requests_, run_, platform_, unlimited_memory());
       row_.allocated = {needed.peak.allocated_bytes.peak};
       row_.reserved = {needed.peak.reserved_bytes.peak};
@@ -44,9 +51,9 @@ class Search {
       return row_;
     }
     int most = least;  // fits
-    while (most < kLargest && fits_if_possible(2 * most)) most *= 2;
-    row_.unbounded = most >= kLargest;
-    for (int step = most / 2; step > 0 && !row_.unbounded; step /= 2)
+    while (most < largest_size() && fits_if_possible(2 * most)) most *= 2;
+    row_.unbounded = most >= largest_size();
+    for (int step = most / 2; step >= finest() && !row_.unbounded; step /= 2)
       if (fits_if_possible(most + step)) most += step;
     row_.largest = most;
     if (options_.plan) take_plan(most);
@@ -62,6 +69,7 @@ class Search {
  private:
   // An export with dynamic sizes takes 2 and more, as the framework's exporter decides.
   int least_size() {
+    if (by_tokens()) return static_cast<int>(*std::ranges::max_element(lengths_.samples));
     try {
       (void)with_inputs(model_, sized(1));
     } catch (const Error&) {
@@ -72,6 +80,43 @@ class Search {
       }
     }
     return 1;
+  }
+
+  bool by_tokens() const { return options_.dimension == "tokens"; }
+  // Each budget makes other batches, and so runs of its own.
+  int finest() const { return by_tokens() ? kFinestTokens : 1; }
+  // Of an epoch, a batch of all samples.
+  int largest_size() const {
+    if (!epoch_) return kLargest;
+    const auto all = static_cast<int64_t>(lengths_.samples.size()) *
+                     (by_tokens() ? *std::ranges::max_element(lengths_.samples) : 1);
+    return static_cast<int>(std::min<int64_t>(all, kLargest));
+  }
+
+  std::vector<BatchShape> batches(int size) {
+    EpochOptions asked = options_.epoch;
+    if (by_tokens()) asked.max_tokens = size;
+    return batches_of(lengths_, asked, by_tokens() ? epoch_->samples() : size);
+  }
+
+  // What it would take.
+  FitRow without_limit(int size) {
+    const EpochRun ran = epoch_->play(batches(size), unlimited_memory(), options_.epoch.empty_cache_every);
+    row_.allocated = ran.allocated.largest;
+    row_.reserved = ran.reserved.largest;
+    return row_;
+  }
+
+  // With batches of the size the whole epoch runs.
+  bool epoch_fits(int size) {
+    ++row_.runs;
+    const std::vector<BatchShape> all = batches(size);
+    const auto ran = epoch_->run_if_it_fits(all, row_.memory, options_.epoch.empty_cache_every);
+    if (!ran) return false;
+    row_.allocated = ran->allocated.largest;
+    row_.reserved = ran->reserved.largest;
+    row_.inputs = epoch_->inputs(largest_of(all));
+    return true;
   }
 
   RunOptions sized(int size) const {
@@ -91,6 +136,7 @@ class Search {
   }
 
   bool fits(int size) {
+    if (epoch_) return epoch_fits(size);
     if (fits_with(size, {})) {
       row_.checkpoint.clear();
       return true;
@@ -146,6 +192,8 @@ class Search {
   std::string bound_;
   std::vector<InputRow> inputs_;  // of the last run
   FitRow row_;
+  std::optional<Epoch> epoch_;  // nothing: one batch of each size
+  Lengths lengths_;             // of its samples
 };
 
 // Those of the first row, with the word "batch" for what is looked for.
@@ -174,13 +222,26 @@ std::vector<std::string> always_shown(const std::vector<RunOptions>& runs) {
   return names;
 }
 
+void check_epoch(const FitOptions& options) {
+  if (options.dimension == "sequence") fail("--find sequence: the lengths are those of --lengths");
+  if (options.plan) fail("--plan: is made for one batch, not for --lengths; leave one of them out");
+  if (options.epoch.max_tokens > 0)
+    fail("--max-tokens: says how large batches are; leave it out, and give --find tokens to look for it");
+  if (read_lengths(options.epoch.lengths).samples.empty())
+    fail("--lengths: batches are given as they are; fit looks for their size, so give lengths of samples");
+}
+
 }  // namespace
 
 void check_fit_options(const FitOptions& options) {
   const bool has_checkpoint = options.grid.has("checkpoint") || !options.grid.common.step.checkpoint.empty();
   if (options.plan && has_checkpoint) fail("--checkpoint: is what --plan looks for; leave one of them out");
-  if (options.dimension != "batch" && options.dimension != "sequence")
-    fail("--find: '{}' is no dimension of the inputs; there are batch, sequence", options.dimension);
+  const bool tokens = options.dimension == "tokens";
+  if (options.dimension != "batch" && options.dimension != "sequence" && !tokens)
+    fail("--find: '{}' is no dimension of the inputs; there are batch, sequence, and with --lengths tokens",
+         options.dimension);
+  if (tokens && !options.epoch.asked()) fail("--find tokens needs --lengths, the samples that share them");
+  if (options.epoch.asked()) check_epoch(options);
   if (options.dimension == "batch" && options.grid.has("batch"))
     fail("--batch: is what fit looks for; --find sequence keeps it");
   if (options.dimension == "sequence" && options.grid.has("sequence"))
@@ -212,7 +273,10 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
     bounds[i] = search.bound();
   };
   in_parallel(runs.size(), search_one, progress);
-  report.inputs = inputs_of_all(model, options, report, runs[0]);
+  if (options.epoch.asked())
+    report.notes.push_back("each size was run with all samples of --lengths");
+  else
+    report.inputs = inputs_of_all(model, options, report, runs[0]);
   const std::set<std::string> once(notes.begin(), notes.end());
   for (const std::string& note : once)
     if (!note.empty()) report.notes.push_back(note);

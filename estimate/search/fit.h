@@ -1,6 +1,7 @@
 #pragma once
 // The largest batch, or the longest sequence, of which a step fits.
 
+#include "estimate/epoch/batches.h"
 #include "estimate/parallel.h"
 #include "estimate/prepare/model.h"
 #include "estimate/results/grid.h"
@@ -10,7 +11,8 @@ namespace metaprof {
 
 struct FitOptions {
   Grid grid;
-  std::string dimension = "batch";  ///< or "sequence"
+  std::string dimension = "batch";  ///< or "sequence"; of an epoch also "tokens" in a batch
+  EpochOptions epoch = {};          ///< with which each size is run; none: one batch of the size
   bool plan = false;  ///< each size with the best plan of recomputation: docs/how_to/planning.md
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "estimate/epoch/epoch.h"
 #include "estimate/estimate.h"
 #include "estimate/parallel.h"
 #include "estimate/prepare/captured_run.h"
@@ -35,8 +36,8 @@ void set_flops(SweepRow& row, const ByPhase<Flops>& flops) {
 
 class Sweeping {
  public:
-  Sweeping(const Model& model, const std::vector<RunOptions>& runs)
-      : model_(model), runs_(runs), programs_(model), rows_(runs.size()), notes_(runs.size()) {
+  Sweeping(const Model& model, const std::vector<RunOptions>& runs, const EpochOptions& epoch)
+      : model_(model), runs_(runs), epoch_(epoch), programs_(model), rows_(runs.size()), notes_(runs.size()) {
     for (size_t i = 0; i < runs.size(); ++i) rows_[i].options = shown_options(runs[i]);
   }
 
@@ -44,7 +45,7 @@ class Sweeping {
     const std::vector<RunGroup> groups = group_runs(runs_);  // those of the same inputs beside each other
     const auto run_group = [&](size_t i) {
       std::deque<SharedSteps> known;
-      bool shares = !model_.is_trace();
+      bool shares = !model_.is_trace() && !epoch_.asked();
       for (const size_t run : groups[i].runs) {
         shares = shares && runs_with_others(run, groups[i], known);
         if (!shares) run_alone(run);
@@ -92,12 +93,16 @@ class Sweeping {
   void run_alone(size_t index) {
     SweepRow& row = rows_[index];
     try {
-      const ProfileReport report = estimate(model_, runs_[index], planners_).report;
+      const ProfileReport report = report_of(runs_[index]);
       row.inputs = report.inputs;
       row.parameter_bytes = report.memory.parameters.all.bytes.count;
       row.saved_bytes = report.memory.saved.bytes.count;
       set_flops(row, report.counts.total.counted);
       set_peak(row, report.memory.phases.peak);
+      if (report.epoch) {
+        row.allocated = report.epoch->needed_allocated().count;
+        row.reserved = report.epoch->needed().count;
+      }
       set_verdict(row, verdict_of(report));
       notes_[index] = workspace_note(report.workspaces);
     } catch (const Error& error) {
@@ -105,8 +110,14 @@ class Sweeping {
     }
   }
 
+  ProfileReport report_of(const RunOptions& run) {
+    return epoch_.asked() ? estimate_epoch(model_, run, epoch_, planners_, StepsToRun::until_alike).report
+                          : estimate(model_, run, planners_).report;
+  }
+
   const Model& model_;
   const std::vector<RunOptions>& runs_;
+  const EpochOptions& epoch_;
   InputPrograms programs_;
   WorkspacePlanners planners_;
   std::vector<SweepRow> rows_;
@@ -115,13 +126,14 @@ class Sweeping {
 
 }  // namespace
 
-SweepReport sweep(const Model& model, const Grid& grid, const Shard& shard, const OnProgress& progress) {
+SweepReport sweep(const Model& model, const Grid& grid, const EpochOptions& epoch, const Shard& shard,
+                  const OnProgress& progress) {
   std::vector<RunOptions> runs = combinations(grid);
   for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding
   const auto [begin, end] = shard.range(runs.size());
   const std::vector<RunOptions> own(runs.data() + begin, runs.data() + end);
-  Sweeping sweeping(model, own);
+  Sweeping sweeping(model, own, epoch);
   sweeping.run(progress);
   SweepReport report{.model = model.name,
                      .columns = telling_options(runs, runs[0],
@@ -130,6 +142,9 @@ SweepReport sweep(const Model& model, const Grid& grid, const Shard& shard, cons
                      .differing = telling_options(runs, runs[0], {}),
                      .rows = std::move(sweeping.rows()),
                      .notes = {}};
+  if (epoch.asked())
+    report.notes.push_back(
+        "memory is of all steps of --lengths; FLOPs and inputs are of its batch with the most tokens");
   const std::set<std::string> once(sweeping.notes().begin(), sweeping.notes().end());
   for (const std::string& note : once)
     if (!note.empty()) report.notes.push_back(note);

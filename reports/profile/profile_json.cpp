@@ -2,6 +2,7 @@
 
 #include "reports/profile/node_json.h"
 #include "reports/profile/profile_report.h"
+#include "reports/sections/epoch_report.h"
 #include "reports/sections/execution_json.h"
 #include "reports/sections/input_json.h"
 #include "reports/sections/memory_json.h"
@@ -192,6 +193,7 @@ std::string profile_json(const ProfileReport& report) {
   json["of_run"] = report.of_run;
   json["device_memory"] = report.device_memory.count;
   json["options"] = options_json(report);
+  if (report.epoch) json["lengths"] = epoch_json(*report.epoch);
   if (report.steps_run > 0) json["steps_run"] = report.steps_run;
   json["inputs"] = inputs_json(report.inputs);
   if (!report.kv_cache.empty()) json["kv_cache"] = kv_cache_json(report.kv_cache);

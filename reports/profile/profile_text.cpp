@@ -9,6 +9,7 @@
 #include "reports/profile/node_table.h"
 #include "reports/profile/profile_report.h"
 #include "reports/sections/cache_row.h"
+#include "reports/sections/epoch_report.h"
 #include "reports/sections/execution_figures.h"
 #include "reports/sections/folded_module.h"
 #include "reports/sections/peak_contributors.h"
@@ -162,15 +163,21 @@ std::string peak_lines(const MemoryProfile& memory) {
 
 // Where memory ran out, and how it stood then.
 std::string out_of_memory(const ProfileReport& report, bool colour) {
+  const auto red = [&](const std::string& text) {
+    return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+  };
+  if (report.epoch) {
+    const std::string line = epoch_end_line(*report.epoch);
+    return line.empty() ? "" : red(line);
+  }
   const auto& failed = report.memory.phases.out_of_memory;
   if (!failed) return "";
   const int64_t idle = failed->reserved.count - failed->allocated.count;
-  std::string text = fmt::format(
+  return red(fmt::format(
       "Out of memory in {}{}: it asks for {} while {} are allocated and {} lie in the allocator's cache in "
       "pieces that are too small",
       place(failed->part), in_call(failed->op, failed->module), human_bytes(failed->requested.count),
-      human_bytes(failed->allocated.count), human_bytes(idle));
-  return colour ? fmt::format("\n\x1b[1;31m{}\x1b[0m\n", text) : fmt::format("\n{}\n", text);
+      human_bytes(failed->allocated.count), human_bytes(idle)));
 }
 
 }  // namespace
@@ -180,6 +187,9 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report, options.colour);
   text += out_of_memory(report, options.colour);
+  if (report.epoch)
+    text += title("The whole epoch (what follows it is of the batch with the most tokens)") +
+            epoch_text(*report.epoch);
   if (!report.peak_contributors.empty())
     text += title("Why: what is alive at the peak") +
             peak_contributors_table(report.peak_contributors, options.width);
