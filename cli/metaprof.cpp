@@ -80,6 +80,7 @@ constexpr CommandEntry kCommands[] = {
     {"ops", add_ops_command},
     {"allocator", add_allocator_command},
     {"check", add_check_command},
+    {"rent", add_rent_command},
     {"fit", add_fit_command},
     {"diff", add_diff_command},
     {"sweep", add_sweep_command},

@@ -20,6 +20,7 @@ void add_ops_command(CommandLine& line);
 void add_explain_command(CommandLine& line);
 void add_allocator_command(CommandLine& line);
 void add_check_command(CommandLine& line);
+void add_rent_command(CommandLine& line);
 void add_fit_command(CommandLine& line);
 void add_diff_command(CommandLine& line);
 void add_sweep_command(CommandLine& line);

@@ -238,6 +238,14 @@ struct Capture {
   std::vector<Measured> measured;
 };
 
+/// What is usual for a model, by its configuration.
+struct Usual {
+  std::string dtype;  ///< in which the weights are published, "bfloat16"; empty: it does not say
+  /// Modules that get adapters where nobody names them, as peft's LoraConfig has them for the family; empty: it has none.
+  std::vector<std::string> lora_targets;
+  bool generates = false;  ///< it can be called with a cache of keys
+};
+
 struct Program {
   std::string name;    ///< "resnet18"
   std::string origin;  ///< the file it was read from, for messages
@@ -259,6 +267,7 @@ struct Program {
   std::optional<Capture> captured;
   /// The program where it is traced, or a stream captured, with the same inputs and outputs; null: it is the same there.
   std::shared_ptr<const Program> traced;
+  Usual usual;            ///< of a configuration; else empty
   std::string framework;  ///< version of PyTorch that wrote it or ran it, "2.11.0+cu130"; empty: not known
 
   /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of

@@ -142,6 +142,9 @@ RunOption row(Row facts, T Options::*field) {
 
 OptionRule word(std::vector<std::string> words) { return {.kind = Kind::word, .words = std::move(words)}; }
 OptionRule whole(int64_t most) { return {.kind = Kind::whole, .least = 1, .most = most}; }
+OptionRule whole_from(int64_t least, int64_t most) {
+  return {.kind = Kind::whole, .least = least, .most = most};
+}
 OptionRule real() { return {.kind = Kind::real}; }
 OptionRule yes_or_no() { return {.kind = Kind::flag}; }
 OptionRule text() { return {.kind = Kind::text}; }
@@ -232,22 +235,24 @@ void add_step_rows(std::vector<RunOption>& rows) {
 void add_other_rows(std::vector<RunOption>& rows) {
   using Run = RunOptions;
   constexpr int64_t kMostSize = int64_t{1} << 30;
-  rows.push_back(added_later(never_a_list(
-      row({"lora", "TEXT", Group::model,
-           "train only adapters beside linear modules: r=16,targets=q_proj,v_proj (all-linear); also "
-           "alpha=, dropout=, dtype=fp32|model",
-           text()},
-          &Run::lora))));
+  rows.push_back(
+      added_later(never_a_list(row({"lora", "TEXT", Group::model,
+                                    "train only adapters beside linear modules: r=16,targets=q_proj,v_proj "
+                                    "(all-linear; peft's of the family); also "
+                                    "alpha=, dropout=, dtype=fp32|model",
+                                    text()},
+                                   &Run::lora))));
   rows.push_back(added_later(
       row({"base_weights", "WORD", Group::model,
            fmt::format("freeze the weights of linear modules and store them as bitsandbytes does: {}",
                        fmt::join(kBaseWeights, ", ")),
            word(list(kBaseWeights))},
           &Run::base_weights)));
-  rows.push_back(added_later(
-      row({"kv_cache", "N", Group::model,
-           "with --mode inference: tokens in a decoder's cache before the call", whole(int64_t{1} << 30)},
-          &Run::kv_cache)));
+  rows.push_back(added_later(row({"kv_cache", "N", Group::model,
+                                  "with --mode inference: tokens in a decoder's cache before the call; 0: "
+                                  "the prompt's own call, which fills it",
+                                  whole_from(0, int64_t{1} << 30)},
+                                 &Run::kv_cache)));
   rows.push_back(row({"batch", "N", Group::inputs, "batch size instead of the export's", whole(kMostSize)},
                      &Run::batch));
   rows.push_back(

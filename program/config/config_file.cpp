@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
 #include <filesystem>
 
 #include "core/error.h"
@@ -20,45 +21,48 @@ struct Family {
   std::string_view model_type;
   Program (*program)(const ConfigModel&);
   bool caches = false;  ///< it can be called with a cache of keys
+  /// peft 0.21, utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.
+  std::array<std::string_view, 4> lora_targets = {};
 };
+
 constexpr Family kFamilies[] = {
     {"albert", albert_program},
-    {"bart", bart_program},
-    {"bert", bert_program},
-    {"bloom", bloom_program},
+    {"bart", bart_program, false, {"q_proj", "v_proj"}},
+    {"bert", bert_program, false, {"query", "value"}},
+    {"bloom", bloom_program, false, {"query_key_value"}},
     {"clip", clip_program},
-    {"deberta-v2", deberta_v2_program},
+    {"deberta-v2", deberta_v2_program, false, {"query_proj", "value_proj"}},
     {"deepseek_v2", deepseek_v2_program, true},
     {"deepseek_v3", deepseek_v3_program, true},
     {"dinov2", dinov2_program},
     {"distilbert", distilbert_program},
-    {"electra", electra_program},
-    {"gemma", gemma_program, true},
-    {"gemma2", gemma2_program, true},
+    {"electra", electra_program, false, {"query", "value"}},
+    {"gemma", gemma_program, true, {"q_proj", "v_proj"}},
+    {"gemma2", gemma2_program, true, {"q_proj", "v_proj"}},
     {"gemma3", gemma3_program},
-    {"gemma3_text", gemma3_text_program, true},
-    {"gpt2", gpt2_program},
-    {"gpt_neo", gpt_neo_program},
-    {"gpt_neox", gpt_neox_program},
+    {"gemma3_text", gemma3_text_program, true, {"q_proj", "v_proj"}},
+    {"gpt2", gpt2_program, false, {"c_attn"}},
+    {"gpt_neo", gpt_neo_program, false, {"q_proj", "v_proj"}},
+    {"gpt_neox", gpt_neox_program, false, {"query_key_value"}},
     {"gpt_oss", gpt_oss_program, true},
-    {"llama", llama_program, true},
+    {"llama", llama_program, true, {"q_proj", "v_proj"}},
     {"ministral", ministral_program, true},
-    {"mistral", mistral_program, true},
-    {"mixtral", mixtral_program, true},
+    {"mistral", mistral_program, true, {"q_proj", "v_proj"}},
+    {"mixtral", mixtral_program, true, {"q_proj", "v_proj"}},
     {"olmo2", olmo2_program, true},
-    {"opt", opt_program},
-    {"phi", phi_program},
+    {"opt", opt_program, false, {"q_proj", "v_proj"}},
+    {"phi", phi_program, false, {"q_proj", "v_proj", "fc1", "fc2"}},
     {"phi3", phi3_program, true},
-    {"qwen2", qwen2_program, true},
-    {"qwen3", qwen3_program, true},
+    {"qwen2", qwen2_program, true, {"q_proj", "v_proj"}},
+    {"qwen3", qwen3_program, true, {"q_proj", "v_proj"}},
     {"qwen3_moe", qwen3_moe_program, true},
-    {"roberta", roberta_program},
+    {"roberta", roberta_program, false, {"query", "value"}},
     {"siglip", siglip_program},
     {"starcoder2", starcoder2_program, true},
-    {"t5", t5_program},
+    {"t5", t5_program, false, {"q", "v"}},
     {"vit", vit_program},
     {"whisper", whisper_program},
-    {"xlm-roberta", roberta_program},
+    {"xlm-roberta", roberta_program, false, {"query", "value"}},
 };
 
 const Family& family_of(const std::string& model_type, const std::string& where) {
@@ -122,6 +126,11 @@ Program ConfigFile::program(const InputSizes& sizes) const {
   if (sizes.cached && !family.caches) refuse_cache(family);
   Program program = family.program({.config = Config(root), .name = name_, .sizes = sizes});
   program.origin = file_;
+  program.usual = {.dtype = Config(root).text({"dtype", "torch_dtype"}, ""),
+                   .lora_targets = {},
+                   .generates = family.caches};
+  for (const std::string_view target : family.lora_targets)
+    if (!target.empty()) program.usual.lora_targets.emplace_back(target);
   return program;
 }
 

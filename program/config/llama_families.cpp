@@ -74,11 +74,13 @@ void read_windows(DecoderPlan& plan, const Config& config, int64_t usual,
     config.reject("sliding_window", "is missing, and layers have sliding attention");
 }
 
-// A call behind a cache: of the next token, unless more were asked for.
-static Program cached_language_model_program(const ConfigModel& model, DecoderPlan plan) {
+// A call behind a cache: of the next token, unless more were asked for. The first one, of a prompt, finds an empty cache.
+static Program cached_language_model_program(const ConfigModel& model, DecoderPlan plan, int64_t positions) {
   ModelRecorder recorder(model);
+  plan.last_logits = *model.sizes.cached == 0;
+  const int64_t usual = plan.last_logits ? model.sequence(positions) : 1;
   const Tensor ids =
-      recorder.input("input_ids", DType::i64, {model.batch(), model.sizes.sequence.value_or(1)});
+      recorder.input("input_ids", DType::i64, {model.batch(), model.sizes.sequence.value_or(usual)});
   plan.cache = std::make_shared<KeyCache>(*model.sizes.cached);
   CausalDecoder made(recorder.root(), plan);
   plan.fill_cache(made, made.model.embed_tokens.weight, ids.size(0));
@@ -90,9 +92,9 @@ Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
                            const DecoderDefaults& defaults) {
   if (!model.architecture("ForCausalLM").ends_with("ForCausalLM"))
     model.reject_architecture(plan.name.prefix + "ForCausalLM");
-  if (model.sizes.cached) return cached_language_model_program(model, plan);
-  return language_model_program<CausalDecoder>(
-      model, model.config.size({"max_position_embeddings"}, defaults.positions), plan);
+  const int64_t positions = model.config.size({"max_position_embeddings"}, defaults.positions);
+  if (model.sizes.cached) return cached_language_model_program(model, plan, positions);
+  return language_model_program<CausalDecoder>(model, positions, plan);
 }
 
 namespace {

@@ -268,8 +268,6 @@ LoraOptions parse_lora(std::string_view text) {
     if (comma == text.size()) break;
     text.remove_prefix(comma + 1);
   }
-  if (options.targets.empty())
-    fail("--lora: targets are missing, as targets=q_proj,v_proj or targets=all-linear");
   return options;
 }
 
@@ -277,7 +275,13 @@ void add_lora(Program& program, const LoraOptions& options, bool autocast) {
   if (program.captured)
     fail("--lora: {} is a run that was captured: add the adapters in its source and capture it again",
          program.origin);
-  LoraWriter(program, options, autocast).run();
+  LoraOptions asked = options;
+  if (asked.targets.empty() && !asked.all_linear) asked.targets = program.usual.lora_targets;
+  if (asked.targets.empty() && !asked.all_linear)
+    fail(
+        "--lora: targets are missing, as targets=q_proj,v_proj or targets=all-linear; peft has none for this "
+        "model");
+  LoraWriter(program, asked, autocast).run();
 }
 
 }  // namespace metaprof

@@ -293,11 +293,12 @@ CausalDecoder::CausalDecoder(const Place& place, const DecoderPlan& plan)
       model(child("model"), plan),
       lm_head(plan.tied ? nn::Linear(child("lm_head"), model.embed_tokens.weight, false)
                         : nn::Linear(child("lm_head"), plan.hidden, plan.vocabulary, false)),
-      logit_cap(plan.logit_cap) {}
+      logit_cap(plan.logit_cap),
+      last_logits(plan.last_logits) {}
 
 Tensor CausalDecoder::forward(Tensor ids) {
   const Tensor hidden = model(ids);
-  Tensor logits = lm_head(nn::slice(hidden, 1, 0, nn::kEnd));
+  Tensor logits = lm_head(nn::slice(hidden, 1, last_logits ? -1 : 0, nn::kEnd));
   if (logit_cap > 0) {
     logits = logits / logit_cap;
     logits = nn::tanh(logits);

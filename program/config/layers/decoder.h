@@ -59,6 +59,7 @@ struct DecoderPlan {
   /// Null: there is none. `cached`: what each layer holds of a token.
   std::shared_ptr<KeyCache> cache;
   CachedWidths cached;
+  bool last_logits = false;  ///< of the last position alone, as `generate` asks for those of a prompt
   /// All layers' tensors, as the calls before have left them, in the type of `like`.
   void fill_cache(const nn::AnyModule& module, const Tensor& like, int64_t batch) const;
 
@@ -112,6 +113,7 @@ struct CausalDecoder : nn::Module<CausalDecoder> {
   Decoder model;
   nn::Linear lm_head;
   double logit_cap;
+  bool last_logits;
 };
 
 }  // namespace metaprof::configs
