@@ -94,6 +94,8 @@ void add_rent_command(CommandLine& line) {
       "adapters: r=16,targets=q_proj,v_proj; without targets peft's of the family");
   add("--base-weights", "WORD", options.base_weights,
       "how QLoRA stores weights: nf4, nf4-double, fp4, int8 …");
+  add("--loss", "WORD", options.loss,
+      "of training: transformers (what the class computes of labels), or plain");
   add("--framework", "VERSION", options.framework, "version of PyTorch [the newest that is known]");
   add("--margin", "SHARE", options.margin, "share of each card's memory to leave free, as 5%");
   add_json(command, words->json);

@@ -248,6 +248,12 @@ void add_other_rows(std::vector<RunOption>& rows) {
                        fmt::join(kBaseWeights, ", ")),
            word(list(kBaseWeights))},
           &Run::base_weights)));
+  rows.push_back(added_later(row(
+      {"loss", "WORD", Group::model,
+       "of a configuration's language model: plain (cross-entropy of its logits), or transformers (what the "
+       "class computes of labels: of a 32-bit copy of the logits)",
+       word({"plain", "transformers"})},
+      &Run::loss)));
   rows.push_back(added_later(row({"kv_cache", "N", Group::model,
                                   "with --mode inference: tokens in a decoder's cache before the call; 0: "
                                   "the prompt's own call, which fills it",

@@ -92,6 +92,8 @@ struct RunOptions {
   std::string lora;  ///< adapters, as "r=16,targets=q_proj,v_proj"; empty: none (program/edits/lora.h)
   std::string
       base_weights;  ///< how linear modules keep weights (program/edits/base_weights.h); empty: in the precision
+  std::string loss =
+      "plain";  ///< of a configuration's language model; or "transformers": what its class computes of labels
   std::optional<int> kv_cache;  ///< tokens that are cached before the call of a decoder; nothing: no cache
   std::optional<int> batch, sequence;  ///< in place of the export's
   std::vector<std::string> settings;   ///< of single inputs, as "ids=4x512"

@@ -172,8 +172,11 @@ void check_cache(const RunOptions& options) {
 
 Program built(const Model& model, const RunOptions& options) {
   check_cache(options);
-  Program program =
-      model.build({options.batch, options.sequence, options.kv_cache, sizes_of_settings(options.settings)});
+  Program program = model.build({.batch = options.batch,
+                                 .sequence = options.sequence,
+                                 .cached = options.kv_cache,
+                                 .inputs = sizes_of_settings(options.settings),
+                                 .own_loss = options.loss == "transformers"});
   adapt(program, options);
   return program;
 }
@@ -250,6 +253,9 @@ std::optional<Program> changed_inputs(const Model& model, const RunOptions& opti
     if (model.build) {
       changed = built(model, options);
     } else {
+      if (options.loss != "plain")
+        fail("--loss: {}: only models of a configuration (config.json) take it; an export has its own loss",
+             model.name);
       if (options.kv_cache)
         fail(
             "--kv-cache: {}: only models of a configuration (config.json) can be given a cache; export the "

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kAfterDispatch[] = {"optimizer",  "optimizer_impl", "device", "memory",
                                                "alloc_conf", "context",        "margin"};
 
-std::vector<const RunOption*> options_of_dispatch() {
+std::vector<const RunOption*> deciding_options() {
   std::vector<const RunOption*> options;
   for (const RunOption& option : run_options())
     if (std::ranges::find(kAfterDispatch, option.name) == std::end(kAfterDispatch))
@@ -32,14 +32,18 @@ std::string inputs_asked_by(const RunOptions& run) {
   return key;
 }
 
+std::string options_of_dispatch(const RunOptions& run) {
+  static const std::vector<const RunOption*> kDeciding = deciding_options();
+  std::string key = run.step.optimizer == "none" ? "none" : "";
+  for (const RunOption* option : kDeciding) key += '\n' + to_text(option->value(run));
+  return key;
+}
+
 std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs) {
-  const std::vector<const RunOption*> options = options_of_dispatch();
   std::vector<RunGroup> groups;
   std::unordered_map<std::string, size_t> group_of;  // by the values of those options
   for (size_t i = 0; i < runs.size(); ++i) {
-    std::string key = runs[i].step.optimizer == "none" ? "none" : "";
-    for (const RunOption* option : options) key += '\n' + to_text(option->value(runs[i]));
-    const auto [found, is_new] = group_of.try_emplace(std::move(key), groups.size());
+    const auto [found, is_new] = group_of.try_emplace(options_of_dispatch(runs[i]), groups.size());
     if (is_new) groups.emplace_back();
     RunGroup& group = groups[found->second];
     const OptimizerChoice choice{runs[i].step.optimizer, runs[i].step.optimizer_impl};

@@ -18,6 +18,9 @@ struct RunGroup {
 /// The inputs that a run asks for, as one text.
 std::string inputs_asked_by(const RunOptions& run);
 
+/// The options that decide what is dispatched, as one text.
+std::string options_of_dispatch(const RunOptions& run);
+
 /// Every run is in one group. Groups of the same inputs stand beside each other.
 std::vector<RunGroup> group_runs(const std::vector<RunOptions>& runs);
 

@@ -26,6 +26,8 @@ struct RentMethod {
   std::array<Bytes, kCategories> at_peak = {};  ///< allocated, by what it is
   Bytes allocated = {}, reserved = {};          ///< peaks
   std::optional<Bytes> runs_from = {};          ///< as ProfileReport
+  Bytes unsharded =
+      {};  ///< of training: what forward and backward take at least besides weights, gradients and states
 };
 
 struct RentCell {
@@ -50,8 +52,9 @@ struct RentReport {
   std::string model, framework;
   int64_t parameters = 0;
   std::string dtype;     ///< of --precision
-  std::string adapters;  ///< of --lora
+  std::string adapters;  ///< of --lora, with the modules that get them
   std::string optimizer;
+  std::string loss;                  ///< of --loss
   std::vector<InputRow> trained_on;  ///< inputs of a training step with one sample
   int64_t context = 0;               ///< tokens, prompt and answer together
   Bytes cache;                       ///< keys and values of that many

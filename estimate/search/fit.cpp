@@ -14,6 +14,7 @@
 #include "estimate/prepare/memory_limit.h"
 #include "estimate/prepare/prepare.h"
 #include "estimate/replay.h"
+#include "estimate/search/sized_steps.h"
 
 namespace metaprof {
 namespace {
@@ -26,11 +27,13 @@ const std::vector<std::string> kQuickStrategies = {"modules", "chain"};
 
 class Search {
  public:
-  Search(const Model& model, const RunOptions& run, const FitOptions& options, WorkspacePlanners& planners)
+  Search(const Model& model, const RunOptions& run, const FitOptions& options, WorkspacePlanners& planners,
+         SizedSteps& steps)
       : model_(model),
         run_(run),
         options_(options),
         planners_(planners),
+        steps_(steps),
         platform_(platform_of(run, model.program)) {
     row_.memory = available_memory(run, platform_);
     if (options.epoch.asked()) {
@@ -44,9 +47,8 @@ class Search {
     const int least = least_size();
     if (!fits(least)) {
       if (epoch_) return without_limit(least);
-      const Phases needed = replay_requests(requests_, run_, platform_, unlimited_memory());
-      row_.allocated = {needed.peak.allocated_bytes.peak};
-      row_.reserved = {needed.peak.reserved_bytes.peak};
+      row_.allocated = {needed_.allocated_bytes.peak};
+      row_.reserved = {needed_.reserved_bytes.peak};
       row_.inputs = inputs_;
       return row_;
     }
@@ -173,21 +175,29 @@ class Search {
     ++row_.runs;
     const Program program = with_inputs(model_, run_);
     inputs_ = inputs_of(program);
-    requests_ = requests_of_run(program, run_, platform_, planners_, workspaces_);
-    const Phases phases = replay_requests(requests_, run_, platform_, row_.memory);
-    if (phases.out_of_memory || phases.peak.reserved_bytes.peak > row_.memory.count) return false;
-    row_.allocated = {phases.peak.allocated_bytes.peak};
-    row_.reserved = {phases.peak.reserved_bytes.peak};
+    const SharedSteps::Memory memory = memory_of(program);
+    needed_ = memory.without_limit;
+    if (memory.runs_out || memory.peak.reserved_bytes.peak > row_.memory.count) return false;
+    row_.allocated = {memory.peak.allocated_bytes.peak};
+    row_.reserved = {memory.peak.reserved_bytes.peak};
     row_.inputs = inputs_;
     return true;
+  }
+
+  SharedSteps::Memory memory_of(const Program& program) {
+    if (!platform_.hardware.is_cpu())
+      if (const auto shared = steps_.memory(program, run_, platform_, workspaces_)) return *shared;
+    return SharedSteps::memory(requests_of_run(program, run_, platform_, planners_, workspaces_), run_,
+                               platform_);
   }
 
   const Model& model_;
   RunOptions run_;
   const FitOptions& options_;
   WorkspacePlanners& planners_;
+  SizedSteps& steps_;
   const Platform platform_;
-  Requests requests_;  // of the last size that was tried
+  AllocatorNumbers needed_;  // peaks of the last size that was tried, without a limit
   WorkspaceSources workspaces_;
   std::string bound_;
   std::vector<InputRow> inputs_;  // of the last run
@@ -265,9 +275,10 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
                    .inputs = {},
                    .notes = {}};
   WorkspacePlanners planners;
+  SizedSteps steps(planners);
   std::vector<std::string> notes(runs.size()), bounds(runs.size());
   const auto search_one = [&](size_t i) {
-    Search search(model, runs[i], options, planners);
+    Search search(model, runs[i], options, planners, steps);
     report.rows[i] = search.find();
     notes[i] = workspace_note(search.workspaces());
     bounds[i] = search.bound();

@@ -1,6 +1,6 @@
 #include "estimate/search/rent.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -35,6 +35,13 @@ RunOptions run_of(const TypedOptions& typed) {
   return run;
 }
 
+// Those of the family, which a report names; peft asks for some where the family has none.
+std::string with_targets(const std::string& lora, const std::vector<std::string>& usual) {
+  if (lora.find("targets") != std::string::npos) return lora;
+  return fmt::format("{},targets={}", lora,
+                     usual.empty() ? "all-linear" : fmt::format("{}", fmt::join(usual, ",")));
+}
+
 bool can_run(const Model& model, const TypedOptions& typed) {
   try {
     (void)with_inputs(model, run_of(typed));
@@ -57,14 +64,12 @@ class Renting {
     report_.dtype = options.precision.empty() ? precision_of(model.program.usual.dtype) : options.precision;
     report_.optimizer = options.optimizer;
     report_.context = options.context;
-    report_.adapters = options.lora;
-    if (model.program.usual.lora_targets.empty() && options.lora.find("targets") == std::string::npos)
-      report_.adapters += ",targets=all-linear";
+    report_.adapters = with_targets(options.lora, model.program.usual.lora_targets);
   }
 
   RentReport run(const OnProgress& progress) {
     make_methods();
-    for (RentMethod& method : report_.methods) look_at_one_sample(method);
+    in_parallel(report_.methods.size(), [&](size_t i) { look_at_one_sample(report_.methods[i]); });
     for (size_t i = 0; i < report_.methods.size(); ++i) {
       if (progress) progress(i, report_.methods.size());
       find_largest(i);
@@ -88,6 +93,9 @@ class Renting {
       training.emplace_back("sequence", std::to_string(kUsualSequence));
       if (!can_run(model_, training)) training.pop_back();
     }
+    training.emplace_back("loss", options_.loss);
+    if (!can_run(model_, training)) training.back().second = "plain";
+    report_.loss = training.back().second;
     const Program one = with_inputs(model_, run_of(training));  // errors of --sequence are shown
     report_.trained_on = inputs_of(one);
     const std::string blocks = repeated_modules(one);
@@ -115,7 +123,7 @@ class Renting {
 
   // The prompt takes the whole context but for one token, which the last call adds.
   void add_generation() {
-    TypedOptions prompt = {{"precision", report_.dtype}, {"mode", "inference"}};
+    TypedOptions prompt = {{"precision", report_.dtype}, {"mode", "inference"}, {"steps", "1"}};
     add_common(prompt);
     TypedOptions last = prompt;
     prompt.emplace_back("kv_cache", "0");
@@ -135,11 +143,10 @@ class Renting {
         const Estimate estimate = metaprof::estimate(model_, run, StepsToRun::until_alike);
         const MemoryProfile& memory = estimate.report.memory;
         const Bytes reserved{memory.phases.peak.reserved_bytes.peak};
-        report_.framework = estimate.report.framework;
-        if (method.name == "full") report_.parameters = memory.parameters.all.count;
-        if (!estimate.report.kv_cache.empty()) note_cache(estimate.report);
+        note_facts(estimate.report, method);
         const std::optional<Bytes> least = least_memory(estimate);
         if (least) method.runs_from = std::max(method.runs_from.value_or(Bytes()), *least);
+        method.unsharded = unsharded_in(memory.phases);
         if (reserved < method.reserved) continue;
         method.reserved = reserved;
         method.allocated = {memory.phases.peak.allocated_bytes.peak};
@@ -147,9 +154,22 @@ class Renting {
       } catch (const Error& error) {
         method.error = error.what();
       }
+  }  // Of the last step. When its backward ends, there are weights, states and all gradients; before, fewer gradients.
+  static Bytes unsharded_in(const Phases& phases) {
+    Bytes most;
+    for (const PhaseRow& row : phases.rows)
+      if (row.part.phase == Phase::backward)
+        most = {row.numbers.allocated_bytes.peak - row.numbers.allocated_bytes.current};
+    return std::max(most, Bytes{0});
   }
 
-  void note_cache(const ProfileReport& report) {
+  // What all methods have in common, from one of them.
+  void note_facts(const ProfileReport& report, const RentMethod& method) {
+    if (method.name == "full" && !method.recomputed) {
+      report_.framework = report.framework;
+      report_.parameters = report.memory.parameters.all.count;
+    }
+    if (method.name != "generate") return;
     report_.cache = {};
     for (const CacheRow& row : report.kv_cache) report_.cache += row.bytes;
   }
@@ -159,7 +179,8 @@ class Renting {
   void find_largest(size_t index) {
     const RentMethod& method = report_.methods[index];
     if (!method.error.empty()) {
-      report_.notes.push_back(fmt::format("{}: {}", method.name, method.error));
+      const std::string note = fmt::format("{} is left out: {}", method.name, method.error);
+      if (std::ranges::find(report_.notes, note) == report_.notes.end()) report_.notes.push_back(note);
       for (RentRow& row : report_.rows) row.cells.emplace_back();
       return;
     }
@@ -215,9 +236,8 @@ class Renting {
     if (!generation || report_.cache.count == 0) return std::nullopt;
     const Bytes rest = row.available - (generation->allocated - report_.cache);
     return std::max<int64_t>(0, rest.count / report_.cache.count);
-  }
-
-  // Weights, gradients and states are spread over the cards; what one sample's step takes besides is on each.
+  }  // Weights, gradients and states are spread over the cards; what forward and backward of one sample take besides is on
+  // each.
   std::optional<int64_t> least_cards(const RentRow& row) const {
     const RentMethod* full = method("full", true);
     if (!full) full = method("full", false);
@@ -225,9 +245,11 @@ class Renting {
     Bytes sharded;
     for (const Category category : {Category::parameter, Category::gradient, Category::optimizer_state})
       sharded += full->at_peak[static_cast<size_t>(category)];
-    const Bytes left = row.available - (full->allocated - sharded);
+    const Bytes left = row.available - full->unsharded;
     if (left.count <= 0) return std::nullopt;
-    return (sharded.count + left.count - 1) / left.count;
+    // In the optimizer's step all is sharded.
+    const auto cards = [](Bytes all, Bytes each) { return (all.count + each.count - 1) / each.count; };
+    return std::max(cards(sharded, left), cards(full->allocated, row.available));
   }
 
   const Model& model_;

@@ -19,6 +19,7 @@ struct RentOptions {
   std::string optimizer = "adamw";
   std::string lora = "r=8";                 ///< adapters of LoRA and QLoRA
   std::string base_weights = "nf4-double";  ///< of QLoRA
+  std::string loss = "transformers";        ///< of training, where the model's class has one; else plain
   std::string framework;                    ///< empty: the newest that is known
   std::string margin = "0%";
 };

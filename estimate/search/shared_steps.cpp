@@ -17,6 +17,11 @@ bool asked_libraries(const WorkspaceSources& workspaces) {
          0;
 }
 
+bool only_calls_the_model(const Program& program, const StepOptions& step) {
+  return !program.captured && step.mode != Mode::train && step.grad.empty() &&
+         step.execution == Execution::eager;
+}
+
 Requests with_sizes(Requests requests, std::span<const int64_t> sizes) {
   for (Request& request : requests.list)
     if (request.kind == Request::Kind::allocate && request.size_of_platform > 0)
@@ -35,6 +40,10 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
   shared.environment_ = run.step.environment;
   RunOptions asking = run;
   asking.step.questions = &shared.questions_;
+  if (only_calls_the_model(program, run.step)) {
+    shared.read(run_model(program, asking, platform, planners, shared.workspaces_));
+    return shared;
+  }
   const std::optional<StepsInTurn> steps =
       run_in_turn(program, asking, platform, optimizers, planners, shared.workspaces_);
   if (!steps) return std::nullopt;
@@ -44,10 +53,19 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
     repeat_last_step(requests, run.step.steps - steps->steps);
     shared.add(optimizers[i], std::move(requests));
   }
-  shared.parameters_ = bytes_of_parameters(steps->trace);
-  shared.saved_ = saved_by_first_forward(steps->trace, platform.device()).bytes;
-  shared.flops_ = counted_flops(steps->trace);
+  shared.count(steps->trace);
   return shared;
+}
+
+void SharedSteps::read(const Trace& trace) {
+  asked_.push_back({.requests = requests_of(trace, trace.events, platform_.device()), .without_limit = {}});
+  count(trace);
+}
+
+void SharedSteps::count(const Trace& trace) {
+  parameters_ = bytes_of_parameters(trace);
+  saved_ = saved_by_first_forward(trace, platform_.device()).bytes;
+  flops_ = counted_flops(trace);
 }
 
 void SharedSteps::add(const OptimizerChoice& optimizer, Requests requests) {
@@ -76,10 +94,15 @@ bool SharedSteps::hold_on(const Platform& platform) const {
          std::ranges::none_of(sizes_on(platform_), is_nothing);
 }
 
+// Where the model is only called, no optimizer asks for anything.
+SharedSteps::Asked& SharedSteps::asked_by(const OptimizerChoice& optimizer) {
+  if (optimizers_.empty()) return asked_[0];
+  return asked_[std::ranges::find(optimizers_, optimizer, &std::pair<OptimizerChoice, size_t>::first)
+                    ->second];
+}
+
 SharedSteps::Memory SharedSteps::memory(const RunOptions& run, const Platform& platform) {
-  const OptimizerChoice choice{run.step.optimizer, run.step.optimizer_impl};
-  Asked& asked =
-      asked_[std::ranges::find(optimizers_, choice, &std::pair<OptimizerChoice, size_t>::first)->second];
+  Asked& asked = asked_by({run.step.optimizer, run.step.optimizer_impl});
   const Sizes sizes = sizes_on(platform);
   std::optional<Phases>& without_limit = asked.without_limit[sizes];
   if (sizes == sizes_on(platform_)) return memory(asked.requests, without_limit, run, platform);

@@ -50,6 +50,9 @@ class SharedSteps {
   static Memory memory(const Requests& requests, std::optional<Phases>& without_limit, const RunOptions& run,
                        const Platform& platform);
   void add(const OptimizerChoice& optimizer, Requests requests);
+  void read(const Trace& trace);
+  void count(const Trace& trace);
+  Asked& asked_by(const OptimizerChoice& optimizer);
   Sizes sizes_on(const Platform& platform) const;
 
   Platform platform_;

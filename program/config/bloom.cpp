@@ -187,7 +187,7 @@ struct BloomLanguageModel : nn::Module<BloomLanguageModel> {
 
 Program bloom_program(const ConfigModel& model) {
   const BloomPlan plan = bloom_plan(model.config);
-  return language_model_program<BloomLanguageModel>(model, INT64_MAX, plan);
+  return causal_language_model_program<BloomLanguageModel>(model, INT64_MAX, plan);
 }
 
 }  // namespace metaprof::configs

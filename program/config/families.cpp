@@ -50,6 +50,16 @@ void ModelRecorder::check_names() const {
 }
 
 Program ModelRecorder::finish(Tensor loss) const {
+  if (sizes_.own_loss)
+    fail("--loss transformers: is built for causal language models, and this model is none; leave it out");
+  return finished(std::move(loss));
+}
+
+Program ModelRecorder::finish_language_model(const Tensor& logits, const Tensor& labels) const {
+  return finished(sizes_.own_loss ? next_token_loss(logits, labels) : token_loss(logits, labels));
+}
+
+Program ModelRecorder::finished(Tensor loss) const {
   check_names();
   Program program = recorder_.finish(std::move(loss));
   hand_positions(program);

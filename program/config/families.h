@@ -40,29 +40,52 @@ class ModelRecorder {
   void warn(std::string warning) const { recorder_.warn(std::move(warning)); }
   /// Errors: sizes were given for an input that the model does not have.
   Program finish(Tensor loss) const;
+  /// The same with the loss of a causal language model that was asked for.
+  Program finish_language_model(const Tensor& logits, const Tensor& labels) const;
   /// A program without a loss, which gives logits and what each layer keeps for the next call: two tensors.
   Program finish_cached(const Tensor& logits, const std::vector<Tensor>& kept) const;
 
  private:
   void check_names() const;
+  Program finished(Tensor loss) const;
 
   nn::Recorder recorder_;
   InputSizes sizes_;
   std::vector<std::string> names_;
 };
 
-/// The step of a causal language model: token ids and labels in, the loss out. Model: made of a Place and the
-/// arguments, token ids → logits [batch, positions, vocabulary].
-template <class Model, class... Arguments>
-Program language_model_program(const ConfigModel& model, int64_t most_positions,
-                               const Arguments&... arguments) {
+/// The step of a language model: token ids and labels in, a loss out. Model: made of a Place and the arguments,
+/// token ids → logits [batch, positions, vocabulary]. `finish`: of ModelRecorder, with logits and labels.
+template <class Model, class Finish, class... Arguments>
+Program token_model_program(const ConfigModel& model, int64_t most_positions, const Finish& finish,
+                            const Arguments&... arguments) {
   ModelRecorder recorder(model);
   const Sizes usual{model.batch(), model.sequence(most_positions)};
   const Tensor ids = recorder.input("input_ids", DType::i64, usual);
   const Tensor labels = recorder.input("labels", DType::i64, ids.sizes());
   Model made(recorder.root(), arguments...);
   const Tensor logits = made(ids);
-  return recorder.finish(token_loss(logits, labels));
+  return finish(recorder, logits, labels);
+}
+
+/// Of one that predicts tokens that are masked.
+template <class Model, class... Arguments>
+Program language_model_program(const ConfigModel& model, int64_t most_positions,
+                               const Arguments&... arguments) {
+  const auto finish = [](const ModelRecorder& recorder, const Tensor& logits, const Tensor& labels) {
+    return recorder.finish(token_loss(logits, labels));
+  };
+  return token_model_program<Model>(model, most_positions, finish, arguments...);
+}
+
+/// Of one that predicts the next token: it has the loss that was asked for.
+template <class Model, class... Arguments>
+Program causal_language_model_program(const ConfigModel& model, int64_t most_positions,
+                                      const Arguments&... arguments) {
+  const auto finish = [](const ModelRecorder& recorder, const Tensor& logits, const Tensor& labels) {
+    return recorder.finish_language_model(logits, labels);
+  };
+  return token_model_program<Model>(model, most_positions, finish, arguments...);
 }
 
 /// The same for a classifier of sequences. Model: token ids → logits [batch, labels].

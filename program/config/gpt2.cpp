@@ -318,13 +318,13 @@ struct GptNeoModel : nn::Module<GptNeoModel> {
 
 Program gpt2_program(const ConfigModel& model) {
   const Gpt2Plan plan = gpt2_plan(model.config);
-  return language_model_program<Gpt2WithHead<Gpt2Model>>(
+  return causal_language_model_program<Gpt2WithHead<Gpt2Model>>(
       model, plan.positions, plan, "transformers.models.gpt2.modeling_gpt2.GPT2LMHeadModel");
 }
 
 Program gpt_neo_program(const ConfigModel& model) {
   const Gpt2Plan plan = gpt_neo_plan(model.config);
-  return language_model_program<Gpt2WithHead<GptNeoModel>>(
+  return causal_language_model_program<Gpt2WithHead<GptNeoModel>>(
       model, plan.positions, plan, "transformers.models.gpt_neo.modeling_gpt_neo.GPTNeoForCausalLM");
 }
 

@@ -324,12 +324,12 @@ struct PhiLanguageModel : nn::Module<PhiLanguageModel> {
 
 Program gpt_neox_program(const ConfigModel& model) {
   const ParallelPlan plan = neox_plan(model.config);
-  return language_model_program<NeoxLanguageModel>(model, plan.positions, plan);
+  return causal_language_model_program<NeoxLanguageModel>(model, plan.positions, plan);
 }
 
 Program phi_program(const ConfigModel& model) {
   const ParallelPlan plan = phi_plan(model.config);
-  return language_model_program<PhiLanguageModel>(model, plan.positions, plan);
+  return causal_language_model_program<PhiLanguageModel>(model, plan.positions, plan);
 }
 
 }  // namespace metaprof::configs

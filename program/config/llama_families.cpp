@@ -94,7 +94,7 @@ Program llama_like_program(const ConfigModel& model, const DecoderPlan& plan,
     model.reject_architecture(plan.name.prefix + "ForCausalLM");
   const int64_t positions = model.config.size({"max_position_embeddings"}, defaults.positions);
   if (model.sizes.cached) return cached_language_model_program(model, plan, positions);
-  return language_model_program<CausalDecoder>(model, positions, plan);
+  return causal_language_model_program<CausalDecoder>(model, positions, plan);
 }
 
 namespace {

@@ -187,7 +187,7 @@ struct OptLanguageModel : nn::Module<OptLanguageModel> {
 
 Program opt_program(const ConfigModel& model) {
   const OptPlan plan = opt_plan(model.config);
-  return language_model_program<OptLanguageModel>(model, plan.positions, plan);
+  return causal_language_model_program<OptLanguageModel>(model, plan.positions, plan);
 }
 
 }  // namespace metaprof::configs

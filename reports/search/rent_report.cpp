@@ -72,9 +72,9 @@ std::string answer(const RentReport& report) {
 
 std::string subject(const RentReport& report) {
   std::string text =
-      fmt::format("{}: {} parameters in {}, PyTorch {}\ntraining: batch 1 of inputs {}, {}; adapters {}\n",
+      fmt::format("{}: {} parameters in {}, PyTorch {}\ntraining: inputs {}, {}, loss {}; adapters {}\n",
                   report.model, grouped(report.parameters), report.dtype, report.framework,
-                  inputs_text(report.trained_on), report.optimizer, report.adapters);
+                  inputs_text(report.trained_on), report.optimizer, report.loss, report.adapters);
   if (report.cache.count > 0)
     text += fmt::format("generation: a context of {} tokens, whose keys and values take {}\n",
                         grouped(report.context), human_bytes(report.cache.count));
@@ -86,7 +86,7 @@ std::string parts_table(const RentReport& report, size_t width) {
   table.column("GiB", TextTable::Align::left);
   for (const char* title : {"weights", "gradients", "optimizer", "activations", "temporary", "allocated",
                             "reserved", "runs from"})
-    table.column(title);
+    table.optional_column(title);
   const auto gib = [](Bytes bytes) {
     return fmt::format("{:.1f}", static_cast<double>(bytes.count) / (1 << 30));
   };
@@ -124,16 +124,20 @@ std::string cards_table(const RentReport& report, size_t width) {
   table.column("card", TextTable::Align::left);
   table.column("memory");
   for (const RentMethod& method : report.methods)
-    table.column(method.recomputed ? "recomputed" : std::string(words_of(method).column));
+    if (method.error.empty())
+      table.column(method.recomputed ? "recomputed" : std::string(words_of(method).column));
   const bool paged = report.cache.count > 0;
-  if (paged) table.column("paged");
-  table.column("sharded over");
+  if (paged) table.optional_column("paged");
+  table.optional_column("sharded over");
   for (const RentRow& row : report.rows) {
     std::vector<std::string> cells = {
         row.device + (row.bf16 || report.dtype.find("bf16") == std::string::npos ? "" : " *"),
         human_bytes(row.memory.count)};
-    for (const RentCell& cell : row.cells)
-      cells.push_back(cell.largest ? fmt::format("{}{}", *cell.largest, cell.unbounded ? "+" : "") : "-");
+    for (size_t i = 0; i < row.cells.size(); ++i)
+      if (report.methods[i].error.empty())
+        cells.push_back(row.cells[i].largest
+                            ? fmt::format("{}{}", *row.cells[i].largest, row.cells[i].unbounded ? "+" : "")
+                            : "-");
     if (paged) cells.push_back(row.paged && *row.paged > 0 ? std::to_string(*row.paged) : "-");
     cells.push_back(!row.cards || *row.cards > 1024 ? "-" : std::to_string(*row.cards));
     table.row(std::move(cells));
@@ -221,7 +225,7 @@ Json row_json(const RentReport& report, const RentRow& row) {
 
 std::string rent_text(const RentReport& report, size_t width) {
   std::string text = answer(report) + subject(report);
-  text += "\nWhat one sample takes, where memory has no limit\n\n" + parts_table(report, width);
+  text += "\nWhat one sample takes at its peak, where memory has no limit\n\n" + parts_table(report, width);
   text += "\n" + calculators_line(report);
   text += "\nThe largest batch on each card\n\n" + cards_table(report, width) + "\n" + legend(report);
   for (const std::string& note : report.notes) text += "Note: " + note + "\n";
@@ -240,6 +244,7 @@ std::string rent_json(const RentReport& report) {
                     {"precision", report.dtype},
                     {"optimizer", report.optimizer},
                     {"adapters", report.adapters},
+                    {"loss", report.loss},
                     {"inputs", inputs_json(report.trained_on)},
                     {"context", report.context},
                     {"cache_bytes", report.cache.count},

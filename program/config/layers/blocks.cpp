@@ -173,4 +173,14 @@ Tensor token_loss(const Tensor& logits, const Tensor& labels) {
   return nn::cross_entropy(std::move(flat), nn::reshape(labels, {-1}));
 }
 
+Tensor next_token_loss(const Tensor& logits, const Tensor& labels) {
+  constexpr int64_t kIgnored = -100;
+  Tensor copy = nn::to(logits, DType::f32);
+  const Tensor padded = nn::call("constant_pad_nd", labels, Sizes{0, 1}, kIgnored);
+  Tensor next = nn::contiguous(nn::slice(padded, 1, 1, nn::kEnd));
+  const Tensor flat = nn::view(std::move(copy), {-1, logits.size(-1)});
+  next = nn::view(std::move(next), {-1});
+  return nn::cross_entropy(flat, next);
+}
+
 }  // namespace metaprof::configs

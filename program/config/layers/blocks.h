@@ -90,5 +90,8 @@ Tensor sum_of_means(const std::vector<Tensor>& outputs);
 
 /// Cross-entropy of token logits [batch, positions, classes] with labels [batch, positions], taken as they are.
 Tensor token_loss(const Tensor& logits, const Tensor& labels);
+/// The same as a causal language model of transformers computes it where it is given labels: of a 32-bit copy of the logits,
+/// and with the labels of the next tokens (loss/loss_utils.py, ForCausalLMLoss).
+Tensor next_token_loss(const Tensor& logits, const Tensor& labels);
 
 }  // namespace metaprof::configs

@@ -21,6 +21,8 @@ struct InputSizes {
   std::optional<int64_t> batch, sequence;    ///< nothing: 1, and the usual length of the family
   std::optional<int64_t> cached = {};        ///< tokens that a decoder has cached; nothing: it keeps no cache
   std::map<std::string, Sizes> inputs = {};  ///< of single inputs, by name
+  bool own_loss =
+      false;  ///< the loss is what the model's class computes of labels, not a cross-entropy of its logits
 };
 
 class Config {
