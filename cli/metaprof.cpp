@@ -12,6 +12,7 @@
 #include "cli/line/completion.h"
 #include "cli/line/console.h"
 #include "cli/line/defaults_file.h"
+#include "cli/version.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "estimate/prepare/model.h"
@@ -26,6 +27,7 @@ constexpr const char* kProgramDescription =
     "\n"
     "  metaprof profile model.pt2                     a step of AdamW in fp32 on an H200\n"
     "  metaprof profile model.pt2 --device rtx4090 --precision amp-bf16\n"
+    "  metaprof rent meta-llama/Llama-3.1-8B          which cards a model needs\n"
     "  metaprof fit model.pt2 --device rtx4090        the largest batch that fits\n"
     "  metaprof sweep model.pt2 --batch 1,2,4,8       a table over options\n"
     "  metaprof diff before.json after.json           what differs between two profiles\n"
@@ -127,7 +129,7 @@ void add_commands(CommandLine& line, std::string_view first_word) {
 
 int run_metaprof(int count, char** words) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond `ulimit -f` is an error of the write
-  CommandLine line(kProgramDescription, "metaprof " METAPROF_VERSION);
+  CommandLine line(kProgramDescription, version_line());
   try {
     limit_host_memory(machine_memory() / 2);
     // A file of defaults has sections for all commands.

@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <sstream>
 
+#include "cli/line/short_help.h"
 #include "core/error.h"
 #include "core/formats/file.h"
 #include "core/option_value.h"
@@ -168,7 +170,8 @@ std::vector<CommandFacts> CommandLine::commands() const {
     CommandFacts facts{.name = command->get_name(), .description = command->get_description(), .options = {}};
     for (const CLI::Option* option : command->get_options())
       for (const std::string& name : option->get_lnames())
-        facts.options.push_back({"--" + name, option->get_option_text(), option->get_description()});
+        facts.options.push_back(
+            {"--" + name, option->get_option_text(), option->get_description(), option->get_group()});
     all.push_back(std::move(facts));
   }
   return all;
@@ -235,6 +238,22 @@ void CommandLine::take_defaults(const std::string& file, std::string_view comman
   }
 }
 
+// -h behind a command. False: there is none.
+bool CommandLine::show_short_help(int count, char** words) const {
+  const std::vector<std::string_view> typed(words + 2, words + std::max(count, 2));
+  const auto end = std::ranges::find(typed, "--");
+  if (std::find(typed.begin(), end, "-h") == end) return false;
+  for (CommandFacts facts : commands()) {
+    if (facts.name != words[1]) continue;
+    for (const CLI::Option* option : app_->get_subcommand(facts.name)->get_options())
+      if (option->get_positional())
+        facts.options.push_back({option->get_name(), "", option->get_description(), option->get_group()});
+    std::cout << short_help(facts);
+    return true;
+  }
+  return false;
+}
+
 int CommandLine::run(int count, char** words) {
   char version[] = "--version", *asked_version[] = {words[0], version};
   if (count == 2 && std::string_view(words[1]) == "version") words = asked_version;
@@ -242,6 +261,7 @@ int CommandLine::run(int count, char** words) {
   char help[] = "--help", *asked[] = {words[0], count > 2 ? words[2] : help, help};
   if (count > 1 && std::string_view(words[1]) == "help") count = count > 2 ? 3 : 2, words = asked;
   expect_command(count, words);
+  if (show_short_help(count, words)) return 0;
   typed_.assign(words + 1, words + count);
   try {
     app_->parse(count, words);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/line/command_facts.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming): the library is called so
 class App;
 class Option;
@@ -76,15 +78,6 @@ class Command {
   const std::vector<std::string>* typed_;
 };
 
-/// What a command takes, for texts about it.
-struct CommandFacts {
-  struct Option {
-    std::string name, value, help;  ///< "--batch", "N" (empty: a flag), what it does
-  };
-  std::string name, description;
-  std::vector<Option> options;
-};
-
 class CommandLine {
  public:
   CommandLine(const std::string& description, const std::string& version);
@@ -99,6 +92,7 @@ class CommandLine {
   /// Runs the command that the words name, and gives its exit status. Errors: there is no such command or
   /// option, a value is not as it must be; and those of the command.
   int run(int count, char** words);
+  /// Options alone: words have no place in completions.
   std::vector<CommandFacts> commands() const;
   /// Takes a file of defaults (CLI11's TOML): `device = "rtx4090"` is METAPROF_DEVICE=rtx4090 where that is not set,
   /// below [fit] for that command alone. Errors: the file cannot be read; it names an option that has no such variable.
@@ -107,6 +101,7 @@ class CommandLine {
  private:
   void expect_command(int count, char** words) const;
   std::string unknown_word(int count, char** words) const;
+  bool show_short_help(int count, char** words) const;
 
   std::unique_ptr<CLI::App> app_;
   int exit_code_ = 0;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/line/command_line.h"
+#include "cli/line/command_facts.h"
 
 namespace metaprof {
 

@@ -1,0 +1,10 @@
+# Writes SOURCE_FILE with the commit of FOLDER, and leaves it alone where it has that already. A tree without git has none.
+execute_process(
+  COMMAND git -C "${FOLDER}" rev-parse --short=10 HEAD
+  OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+file(CONFIGURE OUTPUT "${SOURCE_FILE}" CONTENT [[
+namespace metaprof {
+extern const char* const kCommit;
+const char* const kCommit = "@commit@";
+}
+]] @ONLY)
