@@ -173,22 +173,16 @@ class Search {
     run_ = sized(size);
     if (options_.plan) run_.step.checkpoint = checkpoint_option(checkpoint);
     ++row_.runs;
-    const Program program = with_inputs(model_, run_);
-    inputs_ = inputs_of(program);
-    const SharedSteps::Memory memory = memory_of(program);
+    SizedSteps::Found found = steps_.find(run_, platform_);
+    const SharedSteps::Memory& memory = found.memory;
+    inputs_ = std::move(found.inputs);
+    workspaces_ = std::move(found.workspaces);
     needed_ = memory.without_limit;
     if (memory.runs_out || memory.peak.reserved_bytes.peak > row_.memory.count) return false;
     row_.allocated = {memory.peak.allocated_bytes.peak};
     row_.reserved = {memory.peak.reserved_bytes.peak};
     row_.inputs = inputs_;
     return true;
-  }
-
-  SharedSteps::Memory memory_of(const Program& program) {
-    if (!platform_.hardware.is_cpu())
-      if (const auto shared = steps_.memory(program, run_, platform_, workspaces_)) return *shared;
-    return SharedSteps::memory(requests_of_run(program, run_, platform_, planners_, workspaces_), run_,
-                               platform_);
   }
 
   const Model& model_;
@@ -275,7 +269,7 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
                    .inputs = {},
                    .notes = {}};
   WorkspacePlanners planners;
-  SizedSteps steps(planners);
+  SizedSteps steps(model, planners);
   std::vector<std::string> notes(runs.size()), bounds(runs.size());
   const auto search_one = [&](size_t i) {
     Search search(model, runs[i], options, planners, steps);

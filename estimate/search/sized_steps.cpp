@@ -1,5 +1,7 @@
 #include "estimate/search/sized_steps.h"
 
+#include "estimate/model_run.h"
+#include "estimate/prepare/prepare.h"
 #include "estimate/prepare/run_groups.h"
 
 namespace metaprof {
@@ -13,22 +15,26 @@ SizedSteps::Entry& SizedSteps::entry_of(const RunOptions& run) {
   return *entry;
 }
 
-std::optional<SharedSteps::Memory> SizedSteps::memory(const Program& program, const RunOptions& run,
-                                                      const Platform& platform,
-                                                      WorkspaceSources& workspaces) {
-  const OptimizerChoice own{run.step.optimizer, run.step.optimizer_impl};
+SizedSteps::Found SizedSteps::alone(const Program& program, const RunOptions& run, const Platform& platform) {
+  Found found{.memory = {}, .inputs = inputs_of(program), .workspaces = {}};
+  const Requests requests = requests_of_run(program, run, platform, planners_, found.workspaces);
+  found.memory = SharedSteps::memory(requests, run, platform);
+  return found;
+}
+
+SizedSteps::Found SizedSteps::find(const RunOptions& run, const Platform& platform) {
+  if (platform.hardware.is_cpu()) return alone(with_inputs(model_, run), run, platform);
   Entry& entry = entry_of(run);
   const std::lock_guard lock(entry.busy);
-  SharedSteps* steps = nullptr;
   for (SharedSteps& known : entry.known)
-    if (known.hold_on(platform)) steps = &known;
-  if (!steps) {
-    std::optional<SharedSteps> made = SharedSteps::run(program, run, platform, {&own, 1}, planners_);
-    if (!made) return std::nullopt;
-    steps = &entry.known.emplace_back(std::move(*made));
-  }
-  workspaces = steps->workspaces();
-  return steps->memory(run, platform);
+    if (known.hold_on(platform)) return {known.memory(run, platform), entry.inputs, known.workspaces()};
+  const Program program = with_inputs(model_, run);
+  const OptimizerChoice own{run.step.optimizer, run.step.optimizer_impl};
+  std::optional<SharedSteps> made = SharedSteps::run(program, run, platform, {&own, 1}, planners_);
+  if (!made) return alone(program, run, platform);
+  entry.inputs = inputs_of(program);
+  SharedSteps& steps = entry.known.emplace_back(std::move(*made));
+  return {steps.memory(run, platform), entry.inputs, steps.workspaces()};
 }
 
 }  // namespace metaprof

@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "estimate/results/input_row.h"
 #include "estimate/search/shared_steps.h"
 
 namespace metaprof {
@@ -15,20 +17,27 @@ namespace metaprof {
 /// Several threads may ask.
 class SizedSteps {
  public:
-  explicit SizedSteps(WorkspacePlanners& planners) : planners_(planners) {}
+  /// Both must outlive it.
+  SizedSteps(const Model& model, WorkspacePlanners& planners) : model_(model), planners_(planners) {}
 
-  /// Memory of `program`'s steps with the options of `run`, dispatched anew where no card before has the same. Nothing: they
-  /// cannot be shared. `workspaces` gets what libraries planned. Errors: as run_steps.
-  std::optional<SharedSteps::Memory> memory(const Program& program, const RunOptions& run,
-                                            const Platform& platform, WorkspaceSources& workspaces);
+  struct Found {
+    SharedSteps::Memory memory;
+    std::vector<InputRow> inputs;  ///< that were run
+    WorkspaceSources workspaces;   ///< what libraries planned
+  };
+  /// The model's steps with the options of `run`, dispatched anew where no card before has the same. Errors: as run_steps.
+  Found find(const RunOptions& run, const Platform& platform);
 
  private:
   struct Entry {
     std::mutex busy;
     std::deque<SharedSteps> known;
+    std::vector<InputRow> inputs;
   };
   Entry& entry_of(const RunOptions& run);
+  Found alone(const Program& program, const RunOptions& run, const Platform& platform);
 
+  const Model& model_;
   WorkspacePlanners& planners_;
   std::mutex looking_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the options of dispatch
