@@ -170,8 +170,8 @@ std::optional<EpochRun> Epoch::run_if_it_fits(std::span<const BatchShape> batche
   const auto micros = static_cast<size_t>(parts_->options.step.accumulate);
   const std::vector<BatchShape> largest(2 * micros, largest_of(batches));
   if (play(largest, unlimited_memory()).allocated.largest > memory) return std::nullopt;
-  EpochRun all = play(batches, memory, empty_cache_every);
-  return all.ended ? std::nullopt : std::optional(std::move(all));
+  const EpochRun all = play(batches, memory, empty_cache_every);
+  return all.ended ? std::nullopt : std::optional(all);
 }
 
 std::vector<InputRow> Epoch::inputs(const BatchShape& batch) const {

@@ -16,7 +16,7 @@ struct BatchShape {
   int64_t samples = 0, tokens = 0;
 
   int64_t padded() const { return samples * tokens; }
-  friend auto operator<=>(const BatchShape&, const BatchShape&) = default;
+  friend auto operator<=>(BatchShape, BatchShape) = default;
 };
 
 /// Where memory ran out.

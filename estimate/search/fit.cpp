@@ -32,7 +32,6 @@ class Search {
       : model_(model),
         run_(run),
         options_(options),
-        planners_(planners),
         steps_(steps),
         platform_(platform_of(run, model.program)) {
     row_.memory = available_memory(run, platform_);
@@ -188,7 +187,6 @@ class Search {
   const Model& model_;
   RunOptions run_;
   const FitOptions& options_;
-  WorkspacePlanners& planners_;
   SizedSteps& steps_;
   const Platform platform_;
   AllocatorNumbers needed_;  // peaks of the last size that was tried, without a limit
@@ -279,7 +277,7 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
   };
   in_parallel(runs.size(), search_one, progress);
   if (options.epoch.asked())
-    report.notes.push_back("each size was run with all samples of --lengths");
+    report.notes.emplace_back("each size was run with all samples of --lengths");
   else
     report.inputs = inputs_of_all(model, options, report, runs[0]);
   const std::set<std::string> once(notes.begin(), notes.end());

@@ -113,7 +113,7 @@ class Renting {
     if (model_.program.usual.generates)
       add_generation();
     else
-      report_.notes.push_back("generation is not built for this model");
+      report_.notes.emplace_back("generation is not built for this model");
   }
 
   void add_common(TypedOptions& typed) const {
@@ -184,9 +184,9 @@ class Renting {
       for (RentRow& row : report_.rows) row.cells.emplace_back();
       return;
     }
-    for (size_t step = 0; step < method.steps.size(); ++step) {
+    for (const TypedOptions& step : method.steps) {
       FitOptions fit_options;
-      for (const auto& [name, text] : method.steps[step]) fit_options.grid.add(run_option(name), text);
+      for (const auto& [name, text] : step) fit_options.grid.add(run_option(name), text);
       fit_options.grid.add(run_option("device"), options_.devices);
       const FitReport found = fit(model_, fit_options);
       for (size_t i = 0; i < found.rows.size(); ++i) {
@@ -266,7 +266,7 @@ int64_t parse_tokens(std::string_view text) {
   int64_t times = 0;
   if (unit.empty()) times = 1;
   if (unit == "k" || unit == "K") times = 1024;
-  if (unit == "m" || unit == "M") times = 1024 * 1024;
+  if (unit == "m" || unit == "M") times = int64_t{1024} * 1024;
   constexpr int64_t kMost = int64_t{1} << 24;
   if (error != std::errc() || times == 0 || number < 2 || number > kMost / times)
     fail("--context: '{}' is no number of tokens from 2 to {}, as 8192 or 32k", shown(text, 40), kMost);

@@ -143,7 +143,7 @@ SweepReport sweep(const Model& model, const Grid& grid, const EpochOptions& epoc
                      .rows = std::move(sweeping.rows()),
                      .notes = {}};
   if (epoch.asked())
-    report.notes.push_back(
+    report.notes.emplace_back(
         "memory is of all steps of --lengths; FLOPs and inputs are of its batch with the most tokens");
   const std::set<std::string> once(sweeping.notes().begin(), sweeping.notes().end());
   for (const std::string& note : once)
