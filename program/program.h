@@ -236,6 +236,9 @@ struct Capture {
       environment;                  ///< of the process: variables that decide memory (with_environment)
   std::string workspaces = "auto";  ///< of cuDNN's plans: planned, or "none"
   std::vector<Measured> measured;
+  /// Of a module's steps, which have no device of their own: the options with which they were captured. Empty: a program's.
+  std::map<std::string, std::string> module;
+  bool own_optimizer = true;  ///< false: of a module's steps, which have the one that is asked for
 };
 
 /// What is usual for a model, by its configuration.

@@ -89,6 +89,18 @@ fs::path recorder_folder() {
   return folder;
 }
 
+std::string python_path() {
+  const fs::path door = fs::path("metaprof") / "_door.py";
+  fs::path folder = beside("METAPROF_PACKAGE", "python", "python", door);
+  std::error_code code;
+  // Of an installed package the program is in its bin/.
+  const fs::path package = fs::read_symlink("/proc/self/exe", code).parent_path() / ".." / "..";
+  if (folder.empty() && fs::exists(package / door)) folder = fs::canonical(package);
+  if (folder.empty())
+    fail("the Python package is not beside this program (METAPROF_PACKAGE names its folder)");
+  return before(folder.string(), "PYTHONPATH", ':');
+}
+
 std::map<std::string, std::string> environment_of(const LaunchOptions& options, const fs::path& record) {
   std::map<std::string, std::string> environment;
   environment["PYTHONPATH"] = before(recorder_folder().string(), "PYTHONPATH", ':');

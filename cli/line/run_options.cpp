@@ -1,6 +1,7 @@
 #include "cli/line/run_options.h"
 
 #include <cctype>
+#include <cstdlib>
 
 #include "cli/line/console.h"
 #include "core/error.h"
@@ -99,6 +100,12 @@ void add_grid_options(Command& command, Grid& grid) {
 }
 
 AddedOption add_model(Command& command, std::string& model, const std::string& what) {
+  command
+      .option(
+          "--interpreter", [](const std::string& program) { setenv("METAPROF_PYTHON", program.c_str(), 1); },
+          "of a MODEL that is a module: the Python that has it; METAPROF_PYTHON [python, python3 of PATH]")
+      .value("PROGRAM")
+      .group("The model");
   return command.option("MODEL", model, what).value(" ").required();
 }
 

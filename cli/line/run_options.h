@@ -24,7 +24,7 @@ void check_epoch_options(const Command& command, const EpochOptions& options);
 /// Options that are not given are taken from the environment: METAPROF_DEVICE, METAPROF_PRECISION …
 void take_environment(Command& command);
 
-/// MODEL, the command's first word.
+/// MODEL, the command's first word, and --interpreter.
 AddedOption add_model(Command& command, std::string& model, const std::string& what);
 /// --json
 void add_json(Command& command, std::string& file, const std::string& in_place_of = "the text");

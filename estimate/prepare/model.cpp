@@ -13,6 +13,7 @@
 #include "core/formats/file_in_memory.h"
 #include "estimate/prepare/framework.h"
 #include "estimate/prepare/model_inputs.h"
+#include "estimate/prepare/named_module.h"
 #include "estimate/prepare/positions.h"
 #include "estimate/prepare/run_groups.h"
 #include "estimate/prepare/sizes.h"
@@ -223,7 +224,9 @@ Model read_model(const std::string& named, const RunOptions& options) {
     if (model.trace->events.empty()) fail("{}: the trace has no events", named);
     return model;
   }
-  if (is_config_path(named)) {
+  if (names_module(named)) {
+    model.program = captured_module(named, options);
+  } else if (is_config_path(named)) {
     model.build = builder_of(std::make_shared<ConfigFile>(named));
     build(model, options);
   } else {

@@ -21,6 +21,12 @@ const std::vector<BuiltinName>& builtin_models() {
   return models;
 }
 
+std::string_view builtin_config(std::string_view name) {
+  for (const ConfigText& config : config_texts())
+    if (config.name == name) return config.text;
+  return {};
+}
+
 BuiltinModel builtin_model(std::string_view name) {
   for (const ConfigText& config : config_texts())
     if (config.name == name)

@@ -21,6 +21,9 @@ struct BuiltinName {
 /// By name.
 const std::vector<BuiltinName>& builtin_models();
 
+/// The text of a Hugging Face configuration. Empty: there is none of that name.
+std::string_view builtin_config(std::string_view name);
+
 /// Empty: there is none of that name.
 BuiltinModel builtin_model(std::string_view name);
 

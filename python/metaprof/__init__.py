@@ -25,16 +25,13 @@ __all__ = sorted(_MODULE_OF)
 
 def __getattr__(name):
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
+        from subprocess import check_output
 
-        try:
-            return version("metaprof")
-        except PackageNotFoundError:  # of a checkout: what its program says
-            from subprocess import check_output
+        from ._program import program_path
 
-            from ._program import program_path
-
-            return check_output([program_path(), "--version"], text=True).split()[-1]
+        # "metaprof 0.3.0 (53149f918a)" is 0.3.0+53149f918a: the commit is a local version label.
+        version, *commit = check_output([program_path(), "--version"], text=True).split()[1:]
+        return "+".join([version, *(each.strip("()") for each in commit)])
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'metaprof' has no attribute '{name}'")

@@ -145,7 +145,8 @@ def test_the_command_of_the_package_is_the_program():
 
 def test_the_package_has_the_version_of_the_program():
     root = os.path.join(os.path.dirname(__file__), "..", "..")
-    version = subprocess.run([metaprof.program_path(), "--version"], capture_output=True, text=True).stdout.split()[-1]
+    version = subprocess.run([metaprof.program_path(), "--version"], capture_output=True, text=True).stdout.split()[1]
+    assert re.fullmatch(re.escape(version) + r"(\+[0-9a-f]{10})?", metaprof.__version__)
     for file in ("pyproject.toml", os.path.join("python", "pyproject.toml")):
         with open(os.path.join(root, file), encoding="utf-8") as text:
             assert f'\nversion = "{version}"' in text.read(), file

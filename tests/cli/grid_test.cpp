@@ -174,8 +174,9 @@ TEST(Fit, PositionsEndWhereTheModelsTableEnds) {
 }
 
 TEST(Fit, OptionsThatContradict) {
-  expect_refusal("fit " + kBase + " --find width",
-                 "--find: 'width' is no dimension of the inputs; there are batch, sequence");
+  expect_refusal(
+      "fit " + kBase + " --find width",
+      "--find: 'width' is no dimension of the inputs; there are batch, sequence, and with --lengths tokens");
   expect_refusal("fit " + kBase + " --batch 4", "--batch: is what fit looks for; --find sequence keeps it");
   expect_refusal("fit " + kBase + " --find sequence --sequence 4",
                  "--sequence: is what --find sequence looks for");
