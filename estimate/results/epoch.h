@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/units.h"
@@ -16,7 +17,10 @@ struct BatchShape {
   int64_t samples = 0, tokens = 0;
 
   int64_t padded() const { return samples * tokens; }
-  friend auto operator<=>(BatchShape, BatchShape) = default;
+  friend bool operator==(const BatchShape&, const BatchShape&) = default;
+  friend bool operator<(const BatchShape& one, const BatchShape& other) {
+    return std::pair(one.samples, one.tokens) < std::pair(other.samples, other.tokens);
+  }
 };
 
 /// Where memory ran out.

@@ -59,7 +59,7 @@ struct RentReport {
   int64_t context = 0;               ///< tokens, prompt and answer together
   Bytes cache;                       ///< keys and values of that many
   std::vector<RentMethod> methods;
-  std::vector<RentRow> rows;  ///< the most memory first
+  std::vector<RentRow> rows;  ///< in the order that was asked for; all: the most memory first
   std::vector<std::string> notes;
 
   bool any_fits() const;

@@ -8,6 +8,7 @@ from ._api import export as export
 from ._api import fit as fit
 from ._api import plan as plan
 from ._api import profile as profile
+from ._api import rent as rent
 from ._api import run as run
 from ._api import sweep as sweep
 from ._capture import capture as capture

@@ -16,22 +16,25 @@ if TYPE_CHECKING:
     import torch
     from typing_extensions import Unpack
 
-    from ._options import CheckOptions, DiffOptions, FitOptions, RunOptions, StepOptions, SweepOptions
+    from ._options import CheckOptions, DiffOptions, FitOptions, ProfileOptions, RunOptions, SweepOptions
 
 Path = Union[str, "os.PathLike[str]"]
 Model = Union[Path, "torch.nn.Module", Callable[..., Any]]  #: a Captured is a path, too
 Args = Union[tuple[Any, ...], Mapping[str, Any], Any]
+Loss = Union[Callable[..., Any], str, None]  #: a name is that of a configuration's loss, "transformers"
 
 
 @contextmanager
-def _words_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
+def _words_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Loss,
               options: Mapping[str, Any]) -> Iterator[list[str]]:
     """The words of a model and its options: of a file, or of a module's captured steps, whose file is removed afterwards."""
     if isinstance(model, (str, os.PathLike)):
-        if args is not None or kwargs or loss:
+        if args is not None or kwargs or callable(loss):
             raise _program.Error("a file has its own inputs and loss: args, kwargs and loss are for modules")
-        yield [os.fspath(model), *_program.option_words(options)]
+        yield [os.fspath(model), *_program.option_words({**options, "loss": loss})]
         return
+    if isinstance(loss, str):
+        raise _program.Error(f"loss={loss!r}: a name is that of a configuration's loss; a module takes a function: loss(output, target)")
     if args is None and not kwargs:
         raise _program.Error("a module needs example arguments: metaprof.profile(model, (x, labels))")
     from ._steps import rest_of, write_program
@@ -41,7 +44,7 @@ def _words_of(model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: 
         yield [write_program(model, args, path, kwargs, loss, options), *_program.option_words(rest_of(model, options))]
 
 
-def _rows_of(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
+def _rows_of(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Loss,
              options: Mapping[str, Any]) -> dict[str, Any]:
     """The report of fit or sweep: of a module a capture for each combination of what captures follow."""
     from ._steps import combinations
@@ -56,7 +59,7 @@ def _rows_of(command: str, model: Model, args: Args, kwargs: Optional[dict[str, 
     return report
 
 
-def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], loss: Loss, options: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's report, in which captures at the answers have the last word. Where a number of the program does not follow another size,
     which is an error of the engine, captures alone tell."""
     from ._fit import checked, largest
@@ -108,7 +111,7 @@ def export(model: "torch.nn.Module", args: Args, path: Path, kwargs: Optional[di
 
 
 def profile(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
-            loss: Optional[Callable[..., Any]] = None, **options: "Unpack[StepOptions]") -> Profile:
+            loss: Loss = None, **options: "Unpack[ProfileOptions]") -> Profile:
     """What a training step of the model costs: bytes, and FLOPs with 2 for a multiply-add.
 
     model: an nn.Module, whose weights are neither copied nor changed and may lie on any device ("meta", too); or the path of
@@ -120,8 +123,8 @@ def profile(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]]
         last one is the target: of whole numbers, for cross-entropy with an output [N, …, classes] or [N, classes, …]; of
         floating ones, of the output's shape, for the squared error.
     kwargs: more arguments by name.
-    loss: loss(output, target) in place of these, or loss(output); a scalar.
-    options: as on the command line (StepOptions): device="rtx4090", precision="amp-bf16", batch=8, memory="24GiB",
+    loss: loss(output, target) in place of these, or loss(output); a scalar. Of a configuration: "plain" or "transformers", as --loss.
+    options: as on the command line (ProfileOptions): device="rtx4090", precision="amp-bf16", batch=8, memory="24GiB",
         checkpoint="layers.*", set={"input_ids": (2, 512)} … optimizer: a name, "adamw", or an object with parameters of the
         module, whose class, options, groups and state are followed.
 
@@ -145,7 +148,7 @@ def estimate_memory(model: Model, sample_input: Args = None, optimizer: Any = "a
 
 
 def fit(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
-        loss: Optional[Callable[..., Any]] = None, **options: "Unpack[FitOptions]") -> Fit:
+        loss: Loss = None, **options: "Unpack[FitOptions]") -> Fit:
     """The largest batch of which a step fits, or the longest sequence: find="sequence".
 
     Model and arguments as of profile; an option that is a list gives a row for each value. A module is captured again at the
@@ -158,7 +161,7 @@ def fit(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = N
 
 
 def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None,
-          loss: Optional[Callable[..., Any]] = None, **options: "Unpack[SweepOptions]") -> Sweep:
+          loss: Loss = None, **options: "Unpack[SweepOptions]") -> Sweep:
     """What steps cost for every combination of options that are lists: batch=[1, 2, 4], precision=["fp32", "bf16"].
 
     Model and arguments as of profile. shard="3/16" runs that part alone; Sweep.joined puts parts together.
@@ -166,25 +169,35 @@ def sweep(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] =
     return Sweep(_rows_of("sweep", model, args, kwargs, loss, options))
 
 
-def advise(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Optional[Callable[..., Any]] = None,
+def rent(model: Path, **options: Any) -> Report:
+    """Which cards a model needs, for full fine-tuning, LoRA, QLoRA and generation: rent("meta-llama/Llama-3.1-8B", context="32k").
+
+    model: a name, a config.json or its folder. options: as of `metaprof rent`: device="rtx4090,h100", sequence=4096 …
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        json, text = _program.call_with_text(["rent", os.fspath(model), *_program.option_words(options)], os.path.join(folder, "report.json"))
+    return Report(json, text)
+
+
+def advise(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Loss = None,
            **options: Any) -> Report:
     """Which switches make the step fit: each switch run, and the fewest that suffice together. Model and arguments as of profile."""
     return _report("advise", model, args, kwargs, loss, options)
 
 
-def plan(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Optional[Callable[..., Any]] = None,
+def plan(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Loss = None,
          **options: Any) -> Report:
     """What to recompute so that the step stays within budget="8GiB", or "60%" of its peak. Model and arguments as of profile."""
     return _report("plan", model, args, kwargs, loss, options)
 
 
-def cudagraphs(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Optional[Callable[..., Any]] = None,
+def cudagraphs(model: Model, args: Args = None, *, kwargs: Optional[dict[str, Any]] = None, loss: Loss = None,
                **options: Any) -> Report:
     """Whether CUDA graphs can capture the step, and what that costs. Model and arguments as of profile."""
     return _report("cudagraphs", model, args, kwargs, loss, options)
 
 
-def _report(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Optional[Callable[..., Any]],
+def _report(command: str, model: Model, args: Args, kwargs: Optional[dict[str, Any]], loss: Loss,
             options: Mapping[str, Any]) -> Report:
     with _words_of(model, args, kwargs, loss, options) as words, tempfile.TemporaryDirectory() as folder:
         json, text = _program.call_with_text([command, *words], os.path.join(folder, "report.json"))

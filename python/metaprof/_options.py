@@ -55,12 +55,19 @@ class StepOptions(TypedDict, total=False):
     workspaces: Values[str]  #: workspaces of cuDNN's plans: auto, none, or a file of measured ones ["auto"]
 
 
-class FitOptions(StepOptions, total=False):
-    find: str  #: "batch" or "sequence" ["batch"]
+class ProfileOptions(StepOptions, total=False):
+    lengths: str  #: of a configuration or export: all batches of an epoch, by a file of samples' tokens, or "512:4000,1024:90"
+    bucket: int  #: with lengths: sort the samples of this many batches by length
+    max_tokens: int  #: with lengths: as many samples in a batch as this many tokens hold
+    empty_cache_every: int  #: with lengths: call torch.cuda.empty_cache() after this many steps
+
+
+class FitOptions(ProfileOptions, total=False):
+    find: str  #: "batch" or "sequence" ["batch"]; with lengths "tokens"
     plan: bool  #: each size with the best recomputation plan
 
 
-class SweepOptions(StepOptions, total=False):
+class SweepOptions(ProfileOptions, total=False):
     shard: str  #: "3/16": only the third of sixteen parts of the combinations
 
 

@@ -109,10 +109,11 @@ def test_every_option_of_the_command_line_has_a_type():
     reports = {"help", "version", "json", "csv", "html", "timeline", "chrome-trace", "snapshot", "folded", "metrics", "dot",
                "svg", "compare", "markdown", "per-node", "granularity", "write-trace", "write-program", "depth", "sort", "top",
                "width", "color", "columns", "models", "against", "baseline", "accept", "junit", "sarif"}
-    for command, kind in [("profile", _options.StepOptions), ("fit", _options.FitOptions), ("sweep", _options.SweepOptions),
+    elsewhere = {"loss", "interpreter"}  # a parameter of each function; the Python that calls
+    for command, kind in [("profile", _options.ProfileOptions), ("fit", _options.FitOptions), ("sweep", _options.SweepOptions),
                           ("check", _options.CheckOptions), ("run", _options.RunOptions)]:
         text = subprocess.run([metaprof.program_path(), command, "--help"], capture_output=True, text=True).stdout
-        known = set(re.findall(r"^  (?:-h,)?--([a-z-]+)", text, re.MULTILINE)) - reports
+        known = set(re.findall(r"^  (?:-h,)?--([a-z-]+)", text, re.MULTILINE)) - reports - elsewhere
         assert {name.replace("-", "_") for name in known} == set(kind.__annotations__), command
 
 
@@ -150,3 +151,16 @@ def test_the_package_has_the_version_of_the_program():
     for file in ("pyproject.toml", os.path.join("python", "pyproject.toml")):
         with open(os.path.join(root, file), encoding="utf-8") as text:
             assert f'\nversion = "{version}"' in text.read(), file
+
+
+def test_cards_for_a_model_by_its_name():
+    report = metaprof.rent("gpt2", device="t4,l4")
+    assert [row["device"] for row in report.json["rows"]] == ["t4", "l4"]
+    assert str(report).startswith("full fine-tuning from t4 ")
+
+
+def test_options_of_a_configuration():
+    plain, own = (metaprof.profile("gpt2", sequence=64, precision="bf16", loss=loss) for loss in ("plain", "transformers"))
+    assert own.peak.allocated > plain.peak.allocated
+    epoch = metaprof.profile("gpt2", batch=2, lengths="64:4,128:4")
+    assert epoch.json["lengths"]["batches"] == 4
