@@ -85,6 +85,7 @@ constexpr CommandEntry kCommands[] = {
     {"rent", add_rent_command},
     {"fit", add_fit_command},
     {"diff", add_diff_command},
+    {"together", add_together_command},
     {"sweep", add_sweep_command},
     {"plan-input", add_plan_input_command},
     {"run", add_run_command},

@@ -23,6 +23,7 @@ void add_check_command(CommandLine& line);
 void add_rent_command(CommandLine& line);
 void add_fit_command(CommandLine& line);
 void add_diff_command(CommandLine& line);
+void add_together_command(CommandLine& line);
 void add_sweep_command(CommandLine& line);
 void add_plan_input_command(CommandLine& line);
 void add_run_command(CommandLine& line);

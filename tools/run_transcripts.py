@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/tutorials/first_profile.md", "docs/how_to/cookbook.md", "docs/how_to/planning.md")
+PAGES = ("README.md", "docs/tutorials/first_profile.md", "docs/how_to/cookbook.md", "docs/how_to/planning.md", "docs/how_to/rent.md",
+         "docs/how_to/lengths.md")
 EXPORTED = r"resnet50\.pt2"  # by examples/export/resnet50.py
 # Per document: patterns of its commands.
 NOT_RUN = {
@@ -37,6 +38,7 @@ PREPARED = {
 # Files that lie in the reader's folder: where from, and by which name.
 FILES = {
     "docs/how_to/cookbook.md": {"tests/data/logs/out_of_memory.log": "train.log"},
+    "docs/how_to/lengths.md": {"tests/data/lengths/lengths.txt": "lengths.txt"},
 }
 COMMAND = re.compile(r"^\$ (?:metaprof|\./run) (.*)$")
 CUT = "…"

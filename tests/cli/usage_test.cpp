@@ -49,21 +49,23 @@ TEST(Usage, TheListOfCommandsHasALineForEach) {
 TEST(Usage, NoCommandAndUnknownCommandsNameThose) {
   expect_refusal(
       "",
-      "which command? There are profile, ops, allocator, check, rent, fit, diff, sweep, plan-input, "
+      "which command? There are profile, ops, allocator, check, rent, fit, diff, together, sweep, "
+      "plan-input, "
       "run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, schema, inspect, "
       "models, replay, "
       "measure, completion, man; "
       "metaprof --help "
       "shows examples");
-  expect_refusal(
-      "frobnicate",
-      "there is no command 'frobnicate'; there are profile, ops, allocator, check, rent, fit, diff, "
-      "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
-      "frameworks, schema, inspect, "
-      "models, replay, measure, completion, man");
+  expect_refusal("frobnicate",
+                 "there is no command 'frobnicate'; there are profile, ops, allocator, check, rent, fit, "
+                 "diff, together, "
+                 "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
+                 "frameworks, schema, inspect, "
+                 "models, replay, measure, completion, man");
   expect_refusal(
       "profil",
-      "there is no command 'profil'; there are profile, ops, allocator, check, rent, fit, diff, sweep, "
+      "there is no command 'profil'; there are profile, ops, allocator, check, rent, fit, diff, together, "
+      "sweep, "
       "plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, frameworks, schema, "
       "inspect, models, "
       "replay, measure, completion, man; did you "
@@ -328,12 +330,12 @@ TEST(Usage, UnknownOptionsAreNamed) {
       "there is no option '--devcie'; did you mean '--device'? ('metaprof fit --help' shows the options)");
   expect_refusal("profile x.pt2 --hues",
                  "there is no option '--hues' ('metaprof profile --help' shows the options)");
-  expect_refusal(
-      "--hues profile",
-      "the command comes before '--hues'; there are profile, ops, allocator, check, rent, fit, diff, "
-      "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
-      "frameworks, schema, inspect, "
-      "models, replay, measure, completion, man");
+  expect_refusal("--hues profile",
+                 "the command comes before '--hues'; there are profile, ops, allocator, check, rent, fit, "
+                 "diff, together, "
+                 "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
+                 "frameworks, schema, inspect, "
+                 "models, replay, measure, completion, man");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
