@@ -246,7 +246,7 @@ def main(words: list[str]) -> int:
         found = named(name, options)
         chosen = {key: value for key, value in options.items() if key != "config"}
         write_program(found.model, found.args, path, found.kwargs, found.loss, chosen)
-        if inspect.isroutine(found.model):  # it has an optimizer of its own, or none
+        if not hasattr(found.model, "parameters"):  # it has an optimizer of its own, or none
             open(path + ".step", "w").close()
         return 0
     except Error as error:

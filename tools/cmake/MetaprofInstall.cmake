@@ -11,6 +11,9 @@ install(DIRECTORY "${CMAKE_BINARY_DIR}/emulator/lib/" DESTINATION "${home}/emula
   USE_SOURCE_PERMISSIONS)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/capture/recorder/" DESTINATION "${home}/recorder" COMPONENT program
   PATTERN __pycache__ EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
+if(NOT SKBUILD)  # a wheel is the package
+  install(DIRECTORY "${CMAKE_SOURCE_DIR}/python/metaprof" DESTINATION "${home}/python" COMPONENT program PATTERN __pycache__ EXCLUDE)
+endif()
 
 # The program writes its own manual page and completions.
 function(metaprof_text words file destination)
