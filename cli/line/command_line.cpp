@@ -120,7 +120,7 @@ AddedOption Command::flag(const std::string& name, bool& value, const std::strin
 
 AddedOption Command::option(const std::string& name, std::function<void(const std::string&)> take,
                             const std::string& help, bool repeated) {
-  if (!repeated) return AddedOption(app_->add_option_function<std::string>(name, std::move(take), help));
+  if (!repeated) return AddedOption(app_->add_option_function<std::string>(name, take, help));
   return AddedOption(app_->add_option_function<std::vector<std::string>>(
       name,
       [take = std::move(take)](const std::vector<std::string>& texts) {

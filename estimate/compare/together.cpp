@@ -88,6 +88,7 @@ void set_limits(TogetherReport& report) {
 
 TogetherReport together(const std::vector<std::string>& files, const RunOptions& options) {
   std::vector<Report> reports;
+  reports.reserve(files.size());
   for (const std::string& file : files) reports.push_back(read_report(file));
   RunOptions run = options;
   if (!run.step.given.contains("device")) run.device = reports[0].device;

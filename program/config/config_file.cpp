@@ -89,7 +89,7 @@ const Family& family_of(const std::string& model_type, const std::string& where)
 std::string file_of(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::is_directory(path, code)) return path;
-  const std::string file = (std::filesystem::path(path) / "config.json").string();
+  std::string file = (std::filesystem::path(path) / "config.json").string();
   if (!is_there(file)) fail("{}: the folder has no config.json", path);
   return file;
 }

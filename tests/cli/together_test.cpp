@@ -12,7 +12,7 @@ namespace metaprof {
 namespace {
 
 std::string report_of(const std::string& words, const std::string& name) {
-  const std::string file = testing::TempDir() + "together_" + std::to_string(getpid()) + "_" + name + ".json";
+  std::string file = testing::TempDir() + "together_" + std::to_string(getpid()) + "_" + name + ".json";
   EXPECT_EQ(run_program("profile " + words + " --json " + file).exit_code, 0);
   return file;
 }

@@ -113,16 +113,17 @@ TEST(BaseWeights, TakeHalfAByteAndAScaleForEachBlock) {
   const int64_t before =
       whole.memory.parameters.all.bytes.count + whole.memory.parameters.buffers.bytes.count;
   // Per layer: q and o 65536 elements, k and v 32768, gate, up and down 176128: 724992 in 7 modules.
-  const int64_t elements = 2 * 724992;
-  EXPECT_EQ(bytes("nf4"), before - 2 * elements + elements / 2 + elements / 64 * 4 + 14 * 16 * 4);
+  const int64_t elements = 2 * int64_t{724992};
+  EXPECT_EQ(bytes("nf4"), before - 2 * elements + elements / 2 + elements / 64 * 4 + int64_t{14} * 16 * 4);
   EXPECT_EQ(bytes("fp4"), bytes("nf4"));
   // 8 bits for each scale, and a scale for each 256 of them: q and o have 4 such blocks, k and v 2, the others 11; two
   // tables and the mean for each module, and a table for all.
-  const int64_t blocks = 2 * (2 * 4 + 2 * 2 + 3 * 11);
+  const int64_t blocks = int64_t{2} * (2 * 4 + 2 * 2 + 3 * 11);
   EXPECT_EQ(bytes("nf4-double"), before - 2 * elements + elements / 2 + elements / 64 + blocks * 4 +
-                                     14 * (16 * 4 + 256 * 4 + 4) + 256 * 4);
+                                     int64_t{14} * (16 * 4 + 256 * 4 + 4) + int64_t{256} * 4);
   // A byte, and a scale for each row.
-  EXPECT_EQ(bytes("int8"), before - 2 * elements + elements + 2 * (2 * 256 + 2 * 128 + 2 * 688 + 256) * 4);
+  EXPECT_EQ(bytes("int8"),
+            before - 2 * elements + elements + int64_t{2} * (2 * 256 + 2 * 128 + 2 * 688 + 256) * 4);
 }
 
 // What the second of three steps held at the end of forward, and its peaks in forward and backward.
@@ -223,7 +224,7 @@ TEST(KeyCache, HasEachLayersTokens) {
   ASSERT_EQ(rows.size(), 32U);
   EXPECT_EQ(rows[0].tokens, 32769);
   EXPECT_EQ(rows[0].bytes.count,
-            2 * 2 * 8 * 128 * int64_t{32769} * 2);  // both, batch, heads, width, tokens, bf16
+            int64_t{2} * 2 * 8 * 128 * 32769 * 2);  // both, batch, heads, width, tokens, bf16
 }
 
 }  // namespace
