@@ -9,8 +9,7 @@ namespace metaprof {
 
 /// With less than is reserved at the peak, the framework's allocator frees what it caches and asks the device again: the
 /// step runs all the same, down to this memory, to 2 MiB. Found by giving the run's own requests to allocators with less
-/// and less memory, halving between one that is too small and one that is not: should some size in between fail, it is not
-/// looked for. Nothing: the device has no caching allocator, or memory runs out even without a limit.
+/// and less memory (profiler/allocator/least_memory.h). Nothing: the device has no caching allocator, or memory runs out even without a limit.
 std::optional<Bytes> least_memory(const Estimate& estimate);
 
 }  // namespace metaprof

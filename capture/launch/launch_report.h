@@ -30,6 +30,9 @@ struct RankRun {
   /// Memory ran out, the program caught it and went on: what was reserved at most after the last time. Nothing: it did
   /// not run out, or no part of a step followed.
   std::optional<Bytes> reserved_since_recovery;
+  /// The least memory of the allocator in which the run goes through, where it frees its cache and asks again; nothing: not known,
+  /// because not every request up to the peak was kept.
+  std::optional<Bytes> runs_from;
   Bytes outside;  ///< of the device's memory, what the allocator cannot have
   bool expected =
       false;  ///< work took the time that it is expected to take; else it was complete when somebody waited

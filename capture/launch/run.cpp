@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/formats/display.h"
 #include "meta/allocator/caching_allocator.h"
+#include "profiler/allocator/least_memory.h"
 
 namespace metaprof {
 namespace {
@@ -117,6 +118,29 @@ std::optional<Bytes> reserved_since_recovery(const RecordedDevice& device) {
   return tried_again ? most : std::nullopt;
 }
 
+CachingAllocatorOptions allocator_of(const RankRun& run, const RecordedProcess& process, Bytes memory) {
+  return {.conf = parse_alloc_conf(run.alloc_conf),
+          .device = {.capacity = static_cast<uint64_t>(memory.count)},
+          .order = framework_of_torch(process.torch).free_block_order};
+}
+
+// Known where the kept requests are those of the peak, and the allocator's model does with them what the allocator did.
+std::optional<Bytes> runs_from(const RankRun& run, const RecordedProcess& process,
+                               const RecordedDevice& recorded) {
+  const AllocatorNumbers& traced = run.memory.phases.peak;
+  const AllocatorNumbers whole = phases_of(recorded).peak;
+  if (!run.model_difference.empty() || !recorded.out_of_memory.empty() || recorded.waiting.bytes.count > 0 ||
+      traced.reserved_bytes.peak != whole.reserved_bytes.peak ||
+      traced.allocated_bytes.peak != whole.allocated_bytes.peak)
+    return std::nullopt;
+  const Requests requests = requests_of(*recorded.trace, recorded.trace->events, kFirstGpu);
+  return least_memory(Bytes{traced.allocated_bytes.peak}, Bytes{traced.reserved_bytes.peak},
+                      [&](Bytes memory) {
+                        CachingAllocator allocator(allocator_of(run, process, memory));
+                        return replay(requests, allocator).out_of_memory.has_value();
+                      });
+}
+
 RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, RecordedDevice recorded) {
   RankRun run;
   run.alloc_conf = alloc_conf_of(options, process);
@@ -124,9 +148,7 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
   run.rank = process.rank().value_or(0);
   run.emulated = process.emulated;
   if (recorded.trace) {
-    CachingAllocator allocator({.conf = parse_alloc_conf(run.alloc_conf),
-                                .device = {.capacity = static_cast<uint64_t>(recorded.memory.count)},
-                                .order = framework_of_torch(process.torch).free_block_order});
+    CachingAllocator allocator(allocator_of(run, process, recorded.memory));
     run.memory = profile_memory(*recorded.trace, kFirstGpu, allocator);
     const bool waits = options.clock != "at-once";  // freed blocks come back later
     run.model_difference = first_difference(run.memory.phases, phases_of(recorded), waits);
@@ -135,6 +157,7 @@ RankRun rank_run(const LaunchOptions& options, const RecordedProcess& process, R
         at_once < Bytes{phases_of(recorded).peak.reserved_bytes.peak})
       run.reserved_at_once = at_once;
     run.expected = options.clock == "expected";
+    run.runs_from = runs_from(run, process, recorded);
   }
   const Bytes traced{run.memory.phases.peak.allocated_bytes.peak};
   run.memory.phases = phases_of(recorded);

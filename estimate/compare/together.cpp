@@ -44,6 +44,8 @@ Report of_run(const Member& root) {
     report.ran_out = report.ran_out || (rank.find("out_of_memory") && !recovered);
     if (reserved < report.row.reserved) return;
     report.row.reserved = reserved;
+    report.row.runs_from.reset();
+    if (const auto least = rank.optional_count("runs_from_bytes")) report.row.runs_from = Bytes{*least};
     report.row.outside = {rank.at("outside_allocator").optional_count("context").value_or(0)};
     report.device = rank.at("device").text();
   });

@@ -31,6 +31,29 @@ def test_a_program_is_run(tmp_path):
     assert "train.py" in result._repr_html_()
 
 
+# Activations that are freed in pieces: what is reserved at most is more than the step must have.
+UNEVEN = """
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(8)]).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for rows in 3000, 5000, 8000:
+    optimizer.zero_grad()
+    model(torch.zeros(rows, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_least_memory_is_enough_and_less_is_not(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(UNEVEN)
+    free = metaprof.run([str(program)], device="l40s").json["ranks"][0]
+    least = free["runs_from_bytes"]
+    assert free["peak"]["allocated_bytes"] <= least < free["peak"]["reserved_bytes"]
+    for less, fits in (0, True), (2 << 20, False):
+        memory = least + free["outside_allocator"]["context"] - less
+        assert bool(metaprof.run([str(program)], device="l40s", memory=f"{memory}B").fits) == fits
+
+
 def test_what_cannot_be_run_is_an_error(tmp_path):
     with pytest.raises(metaprof.Error, match="no-such-program"):
         metaprof.run([str(tmp_path / "no-such-program")])

@@ -33,15 +33,6 @@ std::string of_run_line(const ProfileReport& report) {
                      fmt::join(report.of_run, ", "));
 }
 
-// "runs from 19.4 GiB: with less than 23.2 GiB the allocator frees its cache and asks again, which takes time"
-std::string runs_from_line(const ProfileReport& report) {
-  const Verdict verdict = verdict_of(report);
-  if (!report.runs_from || *report.runs_from >= verdict.reserved) return "";
-  return fmt::format(
-      "runs from {}: with less than {} the allocator frees its cache and asks again, which takes time\n",
-      human_bytes(report.runs_from->count), human_bytes(verdict.reserved.count));
-}
-
 std::string opening(const ProfileReport& report, bool colour) {
   const std::string verdict = verdict_line(report);
   const char* paint = verdict_of(report).fits ? "\x1b[1;32m" : "\x1b[1;31m";
@@ -50,7 +41,7 @@ std::string opening(const ProfileReport& report, bool colour) {
                                : fmt::format(", PyTorch {}, {}", report.framework, report.framework_reason);
   return fmt::format(
       "{}{}{}\n{}{} on {} ({}){}\n{}{}{}", colour ? paint : "", verdict, colour ? "\x1b[0m" : "",
-      runs_from_line(report), shown(report.model, kMostCharactersOfName),
+      runs_from_line(verdict_of(report), report.runs_from), shown(report.model, kMostCharactersOfName),
       shown(report.device_title, kMostCharactersOfName), shown(report.device, kMostCharactersOfName),
       framework, opening_line("inputs ", inputs_text(report.inputs)), opening_line("", options_text(report)),
       of_run_line(report));

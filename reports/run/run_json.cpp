@@ -147,6 +147,7 @@ Json rank_json(const RunReport& report, const RankRun& rank) {
   json["growth"] = growth_json(rank);
   json["reserved_since_recovery"] =
       rank.reserved_since_recovery ? Json(rank.reserved_since_recovery->count) : Json(nullptr);
+  json["runs_from_bytes"] = rank.runs_from ? Json(rank.runs_from->count) : Json(nullptr);
   json["fits"] = verdict_of(report, rank).fits;
   json["fixes"] = fixes_json(report);
   return json;

@@ -32,10 +32,11 @@ int64_t steps_of(const RankRun& rank) {
   return steps;
 }
 
-std::string opening(const RunReport& report, const Verdict& verdict, bool colour) {
+std::string opening(const RunReport& report, const RankRun& rank, bool colour) {
+  const Verdict verdict = verdict_of(report, rank);
   const char* paint = verdict.fits ? "\x1b[1;32m" : "\x1b[1;31m";
-  return fmt::format("{}{}{}\n{}\non {}{}, PyTorch {}{}\n", colour ? paint : "", verdict_line(verdict),
-                     colour ? "\x1b[0m" : "",
+  return fmt::format("{}{}{}\n{}{}\non {}{}, PyTorch {}{}\n", colour ? paint : "", verdict_line(verdict),
+                     colour ? "\x1b[0m" : "", runs_from_line(verdict, rank.runs_from),
                      shown(fmt::format("{}", fmt::join(report.program, " ")), 2 * kMostCharactersOfName),
                      shown(report.device_title, kMostCharactersOfName),
                      report.real ? "" : fmt::format(" ({}, emulated)", report.device), report.torch,
@@ -370,7 +371,7 @@ Verdict verdict_of(const RunReport& report, const RankRun& rank) {
 std::string run_text(const RunReport& report, const TextOptions& options) {
   const RankRun& rank = largest_rank(report);
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
-  std::string text = opening(report, verdict_of(report, rank), options.colour);
+  std::string text = opening(report, rank, options.colour);
   text += failures(report, rank, options.colour);
   text += growth(rank);
   text += beside_training(rank);

@@ -23,4 +23,11 @@ std::string verdict_line(const Verdict& verdict) {
   return left < 0 && !verdict.at_least ? text + fmt::format("; {} are missing", human_bytes(-left)) : text;
 }
 
+std::string runs_from_line(const Verdict& verdict, std::optional<Bytes> runs_from) {
+  if (!runs_from || *runs_from >= verdict.reserved) return "";
+  return fmt::format(
+      "runs from {}: with less than {} the allocator frees its cache and asks again, which takes time\n",
+      human_bytes(runs_from->count), human_bytes(verdict.reserved.count));
+}
+
 }  // namespace metaprof
