@@ -14,8 +14,8 @@ OutsideAllocator outside_of(const RunOptions& options, const Platform& platform)
     const Bytes measured = measured_rates(options).outside;
     return measured.count > 0 ? outside_allocator(platform, measured) : outside_allocator(platform);
   }
-  const Bytes given =
-      platform.device().is_cpu() || options.context == "none" ? Bytes() : parse_size(options.context);
+  const bool none = platform.device().is_cpu() || options.context == "none" || options.context == "0";
+  const Bytes given = none ? Bytes() : parse_size(options.context);
   return {.least = given, .most = given, .source = {}};
 }
 

@@ -151,6 +151,7 @@ TEST(Fit, TheVerdictIsThatOfProfile) {
   EXPECT_EQ(run_program(batch + std::to_string(largest)).exit_code, 0);
   EXPECT_EQ(run_program(batch + std::to_string(largest + 1)).exit_code, 1);
   const auto without = json_of("fit " + words + "--context none")["rows"][0]["largest"].get<int64_t>();
+  EXPECT_EQ(json_of("fit " + words + "--context 0")["rows"][0]["largest"], without);
   EXPECT_GT(without, largest) << "167 MiB are some images";
 }
 
