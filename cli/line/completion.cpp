@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "step/options.h"
 
 namespace metaprof {
 namespace {
@@ -24,22 +25,38 @@ std::string options_of(const CommandFacts& command) {
   return names;
 }
 
-// zsh runs this, too, after bashcompinit.
+// Of options that take one of some words, and of --device: "--mode", "train eval …".
+std::vector<std::pair<std::string, std::string>> values_of_options(const CompletionNames& names) {
+  std::vector<std::pair<std::string, std::string>> values = {
+      {"--device", fmt::format("{} all", fmt::join(names.devices, " "))}};
+  for (const RunOption& option : run_options())
+    if (!option.rule.words.empty())
+      values.emplace_back(option.flag(), fmt::format("{}", fmt::join(option.rule.words, " ")));
+  return values;
+}
+
+// zsh runs this, too, after bashcompinit. Of a list the last word is completed: rtx4090,l.
 std::string bash_text(const std::vector<CommandFacts>& commands, const CompletionNames& names) {
   std::string cases;
   for (const CommandFacts& command : commands)
     cases += fmt::format("    {}) words=\"{}\" ;;\n", command.name, options_of(command));
+  std::string values;
+  for (const auto& [option, words] : values_of_options(names))
+    values += fmt::format("    {}) values=\"{}\" ;;\n", option, words);
   return fmt::format(R"(_metaprof() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" values="" before=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{} --help --version" -- "$word"))
     return
   fi
   case "${{COMP_WORDS[1]}}" in
 {}  esac
-  if [ "${{COMP_WORDS[COMP_CWORD-1]}}" = --device ]; then
-    COMPREPLY=($(compgen -f -W "{}" -- "$word"))
-    return
+  case "${{COMP_WORDS[COMP_CWORD-1]}}" in
+{}  esac
+  if [ -n "$values" ]; then
+    case "$word" in *,*) before="${{word%,*}}," ;; esac
+    COMPREPLY=($(compgen -P "$before" -W "$values" -- "${{word##*,}}"))
+    [ "${{#COMPREPLY[@]}}" -gt 0 ] && return
   fi
   case "$word" in
     -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
@@ -48,7 +65,7 @@ std::string bash_text(const std::vector<CommandFacts>& commands, const Completio
 }}
 complete -o filenames -F _metaprof metaprof
 )",
-                     names_of(commands), cases, fmt::join(names.devices, " "), fmt::join(names.models, " "));
+                     names_of(commands), cases, values, fmt::join(names.models, " "));
 }
 
 std::string quoted_for_fish(std::string text) {
@@ -58,10 +75,11 @@ std::string quoted_for_fish(std::string text) {
 }
 
 std::string fish_text(const std::vector<CommandFacts>& commands, const CompletionNames& names) {
-  std::string text = fmt::format(
-      "complete -c metaprof -n 'not __fish_use_subcommand' -a '{}'\n"
-      "complete -c metaprof -n 'not __fish_use_subcommand' -l device -r -a '{}'\n",
-      fmt::join(names.models, " "), fmt::join(names.devices, " "));
+  std::string text = fmt::format("complete -c metaprof -n 'not __fish_use_subcommand' -a '{}'\n",
+                                 fmt::join(names.models, " "));
+  for (const auto& [option, words] : values_of_options(names))
+    text += fmt::format("complete -c metaprof -n 'not __fish_use_subcommand' -l {} -r -a '{}'\n",
+                        option.substr(2), words);
   for (const CommandFacts& command : commands) {
     text += fmt::format("complete -c metaprof -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                         quoted_for_fish(first_line(command.description)));

@@ -23,8 +23,12 @@ void print_notes(const std::vector<std::string>& notes) {
 
 bool colour_on_stdout(std::string_view when) {
   if (when != "auto") return when == "always";
-  const char* no_colour = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+  const auto is_set = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value != '\0';
+  };
+  if (is_set("NO_COLOR")) return false;
+  return is_set("FORCE_COLOR") || isatty(STDOUT_FILENO) != 0;
 }
 
 size_t width_of_stdout() {

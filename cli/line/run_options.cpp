@@ -126,7 +126,8 @@ void add_color(Command& command, std::string& when) {
   when = "auto";
   command
       .option("--color", when,
-              "colors in the text: auto (on terminals, unless NO_COLOR is set), always, never")
+              "colors in the text: auto (on terminals, or if FORCE_COLOR is set, unless NO_COLOR is), "
+              "always, never")
       .value("WHEN")
       .one_of({"auto", "always", "never"})
       .with_default();

@@ -86,6 +86,8 @@ TEST(Usage, ColoursAreForTerminalsUnlessAsked) {
   EXPECT_EQ(run_program(words).out.find('\x1b'), std::string::npos);
   EXPECT_NE(run_program(words + " --color always").out.find('\x1b'), std::string::npos);
   EXPECT_EQ(run_program(words + " --color never").out, run_program(words).out);
+  EXPECT_EQ(run_program(words, "FORCE_COLOR=1 ").out, run_program(words + " --color always").out);
+  EXPECT_EQ(run_program(words, "FORCE_COLOR=1 NO_COLOR=1 ").out, run_program(words).out);
   expect_refusal(words + " --color red",
                  "--color: red not in {auto,always,never} ('metaprof profile --help' shows the options)");
 }
@@ -98,9 +100,15 @@ TEST(Usage, CompletionForShellsAndAManualPage) {
       << "COMP_WORDS=(metaprof pro) COMP_CWORD=1; _metaprof; echo ${COMPREPLY[@]}\n"
          "COMP_WORDS=(metaprof fit --chan) COMP_CWORD=2; _metaprof; echo ${COMPREPLY[@]}\n"
          "COMP_WORDS=(metaprof fit resnet15) COMP_CWORD=2; _metaprof; echo ${COMPREPLY[@]}\n"
-         "COMP_WORDS=(metaprof fit gpt2 --device rtx409) COMP_CWORD=4; _metaprof; echo ${COMPREPLY[@]}\n";
+         "COMP_WORDS=(metaprof fit gpt2 --device rtx409) COMP_CWORD=4; _metaprof; echo ${COMPREPLY[@]}\n"
+         "COMP_WORDS=(metaprof fit gpt2 --device t4,rtx409) COMP_CWORD=4; _metaprof; echo ${COMPREPLY[@]}\n"
+         "COMP_WORDS=(metaprof fit gpt2 --precision fp32,amp-b) COMP_CWORD=4; _metaprof; echo "
+         "${COMPREPLY[@]}\n"
+         "COMP_WORDS=(metaprof profile gpt2 --optimizer rmsp) COMP_CWORD=4; _metaprof; echo "
+         "${COMPREPLY[@]}\n";
   ASSERT_EQ(std::system(("bash " + file + " > " + file + ".out 2>&1").c_str()), 0);
-  EXPECT_EQ(read_file(file + ".out"), "profile\n--channels-last\nresnet152\nrtx4090\n");
+  EXPECT_EQ(read_file(file + ".out"),
+            "profile\n--channels-last\nresnet152\nrtx4090\nt4,rtx4090\nfp32,amp-bf16\nrmsprop rmsprop-momentum\n");
   std::remove(file.c_str());
   std::remove((file + ".out").c_str());
   EXPECT_NE(run_program("completion fish").out.find("__fish_seen_subcommand_from fit' -l device -r"),
