@@ -35,6 +35,17 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// "--json: 1 required TEXT missing" is "--json needs a value: FILE". Another message is as it was.
+std::string missing_value(const CLI::App& command, const std::string& message) {
+  const size_t colon = message.find(": 1 required ");
+  if (colon == std::string::npos) return message;
+  const std::string name = message.substr(0, colon);
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_name() == name)
+      return fmt::format("{} needs a value: {}", name, option->get_option_text());
+  return message;
+}
+
 }  // namespace
 
 AddedOption& AddedOption::value(const std::string& shown) {
@@ -271,7 +282,8 @@ int CommandLine::run(int count, char** words) {
   } catch (const CLI::ParseError& error) {
     const auto commands = app_->get_subcommands();
     const std::string unknown = unknown_word(count, words);
-    fail("{} ('metaprof{} --help' shows the options)", unknown.empty() ? error.what() : unknown,
+    const std::string said = commands.empty() ? error.what() : missing_value(*commands[0], error.what());
+    fail("{} ('metaprof{} --help' shows the options)", unknown.empty() ? said : unknown,
          commands.empty() ? "" : " " + commands[0]->get_name());
   }
   return exit_code_;

@@ -21,7 +21,7 @@ OutsideAllocator outside_of(const RunOptions& options, const Platform& platform)
 
 double margin_of(const RunOptions& options) {
   const double margin = parse_share(options.margin, "--margin");
-  if (margin >= 1) fail("--margin: {} leaves nothing", options.margin);
+  if (margin >= 1) fail("--margin: {} leaves nothing; a share is 5% or 0.05", options.margin);
   return margin;
 }
 

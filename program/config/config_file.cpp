@@ -120,6 +120,8 @@ Program ConfigFile::program(const InputSizes& sizes) const {
   const JsonDocument document(text_, file_);
   const Json root = document.root();
   if (!root.is_object()) root.reject("expected an object: the configuration of a model");
+  if (root.find("schema"))
+    fail("{}: is a report ({}); give the model that it is of", root.where(), root.at("schema").string());
   if (!root.find("model_type"))
     fail("{}: model_type is missing, which says what model this is the configuration of", root.where());
   const Family& family = family_of(root.at("model_type").string(), root.where());

@@ -181,7 +181,7 @@ TEST(Fit, OptionsThatContradict) {
   expect_refusal("fit " + kBase + " --batch 4", "--batch: is what fit looks for; --find sequence keeps it");
   expect_refusal("fit " + kBase + " --find sequence --sequence 4",
                  "--sequence: is what --find sequence looks for");
-  expect_refusal("fit " + kBase + " --margin 100%", "--margin: 100% leaves nothing");
+  expect_refusal("fit " + kBase + " --margin 100%", "--margin: 100% leaves nothing; a share is 5% or 0.05");
   expect_refusal("fit " + kBase + " --find sequence",
                  kBase + ": --sequence: no input has it: no tensor of integers of 2 dimensions or more");
 }

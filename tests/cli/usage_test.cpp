@@ -107,8 +107,9 @@ TEST(Usage, CompletionForShellsAndAManualPage) {
          "COMP_WORDS=(metaprof profile gpt2 --optimizer rmsp) COMP_CWORD=4; _metaprof; echo "
          "${COMPREPLY[@]}\n";
   ASSERT_EQ(std::system(("bash " + file + " > " + file + ".out 2>&1").c_str()), 0);
-  EXPECT_EQ(read_file(file + ".out"),
-            "profile\n--channels-last\nresnet152\nrtx4090\nt4,rtx4090\nfp32,amp-bf16\nrmsprop rmsprop-momentum\n");
+  EXPECT_EQ(
+      read_file(file + ".out"),
+      "profile\n--channels-last\nresnet152\nrtx4090\nt4,rtx4090\nfp32,amp-bf16\nrmsprop rmsprop-momentum\n");
   std::remove(file.c_str());
   std::remove((file + ".out").c_str());
   EXPECT_NE(run_program("completion fish").out.find("__fish_seen_subcommand_from fit' -l device -r"),
@@ -344,6 +345,19 @@ TEST(Usage, UnknownOptionsAreNamed) {
                  "sweep, plan-input, run, explain, selftest, cudagraphs, graph, advise, plan, devices, "
                  "frameworks, schema, inspect, "
                  "models, replay, measure, completion, man");
+}
+
+TEST(Usage, AValueThatIsMissingIsNamed) {
+  expect_refusal("profile gpt2 --json",
+                 "--json needs a value: FILE ('metaprof profile --help' shows the options)");
+  expect_refusal("profile gpt2 --batch",
+                 "--batch needs a value: N ('metaprof profile --help' shows the options)");
+}
+
+TEST(Usage, AReportIsNoModel) {
+  const std::string file = testing::TempDir() + "usage_report.json";
+  ASSERT_EQ(run_program("devices --json " + file).exit_code, 0);
+  expect_refusal("fit " + file, file + ": is a report (metaprof.devices); give the model that it is of");
 }
 
 TEST(Usage, AMissingModelIsNamed) {
