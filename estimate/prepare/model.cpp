@@ -57,9 +57,7 @@ bool is_path(const std::string& named) {
 // built in, or a path is meant.
 std::string builtin_meant(const std::string& named) {
   if (is_path(named)) return "";
-  std::string name = named.substr(named.rfind('/') + 1);
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return builtin_model(name) ? name : "";
+  return builtin_named(named);
 }
 
 // NAME and NAME.pt2 are looked for here and in the folders that METAPROF_MODELS lists; a path stands for itself. Empty: the

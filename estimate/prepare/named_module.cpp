@@ -1,7 +1,6 @@
 #include "estimate/prepare/named_module.h"
 
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -28,12 +27,6 @@ constexpr std::array kInputs = {"batch", "sequence", "set", "steps"};
 constexpr std::array<std::string_view, 5> kOfCapture = {"precision", "mode", "hooks", "channels_last",
                                                         "zero_grad_to_none"};
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text.substr(text.rfind('/') + 1));
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 Json options_of(const std::string& named, const RunOptions& options) {
   Json json = {{"device", options.device}, {"steps", options.step.steps}};
   if (options.batch) json["batch"] = *options.batch;
@@ -46,7 +39,8 @@ Json options_of(const std::string& named, const RunOptions& options) {
   }
   const std::string_view model = std::string_view(named).substr(named.find(':') + 1);
   if (named.starts_with("transformers:"))
-    if (const std::string_view text = builtin_config(lower_case(model)); !text.empty()) json["config"] = text;
+    if (const std::string_view text = builtin_config(builtin_named(model)); !text.empty())
+      json["config"] = text;
   return json;
 }
 

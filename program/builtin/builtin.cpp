@@ -1,9 +1,12 @@
 #include "program/builtin/builtin.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <memory>
 
 #include "program/builtin/config_texts.h"
+#include "program/builtin/hub_names.h"
 #include "program/builtin/torchvision.h"
 #include "program/config/config_file.h"
 
@@ -19,6 +22,14 @@ const std::vector<BuiltinName>& builtin_models() {
     return all;
   }();
   return models;
+}
+
+std::string builtin_named(std::string_view hub) {
+  std::string name(hub.substr(hub.rfind('/') + 1));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto other = std::ranges::find(kHubNames, name, &HubName::hub);
+  if (other != std::end(kHubNames)) name = other->name;
+  return std::ranges::count(builtin_models(), name, &BuiltinName::name) > 0 ? name : "";
 }
 
 std::string_view builtin_config(std::string_view name) {

@@ -3,6 +3,7 @@
 // written in C++.
 
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct BuiltinName {
 };
 /// By name.
 const std::vector<BuiltinName>& builtin_models();
+
+/// The built-in model that a name of the Hub stands for, whatever its owner and case: "meta-llama/Llama-3.1-8B-Instruct" is
+/// "llama-3.1-8b". Empty: there is none.
+std::string builtin_named(std::string_view hub);
 
 /// The text of a Hugging Face configuration. Empty: there is none of that name.
 std::string_view builtin_config(std::string_view name);

@@ -179,6 +179,8 @@ TEST(Profile, BuiltInModelsAreKnownByTheNamesOfTheHub) {
   const Outcome plain = run_program("profile llama-3.2-1b --steps 1");
   EXPECT_EQ(plain.exit_code, 0) << plain.err;
   EXPECT_EQ(run_program("profile meta-llama/Llama-3.2-1B --steps 1").out, plain.out);
+  EXPECT_EQ(run_program("profile meta-llama/Llama-3.2-1B-Instruct --steps 1").out,
+            plain.out);  // the same sizes
   expect_refusal("profile meta-llama/Llama-3.2-2B",
                  "meta-llama/Llama-3.2-2B: no such file, and no meta-llama/Llama-3.2-2B.pt2 here or in the "
                  "folders of METAPROF_MODELS (not set); did you mean 'llama-3.2-1b'?");
