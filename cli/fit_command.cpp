@@ -36,7 +36,7 @@ int fit(const Command& command, const FitWords& words) {
   check_epoch_options(command, words.options.epoch);
   const FitOptions& options = words.options;
   check_fit_options(options);
-  const Model model = read_model(words.model);
+  const Model model = read_model_for(options.grid, words.model);
   print_notes(warnings_of(model, options.grid.common));
   const FitReport report = [&] {
     ProgressLine line("fit:");

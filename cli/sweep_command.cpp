@@ -34,7 +34,7 @@ struct SweepWords {
 
 int sweep(const Command& command, const SweepWords& words) {
   check_epoch_options(command, words.epoch);
-  const Model model = read_model(words.model);
+  const Model model = read_model_for(words.grid, words.model);
   print_notes(warnings_of(model, words.grid.common));
   const SweepReport report = [&] {
     ProgressLine line("sweep:");

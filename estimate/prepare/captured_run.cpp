@@ -74,6 +74,11 @@ RunOptions as_captured(RunOptions options, const Program& program) {
   return options;
 }
 
+RunOptions shown_as(const RunOptions& asked, const Program& program) {
+  const bool module = program.captured && !program.captured->module.empty();
+  return module ? asked : as_captured(asked, program);
+}
+
 std::vector<std::string> options_of_run(const RunOptions& asked, const Program& program) {
   std::vector<std::string> names;
   const RunOptions taken = as_captured(asked, program);

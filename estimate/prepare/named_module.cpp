@@ -75,7 +75,8 @@ Program captured_module(const std::string& named, const RunOptions& options) {
   const ProcessEnd end = run_process(
       {.words = {python(), "-m", "metaprof._door", named, file.string(), options_of(named, options).dump()},
        .environment = {{"PYTHONPATH", python_path()},
-                       {"METAPROF_PROGRAM", fs::read_symlink("/proc/self/exe", unknown).string()}},
+                       {"METAPROF_PROGRAM", fs::read_symlink("/proc/self/exe", unknown).string()},
+                       {"TRANSFORMERS_VERBOSITY", "error"}},
        .output_to_error = true});
   const std::string refused = file.string() + ".error";
   if (fs::exists(refused, unknown)) fail("{}", read_file(refused, 1 << 20, "a message"));

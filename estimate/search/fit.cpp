@@ -14,6 +14,7 @@
 #include "estimate/prepare/memory_limit.h"
 #include "estimate/prepare/prepare.h"
 #include "estimate/replay.h"
+#include "estimate/search/recapture.h"
 #include "estimate/search/sized_steps.h"
 
 namespace metaprof {
@@ -42,7 +43,6 @@ class Search {
   }
 
   FitRow find() {
-    row_.options = shown_options(run_);
     const int least = least_size();
     if (!fits(least)) {
       if (epoch_) return without_limit(least);
@@ -233,6 +233,23 @@ void check_epoch(const FitOptions& options) {
     fail("--lengths: batches are given as they are; fit looks for their size, so give lengths of samples");
 }
 
+// A capture takes seconds.
+constexpr size_t kMostRecaptured = 4;
+
+void check_by_captures(const Model& model, const FitOptions& options, const std::vector<RunOptions>& runs,
+                       FitReport& report) {
+  if (!can_recapture(model) || options.plan || options.epoch.asked()) return;
+  if (runs.size() > kMostRecaptured)
+    report.notes.push_back(
+        fmt::format("answers follow one capture of the module; up to {} rows are checked by "
+                    "captures of their own",
+                    kMostRecaptured));
+  else
+    for (size_t i = 0; i < runs.size(); ++i)
+      if (!report.rows[i].unbounded)
+        report.notes.push_back(recapture(model, runs[i], options.dimension, report.rows[i]));
+}
+
 }  // namespace
 
 void check_fit_options(const FitOptions& options) {
@@ -256,13 +273,17 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
   if (options.plan &&
       std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode != Mode::train; }))
     fail("--plan: only a training step keeps what could be recomputed; leave --mode out");
-  for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
+  std::vector<RunOptions> shown;
+  for (RunOptions& run : runs) {
+    shown.push_back(shown_as(run, model.program));
+    run = as_captured(std::move(run), model.program);
+  }
   FitReport report{.model = model.name,
                    .dimension = options.dimension,
                    .margin = margin_of(options.grid.common),
                    .trains = runs[0].step.mode == Mode::train,
                    .planned = options.plan,
-                   .columns = telling_options(runs, RunOptions(), always_shown(runs)),
+                   .columns = telling_options(shown, RunOptions(), always_shown(shown)),
                    .rows = std::vector<FitRow>(runs.size()),
                    .inputs = {},
                    .notes = {}};
@@ -272,10 +293,12 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
   const auto search_one = [&](size_t i) {
     Search search(model, runs[i], options, planners, steps);
     report.rows[i] = search.find();
+    report.rows[i].options = shown_options(shown[i]);
     notes[i] = workspace_note(search.workspaces());
     bounds[i] = search.bound();
   };
   in_parallel(runs.size(), search_one, progress);
+  check_by_captures(model, options, shown, report);
   if (options.epoch.asked())
     report.notes.emplace_back("each size was run with all samples of --lengths");
   else

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "estimate/prepare/named_module.h"
 #include "meta/platform/hardware.h"
 
 namespace metaprof {
@@ -71,6 +72,10 @@ void Grid::add(const RunOption& option, std::string_view text) {
 
 bool Grid::has(std::string_view name) const {
   return std::ranges::any_of(lists, [&](const GridValues& list) { return list.option->name == name; });
+}
+
+Model read_model_for(const Grid& grid, const std::string& named) {
+  return names_module(named) ? read_model(named, combinations(grid).front()) : read_model(named);
 }
 
 std::vector<RunOptions> combinations(const Grid& grid) {

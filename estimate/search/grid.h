@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimate/prepare/model.h"
 #include "step/options.h"
 
 namespace metaprof {
@@ -29,6 +30,10 @@ struct Grid {
 /// All combinations, the last option changing fastest: the device, the step, then the inputs, the batch last.
 /// Errors: more than 100,000.
 std::vector<RunOptions> combinations(const Grid& grid);
+
+/// The model for all combinations. A module of the user's Python is captured with the first one's inputs and precision; the
+/// others change that capture. Errors: as read_model.
+Model read_model_for(const Grid& grid, const std::string& named);
 
 /// A part of the combinations, for sweeps that several machines share: the index-th of count stretches of them.
 struct Shard {

@@ -37,9 +37,12 @@ void set_flops(SweepRow& row, const ByPhase<Flops>& flops) {
 class Sweeping {
  public:
   Sweeping(const Model& model, const std::vector<RunOptions>& runs, const EpochOptions& epoch)
-      : model_(model), runs_(runs), epoch_(epoch), programs_(model), rows_(runs.size()), notes_(runs.size()) {
-    for (size_t i = 0; i < runs.size(); ++i) rows_[i].options = shown_options(runs[i]);
-  }
+      : model_(model),
+        runs_(runs),
+        epoch_(epoch),
+        programs_(model),
+        rows_(runs.size()),
+        notes_(runs.size()) {}
 
   void run(const OnProgress& progress) {
     const std::vector<RunGroup> groups = group_runs(runs_);  // those of the same inputs beside each other
@@ -129,17 +132,22 @@ class Sweeping {
 SweepReport sweep(const Model& model, const Grid& grid, const EpochOptions& epoch, const Shard& shard,
                   const OnProgress& progress) {
   std::vector<RunOptions> runs = combinations(grid);
-  for (RunOptions& run : runs) run = as_captured(std::move(run), model.program);
+  std::vector<RunOptions> shown;
+  for (RunOptions& run : runs) {
+    shown.push_back(shown_as(run, model.program));
+    run = as_captured(std::move(run), model.program);
+  }
   (void)with_inputs(model, runs[0]);  // inputs that the model does not have are no finding
   const auto [begin, end] = shard.range(runs.size());
   const std::vector<RunOptions> own(runs.data() + begin, runs.data() + end);
   Sweeping sweeping(model, own, epoch);
   sweeping.run(progress);
+  for (size_t i = begin; i < end; ++i) sweeping.rows()[i - begin].options = shown_options(shown[i]);
   SweepReport report{.model = model.name,
-                     .columns = telling_options(runs, runs[0],
+                     .columns = telling_options(shown, shown[0],
                                                 {"device", "precision", "optimizer", "optimizer_impl",
                                                  "checkpoint", "accumulate", "sequence", "batch"}),
-                     .differing = telling_options(runs, runs[0], {}),
+                     .differing = telling_options(shown, shown[0], {}),
                      .rows = std::move(sweeping.rows()),
                      .notes = {}};
   if (epoch.asked())

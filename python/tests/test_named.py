@@ -76,10 +76,21 @@ def test_a_function_that_is_a_step(file):
 
 def test_the_search_for_a_batch_and_a_capture_of_it_agree(file):
     done = called("fit", file + ":make", "--device", "t4", "--memory", "400MiB", "--context", "none", "--json", "-")
-    largest = json.loads(done.stdout)["rows"][0]["largest"]
+    row = json.loads(done.stdout)["rows"][0]
+    largest = row["largest"]
+    assert f"batch {largest} and {largest + 1} were captured again: the one fits, the other does not" in done.stderr
     for more, status in (0, 0), (1, 1):
         words = ("profile", file + ":make", "--device", "t4", "--memory", "400MiB", "--context", "none", "--batch", str(largest + more))
         assert called(*words).returncode == status
+
+
+def test_a_sweep_shows_what_was_asked_for(file):
+    done = called("sweep", file + ":make", "--batch", "16,64", "--precision", "bf16", "--json", "-")
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["options"]["batch"], row["options"]["precision"]) for row in rows] == [(16, "bf16"), (64, "bf16")]
+    for row in rows:
+        alone = profiled(file + ":make", "--batch", str(row["options"]["batch"]), "--precision", "bf16")
+        assert row["peak_allocated_bytes"] == alone["peak"]["allocated_bytes"]
 
 
 @pytest.mark.parametrize("name, message", [
