@@ -35,6 +35,7 @@ Report of_profile(const Member& root) {
 // The rank that takes the most; each of the others has a card of its own.
 Report of_run(const Member& root) {
   Report report;
+  report.device = root.at("device").text();
   root.at("program").for_each(
       [&](const Member& word) { report.row.what += (report.row.what.empty() ? "" : " ") + word.text(); });
   root.at("ranks").for_each([&](const Member& rank) {
@@ -46,8 +47,9 @@ Report of_run(const Member& root) {
     report.row.reserved = reserved;
     report.row.runs_from.reset();
     if (const auto least = rank.optional_count("runs_from_bytes")) report.row.runs_from = Bytes{*least};
-    report.row.outside = {rank.at("outside_allocator").optional_count("context").value_or(0)};
-    report.device = rank.at("device").text();
+    const Member outside = rank.at("outside_allocator");  // of a real card measured, with the libraries
+    const auto context = outside.optional_count("context");
+    report.row.outside = {context ? *context : outside.optional_count("libraries").value_or(0)};
   });
   return report;
 }

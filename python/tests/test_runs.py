@@ -1,6 +1,8 @@
 """Programs and functions that run on an emulated device."""
 
+import json
 import re
+import subprocess
 
 import pytest
 
@@ -52,6 +54,18 @@ def test_the_least_memory_is_enough_and_less_is_not(tmp_path):
     for less, fits in (0, True), (2 << 20, False):
         memory = least + free["outside_allocator"]["context"] - less
         assert bool(metaprof.run([str(program)], device="l40s", memory=f"{memory}B").fits) == fits
+
+
+def test_runs_together_on_one_card(tmp_path):
+    program, report = tmp_path / "train.py", tmp_path / "run.json"
+    program.write_text(UNEVEN)
+    alone = metaprof.run([str(program)], device="l40s").json
+    report.write_text(json.dumps(alone))
+    done = subprocess.run([metaprof.program_path(), "together", str(report), str(report), "--json", "-"], capture_output=True, text=True)
+    rank, both = alone["ranks"][0], json.loads(done.stdout)
+    assert both["device"] == "l40s" and both["fits"]
+    assert both["takes_bytes"] == 2 * (rank["peak"]["reserved_bytes"] + rank["outside_allocator"]["context"])
+    assert both["least_bytes"] == 2 * (rank["runs_from_bytes"] + rank["outside_allocator"]["context"])
 
 
 def test_what_cannot_be_run_is_an_error(tmp_path):

@@ -95,7 +95,8 @@ TEST(Together, WhatIsNoReportIsRefused) {
                      "metaprof run --json");
   expect_refusal("together nofile.json", "nofile.json: no such file");
   expect_refusal("together", "REPORT is required ('metaprof together --help' shows the options)");
-  std::ofstream(other) << R"({"schema": "metaprof.run", "program": ["a.py"], "ranks": [{"device": "t4",
+  std::ofstream(other)
+      << R"({"schema": "metaprof.run", "device": "t4", "program": ["a.py"], "ranks": [{"device": 0,
     "outside_allocator": {"context": 5}, "out_of_memory": {"step": 0}, "peak": {"reserved_bytes": 7}}]})";
   expect_refusal(
       "together " + other,
@@ -105,9 +106,10 @@ TEST(Together, WhatIsNoReportIsRefused) {
 
 TEST(Together, ARunIsItsLargestRank) {
   const std::string file = testing::TempDir() + "together_run.json";
-  std::ofstream(file) << R"({"schema": "metaprof.run", "program": ["python", "a.py"], "ranks": [
-    {"device": "t4", "outside_allocator": {"context": 5}, "out_of_memory": null, "peak": {"reserved_bytes": 70}},
-    {"device": "t4", "outside_allocator": {"context": 6}, "out_of_memory": null, "peak": {"reserved_bytes": 90}}]})";
+  std::ofstream(file)
+      << R"({"schema": "metaprof.run", "device": "t4", "program": ["python", "a.py"], "ranks": [
+    {"device": 0, "outside_allocator": {"context": 5}, "out_of_memory": null, "peak": {"reserved_bytes": 70}},
+    {"device": 0, "outside_allocator": {"context": 6}, "out_of_memory": null, "peak": {"reserved_bytes": 90}}]})";
   const auto report = together(file);
   EXPECT_EQ(report["takes_bytes"], 96);
   EXPECT_EQ(report["rows"][0]["of"], "python a.py");
