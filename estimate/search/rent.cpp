@@ -62,6 +62,9 @@ class Renting {
           model.name);
     report_.model = model.name;
     report_.dtype = options.precision.empty() ? precision_of(model.program.usual.dtype) : options.precision;
+    if (options.precision.empty() && model.program.usual.dtype.empty())
+      report_.notes.emplace_back(
+          "the configuration names no dtype, so fp32 is taken; give --precision bf16 otherwise");
     report_.optimizer = options.optimizer;
     report_.context = options.context;
     report_.adapters = with_targets(options.lora, model.program.usual.lora_targets);

@@ -82,6 +82,14 @@ TEST(Rent, AModelWithoutAdaptersOrGenerationSaysSo) {
   EXPECT_NE(outcome.out.find("Note: lora is left out: "), std::string::npos) << outcome.out;
 }
 
+TEST(Rent, ADtypeThatNobodyNamedIsSaid) {
+  const std::string note =
+      "Note: the configuration names no dtype, so fp32 is taken; give --precision bf16 otherwise\n";
+  EXPECT_NE(run_program("rent gpt2 --device t4").out.find(note), std::string::npos);
+  EXPECT_EQ(run_program("rent gpt2 --device t4 --precision bf16").out.find(note), std::string::npos);
+  EXPECT_EQ(run_program("rent qwen3-0.6b --device t4").out.find(note), std::string::npos);
+}
+
 TEST(Rent, NothingThatFitsIsAFinding) {
   const Outcome outcome = run_program("rent llama-3.1-70b --device t4");
   EXPECT_EQ(outcome.exit_code, 1);
