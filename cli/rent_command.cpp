@@ -5,7 +5,6 @@
 #include "cli/line/console.h"
 #include "cli/line/run_options.h"
 #include "cli/metaprof.h"
-#include "core/error.h"
 #include "estimate/search/rent.h"
 #include "reports/search/rent_report.h"
 
@@ -42,13 +41,6 @@ int rent(const RentWords& words) {
   return report.any_fits() ? kFine : kFinding;
 }
 
-// A value of an option of `metaprof profile`, checked as there.
-std::string checked(std::string_view option, const std::string& text) {
-  RunOptions run;
-  set_from_text(run, run_option(option), text);
-  return text;
-}
-
 }  // namespace
 
 void add_rent_command(CommandLine& line) {
@@ -56,18 +48,15 @@ void add_rent_command(CommandLine& line) {
   auto words = std::make_shared<RentWords>();
   RentOptions& options = words->options;
   add_model(command, words->model, "a model's name, or a config.json or its folder");
-  const auto add = [&](const char* name, const char* argument, std::string& value, const std::string& help) {
-    command
-        .option(
-            name,
-            [&value, option = std::string(name + 2)](const std::string& text) {
-              std::string row = option;
-              for (char& c : row) c = c == '-' ? '_' : c;
-              value = checked(row, text);
-            },
-            help)
-        .value(argument)
-        .with_default(value);
+  // An option of `metaprof profile`, checked as there.
+  const auto add = [&](std::string_view name, std::string& value, const std::string& help) {
+    const RunOption& option = run_option(name);
+    const auto take = [&value, &option](const std::string& text) {
+      RunOptions run;
+      set_from_text(run, option, text);
+      value = text;
+    };
+    command.option(option.flag(), take, help).value(std::string(option.argument)).with_default(value);
   };
   command
       .option(
@@ -79,7 +68,9 @@ void add_rent_command(CommandLine& line) {
       .option(
           "--sequence",
           [&options](const std::string& text) {
-            options.sequence = static_cast<int>(std::stoi(checked("sequence", text)));
+            RunOptions run;
+            set_from_text(run, run_option("sequence"), text);
+            options.sequence = run.sequence;
           },
           "tokens of a training sample")
       .value("N")
@@ -87,17 +78,13 @@ void add_rent_command(CommandLine& line) {
   command.option("--device", options.devices, "cards with commas between; all")
       .value("NAME,…")
       .with_default();
-  add("--precision", "WORD", options.precision,
-      "as in metaprof profile [that in which the weights are published]");
-  add("--optimizer", "WORD", options.optimizer, "as in metaprof profile");
-  add("--lora", "TEXT", options.lora,
-      "adapters: r=16,targets=q_proj,v_proj; without targets peft's of the family");
-  add("--base-weights", "WORD", options.base_weights,
-      "how QLoRA stores weights: nf4, nf4-double, fp4, int8 …");
-  add("--loss", "WORD", options.loss,
-      "of training: transformers (what the class computes of labels), or plain");
-  add("--framework", "VERSION", options.framework, "version of PyTorch [the newest that is known]");
-  add("--margin", "SHARE", options.margin, "share of each card's memory to leave free, as 5%");
+  add("precision", options.precision, "as in metaprof profile [that in which the weights are published]");
+  add("optimizer", options.optimizer, "as in metaprof profile");
+  add("lora", options.lora, "adapters: r=16,targets=q_proj,v_proj; without targets peft's of the family");
+  add("base_weights", options.base_weights, "how QLoRA stores weights: nf4, nf4-double, fp4, int8 …");
+  add("loss", options.loss, "of training: transformers (what the class computes of labels), or plain");
+  add("framework", options.framework, "version of PyTorch [the newest that is known]");
+  add("margin", options.margin, "share of each card's memory to leave free, as 5%");
   add_json(command, words->json);
   add_width(command, words->width);
   command.on_run([words] { return rent(*words); });

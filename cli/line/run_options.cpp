@@ -59,23 +59,14 @@ void add_epoch_options(Command& command, EpochOptions& options) {
           "often each length comes (512:4000,1024:90), or batches (8x512 8x640)")
       .value("FILE|TEXT")
       .group(kGroup);
-  command
-      .option("--bucket", options.bucket,
-              "sort the samples of N batches by length before they become batches")
-      .value("N")
-      .group(kGroup)
-      .from_to(1, 1'000'000'000);
-  command
-      .option("--max-tokens", options.max_tokens, "as many samples in a batch as N tokens hold, with padding")
-      .value("N")
-      .group(kGroup)
-      .from_to(1, 1'000'000'000);
-  command
-      .option("--empty-cache-every", options.empty_cache_every,
-              "call torch.cuda.empty_cache() after every N steps")
-      .value("N")
-      .group(kGroup)
-      .from_to(1, 1'000'000'000);
+  const auto add_number = [&](const char* name, int64_t& value, const char* help) {
+    command.option(name, value, help).value("N").group(kGroup).from_to(1, 1'000'000'000);
+  };
+  add_number("--bucket", options.bucket,
+             "sort the samples of N batches by length before they become batches");
+  add_number("--max-tokens", options.max_tokens, "as many samples in a batch as N tokens hold, with padding");
+  add_number("--empty-cache-every", options.empty_cache_every,
+             "call torch.cuda.empty_cache() after every N steps");
 }
 
 void check_epoch_options(const Command& command, const EpochOptions& options) {

@@ -19,6 +19,13 @@ namespace {
 
 // Two steps and one more where the second is not as the first: the last one is as all that follow.
 constexpr int kSteps = 3;
+constexpr int64_t kTriedBucket = 50;  // batches: as the sampler of transformers' group_by_length
+
+RunOptions with_shape(RunOptions run, const BatchShape& batch) {
+  run.batch = static_cast<int>(batch.samples);
+  run.sequence = static_cast<int>(batch.tokens);
+  return run;
+}
 
 std::vector<uint32_t> inputs_in(const Trace& trace) {
   std::vector<uint32_t> slots;
@@ -70,9 +77,7 @@ struct Epoch::Parts {
   std::map<BatchShape, Shape> shapes;
 
   Shape shape_of(const BatchShape& batch) const {
-    RunOptions run = options;
-    run.batch = static_cast<int>(batch.samples);
-    run.sequence = static_cast<int>(batch.tokens);
+    const RunOptions run = with_shape(options, batch);
     WorkspaceSources workspaces;
     const Program program = with_inputs(model, run);
     const OptimizerChoice own{run.step.optimizer, run.step.optimizer_impl};
@@ -175,10 +180,7 @@ std::optional<EpochRun> Epoch::run_if_it_fits(std::span<const BatchShape> batche
 }
 
 std::vector<InputRow> Epoch::inputs(const BatchShape& batch) const {
-  RunOptions run = parts_->options;
-  run.batch = static_cast<int>(batch.samples);
-  run.sequence = static_cast<int>(batch.tokens);
-  return inputs_of(with_inputs(parts_->model, run));
+  return inputs_of(with_inputs(parts_->model, with_shape(parts_->options, batch)));
 }
 
 BatchShape largest_of(std::span<const BatchShape> batches) {
@@ -203,7 +205,7 @@ class Changes {
       add("--alloc-conf " + conf, batches, &conf);
     }
     if (lengths_.samples.empty()) return std::move(rows_);
-    if (asked_.bucket == 0) add_batches("--bucket 50", &EpochOptions::bucket, 50);
+    if (asked_.bucket == 0) add_batches("--bucket", &EpochOptions::bucket, kTriedBucket);
     if (asked_.max_tokens == 0) add_batches("--max-tokens", &EpochOptions::max_tokens, usual_budget(batches));
     return std::move(rows_);
   }
@@ -222,9 +224,7 @@ class Changes {
   void add_batches(const std::string& option, int64_t EpochOptions::*field, int64_t value) {
     EpochOptions other = asked_;
     other.*field = value;
-    const bool names_value = option.ends_with(std::to_string(value));
-    add(names_value ? option : fmt::format("{} {}", option, value),
-        batches_of(lengths_, other, epoch_.samples()));
+    add(fmt::format("{} {}", option, value), batches_of(lengths_, other, epoch_.samples()));
   }
 
   // As many tokens in each batch as they have on average, so that about as many steps do the work.
@@ -241,10 +241,6 @@ class Changes {
   const Lengths& lengths_;
   std::vector<EpochChange> rows_;
 };
-
-}  // namespace
-
-namespace {
 
 // Of a model of pictures the length would say nothing.
 void check_inputs(const Epoch& epoch, const BatchShape& batch) {
@@ -292,10 +288,7 @@ EpochReport run_epoch(const Model& model, const RunOptions& options, const Epoch
 Estimate estimate_epoch(const Model& model, const RunOptions& options, const EpochOptions& asked,
                         WorkspacePlanners& planners, StepsToRun steps, EpochChanges changes) {
   EpochReport epoch = run_epoch(model, options, asked, planners, changes);
-  RunOptions largest = options;
-  largest.batch = static_cast<int>(epoch.largest.samples);
-  largest.sequence = static_cast<int>(epoch.largest.tokens);
-  Estimate result = estimate(model, largest, planners, nullptr, steps);
+  Estimate result = estimate(model, with_shape(options, epoch.largest), planners, nullptr, steps);
   result.report.fix = fix_of(epoch);
   result.report.epoch = std::move(epoch);
   return result;

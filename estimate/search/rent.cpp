@@ -157,7 +157,9 @@ class Renting {
       } catch (const Error& error) {
         method.error = error.what();
       }
-  }  // Of the last step. When its backward ends, there are weights, states and all gradients; before, fewer gradients.
+  }
+
+  // Of the last step. When its backward ends, there are weights, states and all gradients. Before, there are fewer gradients.
   static Bytes unsharded_in(const Phases& phases) {
     Bytes most;
     for (const PhaseRow& row : phases.rows)
@@ -239,8 +241,9 @@ class Renting {
     if (!generation || report_.cache.count == 0) return std::nullopt;
     const Bytes rest = row.available - (generation->allocated - report_.cache);
     return std::max<int64_t>(0, rest.count / report_.cache.count);
-  }  // Weights, gradients and states are spread over the cards; what forward and backward of one sample take besides is on
-  // each.
+  }
+
+  // Weights, gradients and states are spread over the cards. What forward and backward of one sample take besides is on each.
   std::optional<int64_t> least_cards(const RentRow& row) const {
     const RentMethod* full = method("full", true);
     if (!full) full = method("full", false);

@@ -1,7 +1,7 @@
 #pragma once
 // An epoch of batches of different lengths, as text and JSON.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "estimate/results/epoch.h"
