@@ -131,6 +131,7 @@ std::string manual_page(const std::vector<CommandFacts>& commands, const std::st
   return text +
          ".SH ENVIRONMENT\n"
          ".TP\n.B METAPROF_MODELS\nfolders of exports, separated by colons\n"
+         ".TP\n.B METAPROF_PYTHON\nthe Python that has the modules of timm:NAME, model.py:make …\n"
          ".TP\n.B METAPROF_CUDNN\nthe cuDNN to ask for plans\n"
          ".TP\n.B METAPROF_DEVICE, METAPROF_PRECISION …\ndefaults of options: their names in capitals\n"
          ".TP\n.B METAPROF_CONFIG\na file of defaults\n"

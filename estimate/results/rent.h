@@ -19,7 +19,7 @@ using TypedOptions = std::vector<std::pair<std::string, std::string>>;
 /// One way to use a model, and what one sample takes where memory has no limit.
 struct RentMethod {
   std::string name;         ///< "full", "lora", "qlora", "generate"
-  bool recomputed = false;  ///< the layers' activations are computed again in backward
+  bool recomputed = false;  ///< with activation checkpointing of each layer
   /// The steps, all of which must fit: of generation the prompt's call, and that of the last token.
   std::vector<TypedOptions> steps;
   std::string error = {};                       ///< why it cannot be run; empty: it can

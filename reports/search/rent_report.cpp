@@ -111,12 +111,17 @@ std::string calculators_line(const RentReport& report) {
   if (full == report.methods.end()) return "";
   const int64_t sixteen = 16 * report.parameters;
   return fmt::format(
-      "Calculators that count 16 bytes for each parameter say {} for full fine-tuning: they take weights, "
-      "gradients and "
-      "two states in 32 bits, and leave out activations, temporary results, what the allocator rounds and "
-      "caches, and the "
-      "CUDA context.\n",
+      "Calculators that count 16 bytes for each parameter say {} for full fine-tuning. They take weights, "
+      "gradients and two "
+      "states in 32 bits. They leave out activations, temporary results, what the allocator rounds and "
+      "caches, and the CUDA "
+      "context.\n",
       human_bytes(sixteen));
+}
+
+// The steps compute in bf16, and the card emulates it.
+bool lacks_dtype(const RentReport& report, const RentRow& row) {
+  return !row.bf16 && report.dtype.find("bf16") != std::string::npos;
 }
 
 std::string cards_table(const RentReport& report, size_t width) {
@@ -130,9 +135,8 @@ std::string cards_table(const RentReport& report, size_t width) {
   if (paged) table.optional_column("paged");
   table.optional_column("sharded over");
   for (const RentRow& row : report.rows) {
-    std::vector<std::string> cells = {
-        row.device + (row.bf16 || report.dtype.find("bf16") == std::string::npos ? "" : " *"),
-        human_bytes(row.memory.count)};
+    std::vector<std::string> cells = {row.device + (lacks_dtype(report, row) ? " *" : ""),
+                                      human_bytes(row.memory.count)};
     for (size_t i = 0; i < row.cells.size(); ++i)
       if (report.methods[i].error.empty())
         cells.push_back(row.cells[i].largest
@@ -146,20 +150,19 @@ std::string cards_table(const RentReport& report, size_t width) {
 }
 
 std::string legend(const RentReport& report) {
-  const bool star = std::ranges::any_of(report.rows, [](const RentRow& row) { return !row.bf16; }) &&
-                    report.dtype.find("bf16") != std::string::npos;
+  const bool star =
+      std::ranges::any_of(report.rows, [&](const RentRow& row) { return lacks_dtype(report, row); });
   std::string text =
-      "Numbers are the largest batch; -: not even 1 fits. recomputed: of the column before it, with the "
-      "layers' "
-      "activations computed again in backward.\n";
+      "Numbers are the largest batch; -: not even 1 fits.\n"
+      "recomputed: the column before it, with activation checkpointing of each layer.\n";
   if (report.cache.count > 0)
     text +=
-        "paged: requests of the whole context at once, where keys and values lie in pages, as servers have "
+        "paged: requests of the whole context at once, with keys and values in pages, as servers keep "
         "them.\n";
   text +=
-      "sharded over: so many of these cards at the very least for full fine-tuning of one sample on each, "
-      "with weights, "
-      "gradients and states sharded (FSDP).\n";
+      "sharded over: the number of such cards that full fine-tuning takes at the very least, with weights, "
+      "gradients and states "
+      "sharded (FSDP), and one sample on each.\n";
   if (star) text += "*: has no hardware for bf16; give --precision fp16.\n";
   return text;
 }
