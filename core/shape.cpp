@@ -228,6 +228,11 @@ Sizes broadcast(SizesView a, SizesView b) {
   return out;
 }
 
+Sizes without_last(SizesView sizes, size_t count) {
+  if (sizes.size() < count) fail("at least {} dimensions are needed, got {}", count, to_string(sizes));
+  return Sizes(sizes.begin(), sizes.end() - static_cast<int64_t>(count));
+}
+
 int64_t span_of(SizesView sizes, SizesView strides) {
   int64_t span = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {

@@ -43,6 +43,8 @@ bool view_strides(SizesView sizes, SizesView strides, SizesView new_sizes, Sizes
 Sizes infer_size(SizesView sizes, int64_t count);
 /// Sizes after broadcasting; an error if they do not fit.
 Sizes broadcast(SizesView a, SizesView b);
+/// Sizes without the last `count`, as those of a batch without its matrices; an error if there are fewer.
+Sizes without_last(SizesView sizes, size_t count);
 /// Elements of storage that a tensor with these sizes and strides spans, from its first element.
 int64_t span_of(SizesView sizes, SizesView strides);
 

@@ -181,7 +181,7 @@ struct Op {
   std::string_view schema;   ///< as the framework spells it
   std::string_view summary;  ///< one line, in maths
   Meta meta;
-  HostCodes host_code;
+  HostCodes host_code = {};  ///< none: results are allocated in order
   Derivatives derivatives;
   FlopsRule flops;
   Examples examples;  ///< run by every contract test
@@ -194,7 +194,6 @@ constexpr Op composite_of(std::string_view schema, std::string_view summary, voi
   return {.schema = schema,
           .summary = summary,
           .meta = composite(body),
-          .host_code = {},
           .derivatives = by_body,
           .flops = by_body,
           .examples = examples,

@@ -146,7 +146,7 @@ TEST(WrongCalls, WithTensorsThatNoOperatorCanTake) {
        "aten::sum: no tensor is known for the argument 'self'"},
       {"%a = aten::narrow(%s, 0, 0, 1)", "dimension 0 is out of range: there are no dimensions"},
       {"%h = aten::expand(%s, [4294967296])\n%a, %c = aten::sort(%h)",
-       "aten::sort: a dimension of 4294967296 elements cannot be sorted; at most 2147483647 can"},
+       "aten::sort: 4294967296 elements cannot be sorted; at most 2147483647 can"},
   };
   expect_refused_everywhere(kCalls);
 }

@@ -29,7 +29,6 @@ class Takes : public ::testing::Test {
     const Op record{.schema = schema,
                     .summary = {},
                     .meta = [](Call&) {},
-                    .host_code = {},
                     .derivatives = not_differentiable,
                     .flops = free_of_flops,
                     .examples = {},

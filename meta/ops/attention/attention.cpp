@@ -219,29 +219,27 @@ void math_body(Call& c) {
 }
 
 constexpr Op attention(void (*body)(Call&)) {
-  return {.schema =
-              "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
-              "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
-              "enable_gqa=False) -> Tensor",
-          .summary = "softmax(scale · query · keyᵀ + mask) · value",
-          .meta = composite(body),
-          .host_code = {},
-          .derivatives = by_body,
-          .flops = by_body,
-          .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
-                       "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
-          .facts = {.autocast = Autocast::lower_precision, .product = true}};
+  return {
+      .schema =
+          "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+          "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+      .summary = "softmax(scale · query · keyᵀ + mask) · value",
+      .meta = composite(body),
+      .derivatives = by_body,
+      .flops = by_body,
+      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]",
+                   "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,4,8] None 0.0 True"},
+      .facts = {.autocast = Autocast::lower_precision, .product = true}};
 }
 
 constexpr Op kAttention[] = {
     before({2, 15}, attention(attention_body)),
     since({2, 15}, attention(attention_body_since_15)),
     {.schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
-               "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, "
-               "*, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+               "attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, *, "
+               "float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
      .summary = "attention as products and a softmax; also returns the weights",
      .meta = composite(math_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"}}};

@@ -119,10 +119,9 @@ Gradients cudnn_gradients(Backward& b) {
 constexpr Op kCudnnAttention[] = {
     {.schema =
          "_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, "
-         "bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool "
-         "return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor "
-         "cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor "
-         "philox_offset, Tensor debug_attn_mask)",
+         "bool compute_log_sumexp, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, "
+         "*, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
+         "SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
      .summary = "softmax(scale · query · keyᵀ + bias) · value in one cuDNN plan, 16-bit",
      .meta = cudnn_forward_meta,
      .host_code = {{DeviceType::cuda, cudnn_forward_cuda}},
@@ -137,11 +136,10 @@ constexpr Op kCudnnAttention[] = {
                .kernel = Kernel::attention,
                .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "philox_seed",
                                    "philox_offset", "debug_attn_mask"}}},
-    {.schema =
-         "_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
-         "value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor "
-         "attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, "
-         "bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)",
+    {.schema = "_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, Tensor query, Tensor key, "
+               "Tensor value, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, Tensor "
+               "attn_bias, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, "
+               "bool is_causal, *, float? scale=None) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key and value",
      .meta = cudnn_backward_meta,
      .host_code = {{DeviceType::cuda, cudnn_backward_cuda}},

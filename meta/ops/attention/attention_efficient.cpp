@@ -309,13 +309,10 @@ constexpr Op kEfficientAttention[] = {
                .random = true,
                .kernel = Kernel::attention,
                .no_gradient_for = {"log_sumexp", "philox_seed", "philox_offset"}}},
-    {.schema =
-         "_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, "
-         "Tensor "
-         "value, Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, "
-         "float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? scale=None) -> "
-         "(Tensor, "
-         "Tensor, Tensor, Tensor)",
+    {.schema = "_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, Tensor query, Tensor key, "
+               "Tensor value, Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor "
+               "philox_offset, float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, float? "
+               "scale=None) -> (Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key, value and bias",
      .meta = efficient_backward_meta,
      .host_code = {{DeviceType::cuda, efficient_backward_cuda}},
@@ -324,12 +321,11 @@ constexpr Op kEfficientAttention[] = {
      .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] None f32[2,3,4,8] f32[2,3,32] i64[] "
                   "i64[] 0.0 (True True True False)"},
      .facts = {.takes = kHeadsOfEfficientBackward, .kernel = Kernel::attention}},
-    {.schema =
-         "_efficient_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor? "
-         "cu_seqlens_q, Tensor? cu_seqlens_k, SymInt? max_seqlen_q, SymInt? max_seqlen_k, float dropout_p, "
-         "int custom_mask_type, bool compute_log_sumexp=False, *, float? scale=None, Tensor? "
-         "seqlen_k=None, int? window_size=None) -> (Tensor output, Tensor logsumexp, Tensor philox_seed, "
-         "Tensor philox_offset, SymInt max_seqlen_batch_q, SymInt max_seqlen_batch_k)",
+    {.schema = "_efficient_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor? "
+               "cu_seqlens_q, Tensor? cu_seqlens_k, SymInt? max_seqlen_q, SymInt? max_seqlen_k, float "
+               "dropout_p, int custom_mask_type, bool compute_log_sumexp=False, *, float? scale=None, "
+               "Tensor? seqlen_k=None, int? window_size=None) -> (Tensor output, Tensor logsumexp, Tensor "
+               "philox_seed, Tensor philox_offset, SymInt max_seqlen_batch_q, SymInt max_seqlen_batch_k)",
      .summary =
          "softmax(scale · query · keyᵀ + bias) · value, tile by tile, for sequences one behind the other",
      .meta = packed_efficient_meta,

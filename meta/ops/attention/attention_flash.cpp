@@ -245,26 +245,24 @@ constexpr Op kFlashAttention[] = {
                .kernel = Kernel::attention,
                .no_gradient_for = {"logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "rng_state",
                                    "unused", "debug_attn_mask"}}},
-    {.schema = "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor "
-               "key, Tensor value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, "
-               "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, Tensor philox_seed, "
-               "Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key, "
-               "Tensor grad_value)",
+    {.schema =
+         "_scaled_dot_product_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor "
+         "value, Tensor out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt "
+         "max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, float? "
+         "scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
      .summary = "gradients of query, key and value",
      .meta = flash_backward_meta,
      .host_code = {{DeviceType::cuda, flash_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = attention_backward_flops,
-     .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] "
-                  "None None 4 5 0.0 False u64[2] u64[]"},
+     .examples = {"bf16[2,3,4,8] bf16[2,3,4,8] bf16[2,3,5,8] bf16[2,3,5,8] bf16[2,3,4,8] f32[2,3,4] None "
+                  "None 4 5 0.0 False u64[2] u64[]"},
      .facts = {.takes = kHeadsOfFlashBackward, .kernel = Kernel::attention}},
-    {.schema =
-         "_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? "
-         "cum_seq_k, "
-         "SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, bool return_debug_mask, *, float? "
-         "scale=None, SymInt? window_size_left=None, SymInt? window_size_right=None, Tensor? seqused_k=None, "
-         "Tensor? alibi_slopes=None) -> (Tensor output, Tensor softmax_logsumexp, Tensor rng_state, Tensor "
-         "unused, Tensor debug_attn_mask)",
+    {.schema = "_flash_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? cum_seq_q, Tensor? "
+               "cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, bool "
+               "return_debug_mask, *, float? scale=None, SymInt? window_size_left=None, SymInt? "
+               "window_size_right=None, Tensor? seqused_k=None, Tensor? alibi_slopes=None) -> (Tensor "
+               "output, Tensor softmax_logsumexp, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
      .summary =
          "softmax(scale · query · keyᵀ) · value, tile by tile, 16-bit, for sequences one behind the other",
      .meta = packed_forward_meta,
@@ -282,46 +280,41 @@ constexpr Op kFlashAttention[] = {
                .product = true,
                .kernel = Kernel::attention,
                .no_gradient_for = {"softmax_logsumexp", "rng_state", "unused", "debug_attn_mask"}}},
-    {.schema =
-         "_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
-         "Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float "
-         "dropout_p, bool is_causal, Tensor rng_state, Tensor unused, *, float? scale=None, SymInt? "
-         "window_size_left=None, SymInt? window_size_right=None) -> (Tensor, Tensor, Tensor)",
+    {.schema = "_flash_attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor "
+               "out, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, float "
+               "dropout_p, bool is_causal, Tensor rng_state, Tensor unused, *, float? scale=None, SymInt? "
+               "window_size_left=None, SymInt? window_size_right=None) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of query, key and value",
      .meta = flash_backward_meta,
      .host_code = {{DeviceType::cuda, packed_backward_cuda}},
      .derivatives = not_differentiable,
      .flops = packed_backward_flops,
-     .examples =
-         {"bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] f32[3,7] i32[3] i32[3] 4 4 0.0 "
-          "False u64[2] u64[]"},
+     .examples = {"bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] bf16[7,3,8] f32[3,7] i32[3] i32[3] 4 4 "
+                  "0.0 False u64[2] u64[]"},
      .facts = {.takes = kRowsOfBackward, .kernel = Kernel::attention}},
-    {.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
-               "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? "
-               "scale=None) -> (Tensor output, Tensor logsumexp)",
+    {.schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float "
+               "dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> "
+               "(Tensor output, Tensor logsumexp)",
      .summary = "softmax(scale · query · keyᵀ + mask) · value, tile by tile, on the CPU",
      .meta = cpu_meta,
-     .host_code = {},
      .derivatives = {{{"query", "key", "value"},
                       {"query", "key", "value", "output", "logsumexp", "attn_mask"},
                       cpu_gradients}},
      .flops = uncounted<attention_flops>,
      .examples = {"f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"},
      .facts = {.takes = kHeadsOfForward, .kernel = Kernel::attention, .no_gradient_for = {"logsumexp"}}},
-    {.schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
-               "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool "
-               "is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
-               "Tensor grad_key, Tensor grad_value)",
+    {.schema =
+         "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, "
+         "Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? "
+         "attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
      .summary = "gradients of query, key and value",
      .meta = cpu_backward_meta,
-     .host_code = {},
      .derivatives = {{{"grad_out"}, {}, not_implemented},
                      {{"query"}, {}, not_implemented},
                      {{"key"}, {}, not_implemented},
                      {{"value"}, {}, not_implemented}},
      .flops = uncounted<attention_backward_flops>,
-     .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 "
-                  "False"},
+     .examples = {"f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4] 0.0 False"},
      .facts = {.takes = kHeadsOfBackward, .kernel = Kernel::attention}}};
 
 }  // namespace

@@ -214,8 +214,7 @@ void without_history(Call& c) {
 
 constexpr Op kEncoderLayer[] = {
     composite_of(
-        "_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, "
-        "Tensor)",
+        "_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor)",
         "adds the bias, scales queries, puts heads first", without_history<transform_body>,
         {"f32[2,3,24] f32[24] 2"}, {.takes = "qkv.dim == 3, num_heads > 0"}),
     composite_of("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
@@ -228,15 +227,15 @@ constexpr Op kEncoderLayer[] = {
         "attention with its projections", without_history<heads_body>,
         {"f32[2,3,8] f32[2,3,8] f32[2,3,8] 8 2 f32[24,8] f32[24] f32[8,8] f32[8]",
          "f32[2,3,8] f32[2,3,8] f32[2,3,8] 8 2 f32[24,8] f32[24] f32[8,8] f32[8] None False"}),
-    composite_of(
-        "_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor "
-        "qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor "
-        "norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, "
-        "Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) "
-        "-> Tensor",
-        "a whole layer: attention, feed forward, sums and norms", without_history<encoder_layer_body>,
-        {"f32[2,3,8] 8 2 f32[24,8] f32[24] f32[8,8] f32[8] True False 1e-5 f32[8] f32[8] f32[8] f32[8] "
-         "f32[16,8] f32[16] f32[8,16] f32[8]"})};
+    composite_of("_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor "
+                 "qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool "
+                 "norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, "
+                 "Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
+                 "ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
+                 "a whole layer: attention, feed forward, sums and norms",
+                 without_history<encoder_layer_body>,
+                 {"f32[2,3,8] 8 2 f32[24,8] f32[24] f32[8,8] f32[8] True False 1e-5 f32[8] f32[8] f32[8] "
+                  "f32[8] f32[16,8] f32[16] f32[8,16] f32[8]"})};
 
 }  // namespace
 

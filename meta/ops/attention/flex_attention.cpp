@@ -177,10 +177,9 @@ constexpr Op kFlexAttention[] = {
                .kernel = Kernel::attention,
                .no_gradient_for = {"max_scores"},
                .cast_by = flex_cast}},
-    {.schema =
-         "metaprof::flex_attention_backward(Tensor grad_output, Tensor? grad_logsumexp, Tensor query, "
-         "Tensor key, Tensor value, Tensor output, Tensor logsumexp, Tensor[] score_buffers) -> (Tensor "
-         "grad_query, Tensor grad_key, Tensor grad_value, Tensor[] grad_buffers)",
+    {.schema = "metaprof::flex_attention_backward(Tensor grad_output, Tensor? grad_logsumexp, Tensor query, "
+               "Tensor key, Tensor value, Tensor output, Tensor logsumexp, Tensor[] score_buffers) -> "
+               "(Tensor grad_query, Tensor grad_key, Tensor grad_value, Tensor[] grad_buffers)",
      .summary = "gradients of query, key, value and of what the score function takes",
      .meta = flex_backward_meta,
      .host_code = {{DeviceType::cuda, flex_backward_cuda}},

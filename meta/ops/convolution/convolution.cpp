@@ -177,8 +177,7 @@ void convolution_mode_body(Call& c) {
   const std::string& mode = c["padding"].string();
   for (const Name& list : {Name("stride"), Name("dilation")})
     if (const Sizes& each = c.ints(list); each.size() != 1 && each.size() != dims)
-      c.error(
-          fmt::format("expects 1 or {} numbers of {}, got {}", dims, list.text, to_string(SizesView(each))));
+      c.error(fmt::format("expects 1 or {} numbers of {}, got {}", dims, list.text, each.size()));
   Sizes padding(dims, 0), extra(2 * dims, 0);
   if (mode == "same") {
     bool even = true;
@@ -211,27 +210,25 @@ constexpr Op wrapper(std::string_view schema, std::string_view summary, void (*b
 }
 
 constexpr Op padded_wrapper(std::string_view schema, void (*body)(Call&), std::string_view example) {
-  Op op = wrapper(schema, "weight ⋆ input + bias, padded by a rule", body, example);
-  op.facts.takes = "weight.dim >= 3, stride.length > 0, dilation.length > 0";
-  op.facts.autocast = Autocast::none;  // the convolution that it calls is cast
-  return op;
+  // The convolution that it calls is cast.
+  return composite_of(schema, "weight ⋆ input + bias, padded by a rule", body, {example},
+                      {.takes = "weight.dim >= 3, stride.length > 0, dilation.length > 0", .product = true});
 }
 
 constexpr std::string_view plain = "weight ⋆ input + bias", transposed = "weightᵀ ⋆ input + bias";
 constexpr Op kWrappers[] = {
-    wrapper("conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] "
-            "padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor",
+    wrapper("conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, "
+            "SymInt[1] dilation=1, SymInt groups=1) -> Tensor",
             plain, conv_body<1>, "f32[2,3,8] f32[4,3,3] f32[4]"),
-    wrapper("conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
-            "padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    wrapper("conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, "
+            "SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
             plain, conv_body<2>, "f32[2,3,6,6] f32[4,3,3,3] f32[4] 2 1"),
-    wrapper("conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] "
-            "padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor",
+    wrapper("conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, "
+            "SymInt[3] dilation=1, SymInt groups=1) -> Tensor",
             plain, conv_body<3>, "f32[1,2,4,4,4] f32[3,2,2,2,2]"),
-    wrapper(
-        "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, "
-        "SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor",
-        transposed, conv_transpose_body<1>, "f32[2,3,8] f32[3,4,3] f32[4] 2"),
+    wrapper("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] "
+            "padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor",
+            transposed, conv_transpose_body<1>, "f32[2,3,8] f32[3,4,3] f32[4] 2"),
     wrapper(
         "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
         "SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor",
@@ -240,17 +237,17 @@ constexpr Op kWrappers[] = {
         "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, "
         "SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> Tensor",
         transposed, conv_transpose_body<3>, "f32[1,2,3,3,3] f32[2,3,2,2,2]"),
-    padded_wrapper("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
-                   "stride=1, str padding=\"valid\", SymInt[1] dilation=1, SymInt groups=1) -> Tensor",
+    padded_wrapper("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str "
+                   "padding=\"valid\", SymInt[1] dilation=1, SymInt groups=1) -> Tensor",
                    conv_padding_body<1>, "f32[2,3,8] f32[4,3,3] f32[4] 1 \"same\""),
-    padded_wrapper("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] "
-                   "stride=1, str padding=\"valid\", SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    padded_wrapper("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str "
+                   "padding=\"valid\", SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
                    conv_padding_body<2>, "f32[2,3,6,6] f32[4,3,3,3] None 1 \"same\""),
-    padded_wrapper("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] "
-                   "stride=1, str padding=\"valid\", SymInt[3] dilation=1, SymInt groups=1) -> Tensor",
+    padded_wrapper("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str "
+                   "padding=\"valid\", SymInt[3] dilation=1, SymInt groups=1) -> Tensor",
                    conv_padding_body<3>, "f32[1,2,4,4,4] f32[3,2,3,3,3] None 1 \"same\""),
-    padded_wrapper("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, "
-                   "str padding, SymInt[] dilation, SymInt groups) -> Tensor",
+    padded_wrapper("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str "
+                   "padding, SymInt[] dilation, SymInt groups) -> Tensor",
                    convolution_mode_body, "f32[2,3,6,6] f32[4,3,3,3] None (1) \"same\" (1) 1")};
 
 // --- second derivatives (aten/src/ATen/native/Convolution.cpp, _convolution_double_backward)
@@ -356,9 +353,8 @@ constexpr Derivatives convolution_twice() {
 }
 
 constexpr Op kConvolution[] = {
-    {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
-               "padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) "
-               "-> Tensor",
+    {.schema = "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+               "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
      .summary = "weight ⋆ input + bias",
      .meta = convolution_meta,
      .host_code = {{DeviceType::cuda, convolution_cuda}},
@@ -368,10 +364,9 @@ constexpr Op kConvolution[] = {
                   "f32[2,4,6] f32[4,2,3] None (1) (0) (1) False (0) 2",
                   "f32[2,3,4,4] f32[3,2,3,3] f32[2] (2) (1) (1) True (1) 1"},
      .facts = {.autocast = Autocast::lower_precision, .product = true, .kernel = Kernel::cudnn}},
-    {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? "
-               "bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-               "SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, "
-               "Tensor)",
+    {.schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+               "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] "
+               "output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of a convolution",
      .meta = convolution_backward_meta,
      .host_code = {{DeviceType::cuda, convolution_backward_cuda}},

@@ -14,9 +14,6 @@ namespace {
 
 void nnpack_meta(Call& c) {
   const Tensor &input = c.tensor("input"), &weight = c.tensor("weight"), &bias = c.tensor("bias");
-  if (input.dim() != 4 || weight.dim() != 4)
-    c.error(fmt::format("expects 4 dimensions of input and weight; got {} and {}", describe(input),
-                        describe(weight)));
   if (input.size(1) != weight.size(1))
     c.error(fmt::format("the input has {} channels, the weight wants {}", input.size(1), weight.size(1)));
   for (const Tensor* tensor : {&input, &weight, &bias})
@@ -53,11 +50,11 @@ constexpr Op kNnpack[] = {
                "SymInt[2] stride=1) -> Tensor",
      .summary = "weight ⋆ input + bias, on the host",
      .meta = nnpack_meta,
-     .host_code = {},
      .derivatives = {{{"input", "weight", "bias"}, {"input", "weight"}, nnpack_gradients}},
      .flops = nnpack_flops,
      .examples = {"f32[2,3,6,6] f32[4,3,3,3] f32[4] (1 1)", "f32[2,3,6,6] f32[4,3,3,3] None (0 1) (2 1)"},
-     .facts = {.takes = "stride.each > 0, padding.each >= 0", .product = true}}};
+     .facts = {.takes = "input.dim == 4, weight.dim == 4, stride.each > 0, padding.each >= 0",
+               .product = true}}};
 
 }  // namespace
 

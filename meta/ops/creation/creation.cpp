@@ -179,23 +179,21 @@ Gradients no_gradient_for_value(Backward& b) { return {zeros_like(b.grad())}; }
 template <bool as_given>
 constexpr auto ranges(const FrameworkRange& versions) {
   std::array ops = {
-      Op{.schema = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                   "device=None, bool? pin_memory=None) -> Tensor",
+      Op{.schema = "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                   "bool? pin_memory=None) -> Tensor",
          .summary = "0, 1, … below the end",
          .meta = [](Call& c) { arange<as_given>(c, 0, c.real("end"), 1, is_integer(c["end"])); },
-         .host_code = {},
          .derivatives = not_differentiable,
          .flops = free_of_flops,
          .examples = {"5", "2.5"}},
-      Op{.schema = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? "
-                   "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+      Op{.schema = "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
+                   "Device? device=None, bool? pin_memory=None) -> Tensor",
          .summary = "start, start+1, … below the end",
          .meta =
              [](Call& c) {
                arange<as_given>(c, c.real("start"), c.real("end"), 1,
                                 is_integer(c["start"]) && is_integer(c["end"]));
              },
-         .host_code = {},
          .derivatives = not_differentiable,
          .flops = free_of_flops,
          .examples = {"1 5"}},
@@ -207,7 +205,6 @@ constexpr auto ranges(const FrameworkRange& versions) {
                arange<as_given>(c, c.real("start"), c.real("end"), c.real("step"),
                                 is_integer(c["start"]) && is_integer(c["end"]) && is_integer(c["step"]));
              },
-         .host_code = {},
          .derivatives = not_differentiable,
          .flops = free_of_flops,
          .examples = {"1 9 2"}}};
@@ -229,7 +226,6 @@ constexpr Op kFactories[] = {
            c.output(c.ints("size"), strides_in(format, c.ints("size")), c.dtype("dtype", kDefaultDType),
                     device_or_session(c));
          },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(2 3)"}},
@@ -240,67 +236,59 @@ constexpr Op kFactories[] = {
          [](Call& c) {
            c.output(c.ints("size"), c.ints("stride"), c.dtype("dtype", kDefaultDType), device_or_session(c));
          },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(2 3) (1 2)"}},
-    {.schema = "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None) -> Tensor",
+    {.schema = "zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None) -> Tensor",
      .summary = "0",
      .meta = sizes_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(2 3)"}},
-    {.schema = "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None) -> Tensor",
+    {.schema = "ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None) -> Tensor",
      .summary = "1",
      .meta = sizes_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(2 3)"}},
-    {.schema = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
-               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.schema = "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, "
+               "Device? device=None, bool? pin_memory=None) -> Tensor",
      .summary = "one number everywhere",
      .meta = full_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(2 3) 1.5", "(2) 1"}},
-    {.schema = "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None) -> Tensor",
+    {.schema = "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None) -> Tensor",
      .summary = "a number as a tensor",
      .meta = [](Call& c) { c.output({}, {}, c.dtype("dtype", kDefaultDType), device_or_session(c)); },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"1.5"}},
 };
 
 constexpr Op kLikes[] = {
-    {.schema = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.schema = "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "memory of the same geometry",
      .meta = like_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2,3]"},
      .facts = {.reads_marks = kConjugated | kNegated}},
-    {.schema = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.schema = "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "0 of the same geometry",
      .meta = like_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2,3]"}},
-    {.schema = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    {.schema = "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "1 of the same geometry",
      .meta = like_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2,3]"}},
@@ -308,7 +296,6 @@ constexpr Op kLikes[] = {
                "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "one number of the same geometry",
      .meta = like_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2,3] 1"},
@@ -317,23 +304,20 @@ constexpr Op kLikes[] = {
                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      .summary = "memory of self's dtype",
      .meta = new_empty_strided_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2] (2 3) (3 1)"}},
-    {.schema = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.schema = "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+               "Device? device=None, bool? pin_memory=None) -> Tensor",
      .summary = "0 of self's dtype",
      .meta = new_sizes_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2] (2 3)"}},
-    {.schema = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    {.schema = "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None) -> Tensor",
      .summary = "1 of self's dtype",
      .meta = new_sizes_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[2] (2 3)"}}};
@@ -355,7 +339,6 @@ constexpr Op kCopies[] = {
     {.schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "a copy",
      .meta = clone_meta,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, [](Backward& b) -> Gradients { return {b.grad()}; }}},
      .flops = free_of_flops,
      .examples = {"f32[2,3]", "f32[2,3]/1,2 0"},
@@ -371,7 +354,6 @@ constexpr Op kCopies[] = {
     {.schema = "zero_(Tensor(a!) self) -> Tensor(a!)",
      .summary = "self := 0",
      .meta = self_meta,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, no_gradient_for_value}},
      .flops = free_of_flops,
      .examples = {"f32[2,3]"},
@@ -379,28 +361,24 @@ constexpr Op kCopies[] = {
     {.schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
      .summary = "self := value",
      .meta = self_meta,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, no_gradient_for_value}},
      .flops = free_of_flops,
      .examples = {"f32[2,3] 1"},
      .facts = {.node = "FillBackward2"}}};
 
 constexpr Op kConversions[] = {
-    {.schema =
-         "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-         "pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    {.schema = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+               "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      .summary = "a copy of another dtype or on another device",
      .meta = to_copy_meta,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, to_copy_backward}},
      .flops = free_of_flops,
      .examples = {"f32[2,3] 7"},
      .facts = {.node = "ToCopyBackward0"}},
-    {.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool "
-               "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    {.schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+               "MemoryFormat? memory_format=None) -> Tensor(a)",
      .summary = "itself, or a copy of that dtype",
      .meta = composite([](Call& c) { to_body(c, c["dtype"], Value()); }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2] 7", "f32[2] 6"}},
@@ -408,16 +386,14 @@ constexpr Op kConversions[] = {
                "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
      .summary = "itself, or a copy on that device",
      .meta = composite([](Call& c) { to_body(c, c["dtype"], c["device"]); }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2] cpu 7"}},
-    {.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
-               "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool "
-               "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    {.schema = "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? "
+               "memory_format=None) -> Tensor(a)",
      .summary = "itself, or a copy of that dtype on that device",
      .meta = composite([](Call& c) { to_body(c, c["dtype"], c["device"]); }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2] 7"}},
@@ -425,7 +401,6 @@ constexpr Op kConversions[] = {
                "MemoryFormat? memory_format=None) -> Tensor(a)",
      .summary = "itself, or a copy of the other's dtype on its device",
      .meta = composite([](Call& c) { to_body(c, c.tensor("other").dtype(), c.tensor("other").device()); }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2] f64[3]", "f32[2] f32[3]"}}};
@@ -435,7 +410,6 @@ constexpr Op export_check(std::string_view schema, std::string_view example) {
   return {.schema = schema,
           .summary = "an exporter's check",
           .meta = [](Call&) {},
-          .host_code = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
           .examples = {example},
@@ -444,8 +418,7 @@ constexpr Op export_check(std::string_view schema, std::string_view example) {
 
 constexpr Op kExportChecks[] = {
     export_check("_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
-                 "dtype=None, *, "
-                 "Device? device=None, Layout? layout=None) -> ()",
+                 "dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
                  "f32[2]"),
     export_check("_assert_scalar(Scalar self, str assert_msg) -> ()", "1 \"message\""),
     export_check("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", "2"),

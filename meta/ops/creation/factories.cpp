@@ -6,7 +6,6 @@
 
 #include "meta/ops/creation/family.h"
 #include "meta/ops/rules/elementwise.h"
-#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/no_gradient.h"
 
 namespace metaprof {
@@ -31,33 +30,26 @@ constexpr Op kSequences[] = {
     no_gradient("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
                 "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal steps from start to end", steps_meta, {"0 1 5"}),
-    no_gradient("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? "
-                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-                "Tensor",
+    no_gradient("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, "
+                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal steps from start to end", steps_meta, {"f32[] f32[] 5"}),
-    no_gradient("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? "
-                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-                "Tensor",
+    no_gradient("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, "
+                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal steps from start to end", steps_meta, {"f32[] 1 5"}),
-    no_gradient("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? "
-                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-                "Tensor",
+    no_gradient("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, "
+                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal steps from start to end", steps_meta, {"0 f32[] 5"}),
-    no_gradient("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? "
-                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
-                "Tensor",
+    no_gradient("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, "
+                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal factors from base^start to base^end", steps_meta, {"0 1 5"}),
-    no_gradient("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, "
-                "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-                "pin_memory=None) -> Tensor",
+    no_gradient("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal factors from base^start to base^end", steps_meta, {"f32[] f32[] 5"}),
-    no_gradient("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, "
-                "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-                "pin_memory=None) -> Tensor",
+    no_gradient("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal factors from base^start to base^end", steps_meta, {"f32[] 1 5"}),
-    no_gradient("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, "
-                "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-                "pin_memory=None) -> Tensor",
+    no_gradient("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? "
+                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "equal factors from base^start to base^end", steps_meta, {"0 f32[] 5"})};
 
 // --- matrices
@@ -74,28 +66,20 @@ int64_t triangle_size(int64_t rows, int64_t columns, int64_t offset) {
   return all_rows > slanted ? size + multiply(all_rows - slanted, columns) : size;
 }
 
-std::pair<int64_t, int64_t> rows_and_columns(const Call& c) {
-  const int64_t rows = c.integer("row"), columns = c.integer("col");
-  if (rows < 0 || columns < 0)
-    c.error(fmt::format("expects no negative sizes, got {} and {}", rows, columns));
-  return {rows, columns};
-}
-
 void tril_indices_meta(Call& c) {
-  const auto [rows, columns] = rows_and_columns(c);
-  made(c, Sizes{2, triangle_size(rows, columns, c.integer("offset"))}, DType::i64);
+  made(c, Sizes{2, triangle_size(c.integer("row"), c.integer("col"), c.integer("offset"))}, DType::i64);
 }
 void triu_indices_meta(Call& c) {
-  const auto [rows, columns] = rows_and_columns(c);
-  made(c,
-       Sizes{2, multiply(rows, columns) -
-                    triangle_size(rows, columns, std::max(c.integer("offset"), -rows) - 1)},
-       DType::i64);
+  const int64_t rows = c.integer("row"), columns = c.integer("col");
+  const int64_t below = std::max(c.integer("offset"), -rows) - 1;
+  made(c, Sizes{2, multiply(rows, columns) - triangle_size(rows, columns, below)}, DType::i64);
 }
 
+constexpr Facts kMatrixTaken = {.takes = "row >= 0, col >= 0"};
+
 constexpr Op kMatrices[] = {
-    no_gradient("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-                "bool? pin_memory=None) -> Tensor",
+    no_gradient("eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                "pin_memory=None) -> Tensor",
                 "identity matrix",
                 [](Call& c) {
                   made(c, Sizes{c.integer("n"), c.integer("n")}, kDefaultDType);
@@ -110,10 +94,10 @@ constexpr Op kMatrices[] = {
                 {"3 4"}),
     no_gradient("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
                 "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                "indices on and below a diagonal", tril_indices_meta, {"3 4"}),
+                "indices on and below a diagonal", tril_indices_meta, {"3 4"}, kMatrixTaken),
     no_gradient("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? "
                 "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-                "indices on and above a diagonal", triu_indices_meta, {"3 4"})};
+                "indices on and above a diagonal", triu_indices_meta, {"3 4"}, kMatrixTaken)};
 
 void triangle_meta(Call& c) {
   const Tensor& self = c.tensor("self");
@@ -145,7 +129,6 @@ constexpr Op triangle(std::string_view schema, std::string_view summary, Formula
   return {.schema = schema,
           .summary = summary,
           .meta = triangle_meta,
-          .host_code = {},
           .derivatives = {{{"self"}, {}, formula}},
           .flops = free_of_flops,
           .examples = {"f32[3,4]", "f32[2,3,3] 1"},
@@ -160,7 +143,6 @@ constexpr Op kTriangles[] = {
     {.schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
      .summary = "vectors on diagonals",
      .meta = diag_embed_meta,
-     .host_code = {},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) {
@@ -207,19 +189,19 @@ constexpr Op without_memory(Op op) {
 }
 
 constexpr Op kNew[] = {
-    no_gradient("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? "
-                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    no_gradient("new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+                "Device? device=None, bool? pin_memory=None) -> Tensor",
                 "memory of self's dtype", new_meta, {"f32[2] (2 3)"}),
-    no_gradient("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
-                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    no_gradient("new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "one number of self's dtype", new_meta, {"f32[2] (2 3) 1"}),
-    no_gradient("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, "
-                "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    no_gradient("empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
                 "memory with its dimensions in this order", empty_permuted_meta, {"(2 3) (1 0)"}),
-    without_memory(no_gradient(
-        "_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
-        "Device? device=None, bool? pin_memory=None) -> Tensor",
-        "zeros without memory", [](Call& c) { made(c, c.ints("size"), kDefaultDType); }, {"(2 3)"}))};
+    without_memory(no_gradient("_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? "
+                               "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                               "zeros without memory",
+                               [](Call& c) { made(c, c.ints("size"), kDefaultDType); }, {"(2 3)"}))};
 
 }  // namespace
 

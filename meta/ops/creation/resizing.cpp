@@ -36,12 +36,7 @@ MemoryFormat format_of(const Call& c) {
                                   : MemoryFormat::contiguous;
 }
 
-void resize_meta(Call& c) {
-  for (const int64_t size : c.ints("size"))
-    if (size < 0)
-      c.error(fmt::format("sizes must not be negative, got {}", to_string(SizesView(c.ints("size")))));
-  resize(c, c.tensor("self"), c.ints("size"), format_of(c));
-}
+void resize_meta(Call& c) { resize(c, c.tensor("self"), c.ints("size"), format_of(c)); }
 
 void resize_as_meta(Call& c) {
   const Tensor& like = c.tensor("the_template");
@@ -116,17 +111,17 @@ constexpr Op number_in(std::string_view schema) {
 
 constexpr Op kResizing[] = {
     no_gradient("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-                "self with other sizes; new elements are as they come", resize_meta, {"f32[2] (2 3)"}),
-    no_gradient("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
-                "Tensor(a!)",
-                "self with another tensor's sizes", resize_as_meta, {"f32[2] f32[2,3]"}),
+                "self with other sizes", resize_meta, {"f32[2] (2 3)"}, {.takes = "size.each >= 0"}),
+    no_gradient(
+        "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+        "self with another tensor's sizes", resize_as_meta, {"f32[2] f32[2,3]"}),
     no_gradient("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
                 "self as another look into the source's memory, like the source", set_meta,
                 {"f32[2] f32[2,3]"}),
-    no_gradient(
-        "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] "
-        "size, SymInt[] stride=[]) -> Tensor(a!)",
-        "self as another look into the source's memory", set_part_meta, {"f32[2] f32[2,3] 1 (2 2) (2 1)"}),
+    no_gradient("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, "
+                "SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
+                "self as another look into the source's memory", set_part_meta,
+                {"f32[2] f32[2,3] 1 (2 2) (2 1)"}),
     no_gradient("set_(Tensor(a!) self) -> Tensor(a!)", "self without elements or memory", set_to_nothing_meta,
                 {"f32[2]"}),
     composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor", "summed to what broadcasts to self",

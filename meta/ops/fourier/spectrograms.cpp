@@ -159,23 +159,18 @@ void istft_body(Call& c) {
 }
 
 constexpr Op kSpectrogram[] = {
-    composite_of(
-        "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
-        "window=None, "
-        "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
-        "return_complex=None, bool? align_to_window=None) -> Tensor",
-        "spectra of overlapping pieces", stft_centred_body,
-        {"f32[2,40] 16 4 8 f32[8] True \"reflect\" True None False"}),
-    composite_of(
-        "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
-        "bool "
-        "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> "
-        "Tensor",
-        "spectra of overlapping pieces", stft_body, {"f32[40] 16 None None None False None False"}),
+    composite_of("stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+                 "window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? "
+                 "onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+                 "spectra of overlapping pieces", stft_centred_body,
+                 {"f32[2,40] 16 4 8 f32[8] True \"reflect\" True None False"}),
+    composite_of("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+                 "window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? "
+                 "align_to_window=None) -> Tensor",
+                 "spectra of overlapping pieces", stft_body, {"f32[40] 16 None None None False None False"}),
     composite_of("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
-                 "window=None, bool "
-                 "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
-                 "return_complex=False) -> Tensor",
+                 "window=None, bool center=True, bool normalized=False, bool? onesided=None, int? "
+                 "length=None, bool return_complex=False) -> Tensor",
                  "the signal of overlapping spectra", istft_body, {"c64[9,6] 16 4 16 f32[16]"},
                  {.reads_data = true})};
 

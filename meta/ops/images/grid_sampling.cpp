@@ -194,11 +194,9 @@ constexpr Op kAffine[] = {
      .flops = free_of_flops,  // the product inside counts
      .examples = {"f32[2,2,3] (2 3 4 5) False"},
      .facts = {.autocast = Autocast::none}},
-    {.schema = "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
-               "Tensor",
+    {.schema = "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor",
      .summary = "gradient of an affine map",
      .meta = composite(affine_backward_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,4,5,2] (2 3 4 5) False"}}};
@@ -231,7 +229,6 @@ constexpr Op sampler(std::string_view schema, void (*meta)(Call&), Formula gradi
   return {.schema = schema,
           .summary = "the image at the points of a grid",
           .meta = meta,
-          .host_code = {},
           .derivatives = {{{"input", "grid"}, {"grid", "input"}, gradients}},
           .flops = flops,
           .examples = {example},
@@ -243,7 +240,6 @@ constexpr Op sampler_backward(std::string_view schema, FlopCount (*flops)(const 
   return {.schema = schema,
           .summary = "gradients of sampling",
           .meta = sampler_backward_meta,
-          .host_code = {},
           .derivatives = {{{"grad_output"}, {}, not_implemented},
                           {{"input"}, {}, not_implemented},
                           {{"grid"}, {}, not_implemented}},
@@ -256,7 +252,6 @@ constexpr Op kGridSampling[] = {
                "align_corners) -> Tensor",
      .summary = "the image at the points of a grid",
      .meta = composite(grid_sampler_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[2,5,6,2] 0 0 False", "f32[2,3,4,4] f32[2,5,6,2] 0 0 True"},
@@ -269,14 +264,14 @@ constexpr Op kGridSampling[] = {
             "align_corners) -> Tensor",
             sampler_meta<5>, sampler_gradients<"grid_sampler_3d_backward">, corner_flops<8>,
             "f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False", "GridSampler3DBackward0"),
-    sampler_backward("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
-                     "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
-                     "(Tensor, Tensor)",
-                     corner_flops<8>, "f32[2,3,5,6] f32[2,3,4,4] f32[2,5,6,2] 0 0 False (True True)"),
-    sampler_backward("grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
-                     "interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> "
-                     "(Tensor, Tensor)",
-                     corner_flops<16>, "f32[1,2,2,2,2] f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False (True True)")};
+    sampler_backward(
+        "grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int "
+        "padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
+        corner_flops<8>, "f32[2,3,5,6] f32[2,3,4,4] f32[2,5,6,2] 0 0 False (True True)"),
+    sampler_backward(
+        "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int "
+        "padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
+        corner_flops<16>, "f32[1,2,2,2,2] f32[1,2,3,3,3] f32[1,2,2,2,3] 0 0 False (True True)")};
 
 }  // namespace
 

@@ -7,7 +7,6 @@
 #include "meta/ops/images/family.h"
 #include "meta/ops/pooling/pooling.h"
 #include "meta/ops/rules/formulas.h"
-#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 namespace {
@@ -189,20 +188,16 @@ constexpr Op moving(std::string_view schema, std::string_view summary, void (*me
 }
 
 constexpr Op kImageLayout[] = {
-    node_named(
-        "Im2ColBackward0",
-        moving("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
-               "Tensor",
-               "windows of an image as columns", im2col_meta, resized_result_cuda, im2col_gradient,
-               "f32[2,3,6,6] 3 1 1 2")),
+    node_named("Im2ColBackward0", moving("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] "
+                                         "padding, int[2] stride) -> Tensor",
+                                         "windows of an image as columns", im2col_meta, resized_result_cuda,
+                                         im2col_gradient, "f32[2,3,6,6] 3 1 1 2")),
     with_flops(
         [](const Call& c) -> FlopCount { return {.own = c.tensor("self").numel()}; },
-        node_named(
-            "Col2ImBackward0",
-            moving("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
-                   "padding, int[2] stride) -> Tensor",
-                   "columns added back to where they were cut from", col2im_meta, resized_result_cuda,
-                   col2im_gradient, "f32[2,27,9] 6 3 1 1 2"))),
+        node_named("Col2ImBackward0", moving("col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, "
+                                             "int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+                                             "columns added back to where they were cut from", col2im_meta,
+                                             resized_result_cuda, col2im_gradient, "f32[2,27,9] 6 3 1 1 2"))),
     moving(
         "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "channels as pixels of a larger image",
         pixel_shuffle_meta, pixel_shuffle_cuda,

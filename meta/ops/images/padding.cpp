@@ -20,8 +20,7 @@ Border border_of(const Sizes& pad, size_t dim, size_t dims) {
 
 Sizes padded_sizes(const Call& c, const Tensor& self, const Sizes& pad) {
   if (pad.size() % 2 != 0 || pad.size() / 2 > size_t(self.dim()))
-    c.error(fmt::format("expects pairs for at most {} dimensions, got {}", self.dim(),
-                        to_string(SizesView(pad))));
+    c.error(fmt::format("expects at most {} pairs, got {}", self.dim(), to_string(SizesView(pad))));
   Sizes sizes = self.sizes();
   for (size_t d = 0; d < sizes.size(); ++d) {
     const Border border = border_of(pad, d, sizes.size());
@@ -141,11 +140,10 @@ constexpr std::array<Op, 2> padding(const PadOperator& pad, bool reflects) {
 void pad_circular_body(Call& c) {
   const Tensor& self = c.tensor("self");
   const Sizes& pad = c.ints("pad");
-  if (int64_t(pad.size()) + 4 != 2 * self.dim())
-    c.error(fmt::format("expects pairs for all but two dimensions of {}, got {}", describe(self),
-                        to_string(SizesView(pad))));
-  const Sizes sizes = padded_sizes(c, self, pad);
   const auto dims = self.dim() - 2;
+  if (int64_t(pad.size()) != 2 * dims)
+    c.error(fmt::format("expects {} pairs for {}, got {}", dims, describe(self), to_string(SizesView(pad))));
+  const Sizes sizes = padded_sizes(c, self, pad);
   const Tensor out = call<"new_empty">(c.session, self, sizes, self.dtype(), Value(), self.device());
   Tensor inside = out, source = self;
   for (int64_t i = 0; i < dims; ++i) {
@@ -202,7 +200,6 @@ void pad_body(Call& c) {
 void pad_sequence_body(Call& c) {
   Session& s = c.session;
   const Value::Tensors& sequences = c.tensors("sequences");
-  if (sequences.empty()) c.error("expects at least one sequence");
   const bool batch_first = c.boolean("batch_first"), left = c["padding_side"].string() == "left";
   const auto count = int64_t(sequences.size());
   int64_t longest = 0;
@@ -222,16 +219,16 @@ void pad_sequence_body(Call& c) {
 }
 
 constexpr Op kPadding[] = {
-    composite_of("pad_sequence(Tensor[] sequences, bool batch_first=False, float "
-                 "padding_value=0., str padding_side=\"right\") -> Tensor",
+    composite_of("pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str "
+                 "padding_side=\"right\") -> Tensor",
                  "sequences side by side, the shorter ones padded", pad_sequence_body,
-                 {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"}, {.takes = "sequences.dim >= 1"}),
+                 {"(f32[2,3] f32[4,3]) True", "(f32[2] f32[4])"},
+                 {.takes = "sequences.length > 0, sequences.dim >= 1"}),
     composite_of("pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
                  "self padded", pad_body, {"f32[2,3] (1 1)", "f32[2,3] (1 1) \"reflect\""}),
     {.schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
      .summary = "self with a number around it",
      .meta = constant_pad_meta,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, constant_pad_backward}},
      .flops = free_of_flops,
      .examples = {"f32[2,3] (1 2)", "f32[2,3] (-1 0)"}},

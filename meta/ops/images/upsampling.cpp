@@ -186,7 +186,6 @@ constexpr std::array<Op, 3> upsampling(const Texts& texts) {
            {.schema = texts.vec,
             .summary = "the image at another size, given or by scales",
             .meta = composite(vec_body<forward, corners>),
-            .host_code = {},
             .derivatives = by_body,
             .flops = by_body,
             .examples = {texts.vec_example}},
@@ -215,8 +214,8 @@ constexpr auto k1d = joined(
     upsampling<"_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward", 1, false, kNearest1d, 0>(
         {.schema =
              "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
-         .vec = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? "
-                "scale_factors) -> Tensor",
+         .vec = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) "
+                "-> Tensor",
          .backward = "_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, "
                      "SymInt[3] input_size, float? scales=None) -> Tensor",
          .node = "UpsampleNearestExact1DBackward0",
@@ -253,8 +252,8 @@ constexpr auto k2d = joined(
     upsampling<"_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward", 2, false, kNearest2d, 0>(
         {.schema = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, "
                    "float? scales_w=None) -> Tensor",
-         .vec = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? "
-                "scale_factors) -> Tensor",
+         .vec = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) "
+                "-> Tensor",
          .backward = "_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, "
                      "SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
          .node = "UpsampleNearestExact2DBackward0",
@@ -278,9 +277,8 @@ constexpr auto k2d = joined(
                4>(
         {.schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                    "scales_h=None, float? scales_w=None) -> Tensor",
-         .vec =
-             "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-             "scale_factors) -> Tensor",
+         .vec = "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
+                "float[]? scale_factors) -> Tensor",
          .backward = "_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
                      "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
          .node = "UpsampleBilinear2DAaBackward0",
@@ -303,9 +301,8 @@ constexpr auto k2d = joined(
     upsampling<"_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa_backward", 2, true, kBicubicAntialiased, 16>(
         {.schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                    "scales_h=None, float? scales_w=None) -> Tensor",
-         .vec =
-             "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-             "scale_factors) -> Tensor",
+         .vec = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
+                "float[]? scale_factors) -> Tensor",
          .backward = "_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
                      "input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
          .node = "UpsampleBicubic2DAaBackward0",
@@ -321,20 +318,18 @@ constexpr auto k3d = joined(
          .vec =
              "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
          .backward =
-             "upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
-             "input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+             "upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, "
+             "float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
          .node = "UpsampleNearest3DBackward0",
          .node_of_backward = "UpsampleNearest3DBackwardBackward0",
          .example = "f32[1,2,2,2,2] (4 4 4)",
          .vec_example = "f32[1,2,2,2,2] None (2.0 2.0 2.0)",
          .backward_example = "f32[1,2,4,4,4] (4 4 4) (1 2 2 2 2)"}),
     upsampling<"_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", 3, false, kNearest3d, 0>(
-        {.schema =
-             "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
-             "scales_h=None, float? scales_w=None) -> Tensor",
-         .vec =
-             "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
-             "Tensor",
+        {.schema = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, "
+                   "float? scales_h=None, float? scales_w=None) -> Tensor",
+         .vec = "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) "
+                "-> Tensor",
          .backward =
              "_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
              "input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
@@ -348,10 +343,9 @@ constexpr auto k3d = joined(
                    "scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
          .vec = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                 "scale_factors) -> Tensor",
-         .backward =
-             "upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, "
-             "bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> "
-             "Tensor",
+         .backward = "upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
+                     "input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? "
+                     "scales_w=None) -> Tensor",
          .node = "UpsampleTrilinear3DBackward0",
          .node_of_backward = "UpsampleTrilinear3DBackwardBackward0",
          .example = "f32[1,2,2,2,2] (4 4 4) False",

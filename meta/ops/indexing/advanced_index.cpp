@@ -32,12 +32,10 @@ int64_t true_elements(const Call& c, const Tensor& self, const Value::Tensors& g
     }
     if (indexed == 0) first = dims;
     apart |= ended;
-    const auto taken = is_mask(index) ? size_t(index.dim()) : 1;
-    if (is_mask(index)) {
-      largest = std::max(largest, index.numel());
-    } else {
-      rank = std::max(rank, size_t(index.dim()));
-    }
+    const bool mask = is_mask(index);
+    const auto taken = mask ? size_t(index.dim()) : 1;
+    largest = std::max(largest, mask ? index.numel() : 0);
+    rank = std::max(rank, mask ? 1 : size_t(index.dim()));
     indexed += taken;
     dims += taken;
   }

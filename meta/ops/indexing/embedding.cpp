@@ -158,11 +158,10 @@ constexpr Op kEmbedding[] = {
                       }}},
      .flops = free_of_flops,
      .examples = {"f32[10,3] i64[2,4]", "f32[10,3] i64[5] 0", "f32[10,3] i64[2] -1 False True"}},
-    {.schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt "
-               "padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor",
+    {.schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool "
+               "scale_grad_by_freq, bool sparse) -> Tensor",
      .summary = "gradient of the table, dense or sparse",
      .meta = composite(embedding_backward_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,4,3] i64[2,4] 10 -1 False False"}},
@@ -183,11 +182,10 @@ constexpr Op kEmbedding[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = c.tensor("grad_output").numel()}; },
      .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"},
      .facts = {.takes = "grad_output.dim > indices.dim, grad_output.size(-1) > 0, num_weights >= 0"}},
-    {.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int "
-               "padding_idx, bool scale_grad_by_freq) -> Tensor",
+    {.schema = "embedding_sparse_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, "
+               "bool scale_grad_by_freq) -> Tensor",
      .summary = "gradient of the table as indices and rows",
      .meta = composite(embedding_sparse_backward_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,4,3] i64[2,4] 10 -1 False"}}};

@@ -154,17 +154,14 @@ Gradients bag_sample_weights_backward(Backward& b) {
 }
 
 constexpr Op kBagBackwards[] = {
-    composite_of(
-        "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
-        "bag_size, "
-        "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
-        "per_sample_weights, int padding_idx=-1) -> Tensor",
-        "gradient of the table, dense or sparse", bag_backward_body,
-        {"f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"}),
-    {.schema =
-         "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
-         "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? "
-         "per_sample_weights, int padding_idx=-1) -> Tensor",
+    composite_of("_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, "
+                 "Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int "
+                 "mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+                 "gradient of the table, dense or sparse", bag_backward_body,
+                 {"f32[2,3] i64[6] i64[2] i64[6] i64[2] i64[0] 10 False 0 False None"}),
+    {.schema = "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor "
+               "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, "
+               "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
      .summary = "zeros of the table with the bags' gradients added to their rows",
      .meta =
          [](Call& c) {
@@ -177,18 +174,15 @@ constexpr Op kBagBackwards[] = {
        return {.own = multiply(c.tensor("indices").numel(), c.tensor("grad").size(-1))};
      },
      .examples = {"f32[2,3] i64[6] i64[6] i64[2] i64[0] 10 False 0 None"}},
-    composite_of(
-        "_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, "
-        "Tensor "
-        "bag_size, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int "
-        "padding_idx=-1) -> Tensor",
-        "gradient of the table as indices and rows", bag_sparse_backward_body,
-        {"f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"}),
-    {.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
-               "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+    composite_of("_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor "
+                 "offset2bag, Tensor bag_size, SymInt num_weights, bool scale_grad_by_freq, int mode, "
+                 "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+                 "gradient of the table as indices and rows", bag_sparse_backward_body,
+                 {"f32[2,3] i64[6] i64[2] i64[6] i64[2] 10 False 0 None"}),
+    {.schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, "
+               "Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
      .summary = "grad · weight of each index's row",
      .meta = [](Call& c) { c.output(Sizes{c.tensor("indices").size(0)}, c.tensor("grad").dtype()); },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        return {.own = multiply(2 * c.tensor("indices").numel(), c.tensor("grad").size(-1))};
@@ -197,29 +191,24 @@ constexpr Op kBagBackwards[] = {
 
 constexpr Op kEmbeddingBag[] = {
     composite_of("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
-                 "scale_grad_by_freq=False, int mode=0, "
-                 "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> "
-                 "(Tensor, Tensor, "
-                 "Tensor, Tensor)",
+                 "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
+                 "bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
                  "rows of weight combined per bag", embedding_bag_body, {"f32[10,3] i64[6] i64[2]"}),
-    composite_of(
-        "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
-        "int "
-        "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
-        "(Tensor, "
-        "Tensor, Tensor, Tensor)",
-        "rows of weight combined per bag", embedding_bag_body,
-        {"f32[10,3] i64[6] i64[2] False 0 False None False None"}),
-    bag("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
-        "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
-        "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+    composite_of("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
+                 "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
+                 "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+                 "rows of weight combined per bag", embedding_bag_body,
+                 {"f32[10,3] i64[6] i64[2] False 0 False None False None"}),
+    bag("_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
+        "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
+        "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
         {{{"per_sample_weights"}, {"indices", "offsets", "weight", "result1"}, bag_sample_weights_backward},
          {{"weight"},
           {"indices", "offsets", "per_sample_weights", "result1", "result2", "result3"},
           bag_weight_backward}}),
     bag("_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
-        "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
-        "bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+        "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+        "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
         not_differentiable, bag_meta<false>)};
 
 }  // namespace

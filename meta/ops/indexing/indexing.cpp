@@ -287,7 +287,6 @@ constexpr Op kMasked[] = {
     {.schema = "masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor",
      .summary = "zeros with the gradient where the mask is true",
      .meta = composite(masked_select_backward_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[0] f32[2,3] b8[2,3]"}},
@@ -312,7 +311,6 @@ constexpr Op kMasked[] = {
     {.schema = "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
      .summary = "the gradient where the mask is true, then zeros",
      .meta = composite(masked_scatter_backward_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] b8[2,3] (6)"}}};
@@ -334,9 +332,8 @@ constexpr Op kMaskedIndexing[] = {
      .derivatives = {{{"self"}, {"indices", "mask"}, masked_index_backward}},
      .flops = free_of_flops,
      .examples = {"f32[5,3] b8[2,4] (i64[2,1] i64[1,4]) 1", "f32[5,3] b8[2,3] (i64[2]) 0"}},
-    {.schema =
-         "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
-         "Tensor",
+    {.schema = "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor "
+               "values) -> Tensor",
      .summary = "self with self[indices] += values where the mask is true",
      .meta = [](Call& c) { c.output_like(c.tensor("self")); },
      .host_code = {{DeviceType::cuda, masked_index_put_cuda}, {DeviceType::cpu, masked_index_put_cuda}},

@@ -12,7 +12,6 @@ namespace {
 
 void padded_meta(Call& c) {
   const Tensor& values = c.tensor("values");
-  if (values.dim() != 2) c.error("values must have two dimensions");
   Sizes sizes{c.tensors("offsets")[0].size(0) - 1};
   for (const int64_t length : c.ints("max_lengths")) sizes.push_back(length);
   sizes.push_back(values.size(1));
@@ -49,7 +48,6 @@ constexpr Op kJagged[] = {
                "padding_value=0.0) -> Tensor",
      .summary = "sequences that stand one behind the other, padded to one length",
      .meta = padded_meta,
-     .host_code = {},
      .derivatives = {{{"values"},
                       {"offsets"},
                       [](Backward& b) {
@@ -59,7 +57,7 @@ constexpr Op kJagged[] = {
                       }}},
      .flops = free_of_flops,
      .examples = {"f32[7,3] (i64[3]) (4)"},
-     .facts = {.takes = "offsets.length > 0, values.dim >= 1"}},
+     .facts = {.takes = "offsets.length > 0, values.dim == 2"}},
     {.schema =
          "_padded_dense_to_jagged_forward(Tensor dense, Tensor[] offsets, SymInt? total_L=None) -> Tensor",
      .summary = "padded sequences, one behind the other and without what they were padded with",

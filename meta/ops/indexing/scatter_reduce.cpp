@@ -184,8 +184,8 @@ Gradients backward_of(Backward& b, const Tensor& source) {
 }
 
 constexpr Op kScatterReduce[] = {
-    {.schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
-               "bool include_self=True) -> Tensor",
+    {.schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
+               "include_self=True) -> Tensor",
      .summary = "self with src reduced into the places of index",
      .meta = copy_of_self_meta,
      .host_code = {{DeviceType::cuda, kernel<By::element>}},

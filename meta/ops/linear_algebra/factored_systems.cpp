@@ -160,18 +160,16 @@ void ldl_solve_cuda(Call& c) {
 }
 
 constexpr Op kLdl[] = {
-    {.schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool "
-               "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
+    {.schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
+               "(Tensor LD, Tensor pivots, Tensor info)",
      .summary = "self = L · D · Lᴴ, both factors in one matrix",
      .meta = ldl_factor_ex_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = cubic_flops<1>,
      .examples = {"f32[3,3]", "f32[2,3,3]"}},
     composite_of("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
                  "self = L · D · Lᴴ, both factors in one matrix", ldl_factor_body, {"f32[3,3]"}),
-    {.schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
-               "Tensor",
+    {.schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
      .summary = "X of L · D · Lᴴ · X = B",
      .meta = ldl_solve_meta,
      .host_code = {{DeviceType::cuda, ldl_solve_cuda}},

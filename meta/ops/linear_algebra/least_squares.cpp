@@ -10,7 +10,6 @@
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/estimated.h"
-#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 namespace {
@@ -146,9 +145,8 @@ Gradients lstsq_gradients(Backward& b) {
 }
 
 constexpr Op kLeastSquares[] = {
-    {.schema =
-         "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, "
-         "Tensor residuals, Tensor rank, Tensor singular_values)",
+    {.schema = "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor "
+               "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
      .summary = "X with the least |self · X − b|",
      .meta = lstsq_meta,
      .host_code = {{DeviceType::cuda, lstsq_cuda}},

@@ -354,8 +354,8 @@ constexpr Op kLu[] = {
     composite_of("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor "
                  "pivots, Tensor info)",
                  "self = P · L · U, both factors in one matrix", lu_with_info_body, {"f32[5,5]"}),
-    {.schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool "
-               "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+    {.schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
+               "-> (Tensor P, Tensor L, Tensor U)",
      .summary = "the factors of A = P · L · U apart",
      .meta = lu_unpack_meta,
      .host_code = {{DeviceType::cuda, lu_unpack_cuda}},
@@ -379,7 +379,6 @@ constexpr Op kLu[] = {
        if (!u.defined()) return c.result(widened(tril(l, -1), -1, n - m));
        c.result(joined_triangles(l, u, m, n));
      }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[5,3] f32[3,3] 5 3"}},
@@ -393,7 +392,6 @@ constexpr Op kLinearSolver[] = {
        const Tensor failed = call<"any">(c.session, c["info"]);
        call_all<"item">(c.session, failed);
      }),
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = by_body,
      .examples = {"i32[] \"name\" True"},

@@ -7,7 +7,6 @@
 #include "meta/ops/linear_algebra/family.h"
 #include "meta/ops/linear_algebra/matrices.h"
 #include "meta/ops/rules/formulas.h"
-#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/library.h"
 
 namespace metaprof {
@@ -337,8 +336,8 @@ void inv_ex_cuda(Call& c) {
 
 constexpr Op lu_solve(void (*kernel)(Call&)) {
   return {.schema =
-              "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
-              "adjoint=False) -> Tensor",
+              "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> "
+              "Tensor",
           .summary = "X of P · L · U · X = B",
           .meta = lu_solve_meta,
           .host_code = {{DeviceType::cuda, kernel}},
@@ -353,8 +352,8 @@ constexpr Op lu_solve(void (*kernel)(Call&)) {
 
 constexpr Op solve_ex(void (*kernel)(Call&), Formula gradients) {
   return {.schema =
-              "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
-              "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+              "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
+              "result, Tensor LU, Tensor pivots, Tensor info)",
           .summary = "X of A · X = B",
           .meta = solve_ex_meta,
           .host_code = {{DeviceType::cuda, kernel}},
@@ -394,7 +393,6 @@ constexpr Op kSolvers[] = {
      .meta = composite([](Call& c) {
        c.result(call<"linalg_lu_solve">(c.session, c["LU_data"], c["LU_pivots"], c["self"]));
      }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[3,2] f32[3,3] i32[3]"}},

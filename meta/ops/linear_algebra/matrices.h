@@ -2,7 +2,6 @@
 // What operators on (batches of) matrices share.
 
 #include "meta/ops/rules/formulas.h"
-#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 

@@ -200,11 +200,11 @@ constexpr Op rank(std::string_view schema, void (*kernel)(Call&), std::string_vi
 }
 
 constexpr Op kSingularValue[] = {
-    rank("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? "
-         "rtol=None, bool hermitian=False) -> Tensor",
+    rank("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
+         "hermitian=False) -> Tensor",
          rank_kernel, "f32[3,5]"),
-    rank("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
-         "bool hermitian=False) -> Tensor",
+    rank("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
+         "hermitian=False) -> Tensor",
          rank_by_numbers_kernel, "f32[3,5] 0.1"),
     rank("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", rank_by_number_kernel,
          "f32[3,5] 0.1"),

@@ -213,8 +213,8 @@ void cross_entropy_body(Call& c) {
 
 constexpr Op nll_loss(void (*host_code)(Call&)) {
   return {.schema =
-              "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-              "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+              "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+              "ignore_index) -> (Tensor output, Tensor total_weight)",
           .summary = "−self[target] per row, and the sum of the weights",
           .meta = nll_loss_meta,
           .host_code = {{DeviceType::cuda, host_code}},
@@ -228,8 +228,8 @@ constexpr Op nll_loss(void (*host_code)(Call&)) {
 
 constexpr Op nll_loss_backward(void (*host_code)(Call&)) {
   return {.schema =
-              "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, "
-              "int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
+              "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
+              "reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
           .summary = "zeros with −grad at the targets",
           .meta = like_self_meta,
           .host_code = {{DeviceType::cuda, host_code}},
@@ -240,45 +240,41 @@ constexpr Op nll_loss_backward(void (*host_code)(Call&)) {
 }
 
 constexpr Op kClassLoss[] = {
-    {.schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int "
-               "reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor",
+    {.schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+               "ignore_index=-100, float label_smoothing=0.) -> Tensor",
      .summary = "−log softmax(self)[target]",
      .meta = composite(cross_entropy_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[4,3] i64[4]", "f32[4,3,2,2] i64[4,2,2] f32[3] 2", "f32[4,3] f32[4,3]",
                   "f32[4,3] i64[4] None 1 -100 0.1"}},
-    {.schema = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-               "SymInt ignore_index=-100) -> Tensor",
+    {.schema = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+               "ignore_index=-100) -> Tensor",
      .summary = "−self[target] for any number of dimensions",
      .meta = composite(nll_loss_nd_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[4,3] i64[4]", "f32[4,3,2] i64[4,2]", "f32[4,3,2,2] i64[4,2,2]"}},
-    {.schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-               "SymInt ignore_index=-100) -> Tensor",
+    {.schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+               "ignore_index=-100) -> Tensor",
      .summary = "−self[target] per row",
      .meta = composite(first_result_body<"nll_loss_forward">),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[4,3] i64[4]", "f32[4,3] i64[4] f32[3] 0"},
      .facts = {.autocast = Autocast::fp32}},
-    {.schema = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-               "SymInt ignore_index=-100) -> Tensor",
+    {.schema = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+               "ignore_index=-100) -> Tensor",
      .summary = "−self[target] per pixel",
      .meta = composite(first_result_body<"nll_loss2d_forward">),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[4,3,2,2] i64[4,2,2]"},
      .facts = {.autocast = Autocast::fp32}},
     before({2, 15}, nll_loss(nll_loss_cuda<false>)),
     since({2, 15}, nll_loss(nll_loss_cuda<true>)),
-    {.schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-               "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+    {.schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+               "ignore_index) -> (Tensor output, Tensor total_weight)",
      .summary = "−self[target] per pixel, and the sum of the weights",
      .meta = nll_loss2d_meta,
      .host_code = {{DeviceType::cuda, nll_loss2d_cuda}},

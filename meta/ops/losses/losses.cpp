@@ -106,7 +106,6 @@ constexpr Op loss_gradient(std::string_view schema, std::string_view summary, De
   return {.schema = schema,
           .summary = summary,
           .meta = gradient_of_self_meta,
-          .host_code = {},
           .derivatives = derivatives,
           .flops = elementwise_flops<3>,
           .examples = {example}};
@@ -192,11 +191,11 @@ constexpr Op kDifferenceLosses[] = {
     loss_gradient(
         "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
         "2 · grad · (self − target)", mse_twice(), "f32[] f32[2,3] f32[2,3] 1"),
-    loss_gradient("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
-                  "reduction, float beta) -> Tensor",
+    loss_gradient("smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, "
+                  "float beta) -> Tensor",
                   "grad · the slope", smooth_l1_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"),
-    loss_gradient("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
-                  "reduction, float delta) -> Tensor",
+    loss_gradient("huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float "
+                  "delta) -> Tensor",
                   "grad · the slope", huber_twice(), "f32[] f32[2,3] f32[2,3] 1 1.0"),
     composite_loss("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", "|self − target|",
                    [](Call& c) {
@@ -269,8 +268,8 @@ constexpr Op kSoftMargin[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
      .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 0"},
      .facts = {.autocast = Autocast::fp32}},
-    {.schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
-               "reduction) -> Tensor",
+    {.schema =
+         "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
      .summary = "−target · grad / (1 + exp(target · self))",
      .meta = soft_margin_backward_meta,
      .host_code = {{DeviceType::cuda, soft_margin_backward_cuda}},
@@ -376,8 +375,8 @@ constexpr Derivatives binary_cross_entropy_twice() {
 }
 
 constexpr Op kBce[] = {
-    {.schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
-               "reduction=1) -> Tensor",
+    {.schema =
+         "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
      .summary = "−target · log self − (1 − target) · log(1 − self)",
      .meta = bce_meta,
      .host_code = {{DeviceType::cuda, bce_cuda}},
@@ -391,11 +390,10 @@ constexpr Op kBce[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = 6 * c.tensor("self").numel()}; },
      .examples = {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 0"},
      .facts = {.autocast = Autocast::banned}},
-    {.schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
-               "Tensor? weight=None, int reduction=1) -> Tensor",
+    {.schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? "
+               "weight=None, int reduction=1) -> Tensor",
      .summary = "grad · (self − target) / (self · (1 − self))",
      .meta = bce_backward_meta,
-     .host_code = {},
      .derivatives = binary_cross_entropy_twice(),
      .flops = elementwise_flops<5>,
      .examples = {"f32[] f32[2,3] f32[2,3] None 1"}}};

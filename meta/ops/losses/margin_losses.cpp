@@ -199,8 +199,8 @@ void multilabel_backward_cuda(Call& c) {
 
 constexpr auto pairwise = [](const Call& c) -> FlopCount { return {.own = 3 * c.tensor("self").numel()}; };
 constexpr Op kClassMargins[] = {
-    {.schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
-               "Tensor? weight=None, int reduction=1) -> Tensor",
+    {.schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? "
+               "weight=None, int reduction=1) -> Tensor",
      .summary = "Σ max(0, margin − self[target] + self)^p per row",
      .meta = row_loss_meta,
      .host_code = {{DeviceType::cuda, multi_margin_cuda}},
@@ -214,8 +214,8 @@ constexpr Op kClassMargins[] = {
      .flops = pairwise,
      .examples = {"f32[4,3] i64[4]"},
      .facts = {.autocast = Autocast::fp32}},
-    {.schema = "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar "
-               "p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
+    {.schema = "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar "
+               "margin, Tensor? weight=None, int reduction=1) -> Tensor",
      .summary = "gradient of multi_margin_loss",
      .meta = contiguous_like_self_meta,
      .host_code = {{DeviceType::cuda, multi_margin_backward_cuda}},
@@ -230,8 +230,8 @@ constexpr Op kClassMargins[] = {
                      c.result(results[0]);
                    },
                    {"f32[4,3] i64[4,3]"}),
-    {.schema = "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
-               "(Tensor output, Tensor is_target)",
+    {.schema = "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, "
+               "Tensor is_target)",
      .summary = "multilabel_margin_loss, and which classes are targets",
      .meta = multilabel_meta,
      .host_code = {{DeviceType::cuda, multilabel_cuda}},
@@ -244,8 +244,8 @@ constexpr Op kClassMargins[] = {
      .flops = pairwise,
      .examples = {"f32[4,3] i64[4,3] 1"},
      .facts = {.node = "MultilabelMarginLossBackward0", .no_gradient_for = {"is_target"}}},
-    {.schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
-               "int reduction, Tensor is_target) -> Tensor",
+    {.schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+               "reduction, Tensor is_target) -> Tensor",
      .summary = "gradient of multilabel_margin_loss",
      .meta = contiguous_like_self_meta,
      .host_code = {{DeviceType::cuda, multilabel_backward_cuda}},
@@ -257,27 +257,27 @@ constexpr Op kMarginLoss[] = {
     composite_loss("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
                    "target · (log target − self)", kl_div_body,
                    {"f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] 2 True"}),
-    composite_loss("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float "
-                   "eps, int reduction) -> Tensor",
+    composite_loss("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int "
+                   "reduction) -> Tensor",
                    "exp(input) − target · input", poisson_nll_body,
                    {"f32[2,3] f32[2,3] True False 1e-8 1", "f32[2,3] f32[2,3] False True 1e-8 0"}),
     composite_loss(
         "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor",
         "self where target is 1, max(0, margin − self) where it is −1", hinge_embedding_body,
         {"f32[2,3] f32[2,3]"}),
-    composite_loss("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float "
-                   "margin=0., int reduction=1) -> Tensor",
+    composite_loss("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int "
+                   "reduction=1) -> Tensor",
                    "max(0, −target · (input1 − input2) + margin)", margin_ranking_body,
                    {"f32[2,3] f32[2,3] f32[2,3]"}),
-    composite_loss("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float "
-                   "margin=0., int reduction=1) -> Tensor",
+    composite_loss("cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int "
+                   "reduction=1) -> Tensor",
                    "1 − cos where target is 1, max(0, cos − margin) where it is −1", cosine_embedding_body,
                    {"f32[2,3] f32[2,3] f32[2]"}),
-    composite_loss("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., "
-                   "float p=2., float "
-                   "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
-                   "max(0, |anchor − positive| − |anchor − negative| + margin)", triplet_margin_body,
-                   {"f32[2,3] f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 1.0 2.0 1e-6 True 0"})};
+    composite_loss(
+        "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., "
+        "float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
+        "max(0, |anchor − positive| − |anchor − negative| + margin)", triplet_margin_body,
+        {"f32[2,3] f32[2,3] f32[2,3]", "f32[2,3] f32[2,3] f32[2,3] 1.0 2.0 1e-6 True 0"})};
 
 }  // namespace
 

@@ -84,8 +84,7 @@ void ctc_loss(Call& c, const Sizes& input_lengths, const Sizes& target_lengths) 
   }
   if (c.integer("reduction") == 2) return c.result(sum(losses));
   if (c.integer("reduction") == 0) return c.result(batched ? losses : squeeze(losses, 0));
-  Tensor lengths = length_numbers(c, losses, target_lengths);
-  lengths = call<"clamp_min">(s, lengths, 1);
+  const Tensor lengths = call<"clamp_min">(s, length_numbers(c, losses, target_lengths), 1);
   const Tensor each = losses / lengths;
   c.result(mean(each));
 }
@@ -95,13 +94,12 @@ void ctc_loss_body(Call& c) { ctc_loss(c, c.ints("input_lengths"), c.ints("targe
 // Lengths in tensors are data. Padded targets count as long as the padding allows, targets one after the
 // other as equally long.
 void ctc_loss_tensors_body(Call& c) {
-  const Tensor& targets = c.tensor("targets");
+  const Tensor &targets = c.tensor("targets"), &log_probs = c.tensor("log_probs");
   const int64_t sequences = std::max<int64_t>(1, c.tensor("target_lengths").numel());
-  if (sequences != 1 && (c.tensor("log_probs").dim() < 3 || sequences != c.tensor("log_probs").size(1)))
-    c.error(fmt::format("expects a length for each sequence of {}, got {}", describe(c.tensor("log_probs")),
-                        sequences));
+  if (sequences != 1 && (log_probs.dim() < 3 || sequences != log_probs.size(1)))
+    c.error(fmt::format("expects a length for each sequence of {}, got {}", describe(log_probs), sequences));
   const int64_t length = targets.dim() == 2 ? targets.size(1) : (targets.numel() + sequences - 1) / sequences;
-  ctc_loss(c, Sizes(size_t(sequences), c.tensor("log_probs").size(0)), Sizes(size_t(sequences), length));
+  ctc_loss(c, Sizes(size_t(sequences), log_probs.size(0)), Sizes(size_t(sequences), length));
 }
 
 constexpr Op kSequenceLoss[] = {
@@ -120,9 +118,9 @@ constexpr Op kSequenceLoss[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = 8 * c.result_tensor(1).numel()}; },
      .examples = {"f32[6,2,8] i64[2,3] (6 6) (3 3)"},
      .facts = {.cudagraph_unsafe = true, .no_gradient_for = {"result1"}}},
-    {.schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] "
-               "input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, "
-               "int blank, bool zero_infinity=False) -> Tensor",
+    {.schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
+               "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool "
+               "zero_infinity=False) -> Tensor",
      .summary = "gradient of log_probs",
      .meta = ctc_backward_meta,
      .host_code = {{DeviceType::cuda, ctc_backward_cuda}},
@@ -131,14 +129,13 @@ constexpr Op kSequenceLoss[] = {
        return {.own = 8 * c.tensor("log_alpha").numel() + 4 * c.result_tensor().numel()};
      },
      .examples = {"f32[2] f32[6,2,8] i64[2,3] (6 6) (3 3) f32[2] f32[2,6,7] 0"}},
-    composite_of(
-        "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
-        "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-        "−log of the probability of targets, reduced", ctc_loss_body,
-        {"f32[6,2,8] i64[2,3] (6 6) (3 3)", "f32[6,4] i64[3] (6) (3) 0 0 True"}, {.cudagraph_unsafe = true}),
+    composite_of("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
+                 "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+                 "−log of the probability of targets, reduced", ctc_loss_body,
+                 {"f32[6,2,8] i64[2,3] (6 6) (3 3)", "f32[6,4] i64[3] (6) (3) 0 0 True"},
+                 {.cudagraph_unsafe = true}),
     composite_of("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
-                 "target_lengths, int "
-                 "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+                 "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
                  "−log of the probability of targets, reduced", ctc_loss_tensors_body,
                  {"f32[6,2,8] i64[2,3] i64[2] i64[2]"}, {.cudagraph_unsafe = true, .reads_data = true})};
 

@@ -237,39 +237,33 @@ constexpr Op kComposites[] = {
                "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .summary = "(input − mean) / deviation · weight + bias, per channel",
      .meta = composite(batch_norm_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True",
                   "f32[2,3] None None f32[3] f32[3] False 0.1 1e-5 True"}},
-    {.schema = "_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
-               "running_mean, Tensor? running_var, bool training, float momentum, float eps, bool "
-               "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
+    {.schema = "_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+               "Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> "
+               "(Tensor, Tensor, Tensor, Tensor, int)",
      .summary = "batch_norm by cuDNN (index 1) or by the framework (0)",
      .meta = composite(impl_index_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"},
      .facts = {.takes = "input.dim >= 2"}},
-    {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-               "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
-               "cudnn_enabled) -> Tensor",
+    {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+               "running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .summary = "batch_norm of every image by itself",
      .meta = composite(instance_norm_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] None None True 0.1 1e-5 True"}}};
 
 constexpr Op kCudnn[] = {
-    {.schema =
-         "cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? "
-         "running_var, bool training, float exponential_average_factor, float epsilon) -> (Tensor, Tensor, "
-         "Tensor, Tensor)",
+    {.schema = "cudnn_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? "
+               "running_var, bool training, float exponential_average_factor, float epsilon) -> (Tensor, "
+               "Tensor, Tensor, Tensor)",
      .summary = "batch_norm by cuDNN: output, mean, inverse deviation, reserve",
      .meta = [](Call& c) { cudnn_batch_norm_results(c, c.boolean("training")); },
-     .host_code = {},
      .derivatives = {{{"input", "weight", "bias"},
                       {"input", "running_mean", "running_var", "weight", "result1", "result2", "result3"},
                       cudnn_gradients}},
@@ -356,9 +350,8 @@ constexpr Derivatives batch_norm_twice() {
 }
 
 constexpr Op kOwn[] = {
-    {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
-               "Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
-               "Tensor)",
+    {.schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+               "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "batch_norm by the framework: output, mean, inverse deviation",
      .meta = [](Call& c) { native_batch_norm_results(c, c.boolean("training")); },
      .host_code = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, c.boolean("training")); }}},
@@ -369,10 +362,9 @@ constexpr Op kOwn[] = {
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
                   "f32[4,3] None None None None True 0.1 1e-5"},
      .facts = {.takes = kTakenByNative, .no_gradient_for = {"result1", "result2"}}},
-    {.schema =
-         "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
-         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
-         "output_mask) -> (Tensor, Tensor, Tensor)",
+    {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
+               "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float "
+               "eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of native_batch_norm",
      .meta = [](Call& c) { native_batch_norm_backward_results(c, c.boolean("train")); },
      .host_code = {{DeviceType::cuda,

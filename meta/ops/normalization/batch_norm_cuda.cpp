@@ -39,8 +39,7 @@ Grid launch_grid(int64_t reduced, int64_t channels) {
 // Staging and semaphores of a channels_last reduction; freed in reverse.
 void staging(Call& c, const Tensor& input, int64_t values, DType accumulated) {
   const int64_t channels = input.size(1);
-  if (channels == 0) return;
-  const Grid grid = launch_grid(input.numel() / channels, channels);
+  const Grid grid = launch_grid(input.numel() / std::max<int64_t>(1, channels), channels);
   if (grid.y <= 1) return;
   const Tensor data = c.temporary(Sizes{values * channels * grid.y}, accumulated);
   const Tensor semaphores = c.temporary(Sizes{grid.x}, DType::i32);
@@ -48,8 +47,7 @@ void staging(Call& c, const Tensor& input, int64_t values, DType accumulated) {
 
 // The input as [N, C, rest]: a copy if it has no such view.
 Tensor as_rows(Call& c, const Tensor& t) {
-  const int64_t kept = t.size(0) * t.size(1);
-  const Sizes rows{t.size(0), t.size(1), kept == 0 ? 0 : t.numel() / kept};
+  const Sizes rows{t.size(0), t.size(1), numel(SizesView(t.sizes()).subspan(2))};
   Sizes strides;
   if (view_strides(t.sizes(), t.strides(), rows, strides)) return t;
   return call<"clone">(c.session, t, MemoryFormat::contiguous);

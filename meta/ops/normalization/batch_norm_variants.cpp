@@ -40,9 +40,9 @@ void functional_cuda(Call& c) {
 }
 
 constexpr Op kLegit[] = {
-    {.schema = "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) "
-               "running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> "
-               "(Tensor, Tensor, Tensor)",
+    {.schema =
+         "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
+         "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "native_batch_norm that says that it writes the running statistics",
      .meta = legit_meta,
      .host_code = {{DeviceType::cuda, legit_cuda}},
@@ -50,24 +50,21 @@ constexpr Op kLegit[] = {
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5"},
      .facts = {.takes = kTakenByBatchNorm, .no_gradient_for = {"result1", "result2"}}},
-    {.schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool "
-               "training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    {.schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, "
+               "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "native_batch_norm without running statistics",
      .meta = legit_meta,
      .host_code = {{DeviceType::cuda, legit_cuda}},
      .derivatives = {{{"input", "weight", "bias"},
                       {"input", "weight", "result1", "result2"},
-                      [](Backward& b) -> Gradients {
-                        return native_gradients(b, Tensor(), Tensor(), b.boolean("training"));
-                      }}},
+                      [](Backward& b) { return native_gradients(b, {}, {}, b.boolean("training")); }}},
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] True 0.1 1e-5"},
      .facts = {.takes = kTakenByBatchNorm,
                .node = "NativeBatchNormLegitBackward1",
                .no_gradient_for = {"result1", "result2"}}},
     {.schema = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
-               "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, "
-               "Tensor)",
+               "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "native_batch_norm by the running statistics",
      .meta = [](Call& c) { native_batch_norm_results(c, false); },
      .host_code = {{DeviceType::cuda, [](Call& c) { native_batch_norm_memory(c, false); }}},
@@ -149,28 +146,25 @@ constexpr Op either(std::string_view schema) {
                 .no_gradient_for = {"result1", "result2", "result3"}}};
 }
 
-constexpr Derivatives any_batch_norm_twice() {
-  return {{{"input", "weight", "grad_out"},
-           {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_var"},
-           Formula::Function(
-               [](Backward& b) { return batch_norm_rows(b, {.sigma = "save_var", .train = "update"}); })}};
+Gradients gradients_twice(Backward& b) {
+  return batch_norm_rows(b, {.sigma = "save_var", .train = "update"});
 }
 
 constexpr Op kEither[] = {
-    either<true>("_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) "
-                 "running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, "
-                 "Tensor, Tensor)"),
-    either<false>("_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
-                  "running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, "
-                  "Tensor, Tensor)"),
-    {.schema =
-         "batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? "
-         "running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, "
-         "Tensor reserve) -> (Tensor, Tensor, Tensor)",
+    either<true>(
+        "_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
+        "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
+    either<false>("_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+                  "Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
+    {.schema = "batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, "
+               "Tensor? running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] "
+               "output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of batch_norm by whichever library takes it",
      .meta = backward_meta,
      .host_code = {{DeviceType::cuda, backward_cuda}},
-     .derivatives = any_batch_norm_twice(),
+     .derivatives = {{{"input", "weight", "grad_out"},
+                      {"input", "weight", "grad_out", "running_mean", "running_var", "save_mean", "save_var"},
+                      gradients_twice}},
      .flops = [](const Call& c) -> FlopCount { return {.own = 13 * c.tensor("input").numel()}; },
      .examples =
          {"f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] True 1e-5 (True True True) u8[0]"},

@@ -245,13 +245,12 @@ constexpr auto group_norms(const FrameworkRange& versions) {
                    "eps=1e-05, bool cudnn_enabled=True) -> Tensor",
          .summary = "(input − mean) / deviation · weight + bias, per group of channels",
          .meta = composite(group_norm_body<channels_last>),
-         .host_code = {},
          .derivatives = by_body,
          .flops = by_body,
          .examples = {"f32[2,6,4,4] 3 f32[6] f32[6]", "f32[2,6] 3"},
          .facts = {.autocast = Autocast::fp32}},
-      Op{.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
-                   "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+      Op{.schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt "
+                   "HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
          .summary = "group_norm: output, mean, inverse deviation",
          .meta = native_meta<channels_last>,
          .host_code = {{DeviceType::cuda, native_cuda<channels_last>}},

@@ -8,7 +8,6 @@
 #include "meta/ops/normalization/normalization_gradients.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
-#include "meta/ops/rules/leading_sizes.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -176,17 +175,16 @@ constexpr Derivatives layer_norm_twice() {
 }
 
 constexpr Op kLayerNorm[] = {
-    {.schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
-               "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    {.schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+               "float eps=1e-05, bool cudnn_enable=True) -> Tensor",
      .summary = "(input − mean) / deviation · weight + bias, per row",
      .meta = composite(layer_norm_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,4] (4) f32[4] f32[4]", "f32[2,3,4] (3 4)"},
      .facts = {.autocast = Autocast::fp32}},
-    {.schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
-               "bias, float eps) -> (Tensor, Tensor, Tensor)",
+    {.schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
+               "float eps) -> (Tensor, Tensor, Tensor)",
      .summary = "layer_norm: output, mean, inverse deviation",
      .meta = native_layer_norm_meta,
      .host_code = {{DeviceType::cuda, native_layer_norm_cuda}},
@@ -196,9 +194,9 @@ constexpr Op kLayerNorm[] = {
      .flops = elementwise_flops<8>,
      .examples = {"f32[2,3,4] (4) f32[4] f32[4] 1e-5"},
      .facts = {.autocast = Autocast::fp32, .no_gradient_for = {"result1", "result2"}}},
-    {.schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
-               "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> "
-               "(Tensor, Tensor, Tensor)",
+    {.schema =
+         "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+         "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      .summary = "gradients of layer_norm",
      .meta = native_layer_norm_backward_meta,
      .host_code = {{DeviceType::cuda, native_layer_norm_backward_cuda}},

@@ -155,8 +155,8 @@ constexpr Op kRmsNorm[] = {
      .derivatives = {{{"input", "weight"}, {"input", "weight", "result1"}, fused_gradients}},
      .flops = elementwise_flops<4>,
      .examples = {"f32[2,3,4] (4) f32[4] 1e-6"}},
-    {.schema = "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor "
-               "rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
+    {.schema = "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, "
+               "Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
      .summary = "gradients of rms_norm",
      .meta = fused_backward_meta,
      .host_code = {{DeviceType::cuda, fused_backward_cuda}},

@@ -92,7 +92,6 @@ constexpr Op member(std::string_view schema, std::string_view summary, void (*me
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .host_code = {},
           .derivatives = not_differentiable,
           .flops = flops,
           .examples = {example},
@@ -165,36 +164,30 @@ constexpr Op kArithmetic[] = {
                "self to the power of exponent", "(f32[2,3]) (f32[2,3])"),
     arithmetic("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
                "self to the power of the numbers", "(f32[2,3]) (2.0)"),
-    arithmetic(
-        "_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> "
-        "Tensor[]",
-        "self + value · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype,
-        list_flops<3>),
-    arithmetic(
-        "_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> "
-        "Tensor[]",
-        "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
-        list_flops<3>),
-    arithmetic(
-        "_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> "
-        "Tensor[]",
-        "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
-        list_flops<3>),
-    arithmetic(
-        "_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> "
-        "Tensor[]",
-        "self + value · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype,
-        list_flops<3>),
-    arithmetic(
-        "_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> "
-        "Tensor[]",
-        "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
-        list_flops<3>),
-    arithmetic(
-        "_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> "
-        "Tensor[]",
-        "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
-        list_flops<3>),
+    arithmetic("_foreach_addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) "
+               "-> Tensor[]",
+               "self + value · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype,
+               list_flops<3>),
+    arithmetic("_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] "
+               "scalars) -> Tensor[]",
+               "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
+               list_flops<3>),
+    arithmetic("_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) "
+               "-> Tensor[]",
+               "self + scalars · tensor1 / tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
+               list_flops<3>),
+    arithmetic("_foreach_addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) "
+               "-> Tensor[]",
+               "self + value · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) 0.5", same_dtype,
+               list_flops<3>),
+    arithmetic("_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] "
+               "scalars) -> Tensor[]",
+               "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) (0.5)", same_dtype,
+               list_flops<3>),
+    arithmetic("_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) "
+               "-> Tensor[]",
+               "self + scalars · tensor1 · tensor2", "(f32[2,3]) (f32[2,3]) (f32[2,3]) f32[1]", same_dtype,
+               list_flops<3>),
     arithmetic("_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]",
                "self + weights · (tensors1 − self)", "(f32[2,3]) (f32[2,3]) (f32[2,3])", same_dtype,
                list_flops<3>),
@@ -292,7 +285,6 @@ constexpr Op kWholeLists[] = {
     {.schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
      .summary = "self to the power of each tensor",
      .meta = same_dtype,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = list_flops<1>,
      .examples = {"2.0 (f32[2,3] f32[4])"},
@@ -300,7 +292,6 @@ constexpr Op kWholeLists[] = {
     {.schema = "_foreach_zero_(Tensor(a!)[] self) -> ()",
      .summary = "self := 0",
      .meta = [](Call&) {},
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(f32[2,3] f32[4])"},
@@ -308,7 +299,6 @@ constexpr Op kWholeLists[] = {
     {.schema = "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()",
      .summary = "self := src",
      .meta = [](Call&) {},
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"(f32[2,3] f32[4]) (f32[2,3] f32[4])"},

@@ -223,15 +223,13 @@ constexpr Op searching(std::string_view schema, Meta meta, void (*kernel)(Call&)
 constexpr Op kSearches[] = {
     searching(
         "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
-        "str? "
-        "side=None, Tensor? sorter=None) -> Tensor",
+        "str? side=None, Tensor? sorter=None) -> Tensor",
         [](Call& c) { c.output(c.tensor("self").sizes(), place_dtype(c)); },
         [](Call& c) { search(c, c.tensor("sorted_sequence"), c.tensor("self"), c.tensor("sorter")); },
         "f32[4] f32[2,3]"),
     searching(
         "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
-        "str? "
-        "side=None, Tensor? sorter=None) -> Tensor",
+        "str? side=None, Tensor? sorter=None) -> Tensor",
         [](Call& c) { c.output({}, place_dtype(c)); },
         [](Call& c) {
           const Tensor& boundaries = c.tensor("sorted_sequence");

@@ -133,14 +133,13 @@ constexpr Op kSelection[] = {
               "NanmedianBackward1"),
     selecting("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
               "the most frequent element along a dimension", "f32[2,3]", mode_cuda),
-    selecting("kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
-              "Tensor indices)",
-              "the k-th smallest element along a dimension", "f32[2,3] 2", of_contiguous_cuda),
-    {.schema = "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] "
-               "sizes, bool keepdim) -> Tensor",
+    selecting(
+        "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "the k-th smallest element along a dimension", "f32[2,3] 2", of_contiguous_cuda),
+    {.schema = "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, "
+               "bool keepdim) -> Tensor",
      .summary = "zeros with the gradient where values were selected",
      .meta = composite(selecting_backward_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2] 1 i64[2] (2 3) False"}}};

@@ -53,8 +53,7 @@ void sort_segments(Call& c, int64_t count, int64_t key) {
 void sort_batches(Call& c, const Tensor& self, int64_t dim) {
   const int64_t length = self.size(dim), key = element_size(self.dtype());
   const int64_t batch = std::min<int64_t>(self.numel(), INT32_MAX) / length * length;
-  if (batch == 0)
-    c.error(fmt::format("a dimension of {} elements cannot be sorted; at most {} can", length, INT32_MAX));
+  if (batch == 0) c.error(fmt::format("{} elements cannot be sorted; at most {} can", length, INT32_MAX));
   for (int64_t remaining = self.numel(); remaining > 0; remaining -= std::min(remaining, batch)) {
     const int64_t count = std::min(remaining, batch), rows = count / length;
     if (rows == 1 || length >= 1000000) {
@@ -196,11 +195,11 @@ namespace {
 constexpr Op kSorting[] = {
     sort("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
          "SortBackward0", "f32[2,3] 1"),
-    sort("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor "
-         "values, Tensor indices)",
+    sort("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, "
+         "Tensor indices)",
          "SortBackward1", "f32[2,3] True 1"),
-    {.schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
-               "(Tensor values, Tensor indices)",
+    {.schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor "
+               "values, Tensor indices)",
      .summary = "the k largest along a dimension, and where they were",
      .meta = topk_meta,
      .host_code = {{DeviceType::cuda, topk_cuda}},
@@ -215,8 +214,7 @@ constexpr Op kSorting[] = {
                    c.result(sorted[1]);
                  },
                  {"f32[2,3]"}),
-    composite_of("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
-                 "Tensor",
+    composite_of("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
                  "where the sorted elements were",
                  [](Call& c) {
                    Results sorted =

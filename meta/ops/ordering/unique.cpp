@@ -164,8 +164,7 @@ constexpr Op kUnique[] = {
         "f32[4,3] 0"),
     unique(
         "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
-        "-> "
-        "(Tensor, Tensor, Tensor)",
+        "-> (Tensor, Tensor, Tensor)",
         "each run of a slice once, where it was, how long",
         [](Call& c) { unique_slices_meta(c, c.boolean("return_inverse"), c.boolean("return_counts")); },
         [](Call& c) { unique_slices_cuda(c, true, c.boolean("return_inverse"), c.boolean("return_counts")); },

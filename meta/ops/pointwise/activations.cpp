@@ -305,10 +305,9 @@ constexpr Op kExponentialUnits[] = {
     in_place_activation(
         "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", "self := celu(self)", "CeluBackward1",
         [](Backward& b) { return elu_gradient<true>(b, b["alpha"], 1, 1 / b.real("alpha")); }),
-    activation_backward(
-        "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
-        "Tensor self_or_result) -> Tensor",
-        "grad · elu'", elu_twice(), {"f32[2,3] 1 1 1 False f32[2,3]"}),
+    activation_backward("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
+                        "bool is_result, Tensor self_or_result) -> Tensor",
+                        "grad · elu'", elu_twice(), {"f32[2,3] 1 1 1 False f32[2,3]"}),
     composite_of("selu(Tensor self) -> Tensor", "elu with the constants of self-normalising networks",
                  [](Call& c) { c.result(call<"elu">(c.session, c.tensor("self"), alpha, scale)); },
                  {"f32[2,3]"}),

@@ -188,7 +188,6 @@ constexpr Op kAngle[] = {
     {.schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
      .summary = "self = mantissa · 2^exponent",
      .meta = frexp_meta,
-     .host_code = {},
      .derivatives = {{{"self"},
                       {"exponent"},
                       [](Backward& b) { return b.grad() / call<"exp2">(b.session, b("exponent")); }}},

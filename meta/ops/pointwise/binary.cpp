@@ -246,7 +246,6 @@ constexpr Op kBinary[] = {
     {.schema = "maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
      .summary = "out := the larger of self and other",
      .meta = [](Call& c) { c.result(c.tensor("out")); },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3] f32[2,3]"}}};

@@ -24,7 +24,6 @@ constexpr Op with_mask(std::string_view schema, std::string_view summary, std::s
   Op op = {.schema = schema,
            .summary = summary,
            .meta = masked_meta,
-           .host_code = {},
            .derivatives = {{{"self"}, {"mask"}, gradient_by_mask}},
            .flops = elementwise_flops<1>,
            .examples = {example}};
@@ -119,7 +118,6 @@ constexpr Op learned(std::string_view schema, std::string_view summary, std::str
   return {.schema = schema,
           .summary = summary,
           .meta = kernel,
-          .host_code = {},
           .derivatives = {{{"self", "scale", "zero_point"}, {"self", "scale", "zero_point"}, gradient}},
           .flops = elementwise_flops<1>,
           .examples = {example}};
@@ -129,7 +127,6 @@ constexpr Op gradient_of_learned(std::string_view schema, std::string_view examp
   return {.schema = schema,
           .summary = "gradients of what is rounded, of scale and of zero point",
           .meta = kernel,
-          .host_code = {},
           .derivatives = not_differentiable,
           .flops = input_flops,
           .examples = {example}};
@@ -174,62 +171,50 @@ void observed_cuda(Call& c) {
 }
 
 constexpr Op kFakeQuantization[] = {
-    composite_of(
-        "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int "
-        "quant_min, int quant_max) -> Tensor",
-        "self as it would come back from an integer between two bounds", rounded_by_tensors,
-        {"f32[2,3] f32[1] i32[1] 0 255"}),
+    composite_of("fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
+                 "zero_point, int quant_min, int quant_max) -> Tensor",
+                 "self as it would come back from an integer between two bounds", rounded_by_tensors,
+                 {"f32[2,3] f32[1] i32[1] 0 255"}),
     with_mask("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor "
               "zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, "
               "Tensor mask)",
               "the same, and where self lies between the bounds", "f32[2,3] f32[1] i32[1] i64[1] 0 255"),
-    composite_of(
-        "fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
-        "quant_min, int quant_max) -> Tensor",
-        "each channel as it would come back from an integer between two bounds", rounded_by_channel,
-        {"f32[2,3] f32[2] i32[2] 0 0 255"}),
+    composite_of("fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, "
+                 "int quant_min, int quant_max) -> Tensor",
+                 "each channel as it would come back from an integer between two bounds", rounded_by_channel,
+                 {"f32[2,3] f32[2] i32[2] 0 0 255"}),
     with_mask("fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int "
-              "axis, int "
-              "quant_min, int quant_max) -> (Tensor output, Tensor mask)",
+              "axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
               "the same, and where self lies between the bounds", "f32[2,3] f32[2] i32[2] 0 0 255",
               by_channel_kernel),
     learned("_fake_quantize_learnable_per_tensor_affine(Tensor self, Tensor scale, Tensor zero_point, int "
-            "quant_min, "
-            "int quant_max, float grad_factor=1.0) -> Tensor",
+            "quant_min, int quant_max, float grad_factor=1.0) -> Tensor",
             "self as it would come back from an integer; scale and zero point are learned",
             "f32[2,3] f32[1] f32[1] 0 255", learned_kernel, learned_gradient),
     gradient_of_learned(
-        "_fake_quantize_learnable_per_tensor_affine_backward(Tensor grad, Tensor self, Tensor scale, "
-        "Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.0) -> (Tensor, Tensor, "
-        "Tensor)",
+        "_fake_quantize_learnable_per_tensor_affine_backward(Tensor grad, Tensor self, Tensor scale, Tensor "
+        "zero_point, int quant_min, int quant_max, float grad_factor=1.0) -> (Tensor, Tensor, Tensor)",
         "f32[2,3] f32[2,3] f32[1] f32[1] 0 255", learned_gradient_kernel<false>),
     learned("_fake_quantize_learnable_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int "
-            "axis, int "
-            "quant_min, int quant_max, float grad_factor=1.0) -> Tensor",
+            "axis, int quant_min, int quant_max, float grad_factor=1.0) -> Tensor",
             "each channel as it would come back from an integer; scales and zero points are learned",
             "f32[2,3] f32[2] f32[2] 0 0 255", learned_by_channel_kernel, learned_gradient_by_channel),
-    gradient_of_learned(
-        "_fake_quantize_learnable_per_channel_affine_backward(Tensor grad, Tensor self, Tensor scale, "
-        "Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.0) -> "
-        "(Tensor, Tensor, Tensor)",
-        "f32[2,3] f32[2,3] f32[2] f32[2] 0 0 255", learned_gradient_kernel<true>),
-    composite_of(
-        "fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) "
-        "running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float "
-        "averaging_const, "
-        "int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool "
-        "symmetric_quant=False) -> Tensor",
-        "self is observed, and rounded by what has been", observed_body,
-        {"f32[2,3] i64[1] i64[1] f32[] f32[] f32[1] i32[1] 0.01 0 255 0"}),
-    with_mask(
-        "_fused_moving_avg_obs_fq_helper(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) "
-        "running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float "
-        "averaging_const, "
-        "int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool "
-        "symmetric_quant=False) "
-        "-> (Tensor output, Tensor mask)",
-        "the same, and where self lies between the bounds",
-        "f32[2,3] i64[1] i64[1] f32[] f32[] f32[1] i32[1] 0.01 0 255 0", observed_cuda)};
+    gradient_of_learned("_fake_quantize_learnable_per_channel_affine_backward(Tensor grad, Tensor self, "
+                        "Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max, float "
+                        "grad_factor=1.0) -> (Tensor, Tensor, Tensor)",
+                        "f32[2,3] f32[2,3] f32[2] f32[2] 0 0 255", learned_gradient_kernel<true>),
+    composite_of("fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, "
+                 "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, "
+                 "float averaging_const, int quant_min, int quant_max, int ch_axis, bool "
+                 "per_row_fake_quant=False, bool symmetric_quant=False) -> Tensor",
+                 "self is observed, and rounded by what has been", observed_body,
+                 {"f32[2,3] i64[1] i64[1] f32[] f32[] f32[1] i32[1] 0.01 0 255 0"}),
+    with_mask("_fused_moving_avg_obs_fq_helper(Tensor self, Tensor observer_on, Tensor fake_quant_on, "
+              "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, "
+              "float averaging_const, int quant_min, int quant_max, int ch_axis, bool "
+              "per_row_fake_quant=False, bool symmetric_quant=False) -> (Tensor output, Tensor mask)",
+              "the same, and where self lies between the bounds",
+              "f32[2,3] i64[1] i64[1] f32[] f32[] f32[1] i32[1] 0.01 0 255 0", observed_cuda)};
 
 }  // namespace
 

@@ -74,11 +74,9 @@ constexpr Op kPrelu[] = {
             return {gradients[0], gradients[1]};
           }}},
         {"f32[2,3] f32[1,3]"})),
-    {.schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> "
-               "(Tensor, Tensor)",
+    {.schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
      .summary = "gradients of prelu; that of the weight for each element",
      .meta = prelu_backward_meta,
-     .host_code = {},
      .derivatives = prelu_twice(),
      .flops = elementwise_flops<2>,
      .examples = {"f32[2,3] f32[2,3] f32[1,3]"}}};
@@ -140,7 +138,6 @@ constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
                               const Tensor half = alias(self, half_of(c), self.strides(), self->offset);
                               elementwise(c, {&half, &half}, self.dtype());
                             },
-                        .host_code = {},
                         .derivatives = {{{"self"},
                                          {"self"},
                                          [](Backward& b) {
@@ -157,7 +154,6 @@ constexpr Op kGlu[] = {{.schema = "glu(Tensor self, int dim=-1) -> Tensor",
                               const Tensor& self = c.tensor("self");
                               c.output(self.sizes(), self.dtype());
                             },
-                        .host_code = {},
                         .derivatives = glu_twice(),
                         .flops = elementwise_flops<4>,
                         .examples = {"f32[2,3] f32[2,6] -1"},
@@ -202,24 +198,22 @@ constexpr Derivatives rrelu_twice() {
 }
 
 constexpr Op kRrelu[] = {
-    composite_of(
-        "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-        "Generator? generator=None) -> Tensor",
-        "leaky_relu with random slopes",
-        [](Call& c) {
-          c.result(call<"rrelu_with_noise">(c.session, c.tensor("self"), contiguous_noise(c), c["lower"],
-                                            c["upper"], c["training"], c["generator"]));
-        },
-        {"f32[2,3]"}),
-    composite_of(
-        "rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-        "Generator? generator=None) -> Tensor(a!)",
-        "self := rrelu(self)",
-        [](Call& c) {
-          c.result(call<"rrelu_with_noise_">(c.session, c.tensor("self"), contiguous_noise(c), c["lower"],
-                                             c["upper"], c["training"], c["generator"]));
-        },
-        {"f32[2,3]"}),
+    composite_of("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
+                 "training=False, Generator? generator=None) -> Tensor",
+                 "leaky_relu with random slopes",
+                 [](Call& c) {
+                   c.result(call<"rrelu_with_noise">(c.session, c.tensor("self"), contiguous_noise(c),
+                                                     c["lower"], c["upper"], c["training"], c["generator"]));
+                 },
+                 {"f32[2,3]"}),
+    composite_of("rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
+                 "training=False, Generator? generator=None) -> Tensor(a!)",
+                 "self := rrelu(self)",
+                 [](Call& c) {
+                   c.result(call<"rrelu_with_noise_">(c.session, c.tensor("self"), contiguous_noise(c),
+                                                      c["lower"], c["upper"], c["training"], c["generator"]));
+                 },
+                 {"f32[2,3]"}),
     {.schema = "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
                "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
      .summary = "leaky_relu with the slopes in noise",
@@ -238,11 +232,10 @@ constexpr Op kRrelu[] = {
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3]"},
      .facts = {.node = "RreluWithNoiseBackward1", .random = true}},
-    {.schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar "
-               "lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
+    {.schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, "
+               "Scalar upper, bool training, bool self_is_result) -> Tensor",
      .summary = "grad · slope",
      .meta = rrelu_backward_meta,
-     .host_code = {},
      .derivatives = rrelu_twice(),
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3] f32[2,3] 0.1 0.3 False False"}}};
@@ -279,7 +272,6 @@ constexpr Op kLogSigmoid[] = {
              c.output(self.sizes(), self.dtype());
            }
          },
-     .host_code = {},
      .derivatives = {{{"self"},
                       {"self", "buffer"},
                       [](Backward& b) {
@@ -291,7 +283,6 @@ constexpr Op kLogSigmoid[] = {
     {.schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
      .summary = "grad · (1 − sigmoid(self))",
      .meta = [](Call& c) { c.output_like(c.tensor("grad_output")); },
-     .host_code = {},
      .derivatives = log_sigmoid_twice(),
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3] f32[0]"}}};

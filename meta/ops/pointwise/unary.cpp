@@ -213,25 +213,23 @@ constexpr Op kSteps[] = {
 // --- what training for fewer bits rounds (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp)
 
 constexpr Op kSimulatedQuantization[] = {
-    composite_of(
-        "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
-        "quant_max) -> Tensor",
-        "self as it would come back from an integer between two bounds",
-        [](Call& c) {
-          c.result(call_all<"fake_quantize_per_tensor_affine_cachemask">(
-              c.session, c.tensor("self"), c["scale"], c["zero_point"], c["quant_min"], c["quant_max"])[0]);
-        },
-        {"f32[2,3] 0.1 0 0 255"}),
-    {.schema =
-         "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
-         "int quant_max) -> (Tensor output, Tensor mask)",
+    composite_of("fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, "
+                 "int quant_max) -> Tensor",
+                 "self as it would come back from an integer between two bounds",
+                 [](Call& c) {
+                   c.result(call_all<"fake_quantize_per_tensor_affine_cachemask">(
+                       c.session, c.tensor("self"), c["scale"], c["zero_point"], c["quant_min"],
+                       c["quant_max"])[0]);
+                 },
+                 {"f32[2,3] 0.1 0 0 255"}),
+    {.schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int "
+               "quant_min, int quant_max) -> (Tensor output, Tensor mask)",
      .summary = "the same, and where self lies between the bounds",
      .meta =
          [](Call& c) {
            c.output_like(c.tensor("self"));
            c.output_like(c.tensor("self"), DType::b8);
          },
-     .host_code = {},
      .derivatives = {{{"self"},
                       {"mask"},
                       [](Backward& b) {

@@ -4,6 +4,7 @@
 
 #include "meta/ops/pooling/family.h"
 #include "meta/ops/pooling/pooling.h"
+#include "meta/ops/pooling/takes.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
 
@@ -18,8 +19,7 @@ Sizes adaptive_sizes(const Call& c) {
   const Sizes wanted = spread_over(c, "output_size", dims);
   Sizes sizes = self.sizes();
   for (size_t d = 0; d < dims; ++d) {
-    if (wanted[d] < 0)
-      c.error(fmt::format("sizes must not be negative, got {}", to_string(SizesView(wanted))));
+    if (wanted[d] < 0) c.error("sizes must not be negative, got " + to_string(SizesView(wanted)));
     sizes[sizes.size() - dims + d] = wanted[d];
   }
   return sizes;

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "meta/ops/pooling/family.h"
+#include "meta/ops/pooling/takes.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
-#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 
@@ -212,19 +212,17 @@ void mean_1d_body(Call& c) {
 }
 
 constexpr Op k1d[] = {
-    {.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
-               "int[1] dilation=1, bool ceil_mode=False) -> Tensor",
+    {.schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
+               "dilation=1, bool ceil_mode=False) -> Tensor",
      .summary = "maximum of each window",
      .meta = composite(max_1d_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,8] 3 2 1"}},
-    {.schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
-               "padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+    {.schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+               "int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      .summary = "maximum of each window, and where it was",
      .meta = composite(max_1d_with_indices_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,8] 3 2 1"}},
@@ -232,25 +230,22 @@ constexpr Op k1d[] = {
                "ceil_mode=False, bool count_include_pad=True) -> Tensor",
      .summary = "mean of each window",
      .meta = composite(mean_1d_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,8] 3 2 1"}}};
 
 constexpr Op kMax[] = {
-    {.schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
-               "int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+    {.schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
+               "dilation=1, bool ceil_mode=False) -> Tensor",
      .summary = "maximum of each window",
      .meta = composite(max_body<"max_pool2d_with_indices">),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3,8,8] 3 2 1"}},
-    {.schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
-               "int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+    {.schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
+               "dilation=1, bool ceil_mode=False) -> Tensor",
      .summary = "maximum of each window",
      .meta = composite(max_body<"max_pool3d_with_indices">),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[1,2,4,4,4] 2"}},
@@ -264,8 +259,7 @@ constexpr Op kMax[] = {
      .examples = {"f32[2,3,8,8] 3 2 1"},
      .facts = {.node = "MaxPool2DWithIndicesBackward0", .no_gradient_for = {"result1"}}},
     {.schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
-               "int[3] "
-               "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+               "int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      .summary = "maximum of each window, and where it was",
      .meta = max_meta<3>,
      .host_code = {{DeviceType::cuda, pool_cuda}},
@@ -284,8 +278,7 @@ constexpr Op kMax[] = {
      .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) (1 1) False i64[2,3,4,4]"},
      .facts = {.takes = kPlacesTake<2>, .node = "MaxPool2DWithIndicesBackwardBackward0"}},
     {.schema = "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
-               "stride, "
-               "int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+               "stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
      .summary = "the gradient at the maxima, else 0",
      .meta = gradient_meta,
      .host_code = {{DeviceType::cuda, max_3d_gradient_cuda}},
@@ -306,8 +299,7 @@ constexpr Op kMean[] = {
      .examples = {"f32[2,3,8,8] 2"},
      .facts = {.node = "AvgPool2DBackward0"}},
     {.schema = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
-               "ceil_mode=False, "
-               "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+               "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      .summary = "mean of each window",
      .meta = mean_meta<3>,
      .host_code = {{DeviceType::cuda, mean_3d_cuda}},
@@ -315,9 +307,8 @@ constexpr Op kMean[] = {
      .flops = window_flops<3>,
      .examples = {"f32[1,2,4,4,4] 2"},
      .facts = {.node = "AvgPool3DBackward0"}},
-    {.schema =
-         "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
-         "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+    {.schema = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
+               "int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
      .summary = "the gradient spread over each window",
      .meta = gradient_meta,
      .host_code = {{DeviceType::cuda, mean_2d_gradient_cuda}},
@@ -326,10 +317,8 @@ constexpr Op kMean[] = {
      .flops = window_flops<2>,
      .examples = {"f32[2,3,4,4] f32[2,3,8,8] (2 2) (2 2) (0 0) False True None"},
      .facts = {.node = "AvgPool2DBackwardBackward0"}},
-    {.schema =
-         "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
-         "padding, "
-         "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+    {.schema = "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
+               "int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
      .summary = "the gradient spread over each window",
      .meta = row_major_gradient_meta,
      .host_code = {{DeviceType::cuda, mean_3d_gradient_cuda}},

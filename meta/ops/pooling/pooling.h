@@ -22,11 +22,6 @@ Sizes pooled_strides(const Tensor& input, SizesView sizes);
 
 /// Gathers a gradient at the places that a pooling kept: the gradient of putting values there.
 Tensor gather_at(const Tensor& grad, const Tensor& indices, size_t dims);
-/// What the operators take that put values there.
-template <size_t dims>
-inline constexpr std::string_view kPlacesTake =
-    dims == 2 ? "indices.dim >= 3, indices.sizes == grad_output.sizes"
-              : "indices.dim >= 4, indices.sizes == grad_output.sizes";
 
 /// Zeros in the geometry of an argument, for gradients of gradients that do not depend on it.
 Tensor zeros_for(Backward& b, Name argument);

@@ -5,9 +5,9 @@
 #include "meta/op/versions.h"
 #include "meta/ops/pooling/family.h"
 #include "meta/ops/pooling/pooling.h"
+#include "meta/ops/pooling/takes.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
-#include "meta/ops/rules/leading_sizes.h"
 
 namespace metaprof {
 namespace {
@@ -88,8 +88,7 @@ void unpool_meta(Call& c) {
   if (all != dims + 1 && all != dims + 2)
     c.error(fmt::format("expects {} or {} dimensions, got {}", dims + 1, dims + 2, describe(self)));
   if (indices.dtype() != DType::i64 || indices.sizes() != self.sizes())
-    c.error(
-        fmt::format("every element needs an i64 index; got {} and {}", describe(self), describe(indices)));
+    c.error(fmt::format("each element needs an i64 index; got {} and {}", describe(self), describe(indices)));
   const Sizes wanted = spread_over(c, "output_size", dims);
   Sizes sizes = self.sizes();
   std::copy(wanted.begin(), wanted.end(), sizes.end() - int64_t(dims));
@@ -133,8 +132,8 @@ constexpr Op unpool_2d(Formula gradient) {
 }
 constexpr Op unpool_3d(Formula gradient) {
   return unpool<3>(
-      "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) "
-      "-> Tensor",
+      "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> "
+      "Tensor",
       "f32[1,2,2,2,2] i64[1,2,2,2,2] 4 2 0", "MaxUnpool3DBackward0", gradient);
 }
 

@@ -291,8 +291,8 @@ constexpr Op kContraction[] = {
         composite_of("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
                      "input1 · weight[o] · input2 + bias", bilinear_body,
                      {"f32[2,3] f32[2,4] f32[5,3,4] f32[5]"})),
-    {.schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] "
-               "expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+    {.schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, "
+               "int[] sumdim, int unroll_dim=1) -> Tensor",
      .summary = "Σ i1 · i2 · i3",
      .meta = trilinear_meta,
      .host_code = {{DeviceType::cuda, trilinear_kernel}},

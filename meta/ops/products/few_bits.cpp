@@ -144,8 +144,7 @@ constexpr Op kFewBits[] = {
            c.output(sizes_of_product(c.tensor("A"), eight_bit_product(c).columns), c.tensor("A").dtype());
          },
      .host_code = {{DeviceType::cuda, eight_bit_on_cuda}},
-     .derivatives =
-         not_differentiable,  // a function of the program's own holds it (program/edits/base_weights.cpp)
+     .derivatives = not_differentiable,  // a function of the program has it (program/edits/base_weights.cpp)
      .flops = product_flops<eight_bit_product>,
      .examples = {"f32[2,3,4] i8[5,4] f32[5]"},
      .facts = {.product = true}},

@@ -193,11 +193,9 @@ constexpr Op kGroupedProducts[] = {
      .flops = grouped_mm_flops,
      .examples = {"f32[6,4] f32[2,4,8] i32[2]", "f32[4,6]/1,4 f32[6,8] i32[2]", "f32[2,4,6] f32[2,6,8]"},
      .facts = {.product = true}},
-    {.schema =
-         "_scaled_grouped_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? offs=None, "
-         "Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool "
-         "use_fast_accum=False) "
-         "-> Tensor",
+    {.schema = "_scaled_grouped_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? "
+               "offs=None, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool "
+               "use_fast_accum=False) -> Tensor",
      .summary = "rows of each group · its matrix, in floats of 8 bits with a scale for each row and column",
      .meta = scaled_grouped_mm_meta,
      .host_code = {{DeviceType::cuda, scaled_grouped_mm_cuda}},

@@ -12,7 +12,6 @@
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/into_out.h"
 #include "meta/ops/rules/iterator.h"
-#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/library.h"
 #include "meta/ops/sparse/sparse.h"
 #include "meta/platform/platform.h"
@@ -112,8 +111,7 @@ void addmm_meta(Call& c) {
   if (a.dim() != 2 || b.dim() != 2)
     c.error(fmt::format("expects matrices, got {} and {}", describe(a), describe(b)));
   if (a.size(1) != b.size(0))
-    c.error(
-        fmt::format("mat1 and mat2 must agree on the inner size; got {} and {}", describe(a), describe(b)));
+    c.error(fmt::format("the inner sizes must agree; got {} and {}", describe(a), describe(b)));
   const Sizes sizes{a.size(0), b.size(1)};
   if (broadcast(c.tensor("self").sizes(), sizes) != sizes)
     c.error(fmt::format("self does not broadcast to {}; got {}", to_string(SizesView(sizes)),
@@ -382,7 +380,6 @@ constexpr Op linear(void (*body)(Call&)) {
   return {.schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
           .summary = "input · weightᵀ + bias",
           .meta = composite(body),
-          .host_code = {},
           .derivatives = by_body,
           .flops = by_body,
           .examples = {"f32[2,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3] f32[4]", "f32[2,5,3] f32[4,3]"},
@@ -397,7 +394,6 @@ constexpr Op kMatmul[] = {
     {.schema = "matmul(Tensor self, Tensor other) -> Tensor",
      .summary = "product over the last and last but one dimensions",
      .meta = composite(matmul_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] f32[3,4]", "f32[5,2,3] f32[3,4]", "f32[5,2,3] f32[5,3,4]"},

@@ -8,7 +8,6 @@
 #include "meta/ops/rules/elementwise.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/rules/iterator.h"
-#include "meta/ops/rules/leading_sizes.h"
 #include "meta/ops/rules/reduction.h"
 
 namespace metaprof {
@@ -143,7 +142,6 @@ constexpr Op kRowPairs[] = {
     {.schema = "pdist(Tensor self, float p=2) -> Tensor",
      .summary = "p-norm of self[i] − self[j] for i < j",
      .meta = composite(row_pairs_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[4,5]", "f32[4,5] 1.0"},
@@ -151,7 +149,6 @@ constexpr Op kRowPairs[] = {
     {.schema = "_pdist_forward(Tensor self, float p=2) -> Tensor",
      .summary = "p-norm of self[i] − self[j] for i < j, of a contiguous matrix",
      .meta = row_pairs_meta,
-     .host_code = {},
      .derivatives = {{{"self"},
                       {"self", "result"},
                       [](Backward& b) -> Gradients {
@@ -202,7 +199,6 @@ constexpr Op kCrossProducts[] = {
     {.schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
      .summary = "vectors at right angles to both",
      .meta = cross_meta,
-     .host_code = {},
      .derivatives = {{{"other"},
                       {"self"},
                       [](Backward& b) -> Gradients { return {cross(b.grad(), conj(b("self")), b["dim"])}; }},
@@ -216,7 +212,6 @@ constexpr Op kCrossProducts[] = {
     {.schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
      .summary = "vectors at right angles to both",
      .meta = composite(cross_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] f32[2,3]"},
@@ -273,7 +268,6 @@ constexpr Op kVectorGeometry[] = {
     {.schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
      .summary = "p-norm of x1[i] − x2[j]",
      .meta = composite(cdist_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[3,5] f32[4,5]", "f32[3,5] f32[4,5] 1.0"},

@@ -210,7 +210,6 @@ constexpr Op kVectorProducts[] = {
     {.schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .summary = "beta·self + alpha·(vec1 vec2ᵀ)",
      .meta = addr_meta,
-     .host_code = {},
      .derivatives =
          {{{"self"}, {}, scaled_by_beta},
           {{"vec1"},

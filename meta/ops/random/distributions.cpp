@@ -26,7 +26,6 @@ constexpr Op sample(std::string_view schema, std::string_view summary, std::stri
   return {.schema = schema,
           .summary = summary,
           .meta = like_self,
-          .host_code = {},
           .derivatives = derivatives,
           .flops = elementwise_flops<1>,
           .examples = {example},
@@ -59,7 +58,6 @@ constexpr Op kDistributions[] = {
            const Tensor &count = c.tensor("count"), &prob = c.tensor("prob");
            elementwise(c, {&count, &prob}, count.dtype());
          },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3]"},
@@ -67,7 +65,6 @@ constexpr Op kDistributions[] = {
     {.schema = "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
      .summary = "how samples of gamma distributions change with their shapes",
      .meta = like_self,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3]"}},
@@ -78,7 +75,6 @@ constexpr Op kDistributions[] = {
            const Tensor &x = c.tensor("x"), &alpha = c.tensor("alpha"), &total = c.tensor("total");
            elementwise(c, {&x, &alpha, &total}, x.dtype());
          },
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3] f32[2,3] f32[2,3]"}}};

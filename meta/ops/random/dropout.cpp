@@ -128,7 +128,6 @@ constexpr Op kDropout[] = {
     {.schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
      .summary = "grad · mask · scale",
      .meta = native_dropout_backward_meta,
-     .host_code = {},
      .derivatives = {{{"grad_output"},
                       {"grad_output", "mask"},
                       [](Backward& b) -> Gradients {

@@ -42,7 +42,6 @@ constexpr Op factory(std::string_view schema, void (*meta)(Call&), std::string_v
   return {.schema = schema,
           .summary = "random numbers",
           .meta = meta,
-          .host_code = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
           .examples = {example},
@@ -73,30 +72,30 @@ constexpr Op permutation(std::string_view schema, void (*meta)(Call&), std::stri
 }
 
 constexpr Op kFactories[] = {
-    factory("rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-            "bool? pin_memory=None) -> Tensor",
+    factory("rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
             sizes_meta, "(2 3)"),
-    factory("randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    factory("randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+            "pin_memory=None) -> Tensor",
+            sizes_meta, "(2 3)"),
+    factory("randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? "
             "device=None, bool? pin_memory=None) -> Tensor",
-            sizes_meta, "(2 3)"),
-    factory("randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
-            "Device? device=None, bool? pin_memory=None) -> Tensor",
             sizes_meta, "10 (2 3)"),
     factory("randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? "
             "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
             sizes_meta, "1 10 (2 3)"),
-    factory("rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-            "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    factory("rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+            "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
             like_meta, "f32[2,3]"),
-    factory("randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-            "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    factory("randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+            "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
             like_meta, "f32[2,3]"),
-    factory("randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, "
-            "Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    factory("randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+            "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
             like_meta, "f32[2,3] 10"),
-    factory("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, "
-            "Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
-            "memory_format=None) -> Tensor",
+    factory("randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? "
+            "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> "
+            "Tensor",
             like_meta, "f32[2,3] 1 10"),
     permutation(
         "randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
@@ -115,7 +114,6 @@ constexpr Op fill(std::string_view schema, std::string_view node, std::string_vi
   return {.schema = schema,
           .summary = "self := random numbers",
           .meta = [](Call& c) { c.result(c.tensor("self")); },
-          .host_code = {},
           .derivatives = {{{"self"}, {}, zeros_backward}},
           .flops = free_of_flops,
           .examples = {example},
@@ -123,11 +121,9 @@ constexpr Op fill(std::string_view schema, std::string_view node, std::string_vi
 }
 
 constexpr Op kFills[] = {
-    fill("uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> "
-         "Tensor(a!)",
+    fill("uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)",
          "UniformBackward0", "f32[2,3]"),
-    fill("normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> "
-         "Tensor(a!)",
+    fill("normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)",
          "NormalBackward0", "f32[2,3]"),
     fill("exponential_(Tensor(a!) self, float lambd=1., *, Generator? generator=None) -> Tensor(a!)",
          "ExponentialBackward0", "f32[2,3]"),
@@ -139,8 +135,7 @@ constexpr Op kFills[] = {
     fill("log_normal_(Tensor(a!) self, float mean=1., float std=2., *, Generator? generator=None) -> "
          "Tensor(a!)",
          "LogNormalBackward0", "f32[2,3]"),
-    fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> "
-         "Tensor(a!)",
+    fill("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)",
          "RandomBackward0", "f32[2,3] 0 10"),
     fill("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", "RandomBackward1",
          "f32[2,3] 10"),
@@ -159,7 +154,6 @@ constexpr Op kBernoulli[] = {
            const Tensor& self = c.tensor("self");
            c.output(self.sizes(), self.dtype());
          },
-     .host_code = {},
      .derivatives = {{{"self"}, {}, zeros_backward}},
      .flops = elementwise_flops<1>,
      .examples = {"f32[2,3]"},
@@ -170,16 +164,13 @@ constexpr Op kBernoulli[] = {
        const Tensor out = call<"empty_like">(c.session, c["self"]);
        c.result(call<"bernoulli_.float">(c.session, out, c["p"]));
      }),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3] 0.5"},
      .facts = kRandom},
-    {.schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> "
-               "Tensor(a!)",
+    {.schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
      .summary = "self := 1 with the probabilities p, else 0",
      .meta = [](Call& c) { c.result(c.tensor("self")); },
-     .host_code = {},
      .derivatives = {{{"p"},
                       {},
                       [](Backward& b) -> Gradients {
@@ -214,12 +205,11 @@ void allocate_between_checks(Call& c) {
 }
 
 constexpr Op kNormal[] = {
-    factory("normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
-            "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-            "pin_memory=None) -> Tensor",
-            sizes_meta, "0.0 1.0 (2 3)"),
-    {.schema = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> "
-               "Tensor",
+    factory(
+        "normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? "
+        "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        sizes_meta, "0.0 1.0 (2 3)"),
+    {.schema = "normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
      .summary = "normally distributed around mean",
      .meta =
          [](Call& c) {
@@ -252,8 +242,7 @@ constexpr Op kNormal[] = {
      .flops = elementwise_flops<2>,
      .examples = {"0.0 f32[2,3]"},
      .facts = {.node = "NormalBackward2", .random = true}},
-    {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> "
-               "Tensor",
+    {.schema = "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
      .summary = "normally distributed around mean with deviations std",
      .meta =
          [](Call& c) {

@@ -121,7 +121,6 @@ constexpr Op kPackedSequences[] = {
     {.schema = "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)",
      .summary = "the steps that padded sequences have, and how many have each",
      .meta = pack_meta,
-     .host_code = {},
      .derivatives = {{{"input"},
                       {"result1"},
                       [](Backward& b) {
@@ -134,11 +133,10 @@ constexpr Op kPackedSequences[] = {
     composite_of("_pack_padded_sequence_backward(Tensor grad, SymInt[] input_size, Tensor batch_sizes, bool "
                  "batch_first) -> Tensor",
                  "gradient of padded sequences", pack_backward_body, {"f32[7,3] (5 2 3) i64[5]@h1 False"}),
-    composite_of(
-        "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, "
-        "int total_length) -> (Tensor, Tensor)",
-        "packed sequences, padded, and their lengths", pad_body,
-        {"f32[7,3] i64[5]@h1 False 0.0 5", "f32[7,3] i64[5]@h1 True 0.0 6"}, {.reads_data = true})};
+    composite_of("_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar "
+                 "padding_value, int total_length) -> (Tensor, Tensor)",
+                 "packed sequences, padded, and their lengths", pad_body,
+                 {"f32[7,3] i64[5]@h1 False 0.0 5", "f32[7,3] i64[5]@h1 True 0.0 6"}, {.reads_data = true})};
 
 }  // namespace
 

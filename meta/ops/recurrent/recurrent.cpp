@@ -384,38 +384,30 @@ void flatten_when_placed(Session& session, const Operator& op, std::span<const V
 constexpr Op kSequences[] = {
     composite_of(
         "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
-        "dropout, bool "
-        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+        "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
         "long short-term memory over a sequence", recurrent_body<RecurrentMode::lstm, lstm_cell>,
         {"f32[5,2,3] (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 0.0 True False "
          "False"},
         {.on_placement = flatten_when_placed<RecurrentMode::lstm>}),
-    composite_of(
-        "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
-        "bool train, "
-        "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-        "gated recurrent units over a sequence", recurrent_body<RecurrentMode::gru, gru_cell>,
-        {"f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False"},
-        {.on_placement = flatten_when_placed<RecurrentMode::gru>}),
-    composite_of(
-        "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
-        "dropout, bool "
-        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-        "tanh units over a sequence", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
-        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
-        {.on_placement = flatten_when_placed<RecurrentMode::tanh>}),
-    composite_of(
-        "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
-        "dropout, bool "
-        "train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-        "relu units over a sequence", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
-        {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
-        {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
+    composite_of("gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+                 "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+                 "gated recurrent units over a sequence", recurrent_body<RecurrentMode::gru, gru_cell>,
+                 {"f32[5,2,3] f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False False"},
+                 {.on_placement = flatten_when_placed<RecurrentMode::gru>}),
+    composite_of("rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, "
+                 "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+                 "tanh units over a sequence", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
+                 {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
+                 {.on_placement = flatten_when_placed<RecurrentMode::tanh>}),
+    composite_of("rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, "
+                 "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+                 "relu units over a sequence", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
+                 {"f32[5,2,3] f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False False"},
+                 {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
 
 constexpr Op kPacked[] = {
     composite_of("lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, "
-                 "int num_layers, "
-                 "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+                 "int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
                  "long short-term memory over packed sequences",
                  recurrent_body<RecurrentMode::lstm, lstm_cell>,
                  {"f32[7,3] i64[5]@h1 (f32[1,2,4] f32[1,2,4]) (f32[16,3] f32[16,4] f32[16] f32[16]) True 1 "
@@ -423,23 +415,22 @@ constexpr Op kPacked[] = {
                  {.on_placement = flatten_when_placed<RecurrentMode::lstm>}),
     composite_of(
         "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
-        "num_layers, "
-        "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
         "gated recurrent units over packed sequences", recurrent_body<RecurrentMode::gru, gru_cell>,
         {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[12,3] f32[12,4] f32[12] f32[12]) True 1 0.0 True False"},
         {.on_placement = flatten_when_placed<RecurrentMode::gru>}),
-    composite_of("rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool "
-                 "has_biases, int num_layers, "
-                 "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-                 "tanh units over packed sequences", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
-                 {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False"},
-                 {.on_placement = flatten_when_placed<RecurrentMode::tanh>}),
-    composite_of("rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool "
-                 "has_biases, int num_layers, "
-                 "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
-                 "relu units over packed sequences", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
-                 {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False"},
-                 {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
+    composite_of(
+        "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+        "tanh units over packed sequences", recurrent_body<RecurrentMode::tanh, simple_cell<"tanh">>,
+        {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::tanh>}),
+    composite_of(
+        "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+        "relu units over packed sequences", recurrent_body<RecurrentMode::relu, simple_cell<"relu">>,
+        {"f32[7,3] i64[5]@h1 f32[1,2,4] (f32[4,3] f32[4,4] f32[4] f32[4]) True 1 0.0 True False"},
+        {.on_placement = flatten_when_placed<RecurrentMode::relu>})};
 
 constexpr Op step_of(std::string_view schema, std::string_view summary, void (*body)(Call&),
                      std::string_view example) {
@@ -447,28 +438,22 @@ constexpr Op step_of(std::string_view schema, std::string_view summary, void (*b
                       {.autocast = Autocast::lower_precision, .product = true});
 }
 
-constexpr Op kCells[] = {
-    step_of("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
-            "b_hh=None) "
-            "-> "
-            "(Tensor, Tensor)",
-            "one step of long short-term memory", lstm_cell_body,
-            "f32[2,3] (f32[2,4] f32[2,4]) f32[16,3] f32[16,4] f32[16] f32[16]"),
-    step_of("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
-            "b_hh=None) -> "
-            "Tensor",
-            "one step of gated recurrent units", cell_body<gru_cell>,
-            "f32[2,3] f32[2,4] f32[12,3] f32[12,4] f32[12] f32[12]"),
-    step_of("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
-            "b_hh=None) -> "
-            "Tensor",
-            "one step of tanh units", cell_body<simple_cell<"tanh">>,
-            "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]"),
-    step_of("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
-            "b_hh=None) -> "
-            "Tensor",
-            "one step of relu units", cell_body<simple_cell<"relu">>,
-            "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]")};
+constexpr Op kCells[] = {step_of("lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? "
+                                 "b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
+                                 "one step of long short-term memory", lstm_cell_body,
+                                 "f32[2,3] (f32[2,4] f32[2,4]) f32[16,3] f32[16,4] f32[16] f32[16]"),
+                         step_of("gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? "
+                                 "b_ih=None, Tensor? b_hh=None) -> Tensor",
+                                 "one step of gated recurrent units", cell_body<gru_cell>,
+                                 "f32[2,3] f32[2,4] f32[12,3] f32[12,4] f32[12] f32[12]"),
+                         step_of("rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? "
+                                 "b_ih=None, Tensor? b_hh=None) -> Tensor",
+                                 "one step of tanh units", cell_body<simple_cell<"tanh">>,
+                                 "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]"),
+                         step_of("rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? "
+                                 "b_ih=None, Tensor? b_hh=None) -> Tensor",
+                                 "one step of relu units", cell_body<simple_cell<"relu">>,
+                                 "f32[2,3] f32[2,4] f32[4,3] f32[4,4] f32[4] f32[4]")};
 
 }  // namespace
 

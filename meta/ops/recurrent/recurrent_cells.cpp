@@ -82,9 +82,8 @@ Gradients gru_gradients(Backward& b) {
 }
 
 constexpr Op kFusedCells[] = {
-    {.schema = "_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, "
-               "Tensor? input_bias=None, "
-               "Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
+    {.schema = "_thnn_fused_lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, Tensor? "
+               "input_bias=None, Tensor? hidden_bias=None) -> (Tensor, Tensor, Tensor)",
      .summary = "a step of long short-term memory from its gates",
      .meta = lstm_meta,
      .host_code = {{DeviceType::cuda, lstm_kernel}},
@@ -97,9 +96,8 @@ constexpr Op kFusedCells[] = {
      .facts = {.takes = "input_gates.dim == 2, cx.dim == 2",
                .autocast = Autocast::lower_precision,
                .no_gradient_for = {"result2"}}},
-    {.schema =
-         "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, Tensor "
-         "workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    {.schema = "_thnn_fused_lstm_cell_backward(Tensor? grad_hy, Tensor? grad_cy, Tensor cx, Tensor cy, "
+               "Tensor workspace, bool has_bias) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of gates, cell and biases",
      .meta = lstm_backward_meta,
      .host_code = {{DeviceType::cuda, lstm_backward_kernel}, {DeviceType::cpu, lstm_backward_kernel}},
@@ -108,8 +106,7 @@ constexpr Op kFusedCells[] = {
      .examples = {"f32[2,4] f32[2,4] f32[2,4] f32[2,4] f32[2,16] True"},
      .facts = {.takes = "cx.dim == 2, workspace.dim == 2"}},
     {.schema = "_thnn_fused_gru_cell(Tensor input_gates, Tensor hidden_gates, Tensor hx, Tensor? "
-               "input_bias=None, "
-               "Tensor? hidden_bias=None) -> (Tensor, Tensor)",
+               "input_bias=None, Tensor? hidden_bias=None) -> (Tensor, Tensor)",
      .summary = "a step of gated recurrent units from its gates",
      .meta = gru_meta,
      .host_code = {{DeviceType::cuda, gru_kernel}},
@@ -121,8 +118,8 @@ constexpr Op kFusedCells[] = {
      .facts = {.takes = "input_gates.dim == 2, hx.dim == 2",
                .autocast = Autocast::lower_precision,
                .no_gradient_for = {"result1"}}},
-    {.schema = "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> "
-               "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+    {.schema = "_thnn_fused_gru_cell_backward(Tensor grad_hy, Tensor workspace, bool has_bias) -> (Tensor, "
+               "Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of gates, state and biases",
      .meta = gru_backward_meta,
      .host_code = {{DeviceType::cuda, gru_backward_kernel}, {DeviceType::cpu, gru_backward_kernel}},
@@ -172,12 +169,10 @@ void layer_backward_meta(Call& c) {
 }
 
 constexpr Op kRecurrentCell[] = {
-    {.schema = "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, "
-               "Tensor weight3, Tensor "
-               "hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int "
-               "num_layers, bool "
-               "has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, "
-               "Tensor, Tensor, Tensor)",
+    {.schema = "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor "
+               "weight3, Tensor hx_, Tensor cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, "
+               "int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train) -> "
+               "(Tensor, Tensor, Tensor, Tensor)",
      .summary = "a layer of long short-term memory by oneDNN",
      .meta = layer_meta,
      .host_code = {{DeviceType::cpu, layer_host}},
@@ -190,29 +185,24 @@ constexpr Op kRecurrentCell[] = {
        return {.own = multiply(2 * multiply(input.size(0), input.size(1)),
                                c.tensor("weight0").numel() + c.tensor("weight1").numel())};
      },
-     .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 "
-                  "1 True False False "
-                  "True"},
+     .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] False () 2 4 1 True "
+                  "False False True"},
      .facts = {.takes = kTakenByOneLayer, .no_gradient_for = {"result3"}}},
-    {.schema =
-         "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor "
-         "weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, "
-         "Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, int num_layers, bool "
-         "has_biases, bool train, bool bidirectional, int[] batch_sizes, bool batch_first, Tensor "
-         "workspace) "
-         "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    {.schema = "mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, "
+               "Tensor weight4, Tensor hx_, Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? "
+               "grad_output, Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, int "
+               "num_layers, bool has_biases, bool train, bool bidirectional, int[] batch_sizes, bool "
+               "batch_first, Tensor workspace) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "gradients of input, weights and states",
      .meta = layer_backward_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = [](const Call& c) -> FlopCount {
        const Tensor& input = c.tensor("input");
        return {.own = multiply(4 * multiply(input.size(0), input.size(1)),
                                c.tensor("weight1").numel() + c.tensor("weight2").numel())};
      },
-     .examples =
-         {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] f32[2,4] "
-          "f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"},
+     .examples = {"f32[5,2,3] f32[16,3] f32[16,4] f32[16] f32[16] f32[2,4] f32[2,4] f32[5,2,4] f32[2,4] "
+                  "f32[2,4] f32[5,2,4] None None False 2 4 1 True True False () False u8[240]"},
      .facts = {.takes = kTakenByOneLayerBackward}}};
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "core/rounding.h"
 #include "meta/autograd/engine/backward.h"
 #include "meta/autograd/modes/autocast.h"
 #include "meta/ops/recurrent/family.h"
 #include "meta/ops/recurrent/recurrent.h"
+#include "meta/ops/recurrent/recurrent_space.h"
 #include "meta/ops/recurrent/takes.h"
 #include "meta/ops/rules/estimated.h"
 #include "meta/ops/rules/formulas.h"
@@ -34,47 +34,6 @@ FlatWeights flat_weights(const RecurrentShape& shape) {
     flat.elements += 2 * rows;
   }
   return flat;
-}
-
-namespace {
-
-// Values that a layer keeps of each hidden unit and step: gates and cell state; of a GRU also products that its gates
-// share; of the others the output.
-int64_t kept_values(RecurrentMode mode) {
-  return mode == RecurrentMode::lstm ? 5 : mode == RecurrentMode::gru ? 6 : 1;
-}
-
-int64_t reserve_bytes(const RecurrentShape& shape, int64_t rows, DType dtype, bool drops_out) {
-  constexpr int64_t header = 256, alignment = 32;
-  const int64_t width = shape.output() * shape.directions(), between = (shape.layers - 1) * rows * width;
-  const int64_t projected = shape.projected * shape.directions() * shape.layers;
-  const int64_t layers =
-      kept_values(shape.mode) * shape.hidden * shape.directions() * shape.layers + projected;
-  const int64_t masks = drops_out ? between / 8 : 0;  // a bit for each value between layers
-  return align_up((rows * layers + between) * element_size(dtype) + masks, alignment) + header;
-}
-
-// A workspace of cuBLAS for each layer and direction, the weights in another order, and for each step the input of a
-// layer twice and its gates and output.
-int64_t workspace_bytes(const RecurrentShape& shape, int64_t rows, DType dtype) {
-  constexpr int64_t of_cublas = 8 << 20;
-  const int64_t biases = 2 * shape.gates() * shape.hidden * shape.layers * shape.directions();
-  int64_t elements = flat_weights(shape).elements - biases;
-  for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    const int64_t input = layer == 0 ? shape.input : shape.output() * shape.directions();
-    elements += rows * (2 * input + shape.directions() * (shape.gates() + 1) * shape.hidden);
-  }
-  return of_cublas * shape.layers * shape.directions() + elements * element_size(dtype);
-}
-
-}  // namespace
-
-RecurrentSpace recurrent_space(const Session& session, const RecurrentShape& shape, int64_t rows, DType dtype,
-                               bool drops_out) {
-  if (counts_sizes_of_cudnn(session))
-    return {workspace_bytes(shape, rows, dtype), reserve_bytes(shape, rows, dtype, drops_out)};
-  const int64_t cells = rows * shape.hidden * shape.layers * shape.directions() * element_size(dtype);
-  return {cells * shape.gates(), cells * (shape.gates() + 2)};
 }
 
 void flatten_recurrent_weights(Session& session, RecurrentMode mode, std::span<const Tensor> weights,
@@ -321,11 +280,10 @@ void flatten_kernel(Call& c) {
 }
 
 constexpr Op kCudnnRecurrent[] = {
-    {.schema =
-         "_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, "
-         "Tensor? cx, int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, "
-         "float dropout, bool train, bool bidirectional, SymInt[] batch_sizes, Tensor? dropout_state) -> "
-         "(Tensor, Tensor, Tensor, Tensor, Tensor)",
+    {.schema = "_cudnn_rnn(Tensor input, Tensor[] weight, int weight_stride0, Tensor? weight_buf, Tensor hx, "
+               "Tensor? cx, int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool "
+               "batch_first, float dropout, bool train, bool bidirectional, SymInt[] batch_sizes, Tensor? "
+               "dropout_state) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      .summary = "all steps of all layers of a recurrent network",
      .meta = forward_meta,
      .host_code = {{DeviceType::cuda, forward_cuda}},
@@ -333,23 +291,18 @@ constexpr Op kCudnnRecurrent[] = {
                       {"input", "weight", "hx", "cx", "dropout_state", "result0", "result3", "result4"},
                       gradients}},
      .flops = forward_flops,
-     .examples =
-         {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 False "
-          "0.0 True False () None"},
+     .examples = {"f32[5,2,3] (f32[16,3] f32[16,4] f32[16] f32[16]) 4 None f32[1,2,4] f32[1,2,4] 2 4 0 1 "
+                  "False 0.0 True False () None"},
      .facts = {.takes = kTakenByLayers,
                .random = true,
                .kernel = Kernel::cudnn,
                .no_gradient_for = {"result3", "result4"},
                .cast_by = cast_and_flatten}},
-    {.schema =
-         "_cudnn_rnn_backward(Tensor input, Tensor[] weight, int weight_stride0, Tensor weight_buf, Tensor "
-         "hx, "
-         "Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, int mode, "
-         "SymInt "
-         "hidden_size, SymInt proj_size, int num_layers, bool batch_first, float dropout, bool train, bool "
-         "bidirectional, SymInt[] batch_sizes, Tensor? dropout_state, Tensor reserve, bool[4] output_mask) "
-         "-> "
-         "(Tensor, Tensor, Tensor, Tensor[])",
+    {.schema = "_cudnn_rnn_backward(Tensor input, Tensor[] weight, int weight_stride0, Tensor weight_buf, "
+               "Tensor hx, Tensor? cx, Tensor output, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, "
+               "int mode, SymInt hidden_size, SymInt proj_size, int num_layers, bool batch_first, float "
+               "dropout, bool train, bool bidirectional, SymInt[] batch_sizes, Tensor? dropout_state, Tensor "
+               "reserve, bool[4] output_mask) -> (Tensor, Tensor, Tensor, Tensor[])",
      .summary = "gradients of input, states and weights",
      .meta = backward_meta,
      .host_code = {{DeviceType::cuda, backward_cuda}},

@@ -82,10 +82,10 @@ void correlation_body(Call& c) {
 }
 
 constexpr Op kCovariance[] = {
-    composite_of("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? "
-                 "aweights=None) -> Tensor",
-                 "covariances of rows", covariance_body, {"f32[3,5]", "f32[3,5] 0 i64[5] f32[5]"},
-                 {.reads_data = true}),
+    composite_of(
+        "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
+        "covariances of rows", covariance_body, {"f32[3,5]", "f32[3,5] 0 i64[5] f32[5]"},
+        {.reads_data = true}),
     composite_of("corrcoef(Tensor self) -> Tensor", "correlations of rows", correlation_body,
                  {"f32[3,5]", "f32[5]"}, {.reads_data = true})};
 

@@ -30,8 +30,8 @@ constexpr Op kEquality[] = {
      .flops = input_flops,
      .examples = {"f32[2,3] f32[2,3]"},
      .facts = {.reads_data = true, .host_reads = true}},
-    composite_of("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
-                 "atol=1e-08, bool equal_nan=False) -> bool",
+    composite_of("allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, "
+                 "bool equal_nan=False) -> bool",
                  "whether |self − other| ≤ atol + rtol · |other| everywhere", allclose_body,
                  {"f32[2,3] f32[2,3]"}, {.cudagraph_unsafe = true, .reads_data = true}),
     composite_of("_is_all_true(Tensor self) -> Tensor", "whether all of some truth values are true",

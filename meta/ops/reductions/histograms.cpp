@@ -60,14 +60,12 @@ void edge_lists_meta(Call& c) {
 }
 
 constexpr Op kHistograms[] = {
-    no_gradient(
-        "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
-        "density=False) -> (Tensor hist, Tensor bin_edges)",
-        "how many elements each of equal bins has, and their edges", count_meta, {"f32[5]@h1 3"}),
-    no_gradient(
-        "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "
-        "(Tensor hist, Tensor bin_edges)",
-        "how many elements each bin has, and the bins' edges", edges_meta, {"f32[5]@h1 f32[4]@h1"}),
+    no_gradient("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, "
+                "bool density=False) -> (Tensor hist, Tensor bin_edges)",
+                "how many elements each of equal bins has, and their edges", count_meta, {"f32[5]@h1 3"}),
+    no_gradient("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) "
+                "-> (Tensor hist, Tensor bin_edges)",
+                "how many elements each bin has, and the bins' edges", edges_meta, {"f32[5]@h1 f32[4]@h1"}),
     no_gradient("histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool "
                 "density=False) -> (Tensor hist, Tensor[] bin_edges)",
                 "how many rows each of equal boxes has, and their edges", counts_meta, {"f32[5,2]@h1 (3 4)"}),

@@ -203,8 +203,8 @@ constexpr Op kOldNorms[] = {
                        "NormBackward1", "f32[2,3] 2 (1)")),
     norm<false, true>("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
                       "NormBackward2", "f32[3] 2 6"),
-    norm<true, true>("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
-                     "*, ScalarType dtype) -> Tensor",
+    norm<true, true>("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
+                     "ScalarType dtype) -> Tensor",
                      "NormBackward3", "f32[2,3] 2 (1) False 6")};
 
 // --- dist: the norm of a difference
@@ -239,8 +239,8 @@ Tensor norm_gradient(Session& s, const Tensor& grad, const Tensor& self, double 
 namespace {
 
 constexpr Op kNorm[] = {
-    {.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
-               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    {.schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+               "ScalarType? dtype=None) -> Tensor",
      .summary = "(Σ |self|^ord)^(1/ord)",
      .meta = vector_norm_meta,
      .host_code = {{DeviceType::cuda, vector_norm_cuda}},
@@ -253,8 +253,8 @@ constexpr Op kNorm[] = {
      .flops = [](const Call& c) -> FlopCount { return {.own = 2 * c.tensor("self").numel()}; },
      .examples = {"f32[2,3]", "f32[2,3] 1 (1)", "f32[2,3] 3.0 (0) True"},
      .facts = {.autocast = Autocast::fp32_set_dtype}},
-    composite_of("pairwise_distance(Tensor x1, Tensor x2, float p=2., float "
-                 "eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor",
+    composite_of("pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool "
+                 "keepdim=False) -> Tensor",
                  "p-norm of x1 − x2 + eps along the last dimension", pairwise_distance_body,
                  {"f32[2,3] f32[2,3]"}),
     composite_of("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",

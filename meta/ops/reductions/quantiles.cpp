@@ -153,16 +153,16 @@ constexpr auto quantiles(const FrameworkRange& versions) {
                    "interpolation=\"linear\") -> Tensor",
                    "below these values lie shares q of all", quantile_body<false, rank_first>,
                    {"f32[3,5] f32[2]", "f32[3,5] f32[2] 0 True \"lower\""}),
-      composite_of("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
-                   "str interpolation=\"linear\") -> Tensor",
+      composite_of("quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+                   "interpolation=\"linear\") -> Tensor",
                    "below this value lies a share q of all", quantile_number_body<false, rank_first>,
                    {"f32[3,5] 0.5", "f32[3,5] 0.5 1 False \"nearest\""}),
       composite_of("nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
                    "interpolation=\"linear\") -> Tensor",
                    "below these values lie shares q of all numbers", quantile_body<true, rank_first>,
                    {"f32[3,5] f32[2] 0"}),
-      composite_of("nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
-                   "str interpolation=\"linear\") -> Tensor",
+      composite_of("nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+                   "interpolation=\"linear\") -> Tensor",
                    "below this value lies a share q of all numbers", quantile_number_body<true, rank_first>,
                    {"f32[3,5] 0.5 1", "f32[3,5] 0.5 1 True \"midpoint\""})};
   for (Op& op : ops) op.facts.versions = versions;

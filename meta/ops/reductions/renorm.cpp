@@ -82,17 +82,17 @@ void embedding_renorm_cuda(Call& c) {
 }
 
 constexpr Op embedding_renorm(void (*host_code)(Call&)) {
-  return {.schema =
-              "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
-              "Tensor(a!)",
-          .summary = "rows that are looked up, if their norm is too large, scaled down",
-          .meta = [](Call& c) { c.result(c.tensor("self")); },
-          .host_code = {{DeviceType::cuda, host_code}},
-          .derivatives = not_differentiable,
-          .flops = [](const Call& c) -> FlopCount {
-            return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};
-          },
-          .examples = {"f32[10,4] i64[3] 1.0 2.0"}};
+  return {
+      .schema =
+          "embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
+      .summary = "rows that are looked up, if their norm is too large, scaled down",
+      .meta = [](Call& c) { c.result(c.tensor("self")); },
+      .host_code = {{DeviceType::cuda, host_code}},
+      .derivatives = not_differentiable,
+      .flops = [](const Call& c) -> FlopCount {
+        return {.own = 3 * c.tensor("indices").numel() * c.tensor("self").size(1)};
+      },
+      .examples = {"f32[10,4] i64[3] 1.0 2.0"}};
 }
 
 constexpr Op kRenorm[] = {

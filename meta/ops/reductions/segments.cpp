@@ -73,9 +73,8 @@ Gradients segment_gradient(Backward& b) {
 FlopCount segment_flops(const Call& c) { return {.own = c.tensor("data").numel()}; }
 
 constexpr Op kSegments[] = {
-    {.schema =
-         "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? "
-         "offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
+    {.schema = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
+               "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
      .summary = "parts of a dimension, each reduced to one element",
      .meta = segment_meta,
      .host_code = {{DeviceType::cuda, segment_cuda}},

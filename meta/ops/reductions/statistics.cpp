@@ -114,14 +114,14 @@ void unbiased_body(Call& c) {
 }
 
 constexpr Op kVariances[] = {
-    variance("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-             "keepdim=False) -> Tensor",
+    variance("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+             "-> Tensor",
              "variance", variance_meta<false>,
              {{"self"},
               {"self"},
               [](Backward& b) -> Gradients { return {variance_gradient(b, b.grad(), b("self"))}; }}),
-    variance("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-             "keepdim=False) -> Tensor",
+    variance("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+             "-> Tensor",
              "standard deviation", variance_meta<false>,
              {{"self"},
               {"self", "result"},
@@ -147,14 +147,14 @@ constexpr Op kVariances[] = {
     composite_of("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
                  "standard deviation along dimensions", unbiased_body<"std.correction", true, false>,
                  {"f32[2,3] (1)"}),
-    composite_of("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-                 "(Tensor, Tensor)",
-                 "variance and mean along dimensions", unbiased_body<"var_mean.correction", true, true>,
-                 {"f32[2,3] (1)"}),
-    composite_of("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-                 "(Tensor, Tensor)",
-                 "standard deviation and mean along dimensions",
-                 unbiased_body<"std_mean.correction", true, true>, {"f32[2,3] (1)"})};
+    composite_of(
+        "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+        "variance and mean along dimensions", unbiased_body<"var_mean.correction", true, true>,
+        {"f32[2,3] (1)"}),
+    composite_of(
+        "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+        "standard deviation and mean along dimensions", unbiased_body<"std_mean.correction", true, true>,
+        {"f32[2,3] (1)"})};
 
 // --- prod
 
@@ -206,8 +206,7 @@ constexpr Op kProducts[] = {
      .flops = input_flops,
      .examples = {"f32[2,3]"},
      .facts = {.autocast = Autocast::fp32_set_dtype}},
-    {.schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) "
-               "-> Tensor",
+    {.schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .summary = "product along a dimension",
      .meta =
          [](Call& c) {

@@ -86,8 +86,8 @@ constexpr Op kSums[] = {
      .flops = input_flops,
      .examples = {"f32[2,3]", "i64[4]"},
      .facts = {.autocast = Autocast::fp32_set_dtype}},
-    {.schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
-               "-> Tensor",
+    {.schema =
+         "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .summary = "Σ along dimensions",
      .meta = sum_dims_meta,
      .host_code = {{DeviceType::cuda, [](Call& c) { sum_into_result(c, c.tensor("self"), c["dim"]); }}},
@@ -99,8 +99,8 @@ constexpr Op kSums[] = {
      .flops = input_flops,
      .examples = {"f32[2,3] (0)", "f32[2,3,4] (0 2) True"},
      .facts = {.node = "SumBackward1", .autocast = Autocast::fp32_set_dtype}},
-    {.schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
-               "Tensor",
+    {.schema =
+         "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .summary = "Σ along dimensions, NaN counting as 0",
      .meta = sum_dims_meta,
      .host_code = {{DeviceType::cuda, nansum}},
@@ -133,11 +133,10 @@ constexpr Op kMeans[] = {
      .flops = input_flops,
      .examples = {"f32[2,3] (1)", "f32[2,3,4] (1 2) True"},
      .facts = {.node = "MeanBackward1"}},
-    {.schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
-               "Tensor",
+    {.schema =
+         "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      .summary = "mean along dimensions of what is a number",
      .meta = composite(nanmean_body),
-     .host_code = {},
      .derivatives = by_body,
      .flops = by_body,
      .examples = {"f32[2,3]", "f32[2,3] (1)"}}};

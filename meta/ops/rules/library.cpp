@@ -1,7 +1,7 @@
 #include "meta/ops/rules/library.h"
 
+#include "meta/ops/rules/cudnn_sizes.h"
 #include "meta/ops/rules/estimated.h"
-#include "meta/platform/planned_workspaces.h"
 #include "meta/platform/platform.h"
 
 namespace metaprof {
@@ -81,20 +81,12 @@ Ref<Storage>& dropout_state_of(Session& session, Library which, Device device) {
 }
 
 void make_dropout_state(Session& session, Device device) {
-  // cudnnDropoutGetStatesSize is known to the library alone: an estimate. An H200 answers 24 bytes for each of its 132 · 2048
-  // threads (tests/measured/h200); what others answer was not seen. The emulated device of the recordings says the other
-  // number.
-  constexpr int64_t of_h200 = 6488064, of_recordings = 3244032;
-  const int64_t bytes = counts_sizes_of_cudnn(session) ? of_h200 : of_recordings;
+  const int64_t bytes = dropout_state_bytes(session);
   dropout_state_of(session, Library::dropout_state, device) = estimated(
       session, named(session, session.allocate(device, bytes, Category::workspace), "cuDNN dropout state"));
 }
 
 }  // namespace
-
-bool counts_sizes_of_cudnn(const Session& session) {
-  return session.planned_workspaces && session.planned_workspaces->has_sources();
-}
 
 void cublas_workspace(Call& call) { take_cublas_workspace(call.session, call.device()); }
 

@@ -11,10 +11,6 @@ void cublas_workspace(Call& call);
 /// What a product by cuBLASLt works in, cuBLAS's included where it takes both.
 void cublas_lt_workspace(Call& call);
 
-/// Whether sizes that cuDNN alone knows count as a device has them. Otherwise (--workspaces none) they are those of the
-/// emulated device with which the recordings were made.
-bool counts_sizes_of_cudnn(const Session& session);
-
 /// cuDNN's random state for dropout between recurrent layers; made when first needed, kept for ever, and from
 /// then on handed to every call. Undefined before.
 Tensor dropout_state(Call& call, bool needed);

@@ -11,7 +11,6 @@ constexpr Op no_gradient(std::string_view schema, std::string_view summary, void
   return {.schema = schema,
           .summary = summary,
           .meta = meta,
-          .host_code = {},
           .derivatives = not_differentiable,
           .flops = free_of_flops,
           .examples = examples,

@@ -194,24 +194,23 @@ void gradient_numbers_body(Call& c) { gradients(c, dims_or_all(c), numbers(c["sp
 void gradient_numbers_dims_body(Call& c) { gradients(c, c.ints("dim"), numbers(c["spacing"])); }
 
 constexpr Op kGradient[] = {
-    composite_of("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int "
-                 "edge_order=1) -> Tensor[]",
+    composite_of("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) "
+                 "-> Tensor[]",
                  "slopes along dimensions", gradient_number_body, {"f32[4,5]"}),
     composite_of("gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) "
                  "-> Tensor[]",
                  "slopes along dimensions", gradient_numbers_body, {"f32[4,5] (1.0 2.0)"}),
-    composite_of("gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) "
-                 "-> Tensor[]",
-                 "slopes along dimensions", gradient_numbers_dims_body, {"f32[4,5] (1.0 2.0) (0 1)"}),
+    composite_of(
+        "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+        "slopes along dimensions", gradient_numbers_dims_body, {"f32[4,5] (1.0 2.0) (0 1)"}),
     composite_of(
         "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]",
         "slopes along dimensions", gradient_number_dims_body, {"f32[4,5] 2.0 (0 1)"}),
     composite_of("gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
                  "slopes along dimensions", gradient_dims_body, {"f32[4,5] (1)"}),
-    composite_of(
-        "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
-        "Tensor[]",
-        "slopes along dimensions", gradient_places_body, {"f32[4,5] (f32[4] f32[5])"}),
+    composite_of("gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) "
+                 "-> Tensor[]",
+                 "slopes along dimensions", gradient_places_body, {"f32[4,5] (f32[4] f32[5])"}),
     composite_of(
         "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
         "slopes along dimensions", gradient_places_dims_body, {"f32[4,5] (f32[5]) (1) 2"})};

@@ -269,11 +269,7 @@ constexpr Op kRunning[] = {
      .facts = {.in_place_too = true, .autocast = Autocast::fp32_set_dtype}},
     {.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
      .summary = "log of the running sum of exp(self)",
-     .meta =
-         [](Call& c) {
-           const Tensor& self = c.tensor("self");
-           c.output(self.sizes(), to_floating(self.dtype()));
-         },
+     .meta = [](Call& c) { c.output(c.tensor("self").sizes(), to_floating(c.tensor("self").dtype())); },
      .host_code = {{DeviceType::cuda, logcumsumexp_cuda}},
      .derivatives = {{{"self"}, {"self", "result"}, logcumsumexp_backward}},
      .flops = [](const Call& c) -> FlopCount { return {.own = 4 * c.tensor("self").numel()}; },
@@ -288,16 +284,15 @@ constexpr Op kRunning[] = {
                  "gradients added up where the running extremum was", cummaxmin_backward_body,
                  {"f32[2,3] f32[2,3] i64[2,3] 1"})};
 
+constexpr Facts kCurve = {.takes = "y.dim >= 1"};
 constexpr Op kScan[] = {
-    composite_of("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
-                 "-> Tensor",
-                 "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}),
+    composite_of(
+        "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+        "differences between neighbours", diff_body, {"f32[2,3]", "f32[2,4] 2 -1 f32[2,1]"}),
     composite_of("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
-                 "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"},
-                 {.takes = "y.dim >= 1"}),
+                 "integral by trapezoids at places x", trapezoid_x_body<false>, {"f32[2,3] f32[3]"}, kCurve),
     composite_of("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
-                 "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"},
-                 {.takes = "y.dim >= 1"}),
+                 "integral by trapezoids of one width", trapezoid_dx_body, {"f32[2,3]"}, kCurve),
     composite_of("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", "integral by trapezoids at places x",
                  [](Call& c) { c.result(call<"trapezoid.x">(c.session, c["y"], c["x"], c["dim"])); },
                  {"f32[2,3] f32[3]"}),
@@ -306,10 +301,10 @@ constexpr Op kScan[] = {
         [](Call& c) { c.result(call<"trapezoid.dx">(c.session, c["y"], c["dx"], c["dim"])); }, {"f32[2,3]"}),
     composite_of("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
                  "running integral by trapezoids at places x", trapezoid_x_body<true>, {"f32[2,3] f32[3]"},
-                 {.takes = "y.dim >= 1"}),
+                 kCurve),
     composite_of("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
                  "running integral by trapezoids of one width", cumulative_trapezoid_dx_body, {"f32[2,3]"},
-                 {.takes = "y.dim >= 1"})};
+                 kCurve)};
 
 }  // namespace
 

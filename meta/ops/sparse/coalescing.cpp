@@ -151,7 +151,6 @@ constexpr Op kCoalescing[] = {
     {.schema = "_coalesce(Tensor self) -> Tensor",
      .summary = "equal coordinates are added up",
      .meta = coalesce_kernel,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, [](Backward& b) { return b.grad(); }}},
      .flops = input_flops,
      .examples = {"f32[10,3]sparse(i64[1,4] f32[4,3])", "f32[4,5,3]sparse(i64[2,6] f32[6,3])"},

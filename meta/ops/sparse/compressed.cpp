@@ -187,7 +187,6 @@ constexpr Op compression(std::string_view schema, std::string_view summary, void
   return {.schema = schema,
           .summary = summary,
           .meta = kernel,
-          .host_code = {},
           .derivatives = {{{"self"}, {}, compress_gradient}},
           .flops = free_of_flops,
           .examples = examples};

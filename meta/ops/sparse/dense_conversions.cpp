@@ -81,7 +81,6 @@ constexpr Op conversion(std::string_view schema, std::string_view node, std::str
   return {.schema = schema,
           .summary = summary,
           .meta = kernel,
-          .host_code = {},
           .derivatives = {{{"self"}, {}, to_sparse_gradient}},
           .flops = input_flops,
           .examples = {example},
@@ -109,11 +108,10 @@ constexpr Op kFromDense[] = {
     conversion("_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", "ToSparseBackward0",
                "coordinates of what is not 0", "f32[2,3] 2",
                [](Call& c) { to_coordinates(c, c.integer("sparse_dim")); }),
-    conversion(
-        "_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> "
-        "Tensor",
-        "ToSparseBackward1", "coordinates of what is not 0, or another sparse layout", "f32[2,3]",
-        to_sparse_kernel)};
+    conversion("_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) "
+               "-> Tensor",
+               "ToSparseBackward1", "coordinates of what is not 0, or another sparse layout", "f32[2,3]",
+               to_sparse_kernel)};
 
 }  // namespace
 

@@ -127,7 +127,6 @@ constexpr Op kSparseProducts[] = {
          "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
      .summary = "beta·self + alpha·(mat1 · mat2), mat1 sparse, whose gradient is sparse, too",
      .meta = sparse_addmm_kernel,
-     .host_code = {},
      .derivatives =
          {{{"mat1"}, {"mat1", "mat2"}, [](Backward& b) { return sparse_gradient(b, b("mat1"), b("mat2")); }},
           {{"mat2"}, {"mat1"}, [](Backward& b) { return scaled(mm(t(b("mat1")), b.grad()), b["alpha"]); }},

@@ -77,12 +77,10 @@ FlopCount flops_of_reduced(const Call& c) {
 }
 
 constexpr Op kSampledProducts[] = {
-    {.schema =
-         "sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
-         "-> Tensor",
+    {.schema = "sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
+               "alpha=1) -> Tensor",
      .summary = "beta·self + alpha·(mat1 · mat2) where self has elements",
      .meta = sampled_addmm_kernel,
-     .host_code = {},
      .derivatives = {{{"mat1"},
                       {"mat2", "self"},
                       [](Backward& b) { return scaled(mm(masked_gradient(b), t(b("mat2"))), b["alpha"]); }},
@@ -103,7 +101,6 @@ constexpr Op kSampledProducts[] = {
     {.schema = "_sparse_mm_reduce_impl(Tensor self, Tensor other, str reduce) -> (Tensor, Tensor)",
      .summary = "sparse · dense with another reduction than a sum, and what was chosen",
      .meta = reduce_meta,
-     .host_code = {},
      .derivatives = {{{"other", "self"}, {"other", "result1", "self"}, reduce_gradient}},
      .flops = flops_of_reduced,
      .examples = {"f32[4,3]csr(i64[5] i64[6] f32[6]) f32[3,2] \"amax\""},
@@ -112,7 +109,6 @@ constexpr Op kSampledProducts[] = {
                "Tensor arg_out, bool[2] output_mask) -> (Tensor, Tensor)",
      .summary = "gradients of sparse · dense with another reduction than a sum",
      .meta = reduce_backward_meta,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = free_of_flops,
      .examples = {"f32[4,3]csr(i64[5] i64[6] f32[6]) f32[4,2] f32[3,2] \"amax\" i64[4,2] (True True)"}}};

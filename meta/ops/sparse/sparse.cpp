@@ -22,19 +22,14 @@ bool is_one(const Value& number) {
                                                : number.kind() == Value::Kind::real && number.real() == 1;
 }
 
-const Sizes& given_size(const Call& c) {
-  const Sizes& size = c.ints("size");
-  if (std::ranges::any_of(size, [](int64_t one) { return one < 0; }))
-    c.error(fmt::format("sizes must not be negative, got {}", to_string(SizesView(size))));
-  return size;
-}
+constexpr std::string_view kSizeTaken = "size.each >= 0";
 
 void make_meta(Call& c) {
   const Tensor &indices = c.tensor("indices"), &values = c.tensor("values");
   if (indices.dim() != 2 || values.dim() == 0 || indices.size(1) != values.size(0))
     c.error(fmt::format("expects indices [dimensions, n] and n values, got {} and {}", describe(indices),
                         describe(values)));
-  Tensor sparse = make_sparse(c.session, indices, values, given_size(c));
+  Tensor sparse = make_sparse(c.session, indices, values, c.ints("size"));
   sparse->extra->coalesced = c.given("is_coalesced") && c.boolean("is_coalesced");
   c.result(sparse);
 }
@@ -53,7 +48,7 @@ Layout layout_numbered(const Call& c, int64_t number) {
 void make_compressed_meta(Call& c) {
   const Tensor &compressed = c.tensor("compressed_indices"), &plain = c.tensor("plain_indices");
   const Layout layout = layout_numbered(c, c.given("layout") ? c.integer("layout") : 2);
-  c.result(make_sparse_compressed(c.session, layout, compressed, plain, c.tensor("values"), given_size(c)));
+  c.result(make_sparse_compressed(c.session, layout, compressed, plain, c.tensor("values"), c.ints("size")));
 }
 
 }  // namespace
@@ -177,7 +172,6 @@ namespace {
 
 void make_with_sizes_body(Call& c) {
   const Tensor &indices = c.tensor("indices"), &values = c.tensor("values");
-  if (indices.dim() != 2) c.error(fmt::format("expects indices [dimensions, n], got {}", describe(indices)));
   c.result(call<"_sparse_coo_tensor_with_dims_and_tensors">(c.session, indices.size(0), values.dim() - 1,
                                                             c["size"], indices, values, Value(), Value(),
                                                             Value(), Value(), c["is_coalesced"]));
@@ -191,36 +185,35 @@ Gradients gradient_of_values(Backward& b) {
 }
 
 constexpr Op kSparse[] = {
-    composite_of(
-        "sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, ScalarType? "
-        "dtype=None, "
-        "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor",
-        "a sparse tensor over indices and values", make_with_sizes_body, {"i64[1,4] f32[4,3] (10 3)"}),
+    composite_of("sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, ScalarType? "
+                 "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
+                 "is_coalesced=None) -> Tensor",
+                 "a sparse tensor over indices and values", make_with_sizes_body,
+                 {"i64[1,4] f32[4,3] (10 3)"}, {.takes = "indices.dim == 2, size.each >= 0"}),
     {.schema = "_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, SymInt[] size, "
-               "Tensor indices, "
-               "Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-               "pin_memory=False, bool? is_coalesced=None) -> Tensor",
+               "Tensor indices, Tensor values, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+               "device=None, bool? pin_memory=False, bool? is_coalesced=None) -> Tensor",
      .summary = "a sparse tensor over indices and values",
      .meta = make_meta,
-     .host_code = {},
      .derivatives = {{{"values"}, {"indices", "values"}, gradient_of_values}},
      .flops = free_of_flops,
      .examples = {"1 1 (10 3) i64[1,4] f32[4,3]"},
-     .facts = {.node = "SparseCooTensorWithDimsAndTensorsBackward0"}},
+     .facts = {.takes = kSizeTaken, .node = "SparseCooTensorWithDimsAndTensorsBackward0"}},
+    no_gradient("_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor "
+                "values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                "bool? pin_memory=None) -> Tensor",
+                "a compressed matrix over indices and values", make_compressed_meta,
+                {"i64[5] i64[6] f32[6] (4 3)"}, {.takes = kSizeTaken}),
+    no_gradient("sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor "
+                "plain_indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? "
+                "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+                "a compressed matrix over indices and values", make_compressed_meta,
+                {"i64[5] i64[6] f32[6] (4 3)"}, {.takes = kSizeTaken}),
     no_gradient(
-        "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
-        "SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-        "pin_memory=None) -> Tensor",
-        "a compressed matrix over indices and values", make_compressed_meta, {"i64[5] i64[6] f32[6] (4 3)"}),
-    no_gradient(
-        "sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, "
-        "Tensor values, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-        "device=None, bool? pin_memory=None) -> Tensor",
-        "a compressed matrix over indices and values", make_compressed_meta, {"i64[5] i64[6] f32[6] (4 3)"}),
-    no_gradient("_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? "
-                "dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? "
-                "is_coalesced=None) -> Tensor",
-                "a sparse tensor over indices and values", make_meta, {"i64[1,4] f32[4,3] (10 3)"})};
+        "_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, SymInt[] size, *, ScalarType? dtype=None, "
+        "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? is_coalesced=None) -> Tensor",
+        "a sparse tensor over indices and values", make_meta, {"i64[1,4] f32[4,3] (10 3)"},
+        {.takes = kSizeTaken})};
 
 }  // namespace
 

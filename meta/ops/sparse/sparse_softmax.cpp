@@ -130,15 +130,13 @@ FlopCount flops_of_values(const Call& c) {
 
 constexpr const char* kForward = "f32[4,3]sparse(i64[2,5] f32[5]) 1 False";
 constexpr const char* kBackward =
-    "f32[4,3]sparse(i64[2,5] f32[5]) f32[4,3]sparse(i64[2,5] f32[5]) 1 "
-    "f32[4,3]sparse(i64[2,5] f32[5])";
+    "f32[4,3]sparse(i64[2,5] f32[5]) f32[4,3]sparse(i64[2,5] f32[5]) 1 f32[4,3]sparse(i64[2,5] f32[5])";
 
 constexpr Op softmax_of_coordinates(std::string_view schema, std::string_view summary, void (*kernel)(Call&),
                                     Formula::Function gradient) {
   return {.schema = schema,
           .summary = summary,
           .meta = kernel,
-          .host_code = {},
           .derivatives = {{{"self"}, {"result", "self"}, gradient}},
           .flops = flops_of_values<3>,
           .examples = {kForward},
@@ -150,7 +148,6 @@ constexpr Op backward_of_coordinates(std::string_view schema, std::string_view s
   return {.schema = schema,
           .summary = summary,
           .meta = kernel,
-          .host_code = {},
           .derivatives = not_differentiable,
           .flops = flops_of_values<4>,
           .examples = {kBackward},
@@ -172,8 +169,7 @@ constexpr Op kSparseSoftmax[] = {
                            sparse_softmax_kernel<"_log_softmax">,
                            sparse_softmax_gradient<"_sparse_log_softmax_backward_data">),
     backward_of_coordinates(
-        "_sparse_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor "
-        "self) -> Tensor",
+        "_sparse_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
         "output · (grad − Σ grad · output)", sparse_softmax_backward_kernel<"_softmax_backward_data">),
     backward_of_coordinates("_sparse_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
                             "Tensor self) -> Tensor",

@@ -149,7 +149,6 @@ constexpr Op kSparseSums[] = {
     {.schema = "_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
      .summary = "sums over dimensions: dense if these are all sparse ones, else coordinates",
      .meta = sum_over_dims,
-     .host_code = {},
      .derivatives = {{{"self"},
                       {"self"},
                       [](Backward& b) {
@@ -161,7 +160,6 @@ constexpr Op kSparseSums[] = {
     {.schema = "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor",
      .summary = "each element's sum's gradient",
      .meta = sum_backward_kernel,
-     .host_code = {},
      .derivatives = not_differentiable,
      .flops = flops_of_sum,
      .examples = {"f32[4]sparse(i64[1,3] f32[3]) f32[4,3]sparse(i64[2,5] f32[5]) (1)"}}};

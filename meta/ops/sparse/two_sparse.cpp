@@ -96,7 +96,6 @@ FlopCount flops_of_two(const Call& c) {
 constexpr Op kTwoSparse[] = {{.schema = "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
                               .summary = "the product of two matrices of coordinates",
                               .meta = coordinates_times_coordinates,
-                              .host_code = {},
                               .derivatives = {{{"other"}, {"other", "self"}, other_gradient},
                                               {{"self"}, {"other", "self"}, self_gradient}},
                               .flops = flops_of_two,

@@ -6,6 +6,7 @@
 #include "meta/autograd/graph/views.h"
 #include "meta/op/versions.h"
 #include "meta/ops/views/family.h"
+#include "meta/ops/views/takes.h"
 #include "meta/ops/views/views.h"
 #include "meta/platform/platform.h"
 
@@ -35,7 +36,6 @@ constexpr Op copy_operator(std::string_view schema, std::string_view node, void 
   return {.schema = schema,
           .summary = "a copy of what the view would see",
           .meta = meta,
-          .host_code = {},
           .derivatives = {{{"self"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples,
@@ -112,8 +112,7 @@ void split_out_cuda(Call& c) {
   const auto waves = static_cast<double>(blocks(1) * rows) / wave;
   const double times = std::max(
       {1.0, std::round(std::sqrt(waves / 2)), std::ceil(static_cast<double>(blocks(1)) / (2 * wave))});
-  auto table =
-      c.temporary_bytes(8 * (4 * static_cast<int64_t>(c.ints("split_sizes").size()) + 1 + blocks(times)));
+  auto table = c.temporary_bytes(8 * (4 * int64_t(c.ints("split_sizes").size()) + 1 + blocks(times)));
 }
 
 void split_out_meta(Call& c) {
@@ -152,7 +151,6 @@ constexpr Op in_place_operator(std::string_view schema, std::string_view node, v
   return {.schema = schema,
           .summary = "the tensor itself under the view's sizes",
           .meta = meta,
-          .host_code = {},
           .derivatives = {{{"self"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples,
@@ -168,10 +166,10 @@ constexpr Op kInPlace[] = {
                       in_place<squeeze_dims_geometry>, squeeze_dims_backward, {"f32[2,1,3] (1)"}),
     in_place_operator("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", "UnsqueezeBackward1",
                       in_place<unsqueeze_geometry>, unsqueeze_backward, {"f32[2,3] 1"}),
-    in_place_operator(
-        "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
-        "Tensor(a!)",
-        "AsStridedBackward1", in_place<as_strided_geometry>, as_strided_gradient, {"f32[2,3] (3 2) (1 3)"}),
+    in_place_operator("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
+                      "storage_offset=None) -> Tensor(a!)",
+                      "AsStridedBackward1", in_place<as_strided_geometry>, as_strided_gradient,
+                      {"f32[2,3] (3 2) (1 3)"}),
     in_place_operator("t_(Tensor(a!) self) -> Tensor(a!)", "TBackward1", in_place<t_geometry>, t_backward,
                       {"f32[2,3]"}),
     in_place_operator("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", "TransposeBackward1",
@@ -194,7 +192,6 @@ constexpr Op narrow_copy(const Derivatives& derivatives) {
   return {.schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
           .summary = "a copy of a slice by start and length",
           .meta = narrow_copy_meta,
-          .host_code = {},
           .derivatives = derivatives,
           .flops = free_of_flops,
           .examples = {"f32[8,3] 0 1 4"},

@@ -8,6 +8,7 @@
 #include "meta/autograd/engine/op_node.h"
 #include "meta/ops/rules/formulas.h"
 #include "meta/ops/views/family.h"
+#include "meta/ops/views/takes.h"
 #include "meta/ops/views/views.h"
 
 namespace metaprof {
@@ -312,35 +313,32 @@ constexpr Op part_gradient(std::string_view schema, std::string_view summary, Fo
   return {.schema = schema,
           .summary = summary,
           .meta = whole_input_meta,
-          .host_code = {},
           .derivatives = {{{"grad_output"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples};
 }
 
 constexpr Op kPartGradients[] = {
-    part_gradient(
-        "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
-        "step) "
-        "-> Tensor",
-        "zeros with the gradient in the slice",
-        [](Backward& b) -> Gradients {
-          return {call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"])};
-        },
-        {"f32[3,3] (8 3) 0 1 7 2"}),
+    part_gradient("slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt "
+                  "end, SymInt step) -> Tensor",
+                  "zeros with the gradient in the slice",
+                  [](Backward& b) -> Gradients {
+                    return {
+                        call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"])};
+                  },
+                  {"f32[3,3] (8 3) 0 1 7 2"}),
     part_gradient(
         "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
         "zeros with the gradient at the index",
         [](Backward& b) { return call<"select.int">(b.session, b.grad(), b["dim"], b["index"]); },
         {"f32[3] (2 3) 0 1"}),
     part_gradient(
-        "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int "
-        "dim2) -> Tensor",
+        "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> "
+        "Tensor",
         "zeros with the gradient on the diagonal",
         [](Backward& b) { return call<"diagonal">(b.session, b.grad(), b["offset"], b["dim1"], b["dim2"]); },
         {"f32[3] (3 3) 0 0 1"}),
-    {.schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> "
-               "Tensor",
+    {.schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
      .summary = "zeros with the gradient of the windows added in",
      .meta = unfold_backward_meta,
      .host_code = {{DeviceType::cuda, unfold_backward_cuda}},
@@ -365,7 +363,6 @@ constexpr Op scatter_operator(std::string_view schema, std::string_view summary,
   return {.schema = schema,
           .summary = summary,
           .meta = copy_of_self_meta,
-          .host_code = {},
           .derivatives = derivatives,
           .flops = free_of_flops,
           .examples = examples};
@@ -388,23 +385,22 @@ Gradients strided_scatter_gradient(Backward& b) {
 }
 
 constexpr Op kScatters[] = {
-    scatter_operator(
-        "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
-        "step=1) -> "
-        "Tensor",
-        "self with src in place of the slice",
-        {{{"self"},
-          {},
-          [](Backward& b) {
-            return call<"slice_scatter">(b.session, b.grad(), no_part(b), b["dim"], b["start"], b["end"],
-                                         b["step"]);
-          }},
-         {{"src"},
-          {},
-          [](Backward& b) -> Gradients {
-            return {call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"], b["step"])};
-          }}},
-        {"f32[8,3] f32[3,3] 0 1 7 2"}),
+    scatter_operator("slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? "
+                     "end=None, SymInt step=1) -> Tensor",
+                     "self with src in place of the slice",
+                     {{{"self"},
+                       {},
+                       [](Backward& b) {
+                         return call<"slice_scatter">(b.session, b.grad(), no_part(b), b["dim"], b["start"],
+                                                      b["end"], b["step"]);
+                       }},
+                      {{"src"},
+                       {},
+                       [](Backward& b) -> Gradients {
+                         return {call<"slice.Tensor">(b.session, b.grad(), b["dim"], b["start"], b["end"],
+                                                      b["step"])};
+                       }}},
+                     {"f32[8,3] f32[3,3] 0 1 7 2"}),
     scatter_operator(
         "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
         "self with src in place of the index",
@@ -441,10 +437,10 @@ constexpr Op kScatters[] = {
         {"f32[3,3] f32[2,2] (2 2) (1 2) 1"})};
 
 constexpr Op kParts[] = {
-    view_operator(
-        "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
-        "Tensor(a)",
-        "self[start:end:step]", slice_geometry, slice_gradient, {"f32[8,3] 0 1 7 2", "f32[8,3] 1 -2"}),
+    view_operator("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
+                  "step=1) -> Tensor(a)",
+                  "self[start:end:step]", slice_geometry, slice_gradient,
+                  {"f32[8,3] 0 1 7 2", "f32[8,3] 1 -2"}),
     view_operator("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
                   "self[index] along a dimension", select_geometry, select_gradient,
                   {"f32[2,3] 0 1", "f32[2,3] 1 -1"}),
@@ -483,7 +479,6 @@ constexpr Op kUnsafeSplits[] = {
     {.schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
      .summary = "pieces of one size",
      .meta = unsafe<split_geometry>,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, split_gradient}},
      .flops = free_of_flops,
      .examples = {"f32[6,2] 2"},
@@ -491,7 +486,6 @@ constexpr Op kUnsafeSplits[] = {
     {.schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
      .summary = "pieces of these sizes",
      .meta = unsafe<split_with_sizes_geometry>,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, split_gradient}},
      .flops = free_of_flops,
      .examples = {"f32[6,2] (1 5)"}}};

@@ -152,7 +152,6 @@ constexpr Op kRepeating[] = {
     {.schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
      .summary = "self several times along each dimension",
      .meta = repeat_meta,
-     .host_code = {},
      .derivatives = {{{"self"}, {}, repeat_backward}},
      .flops = free_of_flops,
      .examples = {"f32[2,3] (2 1 3)", "f32[2] (1)"}},
@@ -170,8 +169,8 @@ constexpr Op kRepeating[] = {
                  "output_size=None) -> Tensor",
                  "each slice as often as its number says", repeat_each_body, {"f32[4,2] i64[4] 0 2"},
                  {.reads_data = true}),
-    composite_of("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
-                 "SymInt? output_size=None) -> Tensor",
+    composite_of("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
+                 "output_size=None) -> Tensor",
                  "each element several times", repeat_interleave_body, {"f32[2,3] 2 1"}),
     {.schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
      .summary = "elements moved along, round the corner",
@@ -183,7 +182,6 @@ constexpr Op kRepeating[] = {
     {.schema = "flip(Tensor self, int[] dims) -> Tensor",
      .summary = "backwards along dimensions",
      .meta = flip_meta,
-     .host_code = {},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) { return call<"flip">(b.session, b.grad(), b["dims"]); }}},
@@ -196,7 +194,6 @@ constexpr Op kRepeating[] = {
     {.schema = "rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor",
      .summary = "quarter turns",
      .meta = rot90_meta,
-     .host_code = {},
      .derivatives = {{{"self"},
                       {},
                       [](Backward& b) {

@@ -12,15 +12,11 @@ constexpr Op view_operator(std::string_view schema, std::string_view summary, vo
   return {.schema = schema,
           .summary = summary,
           .meta = geometry,
-          .host_code = {},
           .derivatives = {{{"self"}, {}, backward}},
           .flops = free_of_flops,
           .examples = examples,
           .facts = {.node = node, .view = true}};
 }
-
-inline constexpr std::string_view kSplitTakes = "self.dim > 0, results == self.size(dim) / split_size";
-inline constexpr std::string_view kUnbindTakes = "self.dim > 0, results == self.size(dim)";
 
 /// A dimension of "self", counted from its first.
 int64_t dim_of(const Call& c, Name name = "dim");
