@@ -11,6 +11,9 @@
 #include <optional>
 #include <string>
 
+// Of mimalloc, where the program has it (core/heap).
+extern "C" [[gnu::weak]] void mi_collect(bool force);
+
 namespace metaprof {
 namespace {
 
@@ -54,6 +57,10 @@ int64_t mapped_now() {
 }
 
 }  // namespace
+
+void give_back_freed_memory() {
+  if (mi_collect != nullptr) mi_collect(true);
+}
 
 int64_t machine_memory() {
   return std::min<int64_t>(int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), memory_of_cgroups());

@@ -13,6 +13,9 @@ namespace metaprof {
 /// Bytes of this machine, or of the part of it that its container may have (cgroups).
 int64_t machine_memory();
 
+/// Gives the system back what was freed. Takes a moment: for memory of a million objects.
+void give_back_freed_memory();
+
 /// What this process may take beyond what it has mapped now, in bytes.
 void limit_host_memory(int64_t bytes);
 

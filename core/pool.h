@@ -1,6 +1,7 @@
 #pragma once
 // Fixed-size memory for objects that come and go by the thousand (tensors, storages, nodes): a free list per
-// thread and size. A class opts in by deriving from Pooled. Under the address sanitizer they come from the
+// thread and size, of limited length, so that a graph of a million nodes gives its memory back. A class opts in by
+// deriving from Pooled. Under the address sanitizer they come from the
 // heap, so that it sees uses after free and leaks.
 
 #include <cstddef>
@@ -19,25 +20,27 @@ template <size_t size>
 class Pool {
  public:
   static void* take() {
-    Block*& head = list().head;
-    if (!head) return ::operator new(size);
-    Block* block = head;
-    head = block->next;
-    return block;
+    List& free = list();
+    if (!free.head) return ::operator new(size);
+    --free.length;
+    return std::exchange(free.head, free.head->next);
   }
   static void give(void* memory) {
-    auto* block = static_cast<Block*>(memory);
-    block->next = list().head;
-    list().head = block;
+    List& free = list();
+    if (free.length == kLongest) return ::operator delete(memory);
+    ++free.length;
+    free.head = new (memory) Block{free.head};
   }
 
  private:
   static_assert(size >= sizeof(void*));
+  static constexpr size_t kLongest = 1 << 14;
   struct Block {
     Block* next;
   };
   struct List {
     Block* head = nullptr;
+    size_t length = 0;
     ~List() {
       while (head) ::operator delete(std::exchange(head, head->next));
     }

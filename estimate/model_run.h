@@ -31,7 +31,7 @@ struct ModelRun {
   int repeated = 0;
   /// The events of the same steps with the optimizer's fused code, where parameters are so large that memory may run out:
   /// that is what helps first, and all else of these steps is the same. Empty: not made, as for StepsToRun::all.
-  std::vector<Event> fused = {};
+  PlainVector<Event> fused = {};
   /// Of gradients of inputs (--grad): the first step with all gradients, those that nobody asked for, too.
   std::optional<Trace> all_gradients = {};
   WorkspaceSources workspaces = {};  ///< what libraries planned

@@ -17,7 +17,7 @@ struct Estimate {
   Trace trace;                    ///< everything that the run did
   ProfileReport report;           ///< and what it cost: all steps, whichever were dispatched
   int repeated = 0;               ///< steps that are not in the trace: as its last one
-  std::vector<Event> fused = {};  ///< as in ModelRun
+  PlainVector<Event> fused = {};  ///< as in ModelRun
 };
 
 /// Runs nothing.

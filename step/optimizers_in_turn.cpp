@@ -1,6 +1,8 @@
 #include "step/optimizers_in_turn.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "step/training_step.h"
 
@@ -101,29 +103,31 @@ class TakingTurns {
 
   // The events of one optimizer stay where they are written: they are most of what a long run takes.
   bool is_alone() const { return result_.events.size() == 1; }
-  const std::vector<Event>& events_of(size_t optimizer) {
+  const PlainVector<Event>& events_of(size_t optimizer) {
     return is_alone() ? training_.session().trace.events : result_.events[optimizer];
   }
 
   // What has happened since the last call belongs to …
   void to_all() {
     if (is_alone()) return;
-    std::vector<Event>& events = training_.session().trace.events;
-    for (auto& own : result_.events) own.insert(own.end(), events.begin(), events.end());
-    events.clear();
+    const std::span<const Event> events = not_taken();
+    for (auto& own : result_.events) own.append(events.begin(), events.end());
   }
   void to_one(size_t optimizer) {
     if (is_alone()) return;
-    std::vector<Event>& events = training_.session().trace.events;
-    auto& own = result_.events[optimizer];
-    own.insert(own.end(), events.begin(), events.end());
-    events.clear();
+    const std::span<const Event> events = not_taken();
+    result_.events[optimizer].append(events.begin(), events.end());
+  }
+  std::span<const Event> not_taken() {
+    const std::span<const Event> events = training_.session().trace.events;
+    return events.subspan(std::exchange(taken_, events.size()));
   }
 
   const StepOptions options_;
   TrainingStep training_;
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   StepsInTurn result_;
+  size_t taken_ = 0;  // events of the trace that somebody has
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ struct StepsInTurn {
   /// Storages, calls and nodes of all; its events are those of the first optimizer.
   Trace trace;
   /// By optimizer: what a run with it alone does. Storages have other numbers than there. The first one's are in `trace`.
-  std::vector<std::vector<Event>> events;
+  std::vector<PlainVector<Event>> events;
   /// How many of the steps are in the events: those that are left out repeat the last one.
   int steps = 0;
 };

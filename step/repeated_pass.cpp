@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "core/host_memory.h"
 #include "meta/autograd/graph/state.h"
 #include "meta/ops/rules/library.h"
 
 namespace metaprof {
+namespace {
+
+constexpr size_t kLargeGraph = 1 << 15;  // nodes whose memory is worth giving back
+
+}  // namespace
 
 RepeatedPass::Place RepeatedPass::here() const {
   const Trace& trace = session_.trace;
@@ -33,19 +39,16 @@ void RepeatedPass::forward_begins(int32_t open_modules) {
   }
 }
 
-void RepeatedPass::loss_is_bound() { bound_ = session_.trace.events.size() - begin_.events; }
+void RepeatedPass::loss_is_bound() { bound_ = session_.trace.events.size(); }
 
 void RepeatedPass::forward_ends() {
-  const std::vector<Event>& events = session_.trace.events;
   forward_nodes_ = session_.trace.nodes.size();
-  forward_.assign(events.begin() + std::ptrdiff_t(begin_.events), events.end());
+  forward_ended_ = session_.trace.events.size();
 }
 
 void RepeatedPass::backward_ends(const Tensor& loss) {
-  const std::vector<Event>& events = session_.trace.events;
   if (parameters_.empty() || session_.has_backends()) return;
   end_ = here();
-  backward_.assign(events.begin() + std::ptrdiff_t(begin_.events + forward_.size()), events.end());
   left_.clear();
   accumulators_.clear();
   const auto leave = [&](const Tensor& tensor, const Tensor& of) {
@@ -69,14 +72,13 @@ void RepeatedPass::backward_ends(const Tensor& loss) {
 bool RepeatedPass::leaves_gradients_only() const {
   std::vector<bool> alive(end_.storages - begin_.storages);
   ptrdiff_t saved = 0;
-  for (const std::vector<Event>* events : {&forward_, &backward_}) {
-    for (const Event& event : *events) {
-      saved += event.kind == Event::Kind::save;
-      saved -= event.kind == Event::Kind::release;
-      if (event.kind != Event::Kind::alloc && event.kind != Event::Kind::free) continue;
-      if (event.id < begin_.storages) return false;
-      alive[event.id - begin_.storages] = event.kind == Event::Kind::alloc;
-    }
+  for (size_t i = begin_.events; i < end_.events; ++i) {
+    const Event& event = session_.trace.events[i];
+    saved += event.kind == Event::Kind::save;
+    saved -= event.kind == Event::Kind::release;
+    if (event.kind != Event::Kind::alloc && event.kind != Event::Kind::free) continue;
+    if (event.id < begin_.storages) return false;
+    alive[event.id - begin_.storages] = event.kind == Event::Kind::alloc;
   }
   const auto known = [&](uint32_t storage) {
     if (storage >= begin_.storages) alive[storage - begin_.storages] = false;
@@ -132,28 +134,24 @@ uint64_t RepeatedPass::sequence(size_t node, uint64_t of_the_pass, const Place& 
   return within(begin_.sequence, end_.sequence) ? of_the_pass + now.sequence - begin_.sequence : of_the_pass;
 }
 
-// Both vectors grow while they are read.
+// Lists grow while they are read, so elements are copied first.
 void RepeatedPass::write_records() {
   Trace& trace = session_.trace;
-  trace.storages.reserve(trace.storages.size() + now_.storages.size());
   for (size_t i = begin_.storages; i < end_.storages; ++i) {
     if (storage(uint32_t(i)) == i) continue;
     StorageRecord& record = trace.storages.emplace_back(trace.storages[i]);
     if (record.call != 0) record.call += now_.calls;
   }
-  trace.calls.reserve(trace.calls.size() + end_.calls - begin_.calls);
   for (size_t i = begin_.calls; i < end_.calls; ++i) {
     CallRecord& record = trace.calls.emplace_back(trace.calls[i]);
     record.first_tensor += now_.tensors;
     if (record.node != 0) record.node = node(record.node - 1) + 1;
   }
-  trace.tensors.reserve(trace.tensors.size() + end_.tensors - begin_.tensors);
   for (size_t i = begin_.tensors; i < end_.tensors; ++i) {
     TensorRecord& record = trace.tensors.emplace_back(trace.tensors[i]);
     record.storage = storage(record.storage);
   }
   const Place now = here();
-  trace.nodes.reserve(trace.nodes.size() + now_.nodes.size());
   for (size_t i = begin_.nodes; i < end_.nodes; ++i) {
     if (node(uint32_t(i)) == i) continue;
     NodeRecord& record = trace.nodes.emplace_back(trace.nodes[i]);
@@ -171,11 +169,11 @@ void RepeatedPass::write_records() {
       end_.device_thread_sequence - begin_.device_thread_sequence;
 }
 
-void RepeatedPass::write_events(const std::vector<Event>& events, size_t begin, size_t end, uint32_t step) {
+void RepeatedPass::write_events(size_t begin, size_t end, uint32_t step) {
   Trace& trace = session_.trace;
   std::vector<uint32_t> open;  // calls and nodes
   for (size_t i = begin; i < end; ++i) {
-    Event event = events[i];
+    Event event = trace.events[i];
     switch (event.kind) {
       case Event::Kind::call: open.push_back(event.id += now_.calls); break;
       case Event::Kind::node: open.push_back(event.id = node(event.id)); break;
@@ -222,16 +220,17 @@ void RepeatedPass::write_forward(uint32_t step, Tensor& loss) {
   number_again();
   write_records();
   if (session_.planned_workspaces) session_.planned_workspaces->count_again(begin_.planned, end_.planned);
-  write_events(forward_, 0, bound_, step);
+  write_events(begin_.events, bound_, step);
   SharedStorages shared;
   loss = stand_in(left_[0], shared);
+  if (end_.nodes - begin_.nodes > kLargeGraph) give_back_freed_memory();
   const uint32_t of_loss = session_.trace.losses[begin_.losses];
   session_.trace.losses.push_back(of_loss == 0 ? 0 : node(of_loss - 1) + 1);
-  write_events(forward_, bound_, forward_.size(), step);
+  write_events(bound_, forward_ended_, step);
 }
 
 void RepeatedPass::write_backward(uint32_t step) {
-  write_events(backward_, 0, backward_.size(), step);
+  write_events(forward_ended_, end_.events, step);
   SharedStorages shared;
   for (const Left& left : left_)
     if (left.parameter.defined()) left.parameter->ensure_extra().grad = stand_in(left, shared);

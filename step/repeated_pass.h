@@ -56,7 +56,7 @@ class RepeatedPass {
   bool leaves_gradients_only() const;
   void number_again();
   void write_records();
-  void write_events(const std::vector<Event>& events, size_t begin, size_t end, uint32_t step);
+  void write_events(size_t begin, size_t end, uint32_t step);
   uint64_t sequence(size_t node, uint64_t of_the_pass, const Place& now) const;
   uint32_t storage(uint32_t number) const;
   uint32_t node(uint32_t number) const;
@@ -67,8 +67,8 @@ class RepeatedPass {
   Place begin_{}, end_{};
   int32_t open_modules_ = 0;
   size_t forward_nodes_ = 0;  // in the trace when the forward ended
-  size_t bound_ = 0;          // events of the forward before the loss was bound
-  std::vector<Event> forward_, backward_;
+  // Of the trace's events, where the loss was bound and where the forward ended.
+  size_t bound_ = 0, forward_ended_ = 0;
   std::vector<uint32_t> parameters_;  // their storages
   std::vector<Left> left_;
   std::vector<uint32_t> accumulators_;  // nodes that live as long as there is a graph

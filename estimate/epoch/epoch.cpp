@@ -99,12 +99,12 @@ struct Epoch::Parts {
     std::vector<Shape> found(list.size());
     in_parallel(list.size(), [&](size_t i) {
       found[i] = shape_of(list[i]);
-      std::vector<Request>& requests = found[i].requests.list;
+      PlainVector<Request>& requests = found[i].requests.list;
       const auto setup_ends = std::ranges::find_if(requests, [&](const Request& request) {
         return request.kind == Request::Kind::begin_part &&
                found[i].requests.parts[request.slot].phase != Phase::setup;
       });
-      requests.erase(setup_ends, requests.end());
+      requests.resize(static_cast<size_t>(setup_ends - requests.begin()));
       requests.shrink_to_fit();
     });
     for (size_t i = 0; i < list.size(); ++i) shapes.emplace(list[i], std::move(found[i]));

@@ -48,7 +48,7 @@ std::optional<SharedSteps> SharedSteps::run(const Program& program, const RunOpt
       run_in_turn(program, asking, platform, optimizers, planners, shared.workspaces_);
   if (!steps) return std::nullopt;
   for (size_t i = 0; i < optimizers.size(); ++i) {
-    const std::vector<Event>& events = i == 0 ? steps->trace.events : steps->events[i];
+    const PlainVector<Event>& events = i == 0 ? steps->trace.events : steps->events[i];
     Requests requests = requests_of(steps->trace, events, platform.device());
     repeat_last_step(requests, run.step.steps - steps->steps);
     shared.add(optimizers[i], std::move(requests));

@@ -15,7 +15,7 @@ void add_tensor(Trace& trace, const Tensor& tensor) {
   record.dtype = tensor.dtype();
   record.on_host = tensor.device().is_cpu();
   record.requires_grad = tensor.requires_grad();
-  trace.numbers.insert(trace.numbers.end(), tensor.sizes().begin(), tensor.sizes().end());
+  trace.numbers.append(tensor.sizes().begin(), tensor.sizes().end());
 }
 
 }  // namespace metaprof

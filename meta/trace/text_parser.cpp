@@ -369,7 +369,7 @@ class Parser {
   void end_call(CallRecord& call) {
     call.first_tensor = static_cast<uint32_t>(trace_.tensors.size());
     const auto& inputs = open_calls_.back().inputs;
-    trace_.tensors.insert(trace_.tensors.end(), inputs.begin(), inputs.end());
+    trace_.tensors.append(inputs.begin(), inputs.end());
     open_calls_.pop_back();
     for (size_t at = 1; at < line_.words.size(); ++at) {
       const std::string& word = line_.words[at];

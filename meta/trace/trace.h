@@ -14,6 +14,7 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/plain_vector.h"
 #include "core/shape.h"
 #include "core/units.h"
 #include "meta/trace/kernel.h"
@@ -137,13 +138,13 @@ class Trace {
  public:
   Trace();
 
-  std::vector<Event> events;
-  std::vector<CallRecord> calls;
-  std::vector<NodeRecord> nodes;
-  std::vector<TensorRecord> tensors;
-  std::vector<int64_t> numbers;
-  std::vector<StorageRecord> storages;  ///< [0] is unused
-  std::vector<uint32_t> edges;          ///< of nodes: 1 + index of the next node, 0 for none
+  PlainVector<Event> events;
+  PlainVector<CallRecord> calls;
+  PlainVector<NodeRecord> nodes;
+  PlainVector<TensorRecord> tensors;
+  PlainVector<int64_t> numbers;
+  PlainVector<StorageRecord> storages;  ///< [0] is unused
+  PlainVector<uint32_t> edges;          ///< of nodes: 1 + index of the next node, 0 for none
   std::vector<ParameterRecord> parameters;
   std::vector<uint32_t> losses;  ///< per forward phase: 1 + index of the loss's node, 0 if it has none
 

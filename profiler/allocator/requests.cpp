@@ -15,7 +15,6 @@ class Reading {
   }
 
   Requests read(std::span<const Event> events) {
-    requests_.list.reserve(events.size() / 4);
     for (size_t i = 0; i < events.size(); ++i) read(events[i], static_cast<uint32_t>(i));
     return std::move(requests_);
   }

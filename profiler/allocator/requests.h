@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device.h"
+#include "core/plain_vector.h"
 #include "profiler/storages/cursor.h"
 
 namespace metaprof {
@@ -29,7 +30,7 @@ struct Request {
 };
 
 struct Requests {
-  std::vector<Request> list;
+  PlainVector<Request> list;
   std::vector<StepPart> parts;
   uint32_t slots = 0;  ///< every slot of the list is smaller
 };

@@ -453,6 +453,8 @@ class Parser {
       wrong(fmt::format("the graph of line {} is not closed with '}}'", open_.back().line));
     if (open_.back().checkpoint) wrong("a checkpoint is not closed with '}'");
     program_.graph = std::move(graph());
+    program_.graph.values.shrink_to_fit();
+    program_.graph.nodes.shrink_to_fit();
   }
 
   Program program_;

@@ -80,7 +80,7 @@ at::Tensor CpuNumbers::of(const Tensor& tensor) {
 
 // A freed block's numbers go, too.
 void CpuNumbers::follow_trace() {
-  const std::vector<Event>& events = session_.trace.events;
+  const PlainVector<Event>& events = session_.trace.events;
   for (; next_event_ < events.size(); ++next_event_)
     if (events[next_event_].kind == Event::Kind::free) buffers_.erase(events[next_event_].id);
 }

@@ -129,8 +129,8 @@ TEST(ProgramText, AnUnknownOperatorsHostTensorsAreOnTheHost) {
   const Trace trace = run_steps(program, platform_named("h200"), options);
   ASSERT_EQ(trace.calls.size(), 1u);
   EXPECT_TRUE(trace.calls[0].unmodelled);
-  EXPECT_TRUE(trace.tensors.at(trace.calls[0].first_tensor).on_host);
-  EXPECT_FALSE(trace.tensors.at(trace.calls[0].first_tensor + 1).on_host);
+  EXPECT_TRUE(trace.tensors[trace.calls[0].first_tensor].on_host);
+  EXPECT_FALSE(trace.tensors[trace.calls[0].first_tensor + 1].on_host);
 }
 
 }  // namespace
