@@ -10,7 +10,7 @@
 namespace metaprof {
 namespace {
 
-constexpr size_t kMapped = size_t{1} << 20;
+constexpr size_t kMapped = size_t{32} << 20;  // smaller ones are quicker where memory was used before
 
 void* or_throw(void* memory) {
   if (memory == nullptr || memory == MAP_FAILED) throw std::bad_alloc();

@@ -9,7 +9,7 @@
 namespace metaprof {
 namespace {
 
-constexpr size_t kMany = 300000;  // more than a mebibyte, from where on memory is mapped
+constexpr size_t kMany = 5000000;  // more than 32 MiB, from where on memory is mapped
 
 PlainVector<uint64_t> counted(size_t count) {
   PlainVector<uint64_t> numbers;
@@ -24,7 +24,7 @@ TEST(PlainVector, KeepsItsElementsWhileItGrows) {
 }
 
 TEST(PlainVector, TakesAnElementOfItsOwn) {
-  for (const size_t count : {size_t{16}, size_t{1} << 17}) {  // full: the next one makes it grow
+  for (const size_t count : {size_t{16}, size_t{1} << 22}) {  // full: the next one makes it grow
     PlainVector<uint64_t> numbers = counted(count);
     ASSERT_EQ(numbers.capacity(), count);
     numbers.push_back(numbers[5]);
