@@ -18,11 +18,13 @@ constexpr const char* kDiffDescription =
     "  metaprof diff before.json after.json\n"
     "  metaprof diff before.json after.json --top 10  the totals and the ten largest of the rest\n"
     "  metaprof diff before.json after.json --top -1  every figure\n"
+    "  metaprof diff before.json after.json --markdown  for a comment on a pull request\n"
     "\n"
     "Exit status: 0 no figure differs, 1 some figures differ, 2 bad usage or input.\n";
 
 struct DiffOptions {
   std::string before, after, json;
+  bool markdown = false;
   int top = 0;
   int64_t width = 0;
 };
@@ -30,7 +32,9 @@ struct DiffOptions {
 int diff(const DiffOptions& options) {
   const ProfileDiff result = diff_profiles(ProfileFile(options.before), ProfileFile(options.after));
   if (!options.json.empty()) write_result(options.json, diff_json(result));
-  if (options.json != "-") print_text(diff_text(result, options.top, static_cast<size_t>(options.width)));
+  if (options.json != "-")
+    print_text(options.markdown ? diff_markdown(result)
+                                : diff_text(result, options.top, static_cast<size_t>(options.width)));
   return result.rows.empty() ? kFine : kFinding;
 }
 
@@ -46,6 +50,9 @@ void add_diff_command(CommandLine& line) {
               "figures to show besides causes: the totals and the N largest changes; 0: none; -1: all")
       .value("N")
       .with_default();
+  command.flag("--markdown", options->markdown,
+               "print Markdown instead of the text: peaks, kinds of memory, and modules whose saved bytes "
+               "changed most");
   command.option("--json", options->json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
   add_width(command, options->width);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/formats/display.h"
+#include "reports/tables/figure_table.h"
 #include "reports/tables/json_text.h"
 #include "reports/tables/text_table.h"
 
@@ -54,6 +55,14 @@ std::string cause_line(const std::string& name, const DiffRow& row) {
                      number(row, std::abs(change)));
 }
 
+// By the size of the change.
+std::vector<DiffRow> largest_first(std::vector<DiffRow> rows, size_t most) {
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [](const DiffRow& row) { return std::abs(change_of(row)); });
+  rows.resize(std::min(rows.size(), most));
+  return rows;
+}
+
 // What is reserved at most, and which kinds of memory alive at the peak changed most.
 std::string by_cause(const ProfileDiff& diff) {
   constexpr size_t kMostCauses = 4;
@@ -63,10 +72,7 @@ std::string by_cause(const ProfileDiff& diff) {
     if (row.figure == "peak.reserved_bytes") text = cause_line("reserved at most", row);
     if (row.figure.starts_with(kCategory)) causes.push_back(row);
   }
-  std::ranges::stable_sort(causes, std::greater<>(),
-                           [](const DiffRow& row) { return std::abs(change_of(row)); });
-  causes.resize(std::min(causes.size(), kMostCauses));
-  for (const DiffRow& row : causes)
+  for (const DiffRow& row : largest_first(std::move(causes), kMostCauses))
     text += cause_line("  " + row.figure.substr(kCategory.size()) + " alive at the peak", row);
   return text;
 }
@@ -101,6 +107,54 @@ std::string diff_text(const ProfileDiff& diff, int top, size_t width) {
   if (rows.size() < diff.rows.size())
     text += fmt::format("… and {} more (--top -1 shows all)\n", diff.rows.size() - rows.size());
   return text;
+}
+
+namespace {
+
+constexpr std::string_view kSaved = ".saved_bytes", kModules = "modules.";
+
+std::string markdown_row(std::string_view name, const DiffRow& row) {
+  const int64_t change = change_of(row);
+  return fmt::format("| {} | {} | {} | {}{} |\n", markdown_cell(name), number(row, row.before),
+                     number(row, row.after), change > 0 ? "+" : "-", number(row, std::abs(change)));
+}
+
+std::string markdown_table(std::string_view title, const std::vector<DiffRow>& rows, size_t prefix,
+                           size_t suffix) {
+  std::string text = fmt::format("| {} | before | after | change |\n| :-- | --: | --: | --: |\n", title);
+  for (const DiffRow& row : rows)
+    text += markdown_row(row.figure.substr(prefix, row.figure.size() - prefix - suffix), row);
+  return text;
+}
+
+}  // namespace
+
+std::string diff_markdown(const ProfileDiff& diff) {
+  constexpr size_t kMostModules = 20;
+  std::string text = "### Memory of a training step\n\n";
+  for (const std::string& option : diff.options) text += fmt::format("- {}\n", markdown_cell(option));
+  if (!diff.options.empty()) text += '\n';
+  if (diff.rows.empty()) return text + "No figure differs.\n";
+  std::vector<DiffRow> peaks, categories, modules;
+  for (const DiffRow& row : diff.rows) {
+    const std::string& figure = row.figure;
+    if (figure == "peak.reserved_bytes" || figure == "peak.allocated_bytes") peaks.push_back(row);
+    if (figure.starts_with(kCategory)) categories.push_back(row);
+    if (figure.starts_with(kModules) && figure.ends_with(kSaved)) modules.push_back(row);
+  }
+  if (peaks.empty()) text += "The peak is the same.\n\n";
+  if (!peaks.empty())
+    text += markdown_table("at most", peaks, std::string_view("peak.").size(),
+                           std::string_view("_bytes").size()) +
+            '\n';
+  if (!categories.empty())
+    text += markdown_table("alive at the peak", largest_first(categories, categories.size()),
+                           kCategory.size(), 0) +
+            '\n';
+  if (modules.empty()) return text;
+  return text + fmt::format("<details><summary>What backward keeps, by module</summary>\n\n{}\n</details>\n",
+                            markdown_table("module", largest_first(modules, kMostModules), kModules.size(),
+                                           kSaved.size()));
 }
 
 std::string diff_json(const ProfileDiff& diff) {

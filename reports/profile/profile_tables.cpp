@@ -32,9 +32,12 @@ std::string profile_markdown(const ProfileReport& report, const TextOptions& opt
   const AllocatorNumbers& peak = report.memory.phases.peak;
   const auto cell = [](const std::string& text) { return markdown_cell(shown(text, 80)); };
   std::string text = fmt::format("## {} on {}\n\n", cell(report.model), cell(report.device_title));
-  text += fmt::format("{} **{}**\n\nPeak: {} allocated, {} reserved.\n\n",
-                      verdict_of(report).fits ? "✅" : "❌", cell(verdict_line(report)),
-                      human_bytes(peak.allocated_bytes.peak), human_bytes(peak.reserved_bytes.peak));
+  text +=
+      fmt::format("{} **{}**\n\n", verdict_of(report).fits ? "✅" : "❌", markdown_cell(verdict_line(report)));
+  for (const std::string& line : {inputs_text(report.inputs), options_text(report)})
+    if (!line.empty()) text += markdown_cell(line) + "\n\n";
+  text += fmt::format("Peak: {} allocated, {} reserved.\n\n", human_bytes(peak.allocated_bytes.peak),
+                      human_bytes(peak.reserved_bytes.peak));
   text += "### Live bytes at the peak\n\n";
   text += to_string(category_figures(report.memory.peak), TableForm::markdown);
   text += fmt::format("\n<details><summary>{}</summary>\n\n", report.nodes ? "Nodes" : "Modules");

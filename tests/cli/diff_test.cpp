@@ -51,6 +51,18 @@ TEST(Diff, AllFiguresOrTheMostTelling) {
   EXPECT_GT(all.size(), few.size());
 }
 
+TEST(Diff, AsMarkdownForAComment) {
+  const std::string a = profile("sgd", "--optimizer sgd"), b = profile("adamw", "--optimizer adamw");
+  const std::string text = run_program("diff " + a + " " + b + " --markdown").out;
+  EXPECT_TRUE(
+      text.starts_with("### Memory of a training step\n\n- optimizer: sgd → adamw\n\n"
+                       "| at most | before | after | change |\n| :-- | --: | --: | --: |\n| allocated | "))
+      << text;
+  EXPECT_NE(text.find("| optimizer\\_state | 0 B | 120 B | +120 B |"), std::string::npos) << text;
+  EXPECT_EQ(run_program("diff " + a + " " + a + " --markdown").out,
+            "### Memory of a training step\n\nNo figure differs.\n");
+}
+
 TEST(Diff, FilesThatAreNoReportsSayWhy) {
   const std::string report = profile("report", "");
   const auto file = [](const std::string& name, const std::string& text) {
