@@ -68,7 +68,7 @@ void add_text_commands(CommandLine& line) {
     return int{kFine};
   });
   line.add("man", "The manual page.\n\n  metaprof man | man -l -\n").on_run([&line] {
-    std::cout << manual_page(line.commands(), "metaprof " METAPROF_VERSION);
+    std::cout << manual_page(line.commands(), "metaprof " METAPROF_VERSION, commit_date());
     return int{kFine};
   });
 }

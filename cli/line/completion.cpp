@@ -91,12 +91,14 @@ std::string fish_text(const std::vector<CommandFacts>& commands, const Completio
   return text;
 }
 
-// Backslashes and leading points mean something to roff.
+// Backslashes and leading points mean something to roff. A list of words may be broken behind a comma.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\')
       escaped += "\\e";
+    else if (text[i] == ',' && i + 1 < text.size() && text[i + 1] > ' ')
+      escaped += ",\\:";
     else if (text[i] == '-')
       escaped += "\\-";
     else if ((text[i] == '.' || text[i] == '\'') && (i == 0 || text[i - 1] == '\n'))
@@ -117,11 +119,13 @@ std::string completion_text(const std::vector<CommandFacts>& commands, const Com
   fail("completion: unknown shell '{}'; expected bash, zsh or fish", shell);
 }
 
-std::string manual_page(const std::vector<CommandFacts>& commands, const std::string& version) {
+std::string manual_page(const std::vector<CommandFacts>& commands, const std::string& version,
+                        const std::string& date) {
   std::string text = fmt::format(
-      ".TH METAPROF 1 \"\" \"{}\"\n.SH NAME\nmetaprof \\- what training steps of PyTorch models cost\n"
+      ".TH METAPROF 1 \"{}\" \"{}\"\n.ad l\n.SH NAME\nmetaprof \\- what training steps of PyTorch models "
+      "cost\n"
       ".SH SYNOPSIS\n.B metaprof\n.I COMMAND\n[options]\n.SH COMMANDS\n",
-      roff(version));
+      roff(date), roff(version));
   for (const CommandFacts& command : commands) {
     text += fmt::format(".SS {}\n.nf\n{}\n.fi\n", command.name, roff(command.description));
     for (const CommandFacts::Option& option : command.options)

@@ -16,7 +16,8 @@ struct CompletionNames {
 /// For `source <(metaprof completion bash)`. `shell`: bash, zsh or fish. Errors: another one.
 std::string completion_text(const std::vector<CommandFacts>& commands, const CompletionNames& names,
                             const std::string& shell);
-/// metaprof(1), as roff.
-std::string manual_page(const std::vector<CommandFacts>& commands, const std::string& version);
+/// metaprof(1), as roff. `date`: of the version.
+std::string manual_page(const std::vector<CommandFacts>& commands, const std::string& version,
+                        const std::string& date);
 
 }  // namespace metaprof

@@ -24,8 +24,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 3> kLibraries = {"timm", "torchvision", "transformers"};
 // What decides the steps that a module makes; the others are the engine's (python/metaprof/_steps.py).
 constexpr std::array kInputs = {"batch", "sequence", "set", "steps"};
-constexpr std::array<std::string_view, 5> kOfCapture = {"precision", "mode", "hooks", "channels_last",
-                                                        "zero_grad_to_none"};
+constexpr std::array<std::string_view, 7> kOfCapture = {
+    "precision", "mode", "hooks", "channels_last", "zero_grad_to_none", "clip_norm", "clip_value"};
 
 Json options_of(const std::string& named, const RunOptions& options) {
   Json json = {{"device", options.device}, {"steps", options.step.steps}};
@@ -35,6 +35,7 @@ Json options_of(const std::string& named, const RunOptions& options) {
   for (const std::string_view name : kOfCapture) {
     const OptionValue value = run_option(name).value(options);
     if (const auto* flag = std::get_if<bool>(&value)) json[std::string(name)] = *flag;
+    if (const auto* number = std::get_if<double>(&value)) json[std::string(name)] = *number;
     if (const auto* text = std::get_if<std::string>(&value)) json[std::string(name)] = *text;
   }
   const std::string_view model = std::string_view(named).substr(named.find(':') + 1);

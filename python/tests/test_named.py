@@ -119,6 +119,18 @@ def test_a_model_of_a_library(name):
         assert report["phases"] == ours.json["phases"]
 
 
+@pytest.mark.parametrize("option", ["clip_norm", "clip_value"])
+def test_gradients_that_are_clipped(option):
+    models = pytest.importorskip("torchvision").models
+    words = "torchvision:mobilenet_v3_small", "--batch", "2", "--optimizer", "sgd"
+    report = profiled(*words, "--" + option.replace("_", "-"), "0.5")
+    ours = metaprof.profile(models.mobilenet_v3_small(weights=None), (torch.randn(2, 3, 224, 224), torch.zeros(2, dtype=torch.int64)),
+                            optimizer="sgd", **{option: 0.5})
+    assert report["phases"] == ours.json["phases"]
+    if option == "clip_norm":  # by value, in place, takes nothing
+        assert report["phases"] != profiled(*words)["phases"]
+
+
 def test_a_model_of_transformers():
     pytest.importorskip("transformers")
     report = profiled("transformers:gpt2", "--batch", "2", "--sequence", "64", "--precision", "bf16")
