@@ -56,10 +56,9 @@ class Renting {
   Renting(const Model& model, const RentOptions& options) : model_(model), options_(options) {
     if (!model.build)
       fail(
-          "rent: {}: is an export, of one size of inputs; give a Hugging Face config.json, its folder or the "
-          "name of a "
+          "rent: {}: {} of one size of inputs; give a Hugging Face config.json, its folder or the name of a "
           "model, or look with metaprof fit",
-          model.name);
+          model.name, model.program.captured ? "has captured steps," : "is an export,");
     report_.model = model.name;
     report_.dtype = options.precision.empty() ? precision_of(model.program.usual.dtype) : options.precision;
     if (options.precision.empty() && model.program.usual.dtype.empty())

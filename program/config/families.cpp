@@ -46,7 +46,8 @@ Tensor ModelRecorder::input(const std::string& name, DType dtype, const Sizes& u
 void ModelRecorder::check_names() const {
   for (const auto& [name, sizes] : sizes_.inputs)
     if (std::ranges::find(names_, name) == names_.end())
-      fail("the model has no input '{}'; it has {}", name, fmt::join(names_, ", "));
+      fail("the model has no input '{}'; it has {}{}", name, fmt::join(names_, ", "),
+           name == "batch" || name == "sequence" ? fmt::format("; --{} sets the size of all", name) : "");
 }
 
 Program ModelRecorder::finish(Tensor loss) const {

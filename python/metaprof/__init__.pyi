@@ -12,6 +12,7 @@ from ._api import rent as rent
 from ._api import run as run
 from ._api import sweep as sweep
 from ._capture import capture as capture
+from ._phase import phase as phase
 from ._program import Error as Error
 from ._program import program_path as program_path
 from ._results import Captured as Captured

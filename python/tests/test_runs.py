@@ -1,6 +1,7 @@
 """Programs and functions that run on an emulated device."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -54,6 +55,47 @@ def test_the_least_memory_is_enough_and_less_is_not(tmp_path):
     for less, fits in (0, True), (2 << 20, False):
         memory = least + free["outside_allocator"]["context"] - less
         assert bool(metaprof.run([str(program)], device="l40s", memory=f"{memory}B").fits) == fits
+
+
+# 64 MiB in a part that the program names, and less in its steps.
+NAMED = """
+import metaprof, torch
+
+@metaprof.phase("count")
+def count():
+    return torch.ones(1 << 22, device="cuda").sum()
+
+with metaprof.phase("build the index"):
+    index = torch.empty(1 << 24, device="cuda")
+del index
+model = torch.nn.Linear(64, 10).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for _ in range(2):
+    model(torch.zeros(8, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    count()
+"""
+
+
+def test_phases_of_a_programs_own(tmp_path, monkeypatch):
+    program = tmp_path / "train.py"
+    program.write_text(NAMED)
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.dirname(metaprof.__file__)))
+    result = metaprof.run([str(program)], device="h200")
+    peaks = {row["phase"]: row["allocated_bytes"]["peak"] for row in result.ranks[0]["phases"]}
+    assert peaks["build the index"] == 1 << 26
+    assert peaks["count"] >= 1 << 24
+
+
+def test_phases_do_nothing_elsewhere(monkeypatch):
+    monkeypatch.delenv("METAPROF_RECORD", raising=False)
+
+    @metaprof.phase("count")
+    def count():
+        return 3
+
+    with metaprof.phase("anything"):
+        assert count() == 3
 
 
 def test_runs_together_on_one_card(tmp_path):

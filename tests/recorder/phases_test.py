@@ -5,6 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
+from metaprof_recorder.activities import Activity
 from metaprof_recorder.phases import Phases, Segment  # noqa: E402
 
 
@@ -319,6 +320,16 @@ class PhasesTest(unittest.TestCase):
         self.assertEqual(self.named(), [("setup", "setup", 0), ("load", "setup", 0), ("setup", "setup", 0), ("forward", "forward", 0), ("backward", "backward", 0),
                                         ("optimizer", "optimizer", 0), ("zero_grad", "zero_grad", 0), ("save", "after", 0)])
         self.assertEqual([n for *_, n in self.shown()][:3], [100, 150, 110])
+
+    def test_what_was_begun_before_the_device_was_used_has_a_row(self):
+        activity = Activity("load")
+        self.phases.activities.go_on([activity])
+        self.memory.take(50)
+        self.phases.activities.ends(activity)
+        self.memory.take(10)
+        self.train(1)
+        self.assertEqual([name for name, *_ in self.named()][:3], ["load", "setup", "forward"])
+        self.assertEqual([n for *_, n in self.shown()][:2], [50, 60])
 
     def test_each_cut_is_of_one_row(self):
         self.memory.take(100)

@@ -48,6 +48,10 @@ class Activities:
         self._open.append(activity)
         return activity
 
+    def go_on(self, activities):
+        """Begun before there was anything to cut: the device had not been used."""
+        self._open += activities
+
     def ends(self, activity):
         if activity in self._open:
             self._cut()

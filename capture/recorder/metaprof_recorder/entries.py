@@ -49,7 +49,7 @@ class Entries:
 
         @functools.wraps(enter)
         def begin(record):
-            if self._is_own():
+            if self._is_own() or getattr(record, "named_by_program", False):  # metaprof.phase
                 setattr(record, RANGES, self._begins(record.name, False))
             return enter(record)
 

@@ -17,6 +17,7 @@ from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
 from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, fixes, models, peaks, reads, sources, tags, values, wrappers
+from metaprof_recorder.activities import Activity
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
 from metaprof_recorder.statistics import Statistics
@@ -61,6 +62,7 @@ class Recorder:
         self.calls_line = ""    # that calls a module again and again without a backward
         self.cut = 0
         self.ready = False       # the device is in use
+        self.early = []          # (thread, activity) that were begun before it is
         self.finished = False
         self.thread = None       # whose calls make the phases
         self.depth = 0           # of module calls in that thread
@@ -145,6 +147,8 @@ class Recorder:
             return
         self.ready = True
         self.thread = threading.get_ident()
+        self.phases.activities.go_on([activity for thread, activity in self.early if thread == self.thread])
+        self.early = []
         for device in range(torch.cuda.device_count()):
             self.output.write("device", device=device, **devices.properties(torch, device))
         self.output.write("libraries", cudnn=devices.cudnn(torch))
@@ -235,10 +239,15 @@ class Recorder:
         return None
 
     def _activity_begins(self, name, holds_steps):
-        return self._observe_activity("begins", name, holds_steps)
+        if self.ready or self.finished:
+            return self._observe_activity("begins", name, holds_steps)
+        activity = Activity(name, tentative=not holds_steps)
+        self.early.append((threading.get_ident(), activity))
+        return activity
 
     def _activity_ends(self, activity):
         if activity is not None:
+            self.early = [begun for begun in self.early if begun[1] is not activity]
             self._observe_activity("ends", activity)
 
     def _observe_activity(self, what, *arguments):
