@@ -12,12 +12,13 @@ namespace {
 constexpr std::string_view kExpandable = "expandable_segments";
 
 // capture/recorder/metaprof_recorder/fixes.py makes them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kChanges = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kChanges = {{
     {kExpandable, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
     {"checkpoint",
      "model.gradient_checkpointing_enable(), or torch.utils.checkpoint.checkpoint(block, …, "
      "use_reentrant=False) of each block"},
     {"no_grad", "with torch.no_grad(): around the calls of models in eval mode"},
+    {"empty_cache", "torch.cuda.empty_cache() between training and evaluation"},
     {"map_location", "torch.load(…, map_location=\"cpu\")"},
     {"bucket_view", "DistributedDataParallel(…, gradient_as_bucket_view=True)"},
     {"autocast_cache", "torch.autocast(…, cache_enabled=False)"},

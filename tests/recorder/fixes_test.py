@@ -72,7 +72,7 @@ class FixesTest(unittest.TestCase):
         self.torch = types.SimpleNamespace(
             optim=types.SimpleNamespace(Optimizer=Optimizer), load=load, autocast=autocast, nn=nn, is_grad_enabled=lambda: self.grad,
             jit=types.SimpleNamespace(is_tracing=lambda: False), _C=types.SimpleNamespace(_set_grad_enabled=set_grad),
-            cuda=types.SimpleNamespace(is_initialized=lambda: True, memory_allocated=lambda: self.allocated),
+            cuda=types.SimpleNamespace(is_initialized=lambda: True, memory_allocated=lambda: self.allocated, empty_cache=lambda: called.append("empty")),
             utils=types.SimpleNamespace(checkpoint=types.SimpleNamespace(checkpoint=lambda function, *arguments, use_reentrant: ("checkpoint", function(*arguments)))))
         self.fixes = Fixes(self.torch, chosen)
         self.fixes.install([Optimizer])
@@ -115,6 +115,15 @@ class FixesTest(unittest.TestCase):
         self.begin("no_grad")
         self.fixes.enter(Module(training=False, parameters=False))  # a loss
         self.assertTrue(self.grad)
+
+    def test_the_cache_is_emptied_between_training_and_evaluation(self):
+        for chosen in "", "empty_cache":
+            self.begin(chosen)
+            for training, emptied in (True, 0), (True, 0), (False, 1), (False, 1), (True, 2):
+                self.fixes.enter(Module(parameters=False))  # a loss
+                self.fixes.enter(Module(training=training))
+                self.assertEqual(len(self.called), emptied if chosen else 0)
+            self.assertIn("empty_cache", self.fixes.found)
 
     def test_blocks_are_checkpointed(self):
         leaf = Module()

@@ -8,6 +8,7 @@ import inspect
 from metaprof_recorder.modules import ByModule
 
 CHECKPOINT, NO_GRAD, CPU, BUCKETS, CACHE, TO_NONE, FUSED, LOOP = "checkpoint", "no_grad", "map_location", "bucket_view", "autocast_cache", "set_to_none", "fused", "foreach"
+EMPTY = "empty_cache"
 
 
 class Fixes:
@@ -17,6 +18,7 @@ class Fixes:
         self._torch, self._chosen = torch, chosen
         self._has_grad_off = False  # within a module's call
         self._looked = ByModule()   # those whose blocks have been looked for
+        self._trains = None         # whether the last call of a module did; None: there was none
         self.found = []
 
     def _applies(self, name):
@@ -103,6 +105,7 @@ class Fixes:
     def enter(self, module):
         """An outermost module is called."""
         torch = self._torch
+        self._empty_between(module)
         if not torch.is_grad_enabled() or torch.jit.is_tracing():
             return
         if module.training:
@@ -110,6 +113,15 @@ class Fixes:
         elif next(module.parameters(), None) is not None and self._applies(NO_GRAD):
             self._has_grad_off = True
             torch._C._set_grad_enabled(False)
+
+    def _empty_between(self, module):
+        """From training to evaluation and back: what the one has left in the cache has other sizes than the other needs."""
+        if next(module.parameters(), None) is None:  # a loss, which has no mode that counts
+            return
+        trains = module.training and self._torch.is_grad_enabled()
+        if self._trains not in (None, trains) and self._applies(EMPTY):
+            self._torch.cuda.empty_cache()
+        self._trains = trains
 
     def leave(self):
         """It has ended."""
