@@ -113,6 +113,7 @@ Json fixes_json(const RunReport& report) {
                     {"peak_allocated_bytes", bytes(fix.allocated)},
                     {"peak_reserved_bytes", bytes(fix.reserved)},
                     {"fits", fix.fits},
+                    {"runs_out_of_memory", fix.ran_out},
                     {"ended_by", text_or_null(fix.ended)}});
   }
   return rows;

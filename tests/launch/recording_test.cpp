@@ -340,8 +340,9 @@ TEST_F(RecordingTest, TheJsonFollowsItsSchema) {
           "\n");
   const std::string file = folder_ / "run.json";
   RunReport found = report(1);
-  found.fixes = {{"fused", change_of("fused"), {5}, {6}, true, false, {}},
+  found.fixes = {{"fused", change_of("fused"), {5}, {6}, false, true, {}},
                  {"foreach", change_of("foreach"), {}, {}, false, false, "TypeError in setup"}};
+  EXPECT_NE(run_json(found).find(R"("runs_out_of_memory": true)"), std::string::npos);
   std::ofstream(file) << run_json(found);
   const int status =
       std::system((METAPROF_PYTHON " tests/validate_json.py reports/schema/run.schema.json " + file).c_str());
