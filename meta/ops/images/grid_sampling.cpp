@@ -106,7 +106,7 @@ Tensor base_grid(Call& c, SizesView image, DType dtype) {
   Sizes sizes{image[0]};
   sizes.append(image.begin() + 2, image.end());
   sizes.push_back(int64_t(image.size()) - 1);
-  const Tensor base = c.temporary(sizes, dtype);
+  Tensor base = c.temporary(sizes, dtype);
   for (size_t d = image.size() - 1; d >= 2; --d) coordinates(c, image[d], c.boolean("align_corners"), dtype);
   return base;
 }
@@ -158,7 +158,7 @@ Tensor base_grid_by_operators(const Tensor& like, SizesView image, bool corners)
   Sizes sizes{image[0]};
   sizes.append(image.begin() + 2, image.end());
   sizes.push_back(dims + 1);
-  const Tensor base = call<"empty.memory_format">(s, sizes, like.dtype(), Value(), like.device());
+  Tensor base = call<"empty.memory_format">(s, sizes, like.dtype(), Value(), like.device());
   for (int64_t d = 0; d < dims; ++d) {
     Tensor range = from_minus_one(like, image[size_t(dims + 1 - d)], corners);
     for (int64_t outer = 0; outer < d; ++outer) call<"unsqueeze_">(s, range, -1);

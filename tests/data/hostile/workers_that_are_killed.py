@@ -2,6 +2,7 @@
 # status: 1
 # says: killed by signal
 # says: ENDED BY
+# leaves: pymp-*
 from training import *
 
 from torch.utils.data import DataLoader, Dataset
