@@ -180,7 +180,7 @@ Gradients differentiable_gradients(Backward& b) {
         const Tensor spread = expand(reshape(b.grad(1), single), whole) / int64_t{width * positions};
         of_statistics = of_statistics.defined() ? of_statistics + spread : spread;
       }
-      const Tensor more = reshape(of_statistics, b("input").sizes());
+      Tensor more = reshape(of_statistics, b("input").sizes());
       result = result.defined() ? result + more : more;
     }
     gradients[0] = result;
@@ -209,7 +209,7 @@ Tensor with_gradients_of_statistics(Backward& b, Tensor gradient) {
     const Tensor spread = expand(reshape(b.grad(1), single), rows) / elements;
     of_statistics = of_statistics.defined() ? of_statistics + spread : spread;
   }
-  const Tensor more = reshape(of_statistics, b("input").sizes());
+  Tensor more = reshape(of_statistics, b("input").sizes());
   of_statistics.reset();
   if (!gradient.defined()) return more;
   gradient = gradient + more;

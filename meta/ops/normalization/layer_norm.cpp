@@ -34,7 +34,7 @@ int64_t partial_gradient_rows(const Call& c, const NormalizedRows& rows) {
   // (recorded: `shapes/layer_norm`).
   if (!c.platform().framework.sums_layer_norm_in_parts) return 0;
   const int64_t blocks = (rows.width + 31) / 32;
-  if (rows.count <= 64 * 1024) return 0;
+  if (rows.count <= int64_t{64} * 1024) return 0;
   const bool fills_device =
       c.ask([=](const Platform& platform) { return blocks >= platform.hardware.multiprocessors / 2; });
   if (fills_device) return 0;

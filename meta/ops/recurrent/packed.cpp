@@ -39,7 +39,7 @@ Sizes lengths_of(const Call& c, const Tensor& lengths, int64_t steps, int64_t ba
 }
 
 Tensor list_on_host(Session& session, Sizes integers) {
-  const Tensor list = session.empty(Sizes{int64_t(integers.size())}, DType::i64, Device{DeviceType::cpu});
+  Tensor list = session.empty(Sizes{int64_t(integers.size())}, DType::i64, Device{DeviceType::cpu});
   tell_integers(list, std::move(integers));
   return list;
 }

@@ -61,10 +61,10 @@ Tensor ranks_of_all(Call& c, const Tensor& input, const Tensor& q) {
 }
 
 // In place: the values at the ranks below become those between.
-void interpolate(Call& c, const Tensor& below, const Tensor& sorted, const Tensor& ranks, Tensor weights) {
+void interpolate(Call& c, const Tensor& low, const Tensor& sorted, const Tensor& ranks, const Tensor& by) {
   call<"ceil_">(c.session, ranks);
   const Tensor places = to(ranks, DType::i64), above = gather(sorted, -1, places);
-  call<"lerp_.Tensor">(c.session, below, above, weights);
+  call<"lerp_.Tensor">(c.session, low, above, by);
 }
 
 Tensor values_at(Call& c, const Tensor& sorted, const Tensor& ranks) {
@@ -72,7 +72,7 @@ Tensor values_at(Call& c, const Tensor& sorted, const Tensor& ranks) {
   if (mode == "lower") call<"floor_">(c.session, ranks);
   if (mode == "higher") call<"ceil_">(c.session, ranks);
   if (mode == "nearest") call<"round_">(c.session, ranks);
-  const Tensor places = to(ranks, DType::i64), values = gather(sorted, -1, places);
+  Tensor places = to(ranks, DType::i64), values = gather(sorted, -1, places);
   if (mode == "linear") interpolate(c, values, sorted, ranks, ranks - places);
   if (mode == "midpoint") interpolate(c, values, sorted, ranks, call<"full_like">(c.session, ranks, 0.5));
   return values;
@@ -108,7 +108,7 @@ Tensor rank_then_sort(Call& c, const Tensor& flat, const Sizes& rows, const Tens
     call<"ceil_">(c.session, ranks);
     places_above = to(ranks, DType::i64);
   }
-  const Tensor sorted = sorted_values(c, input), values = gather(sorted, -1, places);
+  Tensor sorted = sorted_values(c, input), values = gather(sorted, -1, places);
   if (!weights.defined()) return values;
   const Tensor above = gather(sorted, -1, places_above);
   call<"lerp_.Tensor">(c.session, values, above, weights);
