@@ -13,7 +13,8 @@ namespace metaprof {
 /// Bytes of this machine, or of the part of it that its container may have (cgroups).
 int64_t machine_memory();
 
-/// Gives the system back what was freed. Takes a moment: for memory of a million objects.
+/// Gives freed memory back to the system, where the heap can do so. It walks through the whole heap: call it after much was
+/// freed.
 void give_back_freed_memory();
 
 /// What this process may take beyond what it has mapped now, in bytes.

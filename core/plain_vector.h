@@ -1,5 +1,6 @@
 #pragma once
-// A vector of plain data that may become long: it is not copied when it grows (core/plain_memory.h).
+// A vector of plain data that may become very long. A large one is not copied when it grows: the system moves its pages, and
+// pages that nothing was written to take no memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +9,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/plain_memory.h"
-
 namespace metaprof {
+
+/// Another block with the first `size` bytes of `memory`, which is gone then; null makes the first one.
+/// Errors: std::bad_alloc, and `memory` is as it was.
+void* resized_plain_memory(void* memory, size_t size, size_t new_size);
+void free_plain_memory(void* memory, size_t size);
 
 template <class T>
 class PlainVector {

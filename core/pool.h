@@ -1,8 +1,7 @@
 #pragma once
 // Fixed-size memory for objects that come and go by the thousand (tensors, storages, nodes): a free list per
-// thread and size, of limited length, so that a graph of a million nodes gives its memory back. A class opts in by
-// deriving from Pooled. Under the address sanitizer they come from the
-// heap, so that it sees uses after free and leaks.
+// thread and size. It has a limited length, so that a graph of a million nodes gives its memory back. A class opts in by
+// deriving from Pooled. Under the address sanitizer they come from the heap, so that it sees uses after free and leaks.
 
 #include <cstddef>
 #include <new>

@@ -1,4 +1,4 @@
-#include "core/plain_memory.h"
+#include "core/plain_vector.h"
 
 #include <sys/mman.h>
 
