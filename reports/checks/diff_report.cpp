@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 
 int64_t change_of(const DiffRow& row) { return row.after.value_or(0) - row.before.value_or(0); }
 
-constexpr std::string_view kCategory = "peak.by_category.";
+constexpr std::string_view kCategory = "peak.by_category.", kPeak = "peak.", kBytes = "_bytes";
+constexpr std::string_view kModules = "modules.", kSaved = ".saved_bytes";
 
 bool is_bytes(const DiffRow& row) {
   return row.figure.find("bytes") != std::string::npos || row.figure.starts_with(kCategory);
@@ -77,6 +78,21 @@ std::string by_cause(const ProfileDiff& diff) {
   return text;
 }
 
+// Each row is named by its figure without `prefix` and `suffix`.
+std::string markdown_table(std::string_view title, const std::vector<DiffRow>& rows, std::string_view prefix,
+                           std::string_view suffix) {
+  std::string text = fmt::format("| {} | before | after | change |\n| :-- | --: | --: | --: |\n", title);
+  for (const DiffRow& row : rows) {
+    std::string_view name = row.figure;
+    name.remove_prefix(prefix.size());
+    name.remove_suffix(suffix.size());
+    const int64_t change = change_of(row);
+    text += fmt::format("| {} | {} | {} | {}{} |\n", markdown_cell(name), number(row, row.before),
+                        number(row, row.after), change > 0 ? "+" : "-", number(row, std::abs(change)));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string diff_text(const ProfileDiff& diff, int top, size_t width) {
@@ -109,26 +125,6 @@ std::string diff_text(const ProfileDiff& diff, int top, size_t width) {
   return text;
 }
 
-namespace {
-
-constexpr std::string_view kSaved = ".saved_bytes", kModules = "modules.";
-
-std::string markdown_row(std::string_view name, const DiffRow& row) {
-  const int64_t change = change_of(row);
-  return fmt::format("| {} | {} | {} | {}{} |\n", markdown_cell(name), number(row, row.before),
-                     number(row, row.after), change > 0 ? "+" : "-", number(row, std::abs(change)));
-}
-
-std::string markdown_table(std::string_view title, const std::vector<DiffRow>& rows, size_t prefix,
-                           size_t suffix) {
-  std::string text = fmt::format("| {} | before | after | change |\n| :-- | --: | --: | --: |\n", title);
-  for (const DiffRow& row : rows)
-    text += markdown_row(row.figure.substr(prefix, row.figure.size() - prefix - suffix), row);
-  return text;
-}
-
-}  // namespace
-
 std::string diff_markdown(const ProfileDiff& diff) {
   constexpr size_t kMostModules = 20;
   std::string text = "### Memory of a training step\n\n";
@@ -143,18 +139,13 @@ std::string diff_markdown(const ProfileDiff& diff) {
     if (figure.starts_with(kModules) && figure.ends_with(kSaved)) modules.push_back(row);
   }
   if (peaks.empty()) text += "The peak is the same.\n\n";
-  if (!peaks.empty())
-    text += markdown_table("at most", peaks, std::string_view("peak.").size(),
-                           std::string_view("_bytes").size()) +
-            '\n';
+  if (!peaks.empty()) text += markdown_table("at most", peaks, kPeak, kBytes) + '\n';
   if (!categories.empty())
-    text += markdown_table("alive at the peak", largest_first(categories, categories.size()),
-                           kCategory.size(), 0) +
+    text += markdown_table("alive at the peak", largest_first(categories, categories.size()), kCategory, "") +
             '\n';
   if (modules.empty()) return text;
   return text + fmt::format("<details><summary>What backward keeps, by module</summary>\n\n{}\n</details>\n",
-                            markdown_table("module", largest_first(modules, kMostModules), kModules.size(),
-                                           kSaved.size()));
+                            markdown_table("module", largest_first(modules, kMostModules), kModules, kSaved));
 }
 
 std::string diff_json(const ProfileDiff& diff) {
