@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Estimates a model, compares it with a baseline, and comments on the pull request. What action.yml runs; environment variables say all.
+"""Estimates a model, compares it with a baseline, and comments on the pull request. action.yml runs it, with environment variables:
 
     METAPROF     the program                      MODEL, OPTIONS  what is profiled
     BASELINE     an earlier report; may be empty  TOLERANCE       how much a figure may grow

@@ -22,7 +22,7 @@ def phase(name: str) -> Any:
         with metaprof.phase("build the index"):
             index = encode(documents)
 
-    Also a decorator of functions. A part with a training step in it has no row: the step's phases have theirs.
+    Also a decorator of functions; import torch first. A part with a training step in it has no row: the step's phases have theirs.
     """
     torch = sys.modules.get("torch")
     if torch is None or not os.environ.get("METAPROF_RECORD"):

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -22,10 +23,7 @@ def git(folder, *words):
 
 
 def test_a_commit_that_grows_is_refused(tmp_path, monkeypatch):
-    pre_commit = pytest.importorskip("pre_commit", reason="pre-commit is not here")
-    assert pre_commit
-    import sys
-
+    pytest.importorskip("pre_commit", reason="pre-commit is not here")
     (tmp_path / "bin").mkdir()
     os.symlink(metaprof.program_path(), tmp_path / "bin" / "metaprof")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")

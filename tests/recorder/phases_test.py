@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.activities import Activity
+from metaprof_recorder.activities import Activity  # noqa: E402
 from metaprof_recorder.phases import Phases, Segment  # noqa: E402
 
 

@@ -1,1 +1,1 @@
-"""metaprof where people already are: hugging_face, lightning, notebook, testing, trackers. Each is imported by who has the library."""
+"""metaprof where people already are: hugging_face, lightning, notebook, testing, trackers. Import the one whose library you have."""

@@ -1,4 +1,4 @@
-"""Of experiment trackers: the figures of a profile beside those of a training run.
+"""Logs the figures of a profile to experiment trackers, beside those of the training run.
 
     from metaprof.integrations import trackers
 
