@@ -135,6 +135,8 @@ struct KeptCalls {
 struct CheckpointRegion {
   size_t begin = 0, end = 0;  ///< indices of nodes
   bool reentrant = false;
+  bool whole =
+      false;  ///< without reentrancy: to its end, also what backward does not need (early_stop=False)
   std::vector<KeptCalls> kept = {};  ///< a selective checkpoint, without reentrancy
   friend bool operator==(const CheckpointRegion&, const CheckpointRegion&) = default;
 };

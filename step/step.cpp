@@ -42,8 +42,11 @@ std::vector<CheckpointRegion> whole_modules(const Program& program, const StepOp
     if (region.offload || !region.inside.empty())
       fail("--checkpoint {}: of the captured {} only whole modules can be computed again", options.checkpoint,
            program.origin);
-    regions.push_back(
-        {.begin = region.begin, .end = region.end, .reentrant = region.reentrant, .kept = region.kept});
+    regions.push_back({.begin = region.begin,
+                       .end = region.end,
+                       .reentrant = region.reentrant,
+                       .whole = region.whole,
+                       .kept = region.kept});
   }
   return regions;
 }

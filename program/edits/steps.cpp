@@ -109,7 +109,7 @@ class Accumulation {
     for (const CheckpointRegion& region : graph_.checkpoints)
       if (region.begin >= pass.begin && region.end <= pass.end)
         repeated_.push_back({place[region.begin - pass.begin], place[region.end - pass.begin],
-                             region.reentrant, region.kept});
+                             region.reentrant, region.whole, region.kept});
   }
 
   GraphNode copy(const GraphNode& original, const std::vector<char>& made, const std::vector<char>& outlives,

@@ -371,11 +371,14 @@ class Parser {
     auto& checkpoint = open_.back().checkpoint;
     if (checkpoint) line.wrong("a checkpoint inside a checkpoint");
     const size_t begin = graph().nodes.size();
-    checkpoint = CheckpointRegion{.begin = begin, .end = begin, .reentrant = line.skip("reentrant")};
+    checkpoint = CheckpointRegion{
+        .begin = begin, .end = begin, .reentrant = line.skip("reentrant"), .whole = line.skip("whole")};
     if (line.skip("keep"))
       while (!line.next_is('{')) checkpoint->kept.push_back(parse_kept(line));
     if (checkpoint->reentrant && !checkpoint->kept.empty())
       line.wrong("a reentrant checkpoint keeps no results");
+    if (checkpoint->reentrant && checkpoint->whole)
+      line.wrong("a reentrant checkpoint is always recomputed to its end");
     line.take('{');
   }
   // "aten::mm(0, 2)"

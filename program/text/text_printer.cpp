@@ -247,7 +247,8 @@ class Printer {
     auto checkpoint = graph.checkpoints.begin();
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       if (checkpoint != graph.checkpoints.end() && checkpoint->begin == i) {
-        line("checkpoint{}{} {{", checkpoint->reentrant ? " reentrant" : "", kept_text(*checkpoint));
+        line("checkpoint{}{}{} {{", checkpoint->reentrant ? " reentrant" : "",
+             checkpoint->whole ? " whole" : "", kept_text(*checkpoint));
         indent_ += 2;
       }
       print_node(graph, graph.nodes[i]);

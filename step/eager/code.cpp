@@ -226,7 +226,11 @@ size_t end_of_backward(const Code& code, size_t backward) {
 std::vector<RecomputeRegion> regions_of(const Graph& graph) {
   std::vector<RecomputeRegion> regions;
   for (const CheckpointRegion& one : graph.checkpoints)
-    regions.push_back({.begin = one.begin, .end = one.end, .reentrant = one.reentrant, .kept = one.kept});
+    regions.push_back({.begin = one.begin,
+                       .end = one.end,
+                       .reentrant = one.reentrant,
+                       .whole = one.whole,
+                       .kept = one.kept});
   return regions;
 }
 

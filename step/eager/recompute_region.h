@@ -12,6 +12,7 @@ namespace metaprof {
 struct RecomputeRegion {
   size_t begin = 0, end = 0;  ///< indices of nodes
   bool reentrant = false;     ///< computed again by the reentrant method
+  bool whole = false;         ///< to its end, also what backward does not need
   bool offload = false;       ///< nothing is computed again: what is saved waits in pinned host memory
   std::vector<KeptCalls> kept =
       {};  ///< a selective checkpoint; only in a region by itself, without reentrancy

@@ -71,7 +71,7 @@ void Interpreter::run_checkpoint(const Code& code, const Code::Region& region, V
     for (size_t i = 0; i < given.size(); ++i) own[size_t(region.inputs[i])] = given[i];
     return run_again(code, region, std::move(own));
   };
-  CheckpointOptions options{.reentrant = region.of.reentrant};
+  CheckpointOptions options{.reentrant = region.of.reentrant, .early_stop = !region.of.whole};
   if (!region.kept.empty()) options.policy = KeepSome(region.kept);
   Values outputs = metaprof::checkpoint(session_, body, inputs, options);
   for (size_t i = 0; i < outputs.size(); ++i) values[size_t(region.outputs[i])] = std::move(outputs[i]);

@@ -31,6 +31,15 @@ TEST(CapturedProgram, IsComparedWithItsOwnRun) {
   EXPECT_TRUE(summary["first_difference"].is_null()) << summary;
 }
 
+// A checkpoint with early_stop=False recomputes the last product, too, which backward does not need.
+TEST(CapturedProgram, ACheckpointThatIsRecomputedToItsEndIsEqualToItsRun) {
+  const Outcome outcome = run_program("check tests/data/captured/checkpoints_whole.mp --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json summary = Json::parse(outcome.out)["summary"][0];
+  EXPECT_EQ(summary["exact_phases"], 13) << summary;
+  EXPECT_TRUE(summary["first_difference"].is_null()) << summary;
+}
+
 // The programs of examples/run as `metaprof run --save` captured them with torch 2.11.0 (docs/reference/run.md): adam8bit to zero3.
 TEST(CapturedProgram, WhatExamplesRanIsEqualToTheirRuns) {
   size_t count = 0;

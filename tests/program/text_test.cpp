@@ -67,6 +67,9 @@ checkpoint reentrant {
 checkpoint keep aten::mm(0, 2) mylib::h() {
   %k: f32[2] = mylib::h(%q)
 }
+checkpoint whole keep aten::mm() {
+  %l: f32[2] = mylib::h(%q)
+}
 graph {
   input %x: f32[2]
   input _
@@ -252,6 +255,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"checkpoint keep aten::mm(2, 1) {",
               "net.mp:2: numbers of calls that are kept are not negative, and rise"},
         Wrong{"checkpoint reentrant keep aten::mm(0) {", "net.mp:2: a reentrant checkpoint keeps no results"},
+        Wrong{"checkpoint reentrant whole {",
+              "net.mp:2: a reentrant checkpoint is always recomputed to its end"},
         Wrong{"checkpoint {", "net.mp:2: a checkpoint is not closed with '}'"},
         Wrong{"checkpoint {\n}", "net.mp:3: a checkpoint without calls"},
         Wrong{"checkpoint {\ncheckpoint {", "net.mp:3: a checkpoint inside a checkpoint"},

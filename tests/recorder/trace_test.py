@@ -1,13 +1,15 @@
 """From the events of the profiler and of the allocator to the text of a trace."""
+import ctypes
 import pathlib
 import sys
+import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
 from metaprof_recorder.events import matched  # noqa: E402
 from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
 from metaprof_recorder.names import quoted  # noqa: E402
-from metaprof_recorder.operators import nested  # noqa: E402
+from metaprof_recorder.operators import _inputs, nested  # noqa: E402
 from metaprof_recorder.saved import Node  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
 from metaprof_recorder.trace import Writer  # noqa: E402
@@ -253,6 +255,29 @@ class SourcesTest(unittest.TestCase):
         self.assertEqual(lines[0], "/x/site-packages/lib/a.py:2")
         self.assertEqual(len(lines), 2)
         self.assertTrue(lines[1].startswith(f"{__file__}:"))
+
+
+class Metadata:
+    """Of a tensor, as PyTorch gives it. Where there is no memory it gives None, which then has one reference less."""
+    dtype, sizes, device = "f32", [2], types.SimpleNamespace(type="cuda")
+
+    def __init__(self, pointer):
+        self._pointer = pointer
+
+    @property
+    def storage_data_ptr(self):
+        if self._pointer is None and sys.version_info < (3, 12):
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(None))
+        return self._pointer
+
+
+class InputsTest(unittest.TestCase):
+    def test_none_is_not_used_up(self):
+        fields = types.SimpleNamespace(inputs=[Metadata(None) for _ in range(100)] + [Metadata(64), 3, None])
+        before = sys.getrefcount(None)
+        for _ in range(100):
+            self.assertEqual(_inputs(fields), [("f32", [2], "cuda", 64)])
+        self.assertLess(abs(sys.getrefcount(None) - before), 100)
 
 
 if __name__ == "__main__":

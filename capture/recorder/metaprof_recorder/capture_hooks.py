@@ -1,9 +1,11 @@
 """What the program does without calling an operator: `.data` and `.grad`, backward, autocast, checkpointed regions, optimizers."""
 import contextlib
 import functools
+import inspect
 import sys
 import weakref
 
+from metaprof_recorder.higher_order import passing
 from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture_calls import Name
 from metaprof_recorder.capture_dtypes import rebinds
@@ -134,17 +136,8 @@ def _watch_swap(capture, owner):
 
 
 def _watch_higher_order(capture, torch):
-    """Operators of the framework's own in Python (flex_attention, cond) that have no kernel where calls are seen: what they call is seen."""
-    operator, key = torch._ops.HigherOrderOperator, torch._C.DispatchKey.PreDispatch
-    original = operator.dispatch
-
-    @functools.wraps(original)
-    def dispatch(self, given, /, *arguments, **options):
-        if given == key and key not in self.py_kernels:
-            given = (torch._ops._compute_keyset(arguments, options, self.non_fallthrough_keys).remove(key)).highestPriorityTypeId()
-        return original(self, given, *arguments, **options)
-
-    capture.patches.set(operator, "dispatch", dispatch)
+    operator = torch._ops.HigherOrderOperator
+    capture.patches.set(operator, "dispatch", passing(torch, operator.dispatch))
 
 
 def _watch_subclass(capture, owner):
@@ -219,11 +212,19 @@ def _watch_checkpoint(capture):
     """What `checkpoint` calls, for programs hold `checkpoint` itself under names of their own."""
     import torch.utils.checkpoint as checkpoint
     generator, nothing = checkpoint._checkpoint_without_reentrant_generator, checkpoint.noop_context_fn
+    names = list(inspect.signature(generator).parameters)[3:]  # of `arguments`, as far as they are the generator's own
+    place = names.index("early_stop") if "early_stop" in names else None
+
+    def runs_to_its_end(arguments):
+        """Whether what backward does not need is recomputed, too."""
+        given = place is None or len(arguments) <= place or arguments[place]
+        stops = checkpoint._enable_checkpoint_early_stop
+        return not (given if stops is None else stops)
 
     @functools.wraps(generator)
     def without_reentrant(function, preserve=True, context_fn=nothing, *arguments, **options):
         # Before the function's arguments stand those that say how it is checked: they hold no tensors.
-        opened = capture.regions.open(False, given_to(capture._tensor, function, arguments, options))
+        opened = capture.regions.open("whole" if runs_to_its_end(arguments) else "", given_to(capture._tensor, function, arguments, options))
         if opened and context_fn is not nothing:
             context_fn = capture.regions.selective(context_fn, getattr(checkpoint, "_CachingTorchDispatchMode", ()))
         try:
@@ -235,7 +236,7 @@ def _watch_checkpoint(capture):
     apply = checkpoint.CheckpointFunction.apply
 
     def reentrant(kind, function, preserve, *arguments):
-        opened = capture.regions.open(True, given_to(capture._tensor, function, arguments))
+        opened = capture.regions.open("reentrant", given_to(capture._tensor, function, arguments))
         try:
             return apply(function, preserve, *arguments)
         finally:
@@ -398,12 +399,26 @@ def _watch_compile(capture, owner, original):
         if not capture.watches_compiler:
             from torch._dynamo.callback import callback_handler
             compiling = Compiling(capture)
+            _watch_guards(capture)
             callback_handler.register_start_callback(lambda *_: compiling.begins())
             callback_handler.register_end_callback(lambda *_: compiling.ends())
             capture.watches_compiler = True
         return result
 
     capture.patches.set(owner, "compile", call)
+
+
+def _watch_guards(capture):
+    """A compiled function is compiled again for arguments whose dispatch keys, with those of the thread, differ from those that its guards were made with."""
+    from torch._dynamo.guards import CheckFunctionManager
+    original = CheckFunctionManager.__init__
+
+    @functools.wraps(original)
+    def make(*arguments, **options):
+        with capture.key_included():
+            original(*arguments, **options)
+
+    capture.patches.set(CheckFunctionManager, "__init__", make)
 
 
 class Compiling:

@@ -22,8 +22,9 @@ class Regions:
     def is_reentrant(self):
         return self._line is not None and self._capture._program.lines[self._line] == "checkpoint reentrant {"
 
-    def open(self, reentrant, given):
-        """`given`: the tensors that the region holds. False: it is inside another one, with which it is computed again."""
+    def open(self, kind, given):
+        """`kind`: "", "whole" or "reentrant" (docs/reference/program.md). `given`: the tensors that the region holds. False: it is inside another one, with which it is
+        computed again."""
         capture = self._capture
         if not capture.active() or self._line is not None:
             return False
@@ -32,7 +33,7 @@ class Regions:
         self._line, self._given, self._begun = len(calls.lines), given, len(calls.calls)
         self.values_before[self._line] = capture._values
         self._asked, self._kept = {}, {}
-        calls.lines.append("checkpoint reentrant {" if reentrant else "checkpoint {")
+        calls.lines.append(f"checkpoint {kind} {{" if kind else "checkpoint {")
         return True
 
     def close(self):
@@ -40,7 +41,7 @@ class Regions:
         capture.write_modes()
         if self._kept:
             kept = " ".join(f"{word(name)}({', '.join(map(str, numbers))})" for name, numbers in self._kept.items())
-            calls.lines[self._line] = f"checkpoint keep {kept} {{"
+            calls.lines[self._line] = calls.lines[self._line].replace("{", f"keep {kept} {{")
         keep_unused(capture, self._given, self._begun)
         if all(isinstance(calls.lines[index], int) for index in calls.calls[self._begun:]):
             calls.lines[self._line] = "# a checkpointed region without calls"

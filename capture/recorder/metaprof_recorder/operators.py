@@ -1,5 +1,7 @@
 """The events of torch's profiler in the order in which they happened: what was nested by time as beginnings and ends."""
 import bisect
+import ctypes
+import sys
 
 from metaprof_recorder.items import Begin, End, Memory
 
@@ -17,11 +19,20 @@ def _kind(name):
     return "operator" if "::" in name and not name.startswith("torch::autograd::") and " " not in name else "other"
 
 
+def _give_back_none():
+    """Where a tensor has no memory PyTorch gives None without a reference of its own (strong_pointer_type_caster of torch/csrc/autograd/init.cpp): each time None has one
+    less, and where none is left Python aborts. From Python 3.12 on None has no count."""
+    if sys.version_info < (3, 12):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(None))
+
+
 def _inputs(fields):
     found = []
     for value in fields.inputs:
-        pointer = getattr(value, "storage_data_ptr", None)
-        if pointer:
+        pointer = getattr(value, "storage_data_ptr", 0)
+        if pointer is None:
+            _give_back_none()
+        elif pointer:
             found.append((value.dtype, value.sizes, value.device.type, pointer))
     return found
 

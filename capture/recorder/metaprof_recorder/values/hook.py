@@ -7,6 +7,7 @@ import functools
 import threading
 
 from metaprof_recorder import sources
+from metaprof_recorder.higher_order import OF_VALUES, passing
 from metaprof_recorder.values.operators import Operator
 
 OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
@@ -21,7 +22,7 @@ class Hook:
     def __init__(self, torch, call):
         self._torch, self._call = torch, call
         c = torch._C
-        self._key = c._parse_dispatch_key("Fake")
+        self._key = c._parse_dispatch_key(OF_VALUES)
         self._below = c._dispatch_keyset_full_after(self._key)
         self._include, self._is_included = c._dispatch_tls_set_dispatch_key_included, c._dispatch_tls_is_dispatch_key_included
         self._libraries, self._known = {}, set()
@@ -30,9 +31,10 @@ class Hook:
 
     def begin(self):
         """In this thread, and in those that its backward uses."""
-        self._library("_").fallback(self._torch.library.fallthrough_kernel, "Fake")
+        self._library("_").fallback(self._torch.library.fallthrough_kernel, OF_VALUES)
         self.register()
-        self._let_functions_pass()
+        operator = self._torch._ops.HigherOrderOperator
+        operator.dispatch = passing(self._torch, operator.dispatch)
         self._look_when_libraries_are_loaded()
         self._look_away_from_fake_tensors()
         self.begun = True
@@ -63,13 +65,16 @@ class Hook:
                 self._known.add(name)
                 if not name.startswith(NOT_SEEN) and self._is_of_devices(name):
                     space, _, rest = name.partition("::")
-                    self._library(space).m.impl(rest, "Fake", self._kernel(name), True)
+                    self._library(space).m.impl(rest, OF_VALUES, self._kernel(name), True)
 
     def _is_of_devices(self, name):
         c = self._torch._C
         if not any(c._dispatch_has_kernel_for_dispatch_key(name, key) for key in OF_DEVICES):
             return False
-        schema = c._get_schema(*name.partition(".")[::2])
+        try:
+            schema = c._get_schema(*name.partition(".")[::2])
+        except RuntimeError:  # a library that cannot be used here (its other libraries are missing) has left kernels of an operator that nobody defined
+            return False
         return not schema.returns or any(value.alias_info is None for value in schema.returns) or \
             any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments)
 
@@ -163,16 +168,3 @@ class Hook:
                 exclude(key, True)
 
         kind.__torch_dispatch__ = type(own)(call)
-
-    def _let_functions_pass(self):
-        """Operators of PyTorch's own that take functions (flex_attention, cond) have no kernel here: what they call is seen."""
-        operator, key = self._torch._ops.HigherOrderOperator, self._key
-        original = operator.dispatch
-
-        def dispatch(self, given, /, *arguments, **options):
-            if given == key:
-                from torch._ops import _compute_keyset
-                given = _compute_keyset(arguments, options, self.non_fallthrough_keys).remove(key).highestPriorityTypeId()
-            return original(self, given, *arguments, **options)
-
-        operator.dispatch = dispatch
