@@ -152,6 +152,19 @@ namespace {
 
 std::mutex helper_mutex;
 
+// Attention is a graph of two products forward, and of five backward. Besides the part that its frontend computes by itself its plans take
+// 256 bytes on compute capability 9.0 (an H200, docs/evidence/h200.md), and 128 backward on others (plans of cuDNN 9.19).
+int64_t attention_workspace(const Node& graph) {
+  constexpr int matrix_product = 19;
+  const Attribute* const operations = graph.find(graph_operations);
+  const auto products = !operations ? 0 : std::ranges::count_if(operations->nodes, [](const auto& operation) {
+    return operation->kind == matrix_product;
+  });
+  if (products < 2) return 0;
+  if (environment().device.sm >= 90) return 256;
+  return products > 2 ? 128 : 0;
+}
+
 }  // namespace
 
 std::optional<int64_t> workspace_after(const std::string& question, int skipped) {
@@ -162,7 +175,7 @@ std::optional<int64_t> workspace_after(const std::string& question, int skipped)
 int64_t plan_workspace_of(const Node& graph) {
   if (environment().cudnn.empty()) return 0;
   const std::string question = question_about(graph);
-  if (question.empty()) return 0;
+  if (question.empty()) return attention_workspace(graph);
   static std::map<std::string, int64_t> known;
   const std::lock_guard lock(helper_mutex);
   if (const auto found = known.find(question); found != known.end()) return found->second;
