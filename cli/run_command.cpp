@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <ranges>
+#include <string_view>
 
 #include "capture/launch/fixes.h"
 #include "capture/launch/run.h"
@@ -38,7 +41,9 @@ constexpr const char* kRunDescription =
     "  metaprof run --device rtx4090 --steps 3 -- python train.py\n"
     "  metaprof run --memory 24GiB --json run.json -- accelerate launch train.py\n"
     "  metaprof run --gpus 2 -- torchrun --nproc-per-node 2 train.py\n"
-    "  metaprof run --world-size 64 --rank 0 --gpus 8 -- python train_fsdp.py\n"
+    "  metaprof run --world-size 64 --gpus 8 -- python train_fsdp.py              rank 0 of 64\n"
+    "  metaprof run --world-size 64 --gpus 8 --rank 0,31,63 -- python train_fsdp.py\n"
+    "  metaprof run --world-size 512 --gpus 8 --ranks all-different -- python train_pipeline.py\n"
     "  metaprof run --real -- python train.py          on this machine's GPU\n"
     "\n"
     "The program needs a PyTorch 2.6 to 2.15 built with CUDA. It needs no GPU and no driver.\n"
@@ -51,6 +56,7 @@ struct RunCommandOptions {
   LaunchOptions run;
   bool fixes = false;  // the program is run again with each change that may help
   std::string device = "h200", memory, context, json, tolerance = "1%";
+  std::string rank, ranks;         // "0,63", "all-different"
   std::vector<std::string> files;  // of forms(), in its order; empty: not asked for
   TextOptions text;
   std::string color;
@@ -123,11 +129,8 @@ void check(const Command& command, const RunCommandOptions& options) {
     for (const char* option : {"--device", "--memory", "--context", "--gpus", "--device-clock"})
       if (command.was_given(option))
         fail("{} has no effect with --real, which uses the machine's own device", option);
-  if (command.was_given("--rank") && run.world_size == 0) fail("--rank needs --world-size");
   if (!run.save.empty() && !run.save.ends_with(".mp"))
     fail("--save {}: the file's name must end in .mp", run.save);
-  if (run.world_size > 0 && run.rank >= run.world_size)
-    fail("--rank {}: there are ranks 0 to {}", run.rank, run.world_size - 1);
   if (command.was_given("--tolerance") && run.save.empty()) fail("--tolerance needs --save");
   if (run.events && (options.json.empty() || options.json == "-"))
     fail("--events needs --json FILE.json: the history is written beside it, as FILE.log.gz");
@@ -242,8 +245,35 @@ void try_all(const LaunchOptions& options, RunReport& report) {
   });
 }
 
+// "0,31,63". Errors: what is no list of ranks of this job.
+std::vector<int> ranks_of(const std::string& text, int world_size) {
+  std::vector<int> ranks;
+  for (const auto part : std::views::split(text, ',')) {
+    const std::string_view word(part.begin(), part.end());
+    int rank = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), rank);
+    if (error != std::errc() || end != word.data() + word.size())
+      fail("--rank {}: expected a rank, or several as 0,31,63", text);
+    if (rank < 0 || rank >= world_size) fail("--rank {}: there are ranks 0 to {}", word, world_size - 1);
+    if (std::ranges::find(ranks, rank) != ranks.end()) fail("--rank {}: {} is named twice", text, rank);
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void choose_ranks(const Command& command, RunCommandOptions& options) {
+  LaunchOptions& run = options.run;
+  for (const char* option : {"--rank", "--ranks"})
+    if (command.was_given(option) && run.world_size == 0) fail("{} needs --world-size", option);
+  if (command.was_given("--rank") && command.was_given("--ranks"))
+    fail("--rank names the ranks that --ranks finds: give one of them");
+  if (command.was_given("--rank")) run.ranks = ranks_of(options.rank, run.world_size);
+  run.different_ranks = !options.ranks.empty();
+}
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
+  choose_ranks(command, options);
   if (!options.run.real) {
     options.run.device = device_of(options);
     options.run.context = context_of(options);
@@ -292,10 +322,18 @@ void add_options(Command& command, RunCommandOptions& options) {
       .value("N")
       .from_to(1, 16)
       .with_default();
-  command.option("--world-size", run.world_size, "run one rank of an N-rank job")
+  command.option("--world-size", run.world_size, "run one rank of an N-rank job, or some of them")
       .value("N")
       .from_to(1, 1 << 20);
-  command.option("--rank", run.rank, "the rank to run").value("R").from_to(0, 1e9);
+  command.option("--rank", options.rank, "the rank to run, or several, which run beside each other [0]")
+      .value("R|R,R…");
+  command
+      .option(
+          "--ranks", options.ranks,
+          "run the ranks that may differ: the first one and those that it sends to or receives from, and so "
+          "on (stages of a pipeline); without such, the last one")
+      .value("all-different")
+      .one_of({"all-different"});
   command.option("--steps", run.steps, "stop the program after N optimizer steps").value("N").above(0);
   command.option("--detail", run.detail_steps, "steps whose every memory request is kept")
       .value("N")

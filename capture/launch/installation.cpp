@@ -1,6 +1,7 @@
 #include "capture/launch/installation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <regex>
@@ -81,6 +82,24 @@ std::string assumptions_of(const LaunchOptions& options) {
   return lines;
 }
 
+// One process runs the first rank; the recorder starts the others (capture/recorder/metaprof_recorder/peers.py).
+void run_ranks(const LaunchOptions& options, std::map<std::string, std::string>& environment,
+               const fs::path& record) {
+  const int rank = options.ranks.empty() ? 0 : options.ranks.front();
+  environment["METAPROF_RECORD_WORLD"] = environment["WORLD_SIZE"] = fmt::format("{}", options.world_size);
+  environment["METAPROF_RECORD_RANKS"] = (record / "ranks").string();
+  environment["METAPROF_RECORD_WITH"] =
+      options.different_ranks ? "different"
+      : options.ranks.size() > 1
+          ? fmt::format("{}", fmt::join(options.ranks.begin() + 1, options.ranks.end(), ","))
+          : "";
+  environment["RANK"] = fmt::format("{}", rank);
+  environment["LOCAL_RANK"] = fmt::format("{}", rank % options.gpus);
+  environment["LOCAL_WORLD_SIZE"] = fmt::format("{}", options.gpus);
+  environment["MASTER_ADDR"] = "127.0.0.1";
+  environment["MASTER_PORT"] = "29500";
+}
+
 }  // namespace
 
 fs::path recorder_folder() {
@@ -114,15 +133,7 @@ std::map<std::string, std::string> environment_of(const LaunchOptions& options, 
   if (!options.real) emulate(options, environment, record);
   if (!options.alloc_conf.empty())  // up to 2.9 the name had CUDA in it
     environment["PYTORCH_ALLOC_CONF"] = environment["PYTORCH_CUDA_ALLOC_CONF"] = options.alloc_conf;
-  if (options.world_size > 0) {
-    environment["METAPROF_RECORD_WORLD"] = fmt::format("{}", options.world_size);
-    environment["WORLD_SIZE"] = fmt::format("{}", options.world_size);
-    environment["RANK"] = fmt::format("{}", options.rank);
-    environment["LOCAL_RANK"] = fmt::format("{}", options.rank % options.gpus);
-    environment["LOCAL_WORLD_SIZE"] = fmt::format("{}", options.gpus);
-    environment["MASTER_ADDR"] = "127.0.0.1";
-    environment["MASTER_PORT"] = "29500";
-  }
+  if (options.world_size > 0) run_ranks(options, environment, record);
   for (const std::string& word : options.environment) {
     const size_t equals = word.find('=');
     if (equals == 0 || equals == word.npos) fail("--env: '{}' is no NAME=VALUE", word);

@@ -16,7 +16,9 @@ struct LaunchOptions {
   Bytes context;                     ///< of the emulated device: what its context and kernels take
   bool real = false;                 ///< on the machine's own GPU in place of an emulated one
   int gpus = 1;                      ///< of the emulated machine
-  int world_size = 0, rank = 0;      ///< of a job of which one rank is run; 0: the program's own
+  int world_size = 0;                ///< of a job of which some ranks are run; 0: the program's own
+  std::vector<int> ranks;            ///< of that job; empty: rank 0
+  bool different_ranks = false;      ///< and those that these send to or receive from, else the last one
   int64_t steps = 0;                 ///< after which it is ended; 0: it runs to its end
   int64_t detail_steps = 3;          ///< of which every request is kept
   double timeout = 0;                ///< seconds; 0: none

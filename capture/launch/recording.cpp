@@ -155,6 +155,9 @@ class Reader {
       row.at("names").for_each([&](const Json& name) { process_.fixes.push_back(name.string()); });
     } else if (kind == "ended") {
       process_.ended_after_steps = true;
+    } else if (kind == "rank_ended") {
+      process_.failed_ranks.emplace_back(static_cast<int>(row.at("rank").integer()),
+                                         static_cast<int>(row.at("status").integer()));
     } else if (kind == "note") {
       process_.notes.push_back(row.at("text").string());
     }

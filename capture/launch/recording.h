@@ -130,7 +130,8 @@ struct RecordedProcess {
   std::string captured;    ///< text of the program as it called PyTorch; empty: none
   bool is_saving = false;  ///< it was ended while the captured program was written
   bool ended_after_steps = false;
-  std::optional<RecordedException> exception;  ///< nothing: none ended it
+  std::optional<RecordedException> exception;     ///< nothing: none ended it
+  std::vector<std::pair<int, int>> failed_ranks;  ///< that it had started: rank and exit status
   EmulatorLog emulated;
   std::vector<RecordedDevice> devices;
 

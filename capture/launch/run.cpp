@@ -223,12 +223,19 @@ std::string place_of(const RecordedException& error) {
 // What ended the program before it was done; empty where memory ran out, which is said by itself.
 std::string ending_of(const LaunchOptions& options, const ProcessEnd& end,
                       const std::vector<RecordedProcess>& processes) {
-  if (end.status == 0 && !end.timed_out) return {};  // a launcher may have started again what failed
+  const bool started_ranks = options.different_ranks || options.ranks.size() > 1;
+  if (end.status == 0 && !end.timed_out && !started_ranks)
+    return {};  // a launcher may have started again what failed
   const auto ran_out = [](const RecordedProcess& p) { return p.exception && p.exception->out_of_memory; };
   if (std::ranges::any_of(processes, ran_out)) return {};
   for (const RecordedProcess& process : processes)
     if (process.exception && !process.devices.empty())
-      return fmt::format("{} in {}", process.exception->type, place_of(*process.exception));
+      return fmt::format("{} in {}{}", process.exception->type, place_of(*process.exception),
+                         started_ranks ? fmt::format(", rank {}", process.rank().value_or(0)) : "");
+  for (const RecordedProcess& process : processes)
+    for (const auto& [rank, status] : process.failed_ranks)
+      return fmt::format("rank {}, with exit status {}", rank, status);
+  if (end.status == 0 && !end.timed_out) return {};
   if (end.timed_out) return fmt::format("--timeout after {:g} s", options.timeout);
   if (end.signal != 0) return fmt::format("signal {}", end.signal);
   return fmt::format("itself, with exit status {}", end.status);

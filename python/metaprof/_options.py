@@ -87,8 +87,9 @@ class RunOptions(TypedDict, total=False):
     memory: Size  #: memory of the device, instead of its own
     context: Size  #: what the device's context and kernels take of its memory, or "none" [as reported for such cards]
     gpus: int  #: devices of the machine [1]
-    world_size: int  #: run one rank of an N-rank job
-    rank: int  #: the rank to run
+    world_size: int  #: run one rank of an N-rank job, or some of them
+    rank: Union[int, list[int]]  #: the rank to run, or several, which run beside each other [0]
+    ranks: str  #: "all-different": the first rank and those that it sends to or receives from, or the last one
     steps: int  #: stop the program after this number of optimizer steps
     detail: int  #: steps whose every memory request is kept [3]
     timeout: float  #: stop the program after this time

@@ -10,6 +10,7 @@ autograd holds lives on: counts of references tell when the program's own last h
 
 What no operator does is written as calls of `step::` (docs/reference/program.md): phases, backward, modes, `.data`, `.grad`.
 """
+import contextlib
 import sys
 import threading
 
@@ -17,7 +18,7 @@ from metaprof_recorder import capture_distributed, capture_hooks, capture_lines,
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_calls import Calls, Name, caller
 from metaprof_recorder.capture_device import Cuda
-from metaprof_recorder.capture_distributed import awaited, inner
+from metaprof_recorder.capture_distributed import Redistributed, awaited, inner
 from metaprof_recorder.capture_dtypes import DTypes
 from metaprof_recorder.capture_functions import Functions, tensors_in
 from metaprof_recorder.capture_lists import Lists
@@ -65,6 +66,7 @@ class Capture:
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
+        self.redistributed = None  # capture_distributed.Redistributed of the call that runs
         self._lists = Lists(self)
         self.optimizers = Optimizers(self)
         self._streams = {0: 0}   # number that PyTorch gives a stream, or what is captured on it -> ours
@@ -141,6 +143,19 @@ class Capture:
 
         return wake
 
+    @contextlib.contextmanager
+    def key_included(self):
+        """Within it the thread has the dispatch keys that it has while calls are seen. Those that it makes are still not seen where this sleeps."""
+        include, included = self.torch._C._dispatch_tls_set_dispatch_key_included, self.torch._C._dispatch_tls_is_dispatch_key_included
+        is_out = self.running and self.thread == threading.get_ident() and not included(self._key)
+        if is_out:
+            include(self._key, True)
+        try:
+            yield
+        finally:
+            if is_out:
+                include(self._key, False)
+
     def refuse(self, reason):
         """The program does what cannot be written down; it goes on unseen."""
         if self.refused is None:
@@ -189,10 +204,16 @@ class Capture:
             transforms.write_nodes(self)
             calls, used = self._now, self._now.used
             calls.used = []  # the operator may call functions of the program's, which are written before it
-            with off() if transforms.depth == 0 else transforms.wrappers.seen(off()):
-                result = run(*arguments, **options)
+            around, self.redistributed = self.redistributed, Redistributed(arguments)
+            try:
+                with off() if transforms.depth == 0 else transforms.wrappers.seen(off()):
+                    result = run(*arguments, **options)
+            finally:
+                redistributed, self.redistributed = self.redistributed, around
             calls.used = used
             transforms.note_nodes()
+            if redistributed.locals:
+                texts = self._arguments(signature, redistributed.among(arguments), options)
             if texts is None:
                 if not self._on_device(result):
                     return result

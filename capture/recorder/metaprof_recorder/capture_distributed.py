@@ -1,14 +1,63 @@
 """What jobs of several processes do: tensors that wrap others, and memory of storages that comes and goes."""
 import functools
-import os
+import sys
 
+from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture_nested import is_nested
+from metaprof_recorder.distributed import alone
 
 OF_RANKS = "ranks"  # in place of the number of the streams on which ranks send each other tensors
 
 
 def install(capture):
     _watch_storages(capture)
+    if capture.torch.distributed.is_available():
+        later = AfterImport("torch.distributed.tensor._dispatch", lambda module: _watch_redistribution(capture, module.OpDispatcher))
+        sys.meta_path.insert(0, later)
+        capture.patches.later(lambda: later in sys.meta_path and sys.meta_path.remove(later))
+
+
+class Redistributed:
+    """Of one call on DTensors: which local tensors it takes in place of those that it was given."""
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.locals = {}  # id of a local tensor -> (itself, what it was redistributed to)
+
+    def among(self, values):
+        return [self.among(value) if isinstance(value, (list, tuple)) else self._of(value) for value in values]
+
+    def _of(self, value):
+        local = getattr(value, "_local_tensor", None)
+        return value if local is None or id(local) not in self.locals else self.locals[id(local)][1]
+
+
+def _watch_redistribution(capture, owner):
+    """An operator may first have its DTensors redistributed. That is written down before it, where no gradients are wanted: a node of autograd knows nothing of it."""
+    original = owner.redistribute_local_args
+    keys = capture.torch._C.DispatchKey
+    ours = keys.PreDispatch, keys.PythonDispatcher
+    functions = capture.torch._C
+
+    def redistribute(info, *arguments):
+        call = capture.redistributed
+        needs_gradients = call is not None and capture.torch.is_grad_enabled() and any(one.requires_grad for one in capture._tensors_in(call.arguments))
+        if call is None or needs_gradients or not capture.active():
+            return original(info, *arguments)
+        before = info.local_args
+        excluded = [key for key in ours if functions._dispatch_tls_is_dispatch_key_excluded(key)]
+        for key in excluded:
+            functions._dispatch_tls_set_dispatch_key_excluded(key, False)
+        guard = functions._EnablePythonDispatcher()
+        try:
+            original(info, *arguments)
+        finally:
+            del guard
+            for key in excluded:
+                functions._dispatch_tls_set_dispatch_key_excluded(key, True)
+        call.locals.update({id(old): (old, new) for old, new in zip(before, info.local_args) if old is not new and isinstance(new, capture.torch.Tensor)})
+
+    capture.patches.set(owner, "redistribute_local_args", staticmethod(redistribute))
 
 
 def inner(tensor):
@@ -39,11 +88,6 @@ def _watch_storages(capture):
         return original(storage, size)
 
     capture.patches.set(owner, "resize_", resize)
-
-
-def alone():
-    """One rank of a large job, whose collectives succeed at once (distributed.py)."""
-    return bool(os.environ.get("METAPROF_RECORD_WORLD"))
 
 
 def keys_below(torch, overload, tensors):

@@ -9,14 +9,23 @@ import functools
 import os
 import sys
 
+from metaprof_recorder import peers
+
+
+def alone():
+    """Whether one rank runs without the others."""
+    return bool(os.environ.get("METAPROF_RECORD_WORLD"))
+
 
 def represent(torch):
     """Does nothing unless the environment asks for it."""
-    world = int(os.environ.get("METAPROF_RECORD_WORLD") or 0)
-    if not world or not torch.distributed.is_available():
+    if not alone() or not torch.distributed.is_available():
         return
-    rank = int(os.environ["RANK"])
+    world, rank = int(os.environ["METAPROF_RECORD_WORLD"]), int(os.environ["RANK"])
+    if os.environ.get("METAPROF_RECORD_RANKS"):
+        peers.begin(os.environ["METAPROF_RECORD_RANKS"], rank, world)
     from torch.distributed import distributed_c10d
+    _reduce_gradients(torch)
 
     original_init, original_group = distributed_c10d.init_process_group, distributed_c10d.new_group
 
@@ -34,6 +43,34 @@ def represent(torch):
         for function in (init_process_group, new_group):
             if module is not None and hasattr(module, function.__name__):
                 setattr(module, function.__name__, function)
+
+
+def _reduce_gradients(torch):
+    """DistributedDataParallel asks the work of a reduction for its result. That of the fake backend has none, so a hook gives it, unless
+    the program has registered one."""
+    owner = torch.nn.parallel.DistributedDataParallel
+    register, forward = owner.register_comm_hook, owner._pre_forward
+    hooked = "_metaprof_hooked"
+
+    @functools.wraps(register)
+    def register_comm_hook(self, *arguments, **options):
+        self.__dict__[hooked] = True
+        return register(self, *arguments, **options)
+
+    def reduce(state, bucket):
+        torch.distributed.all_reduce(bucket.buffer(), group=state)
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    @functools.wraps(forward)
+    def pre_forward(self, *arguments, **options):
+        if not self.__dict__.get(hooked):
+            self.__dict__[hooked] = True
+            torch.distributed._register_comm_hook(self.reducer, self.process_group, reduce)
+        return forward(self, *arguments, **options)
+
+    owner.register_comm_hook, owner._pre_forward = register_comm_hook, pre_forward
 
 
 def wait_for_ranks():

@@ -6,6 +6,8 @@ import sys
 import threading
 from os import getpid  # as it is now: the program may replace it
 
+from metaprof_recorder import peers
+
 
 def watch(recorder):
     """Has the recorder finish when the interpreter ends, also by os._exit; tells it of forks."""
@@ -58,6 +60,7 @@ def _tell_exception(recorder):
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or getpid() != recorder.pid or isinstance(error, SystemExit):
         return
+    peers.end()  # the job has failed, and they may wait for this rank
     line, function = recorder.sources.of_traceback(error.__traceback__)
     recorder.output.write("exception", type=type(error).__name__, line=line, function=function,
                           out_of_memory=isinstance(error, recorder.torch.OutOfMemoryError), phase=recorder.phases.name, step=recorder.phases.step)

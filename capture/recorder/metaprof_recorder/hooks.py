@@ -16,7 +16,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, fixes, models, peaks, reads, sources, tags, values, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, fixes, models, peaks, peers, reads, sources, tags, values, wrappers
 from metaprof_recorder.activities import Activity
 from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
@@ -488,3 +488,4 @@ class Recorder:
             for device, operator, line, count, source in self.reads.rows():
                 self.output.write("data_read", device=device, op=operator, line=line, count=count, source=source)
         self.finished = True
+        peers.wait(self.output)

@@ -1,6 +1,7 @@
 """What the user says that the program's data are: `--assume`.
 
-    even             what chooses among E classes (topk, argmax and the like: a mixture of experts) takes each equally often
+    even             what chooses among E classes (topk, argmax and the like: a mixture of experts) takes each equally often. Without it, so does a topk
+                     of numbers that are not known, among as many classes as a mixture has experts
     FILE:LINE=N      at this line of the program a mask has N elements set, or the number that is read is N
     FILE:LINE=N/M    the same share of the mask's elements
 
@@ -8,6 +9,9 @@
 """
 import array
 from fractions import Fraction
+
+
+MOST_EXPERTS = 1024  # no published mixture has more; vocabularies, among which a beam search chooses, do
 
 
 class Rule:

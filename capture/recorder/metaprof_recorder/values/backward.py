@@ -66,7 +66,7 @@ class Backward:
 
 def _leaves(tensors):
     """The tensors whose gradients a backward adds to."""
-    waiting, seen, found = [tensor.grad_fn for tensor in tensors], [], []
+    waiting, seen, found = [edge.node if hasattr(edge, "node") else edge.grad_fn for edge in tensors], [], []  # torch.autograd.graph.GradientEdge
     known = set()
     while waiting:
         node = waiting.pop()

@@ -48,7 +48,13 @@ def _cudnn_rnn(torch, input, weights, stride, buffer, hidden, cell, mode, hidden
     return result
 
 
+def _histc(torch, input, bins=100, min=0, max=0):
+    """The CPU has none of integers."""
+    return torch.histc(input.double(), bins, min, max).to(input.dtype)
+
+
 SUBSTITUTES = {
+    "aten::histc": _histc,
     "aten::_scaled_dot_product_flash_attention": _flash,
     "aten::_scaled_dot_product_efficient_attention": _efficient,
     "aten::_scaled_dot_product_cudnn_attention": _cudnn,

@@ -108,9 +108,10 @@ class Evaluation:
 
     def _call(self, call):
         torch = self._torch
-        written = {id(place.version) for place in call.places if type(place) is Written}
+        writes = [(reference, whole) for value, whole in call.operator.written(call.arguments, call.options) for reference in references(value)]
+        written = {id(reference.version) for reference, _ in writes}
         buffers = {}
-        overwritten = {id(reference) for value, whole in call.operator.written(call.arguments, call.options) if whole for reference in references(value)}
+        overwritten = {id(reference) for reference, whole in writes if whole}
 
         def tensor(reference):
             version = reference.version
@@ -129,11 +130,10 @@ class Evaluation:
         if call.operator.keeps:
             self._find_what_is_kept(call, buffers, arguments, options)
         result = on_cpu(torch, call.operator.overload, arguments, options)
-        for value, _ in call.operator.written(call.arguments, call.options):
-            for reference in references(value):
-                known = buffers[id(reference.version)][1]
-                if known is not None and not call.operator.keeps:
-                    looked_at(known, reference, True).fill_(True)
+        for reference, _ in writes:
+            known = buffers[id(reference.version)][1]
+            if known is not None and not call.operator.keeps:
+                looked_at(known, reference, True).fill_(True)
         flat = tensors_of(torch, result)
         self._results[id(call)] = [(self._laid_out(place, flat), None) if type(place) is Made and place.number < len(flat) else
                                    buffers.get(id(place.version)) if type(place) is Written else None for place in call.places]

@@ -42,8 +42,9 @@ class Operator:
         self.duplicates, self.source = aten and base in ("_to_copy", "copy_", "clone"), int(base == "copy_")
         self.answers = torch.Tag.data_dependent_output in tags and bool(schema.returns) and str(schema.returns[0].type) != "Tensor"
         self.communicates = schema.name.startswith("c10d::")
+        self.calls_collectives = schema.name.startswith("_c10d_functional::")  # after it has made their results
         # An operator of a library does not say whether it reads.
-        self.sizes_follow = torch.Tag.dynamic_output_shape in tags or (aten and base in SIZES_FOLLOW) or (not aten and makes and not schema.name.startswith(("c10d::", "_c10d_functional::")))
+        self.sizes_follow = torch.Tag.dynamic_output_shape in tags or (aten and base in SIZES_FOLLOW) or (not aten and makes and not self.communicates and not self.calls_collectives)
         self.indexes = aten and "indices" in self.names and base.startswith(("index", "_index", "_unsafe_index"))
         self.reads = self.copies or self.answers or self.sizes_follow or self.indexes
         self.reads_within = aten and base in READ_WITHIN

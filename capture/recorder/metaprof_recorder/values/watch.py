@@ -4,12 +4,14 @@ import ctypes
 import importlib
 import sys
 
-from metaprof_recorder.values.assume import even_choice
-from metaprof_recorder.values.limits import FLOPS, LARGEST, OF_ONE_CALL
+from metaprof_recorder import distributed
+from metaprof_recorder.values.assume import MOST_EXPERTS, even_choice
+from metaprof_recorder.values.limits import FLOPS, LARGEST, LITTLE, OF_ONE_CALL
 from metaprof_recorder.values.backward import Backward
 from metaprof_recorder.values.graphs import Graphs
 from metaprof_recorder.values.hook import Hook
 from metaprof_recorder.values.operators import OF_DEVICE
+from metaprof_recorder.values.ranks import Ranks
 from metaprof_recorder.values.recipes import Call, Made, Reference, Version, Written
 from metaprof_recorder.values.storages import Storages
 from metaprof_recorder.values.unseen import Unseen
@@ -29,6 +31,7 @@ class Watch:
         self.hook = hook or Hook(torch, self._call)
         self._graphs = graphs or Graphs(torch, self._storages)
         self.unseen = Unseen(limits, self._storages, answers, self.hook)
+        self._ranks = Ranks(torch, self._note_of_ranks, self._content_to_send) if distributed.alone() else None
 
     def begin(self, library):
         self.hook.begin()
@@ -56,6 +59,8 @@ class Watch:
                 return result
             if operator.communicates:
                 return self._communicate(operator, keys, arguments, options)
+            if operator.calls_collectives:
+                return self._pass_on_seen(operator, keys, arguments, options)
             recipe = None if self._graphs.captures() else self._recipe(operator, arguments, options)
             if recipe is None and operator.joins and not self._graphs.captures():
                 recipe = self._recipe_of_what_is_known(operator, arguments)
@@ -233,8 +238,8 @@ class Watch:
 
     def _assumed(self, operator, arguments, number, tensor, known):
         """A version that is assumed; None: nothing is."""
-        if self._assumptions.even and operator.choice == number and tensor.dtype == self._torch.int64 and arguments[0].is_floating_point() \
-                and tensor.is_contiguous() and arguments[0].dim():
+        chooses = operator.choice == number and tensor.dtype == self._torch.int64 and arguments[0].is_floating_point() and tensor.is_contiguous() and arguments[0].dim()
+        if chooses and (self._assumptions.even or (not known and operator.base == "topk" and tensor.shape[-1] < arguments[0].shape[-1] <= MOST_EXPERTS)):
             content = even_choice(tensor.numel(), arguments[0].shape[-1])
         elif operator.assumed is not None and not known:
             same = len(arguments) > 1 and arguments[0] is arguments[1]
@@ -248,10 +253,26 @@ class Watch:
     def _communicate(self, operator, keys, arguments, options):
         """What ranks send each other: the schema does not say what is written to."""
         result = self._pass_on(operator, keys, arguments, options)
+        known = self._ranks is not None and self._ranks.communicate(operator.base, arguments)
         for value in (*arguments, *options.values()):
-            for tensor in self._memory(value):
+            for tensor in self._memory(value) if known is False else ():
                 self._storages.put(tensor, None)
         return result
+
+    def _note_of_ranks(self, exchange, arguments, of_others):
+        """`of_others`: it follows from what the other ranks are assumed to hold."""
+        recipe = None if self._graphs.captures() else self._recipe(exchange, arguments, {})
+        if recipe is not None and of_others:
+            recipe[0].assumed = True
+        self._note(exchange, arguments, {}, recipe, ())
+
+    def _content_to_send(self, tensor):
+        """A tensor's bytes, if they are there or take little to compute; else None."""
+        version = self._storages.version(self._storages.address(tensor)) if tensor.is_cuda and tensor.is_contiguous() else None
+        if version is None or version.work > LITTLE:
+            return None
+        begin = tensor.storage_offset() * tensor.element_size()
+        return self._answers.content(version, begin, tensor.numel() * tensor.element_size(), self._storages)[0]
 
     # ---- calls that read
 
