@@ -24,6 +24,7 @@
 #include "core/formats/output_file.h"
 #include "estimate/compare/check.h"
 #include "estimate/prepare/sizes.h"
+#include "estimate/run_costs.h"
 #include "meta/allocator/alloc_conf.h"
 #include "meta/platform/files/device_file.h"
 #include "meta/platform/outside_allocator.h"
@@ -152,7 +153,7 @@ void tell_end(const RunReport& report, double timeout) {
 }
 
 // Of the device with the highest peak, from the steps of which every request was kept.
-void write_forms(const RunReport& report, const RunCommandOptions& options) {
+void write_forms(const RunReport& report, const RunCosts& costs, const RunCommandOptions& options) {
   const std::vector<ReportForm> all = forms();
   if (std::all_of(options.files.begin(), options.files.end(), [](const auto& file) { return file.empty(); }))
     return;
@@ -163,7 +164,7 @@ void write_forms(const RunReport& report, const RunCommandOptions& options) {
   estimate.platform.framework = framework_of_torch(report.torch);
   estimate.options.alloc_conf = rank.alloc_conf;
   estimate.trace = *rank.recorded.trace;
-  estimate.report = profile_of(report, rank);
+  estimate.report = profile_of(report, rank, costs);
   ReportInputs inputs(estimate, options.text);
   for (size_t i = 0; i < all.size(); ++i)
     if (!options.files[i].empty()) write_result(options.files[i], all[i].make(inputs));
@@ -209,8 +210,8 @@ void write_events(const RunReport& report, const RunCommandOptions& options) {
   write_file(log_beside(options.json), gzipped(log));
 }
 
-void write_json(const RunReport& report, const RunCommandOptions& options) {
-  if (!options.json.empty()) write_result(options.json, run_json(report));
+void write_json(const RunReport& report, const RunCosts& costs, const RunCommandOptions& options) {
+  if (!options.json.empty()) write_result(options.json, run_json(report, costs));
 }
 
 // A report that cannot be written takes none of the others with it: the run may have been a long one.
@@ -288,19 +289,21 @@ int run(const Command& command, RunCommandOptions& options) {
   if (options.fixes && report.problem.empty()) try_all(options.run, report);
   Failures failures;
   if (!report.problem.empty()) {
-    failures.attempt([&] { write_json(report, options); });
+    failures.attempt([&] { write_json(report, {}, options); });
     message(fmt::format("{}: nothing was recorded", report.problem));
     return report.end.status != 0 && !report.end.timed_out ? report.end.status : kBadInput;
   }
-  if (!report.not_saved.empty()) failures.add(report.not_saved);
-  failures.attempt([&] { write_json(report, options); });
+  if (!report.not_captured.empty())
+    failures.add(fmt::format("{}: {}", options.run.save.empty() ? "--costs" : "--save", report.not_captured));
+  const RunCosts costs = costs_of_run(report.captured);
+  failures.attempt([&] { write_json(report, costs, options); });
   failures.attempt([&] { write_events(report, options); });
   bool repeated = true;
   failures.attempt(
       [&] { repeated = check_saved(report.saved, parse_share(options.tolerance, "--tolerance")); });
-  failures.attempt([&] { write_forms(report, options); });
+  failures.attempt([&] { write_forms(report, costs, options); });
   options.text.colour = colour_on_stdout(options.color);
-  if (options.json != "-") print_text("\n" + run_text(report, options.text), options.text.colour);
+  if (options.json != "-") print_text("\n" + run_text(report, options.text, costs), options.text.colour);
   if (report.end.timed_out || failures.any()) return kBadInput;
   if (report.end.status != 0) return report.end.status;
   return all_fit(report) && repeated ? 0 : kDoesNotHold;
@@ -372,6 +375,9 @@ void add_options(Command& command, RunCommandOptions& options) {
           "the largest error of the saved program's peaks, as 1% or 0.01; beyond it, the exit status is 1")
       .value("SHARE")
       .with_default();
+  command.flag(
+      "--costs", run.costs,
+      "FLOPs and expected time of the first step, too (as with --save): the program is captured for them");
   command.flag("--fixes", options.fixes,
                "run the program again with each change that may take less memory, and show what it takes");
   command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");

@@ -127,7 +127,7 @@ std::map<std::string, std::string> environment_of(const LaunchOptions& options, 
   environment["METAPROF_RECORD_STEPS"] = options.steps > 0 ? fmt::format("{}", options.steps) : "";
   environment["METAPROF_RECORD_DETAIL"] = fmt::format("{}", options.detail_steps);
   environment["METAPROF_RECORD_ASSUME"] = assumptions_of(options);
-  environment["METAPROF_RECORD_PROGRAM"] = options.save.empty() ? "" : "1";
+  environment["METAPROF_RECORD_PROGRAM"] = options.save.empty() && !options.costs ? "" : "1";
   environment["METAPROF_RECORD_FIX"] = options.fix;
   environment["METAPROF_RECORD_EVENTS"] = options.events ? "1" : "";
   if (!options.real) emulate(options, environment, record);

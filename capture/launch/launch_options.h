@@ -28,6 +28,7 @@ struct LaunchOptions {
       "at-once";  ///< when the emulated device's work is complete: "at-once", "expected", "late"
   std::vector<std::string> assumptions;  ///< "even", or FILE:LINE=ANSWER (docs/reference/run.md)
   std::string save;         ///< the file *.mp that the captured program is written to; empty: none
+  bool costs = false;       ///< the program is captured for its FLOPs and time, too
   std::string fix;          ///< a change that the recorder makes (capture/launch/fixes.h); empty: none
   bool silent = false;      ///< what the program prints is thrown away
   bool own_output = false;  ///< standard output is the caller's alone: the program's goes to standard error

@@ -8,6 +8,7 @@
 #include "capture/launch/process.h"
 #include "capture/launch/recording.h"
 #include "profiler/profile.h"
+#include "program/program.h"
 
 namespace metaprof {
 
@@ -65,9 +66,11 @@ struct RunReport {
   std::vector<std::string> notes;           ///< what is missing
   std::vector<RankRun> ranks;               ///< by rank, then by device
   std::vector<std::string> possible_fixes;  ///< names of changes that would do something
-  std::optional<std::vector<TriedFix>> fixes;  ///< nothing: none was asked for (try_fixes)
-  std::vector<std::string> saved;              ///< files of captured programs
-  std::string not_saved;  ///< why there are none though they were asked for; empty: there are, or none were
+  std::optional<std::vector<TriedFix>> fixes;     ///< nothing: none was asked for (try_fixes)
+  std::vector<std::pair<int, Program>> captured;  ///< rank and program, where the run captured any
+  std::vector<std::string> saved;                 ///< files of captured programs
+  std::string
+      not_captured;  ///< why there are none though they were asked for; empty: there are, or none were
 };
 
 }  // namespace metaprof

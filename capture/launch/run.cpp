@@ -309,11 +309,12 @@ RunReport run_recorded(const LaunchOptions& options, const std::function<void(co
   if (!fs::exists(record.path()))
     report.problem =
         fmt::format("{}, where it was recorded, was deleted while the program ran", record.path().string());
-  if (options.save.empty() || !report.problem.empty()) return report;
+  if ((options.save.empty() && !options.costs) || !report.problem.empty()) return report;
   try {
-    report.saved = save_programs(processes, options, report.ended);
+    report.captured = captured_programs(processes, options, report.ended);
+    if (!options.save.empty()) report.saved = save_programs(report.captured, options.save);
   } catch (const Error& error) {
-    report.not_saved = error.what();
+    report.not_captured = error.what();
   }
   return report;
 }

@@ -97,32 +97,39 @@ void write_program(const std::string& file, const Program& program) {
   write_file(file, gzipped(to_text(program)));
 }
 
-std::vector<std::string> save_programs(const std::vector<RecordedProcess>& processes,
-                                       const LaunchOptions& options, const std::string& ended) {
-  const std::string& file = options.save;
-  std::vector<const RecordedProcess*> found;
-  for (const RecordedProcess& process : processes)
-    if (!process.captured.empty() && !process.devices.empty()) found.push_back(&process);
-  if (found.empty()) fail("--save: there is no program to save{}", reason(processes));
-  std::vector<std::string> files;
-  for (const RecordedProcess* process : found) {
-    Program program = parse_program(process->captured, "the captured program");
-    if (!program.captured) fail("--save: the recorder's program is none of a run");
+std::vector<std::pair<int, Program>> captured_programs(const std::vector<RecordedProcess>& processes,
+                                                       const LaunchOptions& options,
+                                                       const std::string& ended) {
+  std::vector<std::pair<int, Program>> programs;
+  for (const RecordedProcess& process : processes) {
+    if (process.captured.empty() || process.devices.empty()) continue;
+    Program program = parse_program(process.captured, "the captured program");
+    if (!program.captured) fail("the recorder's program is none of a run");
     Capture& capture = *program.captured;
-    capture.device = options.real ? name_of_card(process->devices[0].title) : options.device.name;
-    capture.memory = options.real ? process->devices[0].memory.count : options.device.memory.count;
+    capture.device = options.real ? name_of_card(process.devices[0].title) : options.device.name;
+    capture.memory = options.real ? process.devices[0].memory.count : options.device.memory.count;
     capture.alloc_conf = options.alloc_conf;
     if (!options.alloc_conf.empty())  // environment_of gave it these names
       for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"})
         capture.environment.erase(name);
     capture.workspaces = options.workspaces;
-    add_measurement(capture, process->devices[0]);
-    for (std::string& warning : left_out(process->devices[0], capture, ended))
+    add_measurement(capture, process.devices[0]);
+    for (std::string& warning : left_out(process.devices[0], capture, ended))
       program.warnings.push_back(std::move(warning));
-    program.name = std::filesystem::path(file).stem().string();
-    const int number = process->rank().value_or(static_cast<int>(files.size()));
-    files.push_back(found.size() == 1 ? file
-                                      : fmt::format("{}.rank{}.mp", file.substr(0, file.size() - 3), number));
+    program.name = options.save.empty() ? "run" : std::filesystem::path(options.save).stem().string();
+    const int number = process.rank().value_or(static_cast<int>(programs.size()));
+    programs.emplace_back(number, std::move(program));
+  }
+  if (programs.empty()) fail("there is no program to save{}", reason(processes));
+  return programs;
+}
+
+std::vector<std::string> save_programs(const std::vector<std::pair<int, Program>>& programs,
+                                       const std::string& file) {
+  std::vector<std::string> files;
+  for (const auto& [rank, program] : programs) {
+    files.push_back(
+        programs.size() == 1 ? file : fmt::format("{}.rank{}.mp", file.substr(0, file.size() - 3), rank));
     write_program(files.back(), program);
   }
   return files;

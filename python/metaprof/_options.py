@@ -97,6 +97,7 @@ class RunOptions(TypedDict, total=False):
     workspaces: str  #: workspaces of cuDNN's plans: auto or none ["auto"]
     assume: str  #: data-dependent sizes: "even", or FILE:LINE=N
     env: Mapping[str, str]  #: environment variables for the program
+    costs: bool  #: FLOPs and expected time of the first step, too: the program is captured for them
     fixes: bool  #: run the program again with each change that may take less memory
     events: bool  #: keep the allocator's history, beside the report's file
     save: str  #: save the program that was run, as a .mp

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "reports/profile/costs.h"
 #include "reports/profile/node_json.h"
 #include "reports/profile/profile_report.h"
 #include "reports/sections/epoch_report.h"
@@ -31,37 +32,6 @@ Json parameters_json(const Parameters& parameters) {
           {"trainable_tensors", parameters.trainable.tensors},
           {"tied", parameters.tied},
           {"by_module", by_module}};
-}
-
-template <class Quantity>
-Json by_phase_json(const ByPhase<Quantity>& figures) {
-  return {{"forward", figures.forward.count},
-          {"backward", figures.backward.count},
-          {"recompute", figures.recompute.count},
-          {"optimizer", figures.optimizer.count}};
-}
-
-// The framework's counter calls everything backward that runs while it does: what is recomputed is a part of
-// it.
-ByPhase<Flops> as_counted(ByPhase<Flops> flops) {
-  flops.backward += flops.recompute;
-  return flops;
-}
-
-// Operators that have FLOPs, with those of the phases in which any operator of the table can have some.
-Json flops_json(const Counts& counts, ByPhase<Flops> Cost::*kind) {
-  Json json = by_phase_json(as_counted(counts.total.*kind));
-  Json by_op = Json::object();
-  for (const OpCost& op : counts.by_op) {
-    const ByPhase<Flops> flops = as_counted(op.cost.*kind);
-    if (flops == ByPhase<Flops>{}) continue;
-    Json row = {{"forward", flops.forward.count}, {"backward", flops.backward.count}};
-    if (flops.recompute.count != 0) row["recompute"] = flops.recompute.count;
-    if (flops.optimizer.count != 0) row["optimizer"] = flops.optimizer.count;
-    by_op[op.op] = row;
-  }
-  json["by_op"] = by_op;
-  return json;
 }
 
 Json saved_json(const Saved& saved) {
@@ -183,7 +153,6 @@ Json kv_cache_json(const std::vector<CacheRow>& rows) {
 
 std::string profile_json(const ProfileReport& report) {
   const MemoryProfile& memory = report.memory;
-  const PhaseSeconds& roofline = report.counts.roofline;
   Json json;
   json["schema"] = "metaprof.profile";
   json["schema_version"] = 1;
@@ -201,18 +170,7 @@ std::string profile_json(const ProfileReport& report) {
   json["buffers"] = {{"count", memory.parameters.buffers.count},
                      {"bytes", memory.parameters.buffers.bytes.count},
                      {"tensors", memory.parameters.buffers.tensors}};
-  json["flops"] = flops_json(report.counts, &Cost::counted);
-  json["flops_all"] = flops_json(report.counts, &Cost::all);
-  json["bytes_moved"] = by_phase_json(report.counts.total.moved);
-  json["roofline_seconds"] = {{"forward", roofline.forward},
-                              {"backward", roofline.backward},
-                              {"recompute", roofline.recompute},
-                              {"optimizer", roofline.optimizer}};
-  const PhaseSeconds& expected = report.counts.expected;
-  json["expected_seconds"] = {{"forward", expected.forward},
-                              {"backward", expected.backward},
-                              {"recompute", expected.recompute},
-                              {"optimizer", expected.optimizer}};
+  add_costs(json, report.counts);
   if (report.not_computed) json["flops_not_computed"] = report.not_computed->count;
   json["saved"] = saved_json(memory.saved);
   json["phases"] = phases_json(memory.phases);

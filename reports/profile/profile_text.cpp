@@ -48,45 +48,12 @@ std::string opening(const ProfileReport& report, bool colour) {
 }
 
 std::string totals(const ProfileReport& report) {
-  const Cost& total = report.counts.total;
-  const PhaseSeconds& roofline = report.counts.roofline;
   const Parameters& parameters = report.memory.parameters;
-  TextTable table;
-  table.column("first step", Align::left);
-  for (const char* phase : {"forward", "backward", "recompute", "optimizer"}) table.column(phase);
-  const auto flops_row = [&](const char* what, const ByPhase<Flops>& flops) {
-    const Unit unit =
-        unit_for_flops(std::max({flops.forward, flops.backward, flops.recompute, flops.optimizer}).count);
-    table.row({fmt::format("{}, {}", what, unit.name), in_unit(flops.forward.count, unit),
-               in_unit(flops.backward.count, unit), in_unit(flops.recompute.count, unit),
-               in_unit(flops.optimizer.count, unit)});
-  };
-  flops_row("matrix products, convolutions, attention", total.counted);
-  flops_row("all operators", total.all);
-  const ByPhase<Bytes>& moved = total.moved;
-  const Unit unit =
-      unit_for_bytes(std::max({moved.forward, moved.backward, moved.recompute, moved.optimizer}).count);
-  table.row({fmt::format("memory traffic at least, {}", unit.name), in_unit(moved.forward.count, unit),
-             in_unit(moved.backward.count, unit), in_unit(moved.recompute.count, unit),
-             in_unit(moved.optimizer.count, unit)});
-  const auto intensity = [](Flops flops, Bytes bytes) {
-    return bytes.count == 0 ? "-" : fmt::format("{:.1f}", arithmetic_intensity(flops, bytes));
-  };
-  table.row({"FLOPs per byte", intensity(total.all.forward, moved.forward),
-             intensity(total.all.backward, moved.backward), intensity(total.all.recompute, moved.recompute),
-             intensity(total.all.optimizer, moved.optimizer)});
-  const auto milliseconds = [](double seconds) { return fmt::format("{:.3f}", seconds * 1e3); };
-  table.row({"time at least, ms", milliseconds(roofline.forward), milliseconds(roofline.backward),
-             milliseconds(roofline.recompute), milliseconds(roofline.optimizer)});
-  const PhaseSeconds& expected = report.counts.expected;
-  table.row({"time expected, ms", milliseconds(expected.forward), milliseconds(expected.backward),
-             milliseconds(expected.recompute), milliseconds(expected.optimizer)});
-
   const std::string not_computed =
       report.not_computed ? fmt::format("gradients that nobody asked for, not computed: {} FLOP\n",
                                         grouped(report.not_computed->count))
                           : "";
-  return table.text() + not_computed +
+  return costs_table(report.counts) + not_computed +
          fmt::format("parameters: {} in {} tensors, {}; trainable: {}\n", grouped(parameters.all.count),
                      parameters.all.tensors, both_units(parameters.all.bytes.count),
                      grouped(parameters.trainable.count)) +

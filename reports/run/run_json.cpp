@@ -2,6 +2,7 @@
 
 #include "capture/launch/growth.h"
 #include "capture/launch/peak.h"
+#include "reports/profile/costs.h"
 #include "reports/run/run_report.h"
 #include "reports/sections/memory_json.h"
 #include "reports/tables/json_text.h"
@@ -119,7 +120,15 @@ Json fixes_json(const RunReport& report) {
   return rows;
 }
 
-Json rank_json(const RunReport& report, const RankRun& rank) {
+// Null: they were not asked for, or are not known.
+void add_rank_costs(Json& json, const RankRun& rank, const RunCosts& costs) {
+  if (const auto found = costs.by_rank.find(rank.rank); found != costs.by_rank.end())
+    return add_costs(json, found->second);
+  for (const char* member : {"flops", "flops_all", "bytes_moved", "roofline_seconds", "expected_seconds"})
+    json[member] = nullptr;
+}
+
+Json rank_json(const RunReport& report, const RankRun& rank, const RunCosts& costs) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
   for (const DataRead& read : recorded.reads)
@@ -151,12 +160,13 @@ Json rank_json(const RunReport& report, const RankRun& rank) {
   json["runs_from_bytes"] = rank.runs_from ? Json(rank.runs_from->count) : Json(nullptr);
   json["fits"] = verdict_of(report, rank).fits;
   json["fixes"] = fixes_json(report);
+  add_rank_costs(json, rank, costs);
   return json;
 }
 
 }  // namespace
 
-std::string run_json(const RunReport& report) {
+std::string run_json(const RunReport& report, const RunCosts& costs) {
   Json json;
   json["schema"] = "metaprof.run";
   json["schema_version"] = 1;
@@ -174,7 +184,7 @@ std::string run_json(const RunReport& report) {
   json["problem"] = text_or_null(report.problem);
   json["notes"] = report.notes;
   json["ranks"] = Json::array();
-  for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(report, rank));
+  for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(report, rank, costs));
   return json_text(json);
 }
 

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "capture/launch/run.h"
+#include "estimate/results/run_costs.h"
 #include "estimate/results/verdict.h"
 #include "reports/profile/profile_report.h"
 
 namespace metaprof {
 
-/// What profile's reports are made of, for one device of one process: without FLOPs, which a run does not have.
-ProfileReport profile_of(const RunReport& report, const RankRun& rank);
+/// What profile's reports are made of, for one device of one process: with FLOPs and time, if `costs` has them.
+ProfileReport profile_of(const RunReport& report, const RankRun& rank, const RunCosts& costs = {});
 
 /// That with the highest peak of reserved bytes. There must be one.
 const RankRun& largest_rank(const RunReport& report);
@@ -26,9 +27,9 @@ Verdict verdict_of(const RunReport& report, const RankRun& rank);
 /// The verdict, a row per phase, the modules, the peak, data that the program read; of several ranks a row each, and
 /// the rest of the one with the highest peak.
 /// Errors: an unknown column.
-std::string run_text(const RunReport& report, const TextOptions& options);
+std::string run_text(const RunReport& report, const TextOptions& options, const RunCosts& costs = {});
 
 /// As docs/reference/run.md describes it; ends with a newline.
-std::string run_json(const RunReport& report);
+std::string run_json(const RunReport& report, const RunCosts& costs = {});
 
 }  // namespace metaprof

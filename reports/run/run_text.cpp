@@ -7,6 +7,7 @@
 #include "capture/launch/growth.h"
 #include "capture/launch/peak.h"
 #include "core/formats/display.h"
+#include "reports/profile/costs.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/profile_report.h"
 #include "reports/run/run_report.h"
@@ -91,12 +92,13 @@ std::string phase_table(const RankRun& rank) {
   return text;
 }
 
-std::string modules(const RunReport& report, const RankRun& rank, const TextOptions& options) {
-  TextOptions without_flops = options;
-  if (without_flops.columns.empty())
-    without_flops.columns = {"type",        "parameters",   "saved",       "forward_tmp",
-                             "forward_out", "backward_tmp", "backward_out"};
-  const ModuleTable table = module_table(profile_of(report, rank), without_flops, false);
+std::string modules(const RunReport& report, const RankRun& rank, const RunCosts& costs,
+                    const TextOptions& options) {
+  TextOptions shown = options;
+  if (shown.columns.empty() && !costs.by_rank.contains(rank.rank))
+    shown.columns = {"type",        "parameters",   "saved",       "forward_tmp",
+                     "forward_out", "backward_tmp", "backward_out"};
+  const ModuleTable table = module_table(profile_of(report, rank, costs), shown, false);
   std::string text = to_string(table.table, TableForm::text, options.width);
   if (table.hidden > 0)
     text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", table.hidden, options.depth);
@@ -340,7 +342,7 @@ const RankRun& largest_rank(const RunReport& report) {
   });
 }
 
-ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
+ProfileReport profile_of(const RunReport& report, const RankRun& rank, const RunCosts& costs) {
   ProfileReport profile;
   profile.model = fmt::format("{}", fmt::join(report.program, " "));
   profile.device = report.device;
@@ -348,6 +350,8 @@ ProfileReport profile_of(const RunReport& report, const RankRun& rank) {
   profile.device_memory = rank.recorded.memory;
   profile.module_types = rank.recorded.module_types;
   profile.memory = rank.memory;
+  if (const auto found = costs.by_rank.find(rank.rank); found != costs.by_rank.end())
+    profile.counts = found->second;
   return profile;
 }
 
@@ -368,7 +372,7 @@ Verdict verdict_of(const RunReport& report, const RankRun& rank) {
   return verdict;
 }
 
-std::string run_text(const RunReport& report, const TextOptions& options) {
+std::string run_text(const RunReport& report, const TextOptions& options, const RunCosts& costs) {
   const RankRun& rank = largest_rank(report);
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report, rank, options.colour);
@@ -385,7 +389,13 @@ std::string run_text(const RunReport& report, const TextOptions& options) {
   text += phase_table(rank);
   if (!rank.memory.modules.empty()) {
     text += title("Modules (with what is inside them, of the first step; bytes without rounding)");
-    text += modules(report, rank, options);
+    text += modules(report, rank, costs, options);
+  }
+  if (const auto found = costs.by_rank.find(rank.rank); found != costs.by_rank.end()) {
+    text += title("What the first step computes");
+    text += costs_table(found->second);
+  } else if (!costs.unknown.empty()) {
+    text += "\n" + costs.unknown + "\n";
   }
   text += title("Peak");
   text += peak(rank, options);

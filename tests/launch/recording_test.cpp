@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "capture/launch/fixes.h"
 #include "capture/launch/installation.h"
@@ -481,13 +482,72 @@ TEST_F(RecordingTest, EndedWhileItsProgramIsSaved) {
   LaunchOptions options;
   options.save = "step.mp";
   try {
-    save_programs(read_processes(folder_), options, "");
+    captured_programs(read_processes(folder_), options, "");
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "--save: there is no program to save: it was ended while its program was being saved; its "
+                 "there is no program to save: it was ended while its program was being saved; its "
                  "steps were over");
   }
+}
+
+TEST_F(RecordingTest, CostsAreThoseOfTheRanksOwnProgram) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6));
+  const RunReport found = report();
+  RunCosts costs;
+  Counts& counts = costs.by_rank[3];
+  counts.total.counted.forward = {2000};
+  counts.expected.backward = 0.5;
+  EXPECT_NE(run_text(found, {}, costs).find("matrix products, convolutions, attention, FLOP"),
+            std::string::npos);
+  const auto json = nlohmann::json::parse(run_json(found, costs))["ranks"][0];
+  EXPECT_EQ(json["flops"]["forward"], 2000);
+  EXPECT_EQ(json["expected_seconds"]["backward"], 0.5);
+  const auto without = nlohmann::json::parse(run_json(found))["ranks"][0];
+  EXPECT_TRUE(without["flops"].is_null() && without["expected_seconds"].is_null());
+  costs.by_rank.clear();
+  costs.unknown = "FLOPs and time of rank 3 are not known: net.mp:3: no such operator";
+  EXPECT_NE(run_text(found, {}, costs).find("\n" + costs.unknown + "\n"), std::string::npos);
+}
+
+TEST_F(RecordingTest, ARankThatAnotherOneStartedAndThatFailedEndsTheRun) {
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) +
+                               R"({"row": "rank_ended", "rank": 5, "status": -9})" + "\n");
+  LaunchOptions options;
+  options.ranks = {3, 5};
+  EXPECT_EQ(report_of(options, {}, read_processes(folder_)).ended, "rank 5, with exit status -9");
+  write(
+      "process-8.jsonl",
+      R"({"row": "process", "pid": 8, "parent": 7, "program": ["a"], "environment": {"RANK": "5"}})"
+      "\n" +
+          kTorch + kDevice + phase("setup", 0, 5, 6) +
+          R"({"row": "exception", "type": "KeyError", "line": "a.py:2", "function": "f", "out_of_memory": false, )"
+          R"("phase": "forward", "step": 1})" +
+          "\n");
+  EXPECT_EQ(report_of(options, {}, read_processes(folder_)).ended,
+            "KeyError in forward of step 2 (a.py:2), rank 5");
+  options.ranks = {};
+  EXPECT_EQ(report_of(options, {}, read_processes(folder_)).ended, "")
+      << "a launcher may have started it again";
+}
+
+TEST_F(RecordingTest, RanksThatRunAreToldInTheEnvironment) {
+  setenv("METAPROF_RECORDER", "capture/recorder", 1);
+  const auto of = [&](const LaunchOptions& options) { return environment_of(options, folder_); };
+  LaunchOptions options;
+  options.real = true;
+  EXPECT_FALSE(of(options).contains("METAPROF_RECORD_WORLD"));
+  options.world_size = 16;
+  options.gpus = 4;
+  EXPECT_EQ(of(options).at("RANK"), "0");
+  EXPECT_EQ(of(options).at("METAPROF_RECORD_WITH"), "");
+  options.ranks = {6, 2, 15};
+  EXPECT_EQ(of(options).at("RANK"), "6");
+  EXPECT_EQ(of(options).at("LOCAL_RANK"), "2");
+  EXPECT_EQ(of(options).at("METAPROF_RECORD_WITH"), "2,15");
+  options.ranks = {};
+  options.different_ranks = true;
+  EXPECT_EQ(of(options).at("METAPROF_RECORD_WITH"), "different");
 }
 
 struct Problem {

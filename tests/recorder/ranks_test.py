@@ -60,6 +60,14 @@ class RanksTest(unittest.TestCase):
             row = json.loads(found.stdout)["summary"][0]
             self.assertEqual((row["exact_phases"], row["first_difference"]), (row["phases"], None), found.stderr)
 
+    def test_each_rank_has_flops_and_time(self):
+        result, report = run(["--world-size", "4", "--gpus", "4", "--rank", "0,3", "--costs"], "pipeline.py")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first, last = (rank["flops"]["forward"] for rank in report["ranks"])
+        # four micro-batches of 16 rows; the first stage's shape is also inferred, with one of them
+        self.assertEqual((first, last), (2 * 5 * 16 * 256 * 512, 2 * 5 * 16 * 1024 * 1280))
+        self.assertGreater(report["ranks"][1]["expected_seconds"]["backward"], 0)
+
     def test_stages_of_a_pipeline_are_found(self):
         result, report = run(["--world-size", "4", "--gpus", "4", "--ranks", "all-different"], "pipeline.py")
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -39,6 +39,19 @@ class Hook:
         self._look_away_from_fake_tensors()
         self.begun = True
         self.watch(True)
+        self._let_large_numbers_pass()
+
+    def _let_large_numbers_pass(self):
+        """No kernel of Python can give a number of 2^63 or more back in some versions of PyTorch (2.6)."""
+        torch, original = self._torch, self._torch.Tensor.item
+        try:
+            original(torch.tensor([-1]).view(torch.uint64))
+        except RuntimeError:
+            @functools.wraps(original)
+            def item(tensor):
+                return self.unseen(original, (tensor,), {}) if tensor.dtype is torch.uint64 else original(tensor)
+
+            torch.Tensor.item = item
 
     def watch(self, on):
         """Whether calls of this thread are seen."""
