@@ -187,7 +187,7 @@ class Capture:
             if self.paused or not self.running or signature.asks or compiling() or self._is_traced():
                 with off():
                     return overload(*arguments, **options)
-            if self.nested.among(arguments, options.values()):
+            if self.nested.among(arguments, options.values()) or self.nested.has_kernel(overload, arguments):
                 return self.nested.call(overload, arguments, options)
             if signature.passes_on:
                 return self._pass_on(signature, overload, arguments, options)

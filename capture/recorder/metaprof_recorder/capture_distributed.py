@@ -32,6 +32,14 @@ class Redistributed:
         return value if local is None or id(local) not in self.locals else self.locals[id(local)][1]
 
 
+def _needs_gradients(capture, call, info, schema, *_):
+    """Whether what is redistributed may need gradients. Indices and masks never do."""
+    if not capture.torch.is_grad_enabled() or not any(one.requires_grad for one in capture._tensors_in(call.arguments)):
+        return False
+    wanted = capture.torch.utils._pytree.tree_leaves(schema.args_schema) if info.args_tree_spec is not None else schema.args_schema
+    return any(old != new and getattr(local, "is_floating_point", bool)() for old, new, local in zip(info.flat_args_schema, wanted, info.local_args))
+
+
 def _watch_redistribution(capture, owner):
     """An operator may first have its DTensors redistributed. That is written down before it, where no gradients are wanted: a node of autograd knows nothing of it."""
     original = owner.redistribute_local_args
@@ -41,8 +49,7 @@ def _watch_redistribution(capture, owner):
 
     def redistribute(info, *arguments):
         call = capture.redistributed
-        needs_gradients = call is not None and capture.torch.is_grad_enabled() and any(one.requires_grad for one in capture._tensors_in(call.arguments))
-        if call is None or needs_gradients or not capture.active():
+        if call is None or not capture.active() or _needs_gradients(capture, call, info, *arguments):
             return original(info, *arguments)
         before = info.local_args
         excluded = [key for key in ours if functions._dispatch_tls_is_dispatch_key_excluded(key)]

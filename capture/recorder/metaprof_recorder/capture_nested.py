@@ -4,19 +4,34 @@ Such a tensor is an object around its values and its offsets. Autograd is above 
 such tensors, too. Below autograd torch/nested/_internal/ops.py calls operators on the values. Those calls are written down; an operator
 that makes a node is written as a function (capture_functions.py) with its calls as the forward, and as the backward what the node calls when it
 runs. In the place of a nested tensor stand its values: its own name is another look at them, which has its gradient.
+
+So it is with a loss of DTensors whose classes are on several ranks (`loss_parallel`). Other operators on DTensors are written down with the tensors that
+these hold.
 """
+import functools
+import sys
 import threading
 
+from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture_functions import Body, Function, listed
 from metaprof_recorder.capture_text import words
+
+
+LOSS = ("aten::cross_entropy_loss", "aten::nll_loss_nd", "aten::nll_loss", "aten::log_softmax.int")  # they call those that loss_parallel has kernels of
 
 
 def is_nested(tensor):
     return type(tensor).__name__ == "NestedTensor" and type(tensor).__module__ == "torch.nested._internal.nested_tensor"
 
 
+def is_distributed(tensor):
+    return hasattr(tensor, "_local_tensor")
+
+
 def parts(tensor):
-    """What a nested tensor holds on the device; another one holds itself."""
+    """What a nested tensor or a DTensor holds on the device; another one holds itself."""
+    if is_distributed(tensor):
+        return [tensor._local_tensor]
     if not is_nested(tensor):
         return [tensor]
     return [part for part in (tensor._values, tensor._offsets, tensor._lengths) if part is not None]
@@ -66,26 +81,48 @@ class Nested:
         self._saved_names = {}  # name of a node's class -> its attributes that say what it has saved
         self.casting = False  # autocast converts what an operator is given; it keeps converted parameters until its region ends
         self._running = None  # while a node runs: what stood before it
+        self._of_loss = None  # loss_parallel's kernels for DTensors; its dispatcher has them while it is on
 
     def install(self):
-        """Whoever is called below autograd calls operators with the keys above it left out: ours, too."""
         from torch.nested._internal.nested_tensor import NestedTensor
-        original = NestedTensor.__torch_dispatch__.__func__
-        functions, keys = self._torch._C, self._torch._C.DispatchKey
+        self._capture.patches.set(NestedTensor, "__torch_dispatch__", classmethod(self._seen(NestedTensor.__torch_dispatch__.__func__)))
+        if self._torch.distributed.is_available():
+            later = AfterImport("torch.distributed.tensor.parallel.loss", self._watch_loss)
+            sys.meta_path.insert(0, later)
+            self._capture.patches.later(lambda: later in sys.meta_path and sys.meta_path.remove(later))
+
+    def _watch_loss(self, module):
+        """`loss_parallel`: operators of a loss whose classes are on several ranks."""
+        self._of_loss, self._kernels = module.customized_loss_ops, module.DTensor._op_dispatcher._custom_op_handlers
+        for overload, handler in list(module.customized_loss_ops.items()):
+            module.customized_loss_ops[overload] = self._seen(handler)
+
+    def _seen(self, function):
+        """Whoever is called below autograd calls operators with the keys above it left out: ours, too."""
+        dispatcher, keys = self._torch._C, self._torch._C.DispatchKey
         ours = keys.PreDispatch, keys.PythonDispatcher
 
-        def dispatch(kind, overload, types, arguments=(), options=None):
+        @functools.wraps(function)
+        def call(*arguments, **options):
             capture = self._capture
-            excluded = [key for key in ours if capture.running and not capture.paused and functions._dispatch_tls_is_dispatch_key_excluded(key)]
+            excluded = [key for key in ours if capture.running and not capture.paused and dispatcher._dispatch_tls_is_dispatch_key_excluded(key)]
             for key in excluded:
-                functions._dispatch_tls_set_dispatch_key_excluded(key, False)
+                dispatcher._dispatch_tls_set_dispatch_key_excluded(key, False)
             try:
-                return original(kind, overload, types, arguments, options)
+                return function(*arguments, **options)
             finally:
                 for key in excluded:
-                    functions._dispatch_tls_set_dispatch_key_excluded(key, True)
+                    dispatcher._dispatch_tls_set_dispatch_key_excluded(key, True)
 
-        self._capture.patches.set(NestedTensor, "__torch_dispatch__", classmethod(dispatch))
+        return call
+
+    def has_kernel(self, overload, arguments):
+        """Whether an operator on DTensors calls something else than itself on what they hold."""
+        if self._of_loss is None or self._torch.ops.aten._log_softmax.default not in self._kernels:
+            return False
+        if (overload not in self._of_loss and overload.name() not in LOSS) or not any(is_distributed(one) for one in arguments):
+            return False
+        return self._torch._C._autograd._top_saved_tensors_default_hooks(False) is None
 
     def among(self, *lists):
         """Whether some of these are nested tensors."""
@@ -154,7 +191,7 @@ class Nested:
         texts = [None] * (1 + max((one.output_nr for one in made), default=-1))
         for one in made:
             texts[one.output_nr] = f"%{self._result(one)}"
-        function.wrapped = any(is_nested(one) for one in made)
+        function.wrapped = any(is_nested(one) or is_distributed(one) for one in made)
         for one in saved:
             number = self._value(one)
             if number not in function.saved_values:
@@ -246,14 +283,14 @@ class Nested:
         self._running = before, body, capture.torch._C._EnablePythonDispatcher()
         for i, gradient in enumerate(gradients):
             if gradient is not None:
-                body.add(("gradient", i), gradient._values if is_nested(gradient) else gradient)
+                body.add(("gradient", i), capture._memory_of(gradient))
 
     def _end(self, function, results):
         if self._running is None or self._running[1].function is not function:
             return
         capture = self._capture
         body = self._running[1]
-        body.returns = [f"%{capture.use(one._values if is_nested(one) else one)}" if one is not None else "None" for one in results]
+        body.returns = [f"%{capture.use(capture._memory_of(one))}" if one is not None else "None" for one in results]
         self.restore()
 
     def restore(self):
