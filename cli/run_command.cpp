@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <ranges>
 #include <string_view>
 
 #include "capture/launch/fixes.h"
@@ -249,11 +248,12 @@ void try_all(const LaunchOptions& options, RunReport& report) {
 // "0,31,63". Errors: what is no list of ranks of this job.
 std::vector<int> ranks_of(const std::string& text, int world_size) {
   std::vector<int> ranks;
-  for (const auto part : std::views::split(text, ',')) {
-    const std::string_view word(part.begin(), part.end());
+  for (size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {
+    end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = std::string_view(text).substr(begin, end - begin);
     int rank = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), rank);
-    if (error != std::errc() || end != word.data() + word.size())
+    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), rank);
+    if (error != std::errc() || rest != word.data() + word.size())
       fail("--rank {}: expected a rank, or several as 0,31,63", text);
     if (rank < 0 || rank >= world_size) fail("--rank {}: there are ranks 0 to {}", word, world_size - 1);
     if (std::ranges::find(ranks, rank) != ranks.end()) fail("--rank {}: {} is named twice", text, rank);

@@ -51,7 +51,7 @@ class Printer {
     print_symbols();
     print_modules();
     name_values(program_.graph);
-    for (size_t i = 0; i < program_.inputs.size(); ++i) print_input(program_.inputs[i]);
+    for (const auto& input : program_.inputs) print_input(input);
     print_nodes(program_.graph);
     for (const ProgramOutput& output : program_.outputs) print_output(output);
     return std::move(text_);

@@ -5,6 +5,7 @@
 
 #include "core/formats/display.h"
 #include "reports/profile/answer.h"
+#include "reports/profile/costs.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/node_table.h"
 #include "reports/profile/profile_report.h"
