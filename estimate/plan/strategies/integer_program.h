@@ -27,6 +27,7 @@ struct IntegerSolution {
   std::vector<int64_t> values;  ///< per variable
   double cost = 0;              ///< the smallest that was found
   double bound = 0;             ///< none costs less
+  double seconds = 0;           ///< of a processor, that the solver took
   /// How far from the cheapest it may be, as a share of its cost; 0: it is proven to be the cheapest.
   double gap() const { return cost > bound && cost > 0 ? (cost - bound) / cost : 0; }
 };
@@ -34,7 +35,8 @@ struct IntegerSolution {
 /// Whether there is a solver in this build.
 bool can_solve_integer_programs();
 
-/// The values of least cost, or the best ones after so many seconds. Errors: there is no solver.
+/// The values of least cost, or the best ones after so many seconds; none where the solver fails. It runs in a process of its own: an
+/// assertion of the library that fails ends that one alone. Errors: there is no solver; no process can be started.
 IntegerSolution solve(const IntegerProgram& program, double seconds);
 
 }  // namespace metaprof

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -211,9 +210,8 @@ class OperatorPlans : public PlanSeries {
   Solved solve_for(int64_t savings) const {
     IntegerProgram program = program_;
     program.rows[savings_row_].least = mebibytes(savings);
-    const std::clock_t begin = std::clock();
     const IntegerSolution solution = solve(program, std::max(*limits_.seconds / 2, kLeastSeconds));
-    *limits_.seconds -= static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    *limits_.seconds -= solution.seconds;
     Solved result;
     result.gap = solution.found ? solution.gap() : 1;
     for (size_t of = 0; of < tree_.classes.size(); ++of) {
