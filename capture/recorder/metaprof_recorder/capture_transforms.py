@@ -84,16 +84,20 @@ class Transforms:
         """The first key that does not pass the operator on, or the one for which its kernel there is registered."""
         table = self._table(name)
         key = keys.highestPriorityTypeId()
-        while table.get(key.name, "").startswith("fallthrough"):
+        while table.get(self._name_of(key), "").startswith("fallthrough"):
             keys = keys.remove(key)
             key = keys.highestPriorityTypeId()
         has_kernel = self._torch._C._dispatch_has_kernel_for_dispatch_key
         if not has_kernel(name, key):
-            kind = table.get(key.name, "").rpartition("[")[2].rstrip("]")
+            kind = table.get(self._name_of(key), "").rpartition("[")[2].rstrip("]")
             for alias in ALIASES.get(kind, ()):
                 if has_kernel(name, self._keys[alias]):
                     return self._keys[alias]
         return key
+
+    def _name_of(self, key):
+        """As tables have it: some keys have no name in Python."""
+        return self._torch._C._dispatch_key_name(key)
 
     def _table(self, name):
         """No function tells which kernel a key has; the table as a text does."""
