@@ -19,6 +19,7 @@ constexpr NotChecked kNoNumbers[] = {
     {"metaprof::*", "a compiler makes its kernel"},
     {"aten::*cudnn_*", "a library of the GPU; its operators have no kernel on the host"},
     {"aten::_thnn_fused_*", "a kernel of the GPU"},
+    {"aten::batch_norm_stats(*", "a kernel of the GPU"},
     {"aten::_fused_*", "a kernel of the GPU, or newer than libtorch 1.13"},
     {"aten::_amp_*", "a kernel of the GPU"},
     {"aten::*scaled_dot_product_*", "newer than libtorch 1.13"},

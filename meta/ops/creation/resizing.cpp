@@ -97,6 +97,11 @@ void sum_to_size_body(Call& c) {
   c.result(sum_to(c.session, self, c.ints("size")));
 }
 
+void gradient_sum_to_size_body(Call& c) {
+  const Tensor& self = c.tensor("self");
+  c.result(c.given("size") ? sum_to(c.session, self, c.ints("size")) : self);
+}
+
 // Only the data knows the number.
 void unknown_number(Call& c) {
   if (c.tensor("self").numel() != 1)
@@ -126,6 +131,9 @@ constexpr Op kResizing[] = {
                 {"f32[2]"}),
     composite_of("sum_to_size(Tensor self, SymInt[] size) -> Tensor", "summed to what broadcasts to self",
                  sum_to_size_body, {"f32[2,3] (3)"}),
+    composite_of("_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)",
+                 "self, or what it is summed to where size is given", gradient_sum_to_size_body,
+                 {"f32[2,3] (3)"}),
     number_in("item(Tensor self) -> Scalar"),
     number_in("_local_scalar_dense(Tensor self) -> Scalar"),
     number_in("is_nonzero(Tensor self) -> bool")};

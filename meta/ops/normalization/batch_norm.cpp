@@ -89,6 +89,21 @@ void impl_index_body(Call& c) {
   c.result(Value(0));
 }
 
+// cuDNN has no backward of evaluation.
+void impl_index_backward_body(Call& c) {
+  Results gradients =
+      c.integer("impl_index") == 1 && c.boolean("train")
+          ? call_all<"cudnn_batch_norm_backward">(
+                c.session, c.tensor("input"), c.tensor("grad_output"), c.tensor("weight"),
+                c.tensor("running_mean"), c.tensor("running_var"), c.tensor("save_mean"),
+                c.tensor("save_var_transform"), c.real("eps"), c.tensor("reservedSpace"))
+          : call_all<"native_batch_norm_backward">(
+                c.session, c.tensor("grad_output"), c.tensor("input"), c.tensor("weight"),
+                c.tensor("running_mean"), c.tensor("running_var"), c.tensor("save_mean"),
+                c.tensor("save_var_transform"), c.boolean("train"), c.real("eps"), c["output_mask"]);
+  for (size_t i = 0; i < 3; ++i) c.result(gradients.value(i).tensor());
+}
+
 // --- cuDNN
 
 // Bytes that cuDNN keeps from forward to backward (cudnnGetBatchNormalizationTrainingExReserveSpaceSize): a
@@ -250,6 +265,18 @@ constexpr Op kComposites[] = {
      .flops = by_body,
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5 True"},
      .facts = {.takes = "input.dim >= 2"}},
+    {.schema =
+         "_batch_norm_impl_index_backward(int impl_index, Tensor input, Tensor grad_output, Tensor? "
+         "weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? "
+         "save_var_transform, bool train, float eps, bool[3] output_mask, Tensor reservedSpace) -> (Tensor, "
+         "Tensor, Tensor)",
+     .summary = "gradients of _batch_norm_impl_index",
+     .meta = composite(impl_index_backward_body),
+     .derivatives = by_body,
+     .flops = by_body,
+     .examples =
+         {"0 f32[2,3,4,4] f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] f32[3] False 1e-5 (True True True) u8[0]"},
+     .facts = {.takes = "input.dim >= 2, grad_output.dim == input.dim"}},
     {.schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                "running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
      .summary = "batch_norm of every image by itself",
@@ -362,6 +389,19 @@ constexpr Op kOwn[] = {
      .examples = {"f32[2,3,4,4] f32[3] f32[3] f32[3] f32[3] True 0.1 1e-5",
                   "f32[4,3] None None None None True 0.1 1e-5"},
      .facts = {.takes = kTakenByNative, .no_gradient_for = {"result1", "result2"}}},
+    {.schema = "batch_norm_stats(Tensor input, float eps) -> (Tensor, Tensor)",
+     .summary = "mean and inverse deviation per channel",
+     .meta =
+         [](Call& c) {
+           const Tensor& input = c.tensor("input");
+           const DType accumulated = accumulate_type(input.dtype());
+           c.output(Sizes{input.size(1)}, accumulated);
+           c.output(Sizes{input.size(1)}, accumulated);
+         },
+     .derivatives = {},
+     .flops = elementwise_flops<4>,
+     .examples = {"f32[2,3,4,4] 1e-5"},
+     .facts = {.takes = "input.dim >= 2"}},
     {.schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
                "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float "
                "eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
