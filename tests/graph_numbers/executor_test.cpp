@@ -150,31 +150,55 @@ const Products kProducts[] = {
      R"(graph(%x: Tensor(f64[2,3] cpu), %a: Tensor(f64[3,4] cpu), %b: Tensor(f64[3,4] cpu)) {
        %c = aten::neg(%a)
        %d = aten::neg(%b)
+       %e = aten::neg(%c)
+       %f = aten::neg(%d)
+       %g = aten::neg(%e)
+       %h = aten::neg(%f)
        %p = aten::mm(%x, %a)
        %q = aten::mm(%x, %b)
        %r = aten::mm(%x, %c)
        %s = aten::mm(%x, %d)
-       -> (%p, %q, %r, %s)
+       %t = aten::mm(%x, %e)
+       %u = aten::mm(%x, %f)
+       %v = aten::mm(%x, %g)
+       %w = aten::mm(%x, %h)
+       -> (%p, %q, %r, %s, %t, %u, %v, %w)
      })"},
     {"a right side that is shared", "prim::MMBatchSide",
      R"(graph(%x: Tensor(f64[3,4] cpu), %a: Tensor(f64[2,3] cpu), %b: Tensor(f64[2,3] cpu)) {
        %c = aten::neg(%a)
        %d = aten::neg(%b)
+       %e = aten::neg(%c)
+       %f = aten::neg(%d)
+       %g = aten::neg(%e)
+       %h = aten::neg(%f)
        %p = aten::mm(%a, %x)
        %q = aten::mm(%b, %x)
        %r = aten::mm(%c, %x)
        %s = aten::mm(%d, %x)
-       -> (%p, %q, %r, %s)
+       %t = aten::mm(%e, %x)
+       %u = aten::mm(%f, %x)
+       %v = aten::mm(%g, %x)
+       %w = aten::mm(%h, %x)
+       -> (%p, %q, %r, %s, %t, %u, %v, %w)
      })"},
     {"a left side that is shared by others of other widths", "prim::MMBatchSide",
      R"(graph(%x: Tensor(f64[2,3] cpu), %a: Tensor(f64[3,4] cpu), %b: Tensor(f64[3,5] cpu)) {
        %c = aten::neg(%a)
        %d = aten::neg(%b)
+       %e = aten::neg(%c)
+       %f = aten::neg(%d)
+       %g = aten::neg(%e)
+       %h = aten::neg(%f)
        %p = aten::mm(%x, %a)
        %q = aten::mm(%x, %b)
        %r = aten::mm(%x, %c)
        %s = aten::mm(%x, %d)
-       -> (%p, %q, %r, %s)
+       %t = aten::mm(%x, %e)
+       %u = aten::mm(%x, %f)
+       %v = aten::mm(%x, %g)
+       %w = aten::mm(%x, %h)
+       -> (%p, %q, %r, %s, %t, %u, %v, %w)
      })"},
 };
 

@@ -41,10 +41,7 @@ struct Instruction {
   std::vector<int32_t> outputs;  ///< places; -1: nobody takes it
   std::vector<int32_t> frees;    ///< places that are used for the last time inside the blocks
   std::vector<Body> bodies;
-  int32_t scope = -1;  ///< index into Code::scopes
-  // Of derivatives and recorded calls: the arguments that need gradients, the saved tensors that are given.
-  std::vector<int64_t> wants, saves;
-  size_t results = 0;  ///< of a derivative: how many values hold the gradients of the results
+  int32_t scope = -1;                     ///< index into Code::scopes
   std::shared_ptr<const NodeCode> inner;  ///< of a differentiable graph or a fused kernel
 };
 

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "meta/autograd/engine/graph_task.h"
-#include "meta/autograd/graph/state.h"
 #include "meta/autograd/graph/views.h"
-#include "step/compiled/executor/call_context.h"
 #include "step/compiled/executor/interpreter.h"
 
 namespace metaprof::ir {
@@ -46,12 +43,11 @@ void DifferentiableGraphNode::add_outgoing(const metaprof::Value& input) {
 
 // A list is kept tensor by tensor: it may be changed before the backward.
 void DifferentiableGraphNode::capture(const metaprof::Value& value, bool output) {
-  const bool is_context = value.is_tensor() && !value.tensor()->storage;
   if (value.is_tensors()) {
     captured_.push_back(Captured::list);
     list_sizes_.push_back(value.tensors().size());
     for (const Tensor& tensor : value.tensors()) tensors_.emplace_back(tensor, *this, output);
-  } else if (value.is_tensor() && !is_context) {
+  } else if (value.is_tensor()) {
     captured_.push_back(Captured::tensor);
     tensors_.emplace_back(value.tensor(), *this, output);
   } else {
@@ -82,15 +78,12 @@ metaprof::Value DifferentiableGraphNode::add_incoming(const metaprof::Value& out
   return {std::move(tensors)};
 }
 
-void DifferentiableGraphNode::record_edges() {
-  metaprof::Node::record_edges();
-  std::vector<uint32_t> nodes;
-  for (const metaprof::Value& value : values_)
-    if (value.is_tensor()) context_in(value).add_nodes(nodes);
-  for (const uint32_t node : nodes) session.trace.edges.push_back(node + 1);
-  session.trace.nodes[record].edge_count += static_cast<uint16_t>(nodes.size());
+Tensor DifferentiableGraphNode::zeros_like(const Geometry& expected) const {
+  if (!expected.defined()) return Tensor();
+  return call<"zeros">(session, expected->sizes, expected->dtype, metaprof::Value(), expected->device);
 }
 
+// Of a list whose elements have no gradients all, those are zeros: a formula takes the list as a whole.
 std::vector<metaprof::Value> DifferentiableGraphNode::inputs_of_gradient(Gradients& incoming) {
   std::vector<metaprof::Value> inputs;
   size_t next_gradient = 0, next_tensor = 0, next_value = 0, next_list = 0;
@@ -100,7 +93,9 @@ std::vector<metaprof::Value> DifferentiableGraphNode::inputs_of_gradient(Gradien
       continue;
     }
     metaprof::Value::Tensors list;
-    for (size_t i = 0; i < size; ++i) list.push_back(std::move(incoming[next_gradient++]));
+    for (size_t i = 0; i < size; ++i, ++next_gradient)
+      list.push_back(incoming[next_gradient].defined() ? std::move(incoming[next_gradient])
+                                                       : zeros_like(outputs[next_gradient]));
     inputs.emplace_back(std::move(list));
   }
   for (const Captured kind : captured_) {
@@ -127,19 +122,13 @@ void DifferentiableGraphNode::produce(Gradients& outgoing, Tensor gradient) cons
   } else if (gradient.defined()) {
     outgoing.push_back(std::move(gradient));
   } else {  // zeros of what the next node expects
-    const Geometry& expected =
-        edge.node->outputs.size() > edge.input_nr ? edge.node->outputs[edge.input_nr] : Geometry();
-    outgoing.push_back(expected.defined() ? call<"zeros">(session, expected->sizes, expected->dtype,
-                                                          metaprof::Value(), expected->device)
-                                          : Tensor());
+    outgoing.push_back(
+        edge.node->outputs.size() > edge.input_nr ? zeros_like(edge.node->outputs[edge.input_nr]) : Tensor());
   }
 }
 
 Gradients DifferentiableGraphNode::apply(Gradients& incoming) {
   std::vector<metaprof::Value> inputs = inputs_of_gradient(incoming);
-  // Then the interpreter alone holds what was kept, and each goes with its last use.
-  const GraphTask* task = autograd_state(session).running_task;
-  if (task && !task->keep_graph) release_variables();
   std::vector<metaprof::Value> gradients = gradient_->run(session, std::move(inputs));
   Gradients outgoing;
   for (size_t i = 0; i < gradients.size(); ++i) {

@@ -38,22 +38,18 @@ class DifferentiableGraphNode final : public metaprof::Node {
   /// An output that has a gradient. Returns it with its history.
   metaprof::Value add_incoming(const metaprof::Value& output);
 
-  /// Writes its edges into the trace, when all is captured: those of gradients, and to nodes that captured contexts
-  /// keep, so that who walks the trace's graph meets what they save.
-  void record_edges();
-
   Gradients apply(Gradients& incoming) override;
   void release_variables() override;
 
-  /// What is kept: tensors (those of lists one by one) and other values.
+  /// What is kept: tensors, those of lists one by one.
   size_t captured_tensors() const { return tensors_.size(); }
-  size_t captured_values() const { return values_.size(); }
 
  private:
   enum class Captured : uint8_t { tensor, list, value };
   static constexpr size_t kSingle = SIZE_MAX;
 
   std::vector<metaprof::Value> inputs_of_gradient(Gradients& incoming);
+  Tensor zeros_like(const Geometry& expected) const;
   void produce(Gradients& outgoing, Tensor gradient) const;
 
   std::shared_ptr<GraphRunner> gradient_;

@@ -1,7 +1,6 @@
 #include "step/compiled/executor/fused_code.h"
 
 #include "meta/session/call_in_trace.h"
-#include "step/compiled/executor/call_context.h"
 #include "step/compiled/executor/interpreter.h"
 
 namespace metaprof::ir {
@@ -11,11 +10,34 @@ int64_t bytes_of(const Tensor& tensor) {
   return tensor.defined() ? multiply(tensor.numel(), element_size(tensor.dtype())) : 0;
 }
 
-// The geometry is all that is wanted of a result; a context is nothing else.
-Tensor geometry_of(Tensor tensor) {
-  if (!tensor->storage) return tensor;
+// The geometry is all that is wanted of a result.
+Tensor geometry_of(const Tensor& tensor) {
   return Tensor(
       Ref<TensorImpl>(new TensorImpl(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device())));
+}
+
+bool is_on_device(const std::vector<metaprof::Value>& inputs) {
+  return !inputs.empty() && inputs[0].is_tensor() && inputs[0].tensor().defined() &&
+         inputs[0].tensor().is_cuda();
+}
+
+// All elements of a kernel are computed by threads of one grid (torch/csrc/jit/codegen/fuser/executor.cpp, 2.11). A
+// concatenation is as many times larger as it has parts. Where sizes differ, calls are made one by one.
+bool has_one_size(const Graph& kernel, const std::vector<Tensor>& results) {
+  std::optional<Sizes> expected;
+  for (size_t i = 0; i < results.size(); ++i) {
+    Sizes sizes = results[i].sizes();
+    const Node& maker = *kernel.block().output(i)->node;
+    if (maker.is(Kind::fused_concat)) {
+      int64_t& size = sizes[size_t(wrap_dim(maker.value("dim").integer(), results[i].dim()))];
+      const auto parts = static_cast<int64_t>(maker.inputs.size());
+      if (size % parts != 0) return false;
+      size /= parts;
+    }
+    if (expected && *expected != sizes) return false;
+    expected = sizes;
+  }
+  return true;
 }
 
 // Puts what runs inside into a trace of its own, of which only the sum of its FLOPs is kept: memory that is asked for
@@ -43,25 +65,26 @@ class OwnTrace {
 }  // namespace
 
 std::vector<metaprof::Value> FusedCode::run(Session& session, std::vector<metaprof::Value> inputs) const {
-  if (session.has_backends()) return metaprof::ir::run(code_, session, std::move(inputs));
-  return run_as_one(session, inputs);
+  if (!session.has_backends() && is_on_device(inputs))
+    if (auto outputs = run_as_one(session, inputs)) return std::move(*outputs);
+  return metaprof::ir::run(code_, session, std::move(inputs));
 }
 
-std::vector<metaprof::Value> FusedCode::run_as_one(Session& session,
-                                                   const std::vector<metaprof::Value>& inputs) const {
-  std::vector<metaprof::Value> inner;
+std::optional<std::vector<metaprof::Value>> FusedCode::run_as_one(
+    Session& session, const std::vector<metaprof::Value>& inputs) const {
   std::vector<Tensor> made;
   Flops counted, own;
   {
     const OwnTrace inside(session);
     const Scoped<uint32_t> module(session.module, 0);
-    inner = metaprof::ir::run(code_, session, inputs);
+    for (const metaprof::Value& value : metaprof::ir::run(code_, session, inputs))
+      made.push_back(geometry_of(value.tensor()));
     for (const CallRecord& call : session.trace.calls) {
       counted += call.counted;
       own += call.own;
     }
-    for (metaprof::Value& value : inner) made.push_back(geometry_of(value.take_tensor()));
   }
+  if (!has_one_size(*code_.graph, made)) return std::nullopt;
   Trace& trace = session.trace;
   CallRecord record;
   record.op = trace.intern("prim::FusionGroup");
@@ -85,12 +108,7 @@ std::vector<metaprof::Value> FusedCode::run_as_one(Session& session,
   const Scoped<uint32_t> in_call(session.call, index + 1);
   std::vector<metaprof::Value> outputs;
   for (Tensor& tensor : made) {
-    if (tensor->grad_fn) {  // a context
-      outputs.emplace_back(std::move(tensor));
-      context_in(outputs.back()).move_to_trace(session);
-      continue;
-    }
-    Tensor output = session.empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
+    Tensor output = session.empty(tensor.sizes(), tensor.dtype(), tensor.device());
     add_tensor(trace, output);
     ++trace.calls[index].outputs;
     trace.calls[index].moved += {bytes_of(output)};

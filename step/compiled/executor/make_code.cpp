@@ -100,7 +100,6 @@ class CodeMaker {
     if (!node.blocks.empty()) made.frees = last_inside(node);
     // A call without a path stands in the root module; what passes have added belongs to what stands before it.
     if (node.op || !node.scope.empty()) made.scope = scope(node.scope);
-    add_derivative(node, made);
     if (node.is(Kind::differentiable_graph) || node.is(Kind::fusion_group)) made.inner = inner_code(node);
     return made;
   }
@@ -110,18 +109,6 @@ class CodeMaker {
     if (node.is(Kind::fusion_group)) return std::make_shared<FusedCode>(std::move(inner));
     return std::make_shared<DifferentiableCode>(
         node, std::move(inner), node.has("gradient") ? make_runner_(node.graph("gradient")) : nullptr);
-  }
-
-  void add_derivative(const Node& node, Instruction& made) {
-    const auto integers = [&](const char* key) {
-      std::vector<int64_t> numbers;
-      if (!node.has(key)) return numbers;
-      for (const int64_t number : node.value(key).integers()) numbers.push_back(number);
-      return numbers;
-    };
-    made.wants = integers("wants");
-    made.saves = integers("saves");
-    if (node.has("results")) made.results = static_cast<size_t>(node.value("results").integer());
   }
 
   // Values of the node's own block that are used for the last time inside its blocks.

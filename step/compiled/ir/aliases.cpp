@@ -37,6 +37,7 @@ void Aliases::add(const Node& node) {
     case Kind::list_construct:
     case Kind::list_unpack:
     case Kind::constant_chunk:
+    case Kind::broadcasting_chunk:
     case Kind::autograd_add:
     case Kind::number:  // an element of a list
       for (const Value* input : node.inputs)

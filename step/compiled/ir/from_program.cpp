@@ -123,13 +123,41 @@ class Conversion {
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i]) given[i] = constant(op->schema.arguments[i].default_value);
     // A view of what may have to be copied is a reshape, which takes the same arguments.
-    Node* call = graph_->create_call(node.copies_to_view ? *registry_.find("aten::reshape") : *op, given);
+    if (node.copies_to_view) op = registry_.find("aten::reshape");
+    Node* call = as_scripted(*op, given);
     if (node.modules >= 0 && !program_.module_stacks[size_t(node.modules)].empty())
       call->scope = program_.module_stacks[size_t(node.modules)].back().path;
     graph_->block().append(call);
     std::vector<Value*> results;
     for (const auto& output : call->outputs) results.push_back(output.get());
     take_results(node, results);
+  }
+
+  // An export has numbers as tensors' arguments, and a difference from a number as one call; the framework's language has
+  // other calls for both.
+  Node* as_scripted(const Operator& op, const std::vector<Value*>& given) {
+    const Operator* chosen = &op;
+    const bool of_number =
+        given.size() > 1 && given[1]->node->is(Kind::constant) && given[1]->node->value("value").is_number();
+    if (of_number && op.schema.arguments[1].is_tensor())
+      if (const Operator* scalar = registry_.find(with_scalar(op.name))) chosen = scalar;
+    const bool is_difference = chosen->name == "aten::rsub.Scalar" && of_number && is_one(*given[2]);
+    if (!is_difference) return graph_->create_call(*chosen, given);
+    Node* negative = graph_->create_call(*registry_.find("aten::neg"), {given[0]});
+    graph_->block().append(negative);
+    return graph_->create_call(*registry_.find("aten::add.Scalar"), {negative->output(), given[1], given[2]});
+  }
+
+  // "aten::mul.Scalar" for "aten::mul.Tensor".
+  static std::string with_scalar(const std::string& name) {
+    const size_t overload = name.rfind(".Tensor");
+    return overload == std::string::npos ? name
+                                         : name.substr(0, overload) + ".Scalar" + name.substr(overload + 7);
+  }
+
+  static bool is_one(const Value& value) {
+    return value.node->is(Kind::constant) && value.node->value("value").is_number() &&
+           value.node->value("value").real() == 1;
   }
 
   // The calls of a region stand among the others. Where gradients are off, they take their tensors detached: what is

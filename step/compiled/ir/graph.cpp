@@ -19,10 +19,9 @@ constexpr struct {
               {Kind::loop, "prim::Loop"},
               {Kind::differentiable_graph, "prim::DifferentiableGraph"},
               {Kind::fusion_group, "prim::FusionGroup"},
+              {Kind::fused_concat, "prim::FusedConcat"},
+              {Kind::broadcasting_chunk, "prim::BroadcastingChunk"},
               {Kind::constant_chunk, "prim::ConstantChunk"},
-              {Kind::context, "prim::Context"},
-              {Kind::recorded, "prim::Recorded"},
-              {Kind::derivative, "prim::Derivative"},
               {Kind::grad_of, "prim::GradOf"},
               {Kind::autograd_zero, "prim::AutogradZero"},
               {Kind::autograd_add, "prim::AutogradAdd"},
@@ -198,7 +197,7 @@ Graph::~Graph() {
   for (Node* node : loose_) delete node;
 }
 
-Node* Graph::create(Kind kind, std::vector<Value*> inputs) {
+Node* Graph::create(Kind kind, const std::vector<Value*>& inputs) {
   auto* node = new Node;
   loose_.push_back(node);
   node->home = this;
@@ -208,8 +207,8 @@ Node* Graph::create(Kind kind, std::vector<Value*> inputs) {
   return node;
 }
 
-Node* Graph::create_call(const Operator& op, std::vector<Value*> inputs) {
-  Node* node = create(Kind::call, std::move(inputs));
+Node* Graph::create_call(const Operator& op, const std::vector<Value*>& inputs) {
+  Node* node = create(Kind::call, inputs);
   node->op = &op;
   node->name = op.name;
   add_schema_outputs(*node);

@@ -57,11 +57,10 @@ enum class Kind : uint8_t {
   loop,    ///< prim::Loop (most trips, first condition, carried values …): one block, see docs
   differentiable_graph,
   fusion_group,
+  fused_concat,        ///< the end of a fused kernel: its inputs are written side by side
+  broadcasting_chunk,  ///< while kernels are fused: chunks of each input, broadcast to the others
   constant_chunk,  ///< a call of aten::chunk and what takes its list apart, where the number of chunks is a constant
-  context,         ///< what a call leaves for its derivative: geometry and plain values
-  recorded,  ///< a call that is recorded by autograd, for one that has a body instead of a derivative
-  derivative,
-  grad_of,  ///< one block: what computes nothing but zeros from zeros
+  grad_of,         ///< one block: what computes nothing but zeros from zeros
   autograd_zero,
   autograd_add,
   autograd_any_defined,
@@ -155,8 +154,8 @@ class Graph {
   void add_output(Value* value) { block_->results->add_input(value); }
 
   // New nodes stand in no block until they are moved to a place. The graph owns them.
-  Node* create(Kind kind, std::vector<Value*> inputs = {});
-  Node* create_call(const Operator& op, std::vector<Value*> inputs);
+  Node* create(Kind kind, const std::vector<Value*>& inputs = {});
+  Node* create_call(const Operator& op, const std::vector<Value*>& inputs);
   Node* create_constant(Constant value);
   /// A copy of a node of any graph, its blocks included; inputs as `map` says, to which its outputs are added.
   Node* create_copy(const Node& node, ValueMap& map);

@@ -37,6 +37,26 @@ Constant length(Arguments a) {
   return a[0].is_tensors() ? Constant(a[0].tensors().size()) : Constant(a[0].integers().size());
 }
 
+// What `sizes` are broadcast to together with others.
+Constant broadcast_sizes(Arguments a) { return Constant(broadcast(a[0].integers(), a[1].integers())); }
+
+// (sizes, chunks, dim, the last chunk?): what chunks are like.
+Constant sizes_of_chunk(Arguments a) {
+  Sizes sizes = a[0].integers();
+  int64_t& size = sizes[static_cast<size_t>(wrap_dim(a[2].integer(), static_cast<int64_t>(sizes.size())))];
+  const int64_t chunks = a[1].integer(), regular = (size + chunks - 1) / chunks;
+  size = a[3].boolean() ? size - regular * (chunks - 1) : regular;
+  return Constant(sizes);
+}
+
+// The sizes of tensors along a dimension; of those without elements, which may have any number of dimensions, 0.
+Constant lengths(Arguments a) {
+  Sizes sizes;
+  for (const Tensor& tensor : a[0].tensors())
+    sizes.push_back(tensor.defined() && tensor.numel() > 0 ? tensor.size(a[1].integer()) : 0);
+  return Constant(sizes);
+}
+
 template <class Operation>
 int64_t of_two(Arguments a, Operation operation) {
   return operation(a[0].integer(), a[1].integer());
@@ -71,6 +91,13 @@ constexpr NumberOp kOps[] = {
     {"aten::size", 1, To::integers, [](Arguments a) { return Constant(a[0].tensor().sizes()); }},
     {"aten::size.int", 2, To::integer,
      [](Arguments a) { return Constant(a[0].tensor().size(a[1].integer())); }},
+    {"aten::_size_if_not_equal", 2, To::integers,
+     [](Arguments a) { return a[0].integers() == a[1].integers() ? Constant() : a[0]; }, /*optional=*/true},
+    {"aten::numel", 1, To::integer, [](Arguments a) { return Constant(a[0].tensor().numel()); }},
+    {"prim::dtype", 1, To::integer, [](Arguments a) { return Constant(a[0].tensor().dtype()); }},
+    {"prim::BroadcastSizes", 2, To::integers, broadcast_sizes},
+    {"prim::ChunkSizes", 4, To::integers, sizes_of_chunk},
+    {"prim::lengths", 2, To::integers, lengths},
     {"aten::dim", 1, To::integer, [](Arguments a) { return Constant(a[0].tensor().dim()); }},
     {"aten::is_floating_point", 1, To::boolean,
      [](Arguments a) { return Constant(is_floating(a[0].tensor().dtype())); }},

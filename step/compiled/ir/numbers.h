@@ -14,6 +14,13 @@ struct NumberOp {
   size_t arguments;
   Type::Kind result;
   Constant (*evaluate)(std::span<const Constant> arguments);
+  bool optional = false;  ///< the result may be None
+
+  Type type() const {
+    Type type = result;
+    type.optional = optional;
+    return type;
+  }
 };
 
 /// Null if there is none of this name.

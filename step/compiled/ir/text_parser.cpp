@@ -221,7 +221,7 @@ class Parser {
     if (node.is(Kind::call))
       add_schema_outputs(node);
     else if (const NumberOp* number = node.is(Kind::number) ? number_op(node.name) : nullptr)
-      node.add_output(number->result);
+      node.add_output(number->type());
     else if (node.is(Kind::constant) && node.has("value"))
       node.add_output(type_of(node.value("value")));
     else

@@ -15,7 +15,7 @@ constexpr struct {
     {Type::Kind::real, "float"},      {Type::Kind::boolean, "bool"},     {Type::Kind::scalar, "Scalar"},
     {Type::Kind::string, "str"},      {Type::Kind::integers, "int[]"},   {Type::Kind::reals, "float[]"},
     {Type::Kind::booleans, "bool[]"}, {Type::Kind::device, "Device"},    {Type::Kind::none, "None"},
-    {Type::Kind::context, "Context"}, {Type::Kind::any, "Any"}};
+    {Type::Kind::any, "Any"}};
 
 std::string sizes_text(const TensorDetail& tensor) {
   std::string text = "[";

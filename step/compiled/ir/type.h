@@ -38,7 +38,6 @@ struct Type {
     booleans,
     device,
     none,
-    context,  ///< what a call leaves for its derivative
     any
   };
 

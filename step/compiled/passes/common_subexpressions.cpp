@@ -1,6 +1,7 @@
 // Of two nodes that do the same to the same values, the second goes. Not those that draw random numbers or touch
 // memory that is written.
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "program/text/constant_text.h"
@@ -37,7 +38,19 @@ bool may_merge(const Node& node, const Aliases& aliases) {
     return false;
   if (node.op && node.op->record.meta.composite && node.op->schema.find(name_hash("generator")) >= 0)
     return false;
-  return !node.is(Kind::differentiable_graph) && !node.is(Kind::recorded) && !node.is(Kind::derivative);
+  return !node.is(Kind::differentiable_graph);
+}
+
+// Two results of the graph stay two: who gets them may write to one.
+bool may_be_result(const Node& node, const Aliases& aliases) {
+  const auto& results = node.owner().block().outputs();
+  return std::ranges::any_of(node.outputs, [&](const auto& output) {
+    if (!output->type.is_tensor() && !output->type.is_tensors()) return false;
+    return std::ranges::any_of(results, [&](const Value* result) {
+      return (result->type.is_tensor() || result->type.is_tensors()) &&
+             aliases.may_share(output.get(), result);
+    });
+  });
 }
 
 using Seen = std::unordered_map<std::string, Node*>;
@@ -59,6 +72,7 @@ void merge(Block& block, const Aliases& aliases, const std::vector<const Seen*>&
       seen.emplace(key, node);
       continue;
     }
+    if (may_be_result(*node, aliases) && may_be_result(*first, aliases)) continue;
     for (size_t i = 0; i < node->outputs.size(); ++i) node->output(i)->replace_with(first->output(i));
     node->destroy();
   }

@@ -1,6 +1,5 @@
-// The gradient of every differentiable graph, as a graph. For each node of the forward, last first, a GradOf holds a
-// Derivative: the formulas of the operator's record, on what the call left (prim::Context) and on the tensors that
-// the formulas read, which the forward graph keeps: they are captured.
+// The gradient of every differentiable graph, as a graph. For each node of the forward, last first, a GradOf holds
+// the calls of the operator's formula (step/compiled/autodiff). What they read of the forward is captured.
 //
 //   forward   inputs → real outputs, then temporaries that are captured
 //   gradient  gradients of real outputs, gradients of temporaries, captured values → gradients of inputs
@@ -9,7 +8,9 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
+#include "step/compiled/autodiff/formula.h"
 #include "step/compiled/passes/pass.h"
 #include "step/compiled/passes/subgraphs.h"
 
@@ -24,7 +25,8 @@ Sizes numbers_of(const std::vector<size_t>& list) {
 
 class Differentiation {
  public:
-  explicit Differentiation(Graph& forward) : forward_(forward), gradient_(std::make_shared<Graph>()) {}
+  Differentiation(Graph& forward, const PassContext& context)
+      : forward_(forward), context_(context), gradient_(std::make_shared<Graph>()) {}
 
   void run(Node& node) {
     const size_t real_outputs = forward_.block().outputs().size();
@@ -39,6 +41,7 @@ class Differentiation {
       gradient_->add_output(found->second);
       outgoing.push_back(i);
     }
+    drop_unused();
     sort_captures(real_outputs);
     node.attributes["gradient"] = in_order();
     node.attributes["real_outputs"] = Constant(real_outputs);
@@ -60,8 +63,12 @@ class Differentiation {
     add_gradient(value, gradient);
   }
 
-  // Of a captured value all is known that is known of it; of a gradient, that it is a tensor.
-  Value* add_input(const Value* of) { return gradient_->add_input(of->type.kind); }
+  // Of a tensor nothing is known but that it is one: it comes in as what it is then.
+  Value* add_input(const Value* of) {
+    Type type = of->type.kind;
+    type.optional = of->type.optional && !type.is_tensor();
+    return gradient_->add_input(type);
+  }
 
   void add_gradient(const Value* value, Value* gradient) {
     Value*& sum = gradients_[value];
@@ -106,150 +113,59 @@ class Differentiation {
       for (Value* input : node.inputs)
         if (input->type.may_require_grad()) add_gradient(input, gradients_.at(node.output()));
     } else if (node.is(Kind::call)) {
-      add_call(node);
+      add_formula(node);
     } else if (node.is(Kind::constant_chunk)) {
       add_chunk(node);
     }
   }
 
-  // Arguments that need gradients: what the operator differentiates, or any tensor that a body may use.
-  static Sizes wants_of(const Node& node) {
-    Sizes wants;
-    const auto& arguments = node.op->schema.arguments;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const bool may = node.op->record.meta.composite
-                           ? arguments[i].is_tensor() || arguments[i].is_tensors()
-                           : std::ranges::find(node.op->differentiable, i) != node.op->differentiable.end();
-      if (may && node.input(i)->type.may_require_grad()) wants.push_back(static_cast<int64_t>(i));
-    }
-    return wants;
-  }
-
-  void add_call(Node& node) {
-    const Sizes wants = wants_of(node);
-    if (wants.empty()) return;
-    const bool by_body = node.op->record.meta.composite;
-    if (!by_body && !node.op->has_derivative()) return;
-    std::vector<Value*> outputs;  // in case the node is replaced
-    for (const auto& output : node.outputs) outputs.push_back(output.get());
-    std::vector<Value*> incoming;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (!(node.op->without_gradient >> i & 1)) incoming.push_back(gradient_of(outputs[i]));
-    Node* derivative = add_derivative(node, incoming);
-    std::vector<Value*> arguments = node.inputs;
-    const Sizes saves = by_body ? Sizes() : saved_by(node, wants);
-    std::vector<Value*> saved;
-    for (const int64_t index : saves) saved.push_back(saved_value(node, node.op->saved[size_t(index)]));
-    Value* context = by_body ? record(node, wants) : keep(node);
-    finish_derivative(derivative, context, incoming, saves);
-    for (Value* value : saved) derivative->add_input(captured(value));
-    for (const int64_t argument : wants) add_result(derivative, arguments[size_t(argument)]);
-    derivative->attributes["wants"] = Constant(wants);
-  }
-
-  // The derivative of a call in a GradOf, behind what is there.
-  Node* add_derivative(const Node& node, const std::vector<Value*>& incoming) {
+  Node* add_grad_of(const Node& node, const std::vector<Value*>& incoming) {
     Node* grad_of = gradient_->create(Kind::grad_of, incoming);
     grad_of->attributes["name"] = Constant(node.op->name);
     grad_of->scope = node.scope;
     reverse().append(grad_of);
-    Node* derivative = gradient_->create(Kind::derivative);
-    grad_of->add_block()->append(derivative);
-    derivative->op = node.op;
-    derivative->scope = node.scope;
-    derivative->attributes["of"] = Constant(node.op->name);
-    return derivative;
+    grad_of->add_block();
+    return grad_of;
   }
 
-  void finish_derivative(Node* derivative, Value* context, const std::vector<Value*>& incoming,
-                         const Sizes& saves) {
-    derivative->add_input(captured(context));
-    for (Value* gradient : incoming) derivative->add_input(gradient);
-    derivative->attributes["saves"] = Constant(saves);
-    derivative->attributes["results"] = Constant(incoming.size());
+  void add_formula(Node& node) {
+    const FormulaRow& row = *formula_of(node);
+    std::vector<Value*> incoming;
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!(node.op->without_gradient >> i & 1)) incoming.push_back(gradient_of(node.output(i)));
+    Node* grad_of = add_grad_of(node, incoming);
+    Formula formula(node, *grad_of->blocks[0], incoming, context_.registry,
+                    [this](Value* value) { return captured(value); });
+    if (row.calls_functions) grad_of->attributes["calls_functions"] = Constant(true);
+    row.write(formula);
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (formula.results()[i] != node.output(i)) rename(node.output(i), formula.results()[i]);
+    // Those of arguments come in the order of arguments, whatever order the formula has.
+    auto given = formula.given();
+    std::ranges::stable_sort(given, {}, [](const auto& one) { return one.first; });
+    for (const auto& [argument, gradient] : given) {
+      grad_of->blocks[0]->results->add_input(gradient);
+      Value* output = grad_of->add_output(node.input(argument)->type.kind);
+      if (node.input(argument)->type.may_require_grad()) add_gradient(node.input(argument), output);
+    }
   }
 
-  // The derivative gives the gradient of an argument, through its GradOf.
-  void add_result(Node* derivative, Value* argument) {
-    Node* grad_of = derivative->block->owner;
-    grad_of->blocks[0]->results->add_input(derivative->add_output(argument->type.kind));
-    add_gradient(argument, grad_of->add_output(argument->type.kind));
-  }
-
-  // A list of chunks again, which autograd records, and which is taken apart behind it.
+  // Chunks side by side again.
   void add_chunk(Node& node) {
     if (!node.input()->type.may_require_grad()) return;
     std::vector<Value*> incoming;
     for (const auto& output : node.outputs) incoming.push_back(gradient_of(output.get()));
-    Node* derivative = add_derivative(node, incoming);
-    Node* recorded = add_recorded(node, Sizes{0});
-    Value* list = recorded->add_output(Type::Kind::tensors);
-    Value* context = recorded->add_output(Type::Kind::context);
-    Node* unpack = forward_.create(Kind::list_unpack, {list});
-    unpack->move_after(recorded);
-    Value* input = node.input();
-    for (const auto& output : node.outputs) {
-      Value* value = unpack->add_output(output->type, output->name);
-      output->replace_with(value);
-      rename(output.get(), value);
-    }
-    node.destroy();
-    finish_derivative(derivative, context, incoming, Sizes());
-    add_result(derivative, input);
-    derivative->attributes["wants"] = Constant(Sizes{0});
-  }
-
-  // The saved tensors of the rows that are wanted.
-  static Sizes saved_by(const Node& node, const Sizes& wants) {
-    std::vector<bool> needed(node.op->saved.size());
-    for (const RowPlan& row : node.op->rows) {
-      const bool wanted = std::ranges::any_of(row.targets, [&](uint8_t target) {
-        return std::ranges::find(wants, int64_t{target}) != wants.end();
-      });
-      if (!wanted) continue;
-      for (const uint8_t index : row.saved) needed[index] = true;
-    }
-    Sizes saves;
-    for (size_t i = 0; i < needed.size(); ++i)
-      if (needed[i]) saves.push_back(static_cast<int64_t>(i));
-    return saves;
-  }
-
-  static Value* saved_value(const Node& node, const SavedPlan& plan) {
-    return plan.result ? node.output(plan.index) : node.input(plan.index);
-  }
-
-  // What the call leaves, right behind it.
-  Value* keep(Node& node) {
-    Node* context = forward_.create(Kind::context, node.inputs);
-    for (const auto& output : node.outputs) context->add_input(output.get());
-    context->op = node.op;
-    context->attributes["of"] = Constant(node.op->name);
-    context->move_after(&node);
-    return context->add_output(Type::Kind::context);
-  }
-
-  // The call once more, recorded by autograd, right behind it.
-  Node* add_recorded(Node& node, const Sizes& wants) {
-    Node* recorded = forward_.create(Kind::recorded, node.inputs);
-    recorded->op = node.op;
-    recorded->scope = node.scope;
-    recorded->attributes["of"] = Constant(node.op->name);
-    recorded->attributes["wants"] = Constant(wants);
-    recorded->move_after(&node);
-    return recorded;
-  }
-
-  Value* record(Node& node, const Sizes& wants) {
-    Node* recorded = add_recorded(node, wants);
-    for (const auto& output : node.outputs) {
-      Value* value = recorded->add_output(output->type, output->name);
-      output->replace_with(value);
-      rename(output.get(), value);
-    }
-    Value* context = recorded->add_output(Type::Kind::context);
-    node.destroy();
-    return context;
+    Node* grad_of = add_grad_of(node, incoming);
+    Block& body = *grad_of->blocks[0];
+    Node* list = gradient_->create(Kind::list_construct, incoming);
+    list->attributes["of_chunks"] = Constant(true);
+    body.append(list);
+    Node* whole = gradient_->create_call(*context_.registry.find("aten::cat"),
+                                         {list->add_output(Type::Kind::tensors), captured(node.input(2))});
+    whole->scope = node.scope;
+    body.append(whole);
+    body.results->add_input(whole->output());
+    add_gradient(node.input(), grad_of->add_output(Type::Kind::tensor));
   }
 
   // What is known of a value is known of the one that has taken its place.
@@ -257,6 +173,39 @@ class Differentiation {
     if (const auto gradient = gradients_.extract(from)) gradients_[to] = gradient.mapped();
     if (const auto capture = captured_.extract(from)) captured_[to] = capture.mapped();
     std::ranges::replace(captures_, from, to);
+  }
+
+  // What only gradients that nobody wants read is not captured, but where the framework's formula calls a function: it
+  // takes the call to have effects (torch/csrc/jit/ir/ir.cpp, hasSideEffects, 2.11).
+  void drop_unused() {
+    const std::vector<Node*> nodes = reverse().nodes();
+    for (size_t i = nodes.size(); i-- > 0;) {
+      Node* node = nodes[i];
+      if (node->has("calls_functions")) continue;
+      if (node->is_unused())
+        node->destroy();
+      else if (node->is(Kind::grad_of))
+        drop_unused(*node);
+    }
+    std::erase_if(captures_, [&](const Value* value) { return !captured_.at(value)->is_used(); });
+    std::vector<Node*> left{reverse().parameters.get()};
+    collect_nodes(reverse(), left);
+    std::unordered_set<const Value*> made;
+    for (const Node* node : left)
+      for (const auto& output : node->outputs) made.insert(output.get());
+    std::erase_if(gradients_, [&](const auto& entry) { return !made.contains(entry.second); });
+  }
+
+  static void drop_unused(Node& grad_of) {
+    Block& body = *grad_of.blocks[0];
+    for (size_t i = grad_of.outputs.size(); i-- > 0;) {
+      if (grad_of.output(i)->is_used()) continue;
+      body.results->remove_input(i);
+      grad_of.remove_output(i);
+    }
+    const std::vector<Node*> nodes = body.nodes();
+    for (size_t i = nodes.size(); i-- > 0;)
+      if (nodes[i]->is_unused()) nodes[i]->destroy();
   }
 
   // Captures in the order in which the forward makes them; temporaries become outputs, and are differentiated if
@@ -308,6 +257,7 @@ class Differentiation {
   }
 
   Graph& forward_;
+  const PassContext& context_;
   std::shared_ptr<Graph> gradient_;
   std::map<const Value*, Value*> gradients_, captured_;
   std::vector<Value*> captures_;
@@ -315,16 +265,16 @@ class Differentiation {
   std::vector<size_t> incoming_, captured_inputs_, captured_outputs_;
 };
 
-void differentiate(Block& block) {
+void differentiate(Block& block, const PassContext& context) {
   for (Node* node : block.nodes()) {
-    for (const auto& inner : node->blocks) differentiate(*inner);
+    for (const auto& inner : node->blocks) differentiate(*inner, context);
     if (node->is(Kind::differentiable_graph) && !node->has("gradient"))
-      Differentiation(*node->graph("graph")).run(*node);
+      Differentiation(*node->graph("graph"), context).run(*node);
   }
 }
 
 }  // namespace
 
-void differentiate(Graph& graph, const PassContext&) { differentiate(graph.block()); }
+void differentiate(Graph& graph, const PassContext& context) { differentiate(graph.block(), context); }
 
 }  // namespace metaprof::ir

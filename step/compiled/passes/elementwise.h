@@ -1,12 +1,11 @@
 #pragma once
-// Which nodes one kernel can run together.
+// Which calls the framework's fuser puts into one kernel.
 
 #include "step/compiled/ir/graph.h"
 
 namespace metaprof::ir {
 
-/// An operator that computes every element of its only result from the same places of its arguments; nothing random,
-/// nothing written.
-bool is_elementwise(const Node& node);
+/// Its record says that results follow element by element; numbers that it takes are constants or reals.
+bool is_fusible(const Node& node);
 
 }  // namespace metaprof::ir

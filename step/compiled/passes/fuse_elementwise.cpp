@@ -1,116 +1,173 @@
-// Elementwise operators that feed each other become one kernel (prim::FusionGroup). All results of a kernel have the
-// sizes of what it computes: a producer whose result somebody else takes, too, is written out besides.
+// Elementwise operators that feed each other become one kernel (prim::FusionGroup), as the framework's fuser for CUDA
+// makes them (torch/csrc/jit/passes/graph_fuser.cpp, 2.11). A producer whose result somebody else takes, too, comes in
+// and is written out besides. Chunks that stand between a producer and a kernel move before the producer, and a
+// concatenation may be the end of a kernel.
 
 #include <algorithm>
 
 #include "step/compiled/passes/elementwise.h"
+#include "step/compiled/passes/fused_chunks.h"
+#include "step/compiled/passes/fused_sizes.h"
 #include "step/compiled/passes/pass.h"
 #include "step/compiled/passes/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {
 
-// A kernel's arguments are passed in a parameter space of a fixed size (torch/csrc/jit/passes/graph_fuser.cpp, 2.11:
-// fusion_kernel_args_limit).
+// A kernel's arguments are passed in a parameter space of a fixed size (fusion_kernel_args_limit).
 constexpr size_t kMostArguments = 128;
+
+bool is_on_host(const Value& value) { return value.type.tensor.device == DeviceType::cpu; }
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), aliases_(graph) {}
+  Fuser(Block& block, const Aliases& aliases, const PassContext& context)
+      : block_(block), aliases_(aliases), context_(context) {}
 
-  void run(const PassContext& context) {
-    fuse(graph_.block());
-    clean(graph_.block());
-    absorb_contexts(graph_.block());
-    std::vector<Node*> nodes;
-    collect_nodes(graph_.block(), nodes);
-    for (const Node* node : nodes)
-      if (node->is(Kind::fusion_group)) pool_constants(*node->graph("graph"), context);
+  void run() {
+    // Once is not enough: kernels that were made later may take what stood in the way of others.
+    for (bool changed = true; changed;) changed = scan();
+    fuse_concatenations();
+    std::vector<Node*> kernels = block_.nodes();
+    std::erase_if(kernels, [](const Node* node) { return !node->is(Kind::fusion_group); });
+    for (const Node* kernel : kernels) tidy(*kernel->graph("graph"));
+    replace_broadcasting_chunks(block_, context_.registry);
+    fuse_first_chunks(block_);
+    for (Node* kernel : kernels) {
+      drop_outputs_for_sizes(kernel);
+      pool_constants(*kernel->graph("graph"), context_);
+    }
+    for (Node* node : block_.nodes())
+      for (const auto& inner : node->blocks) Fuser(*inner, aliases_, context_).run();
   }
 
  private:
+  bool has_code(const Node& node) const {
+    return node.block == &block_ && (node.is(Kind::fusion_group) || is_fusible(node)) &&
+           !aliases_.touches_written(node);
+  }
+  // On the host nothing is fused.
   bool may_fuse(const Node& node) const {
-    if (node.is(Kind::fusion_group)) return true;
-    return is_elementwise(node) && !aliases_.touches_written(node) && on_tensors(node);
+    return has_code(node) && std::ranges::none_of(node.outputs, [](const auto& output) {
+             return output->is_used() && is_on_host(*output);
+           });
   }
 
-  // Numbers are arguments of a kernel; lists are not.
-  static bool on_tensors(const Node& node) {
-    return std::ranges::all_of(node.inputs, [](const Value* input) {
-      return input->node->is(Kind::constant) || input->type.is_tensor() ||
-             input->type.kind == Type::Kind::scalar || input->type.kind == Type::Kind::real ||
-             input->type.kind == Type::Kind::integer;
-    });
-  }
-
-  void fuse(Block& block) {
-    for (Node* node = block.results->previous; node != block.parameters.get(); node = node->previous) {
-      for (const auto& inner : node->blocks) fuse(*inner);
-      if (!may_fuse(*node)) continue;
-      if (!node->is(Kind::fusion_group)) node = make_group(node, Kind::fusion_group);
-      while (draw_in(node)) {
-      }
+  bool scan() {
+    bool changed = false;
+    for (Node* node = block_.results->previous; node != block_.parameters.get();) {
+      Node* again = may_fuse(*node) ? fuse_one(node) : nullptr;
+      changed |= again != nullptr;
+      node = again ? again : node->previous;
     }
+    return changed;
   }
 
-  // A producer that others take, too, comes in only if the kernel's inputs do not grow by it.
-  bool draw_in(Node* group) {
-    std::vector<Node*> producers;
-    for (const Value* input : group->inputs)
-      if (input->node->block == group->block && !input->node->is(Kind::parameter))
-        producers.push_back(input->node);
-    std::ranges::sort(producers, [](const Node* a, const Node* b) { return b->is_before(a); });
-    for (Node* producer : producers) {
-      if (!may_fuse(*producer) || !only_feeds(*producer, *group)) continue;
-      if (group->inputs.size() + producer->inputs.size() > kMostArguments) continue;
-      if (!make_adjacent(producer, group)) continue;
-      merge_into(producer, group);
+  // Producers that stand last come first: in f(a, a + b) the sum has to come in before a.
+  std::vector<Value*> producers_of(const Node& node) const {
+    std::vector<Value*> producers;
+    for (Value* input : node.inputs)
+      if (input->node->block == &block_ && !input->node->is(Kind::parameter)) producers.push_back(input);
+    std::ranges::stable_sort(producers,
+                             [](const Value* a, const Value* b) { return b->node->is_before(a->node); });
+    return producers;
+  }
+
+  // The node to look at again; null: nothing was fused.
+  Node* fuse_one(Node* consumer) {
+    const auto has_code_here = [this](const Node& node) { return has_code(node); };
+    for (Value* producer : producers_of(*consumer)) {
+      if (move_chunk(consumer, producer, has_code_here)) return consumer;
+      if (Node* group = draw_in(consumer, producer->node)) return group;
+    }
+    return nullptr;
+  }
+
+  static bool fits(const Node& consumer, const Node& producer) {
+    return consumer.inputs.size() + consumer.outputs.size() + producer.inputs.size() +
+               producer.outputs.size() <=
+           kMostArguments;
+  }
+
+  Node* draw_in(Node* consumer, Node* producer) {
+    if (!may_fuse(*producer) || !make_adjacent(producer, consumer) || !fits(*consumer, *producer))
+      return nullptr;
+    Node* group = consumer->is(Kind::fusion_group) ? consumer : make_group(consumer, Kind::fusion_group);
+    merge_into(producer, group);
+    return group;
+  }
+
+  // --- Concatenations
+
+  static bool may_end(const Node& node) {
+    if (node.name != "aten::cat" || !node.has_constant(1)) return false;
+    const Node& list = *node.input(0)->node;
+    return list.is(Kind::list_construct) && list.output()->uses.size() == 1 &&
+           list.inputs.size() + 1 <= kMostArguments;
+  }
+
+  static bool ends_with_concatenation(const Value& value) {
+    const Node& group = *value.node;
+    return group.is(Kind::fusion_group) &&
+           group.graph("graph")->block().output(value.index)->node->is(Kind::fused_concat);
+  }
+
+  void fuse_concatenations() {
+    std::vector<Node*> nodes = block_.nodes();
+    std::erase_if(nodes, [](const Node* node) { return !may_end(*node); });
+    for (size_t i = nodes.size(); i-- > 0;) fuse_concatenation(nodes[i]);
+  }
+
+  void fuse_concatenation(Node* concatenation) {
+    Node* list = concatenation->input(0)->node;
+    Node* end = block_.graph.create(Kind::fused_concat, list->inputs);
+    end->attributes["dim"] = concatenation->constant(1);
+    end->scope = concatenation->scope;
+    end->add_output(concatenation->output()->type, concatenation->output()->name);
+    end->move_before(list);
+    // Its result has a use, so that the kernel knows it as one of its own.
+    Value* result = concatenation->output();
+    result->replace_with(end->output());
+    Node* group = make_group(end, Kind::fusion_group);
+    bool fused = false;
+    while (draw_into_concatenation(group)) fused = true;
+    if (fused) {
+      concatenation->destroy();
+      if (list->is_unused()) list->destroy();
+      return;
+    }
+    group->output(0)->replace_with(result);
+    group->destroy();
+  }
+
+  bool draw_into_concatenation(Node* group) {
+    for (Value* input : producers_of(*group)) {
+      if (!may_fuse(*input->node) || !fits(*group, *input->node) || ends_with_concatenation(*input)) continue;
+      if (!make_adjacent(input->node, group)) continue;
+      merge_into(input->node, group);
       return true;
     }
     return false;
   }
 
-  static bool only_feeds(const Node& producer, const Node& group) {
-    return std::ranges::all_of(producer.outputs, [&](const auto& output) {
-      return std::ranges::all_of(
-          output->uses, [&](const Use& use) { return use.user == &group || use.user->is(Kind::context); });
-    });
+  void tidy(Graph& kernel) const {
+    eliminate_dead_code(kernel, context_);
+    eliminate_common_subexpressions(kernel, context_);
   }
 
-  // A kernel of one operator is the operator.
-  static void clean(Block& block) {
-    for (Node* node : block.nodes()) {
-      for (const auto& inner : node->blocks) clean(*inner);
-      if (node->is(Kind::fusion_group) && working_nodes(*node->graph("graph")).size() == 1)
-        inline_group(node);
-    }
-  }
-
-  // What a call inside leaves for its derivative is geometry: it needs no result in memory.
-  static void absorb_contexts(Block& block) {
-    for (Node* node : block.nodes()) {
-      for (const auto& inner : node->blocks) absorb_contexts(*inner);
-      if (!node->is(Kind::context)) continue;
-      const Node* maker = node->inputs.back()->node;  // of the call's result
-      if (!maker->is(Kind::fusion_group) || maker->block != &block) continue;
-      const bool inside = std::ranges::all_of(node->inputs, [&](const Value* input) {
-        return input->node == maker || input->node->is(Kind::constant) ||
-               std::ranges::find(maker->inputs, input) != maker->inputs.end();
-      });
-      if (inside) merge_behind(node->inputs.back()->node, node);
-    }
-  }
-
-  Graph& graph_;
-  const Aliases aliases_;
+  Block& block_;
+  const Aliases& aliases_;
+  const PassContext& context_;
 };
 
 }  // namespace
 
 void fuse_elementwise(Graph& graph, const PassContext& context) {
-  Fuser(graph).run(context);
+  const Aliases aliases(graph);
+  Fuser(graph.block(), aliases, context).run();
+  eliminate_common_subexpressions(graph, context);
   eliminate_dead_code(graph, context);
-  pool_constants(graph, context);  // those of groups that were put back
+  pool_constants(graph, context);
 }
 
 }  // namespace metaprof::ir

@@ -14,10 +14,10 @@ bool is_number(const Node& node, size_t i, double number) {
          node.constant(i).kind() != Constant::Kind::boolean && node.constant(i).real() == number;
 }
 
-// x + 0, x - 0, x · 1, x / 1 are x, where the number does not change the dtype.
+// x + 0, x - 0, x · 1, x / 1 are x, but for integers, whose dtype the number may change.
 bool changes_nothing(const Node& node) {
   const TensorDetail& tensor = node.input()->type.tensor;
-  if (!tensor.dtype || !is_floating(*tensor.dtype)) return false;
+  if (tensor.dtype && !is_floating(*tensor.dtype)) return false;
   if (node.name == "aten::add.Scalar" || node.name == "aten::sub.Scalar") return is_number(node, 1, 0);
   return (node.name == "aten::mul.Scalar" || node.name == "aten::div.Scalar") && is_number(node, 1, 1);
 }
@@ -41,6 +41,22 @@ bool has_sizes(const TensorDetail& tensor, const Constant& sizes) {
          std::ranges::equal(wanted, tensor.sizes, [](int64_t a, const auto& b) { return b && *b == a; });
 }
 
+bool is_sum_to_size(const Node& node) { return node.name == "aten::_grad_sum_to_size"; }
+
+// What is summed again, to sizes that are given, need not be summed before.
+void skip_first_sum(Node& node) {
+  const std::vector<Use> uses = node.output()->uses;
+  for (const Use& use : uses)
+    if (is_sum_to_size(*use.user) && !use.user->input(1)->type.optional && !use.user->has_constant(1))
+      use.user->set_input(0, node.input(0));
+}
+
+// What comes in must not go out as a new tensor, nor one result be another (AliasDb::safeToChangeAliasingRelationship).
+bool is_result(const Value& value) {
+  return std::ranges::any_of(value.uses, [](const Use& use) { return use.user->is(Kind::result); });
+}
+bool is_known_outside(const Value& value) { return value.node->is(Kind::parameter) || is_result(value); }
+
 // The value that the node's output is; null: none that is known.
 Value* same_value(const Node& node) {
   const Node* maker = node.inputs.empty() ? nullptr : node.input()->node;
@@ -49,6 +65,7 @@ Value* same_value(const Node& node) {
   if (node.name == "aten::__not__" && maker->name == "aten::__not__") return maker->input();
   if (node.name == "aten::relu" && maker->name == "aten::relu") return node.input();
   if (node.name == "aten::type_as" && has_type_of(node)) return node.input();
+  if (is_sum_to_size(node) && node.input(1)->type.kind == Type::Kind::none) return node.input();
   if (node.name == "aten::detach" && has_no_history(node)) return node.input();
   if (node.name == "aten::expand" && node.has_constant(1) &&
       has_sizes(node.input()->type.tensor, node.constant(1)))
@@ -58,7 +75,9 @@ Value* same_value(const Node& node) {
     const int64_t at = index < 0 ? index + count : index;
     return at >= 0 && at < count ? maker->input(size_t(at)) : nullptr;
   }
-  return node.is(Kind::call) && changes_nothing(node) ? node.input() : nullptr;
+  const bool same = node.is(Kind::call) && changes_nothing(node) &&
+                    !(is_known_outside(*node.input()) && is_result(*node.output()));
+  return same ? node.input() : nullptr;
 }
 
 void replace_length(Node* node) {
@@ -83,6 +102,8 @@ void peephole(Graph& graph, const PassContext&) {
       node->destroy();
     } else if (node->name == "aten::len.t" && node->input()->node->is(Kind::list_construct)) {
       replace_length(node);
+    } else if (is_sum_to_size(*node) && node->input(1)->type.kind != Type::Kind::none) {
+      skip_first_sum(*node);
     } else if (Value* same = same_value(*node)) {
       node->output()->replace_with(same);
       node->destroy();

@@ -141,13 +141,37 @@ class Propagation {
     // What it writes may be memory of its arguments, which are stand-ins.
     std::array<Outcome, kStandIns.size()> outcomes;
     outcomes[0] = try_call(node, kStandIns[0]);
-    if (!outcomes[0].made) return;
+    if (!outcomes[0].made) return propagate_rank(node);
     if (!outcomes[0].has_sizes) {
       outcomes[1] = try_call(node, kStandIns[1]);
       if (!outcomes[1].made) return;
       outcomes[2] = try_call(node, kStandIns[2]);
     }
     for (size_t i = 0; i < outcomes[0].results.size(); ++i) set(node.output(i), result_type(outcomes, i));
+  }
+
+  // Where no call can be made, because sizes that are given do not fit stand-ins or the dtype is not known: how many
+  // dimensions there are is known all the same.
+  static void propagate_rank(Node& node) {
+    static constexpr std::string_view kTakeSizes[] = {"aten::view", "aten::reshape", "aten::expand"};
+    static constexpr std::string_view kKeep[] = {
+        "aten::transpose.int", "aten::permute",    "aten::contiguous", "aten::softmax.int",
+        "aten::layer_norm",    "aten::dropout",    "aten::batch_norm", "aten::mul.Scalar",
+        "aten::div.Scalar",    "aten::add.Scalar", "aten::sub.Scalar"};
+    const auto is_one_of = [&](std::span<const std::string_view> names) {
+      return std::ranges::find(names, node.name) != names.end();
+    };
+    TensorDetail detail;
+    if (is_one_of(kTakeSizes) && node.has_constant(1) && node.constant(1).kind() == Constant::Kind::integers)
+      detail.rank = static_cast<int>(node.constant(1).integers().size());
+    else if (is_one_of(kKeep) && node.input()->type.is_tensor())
+      detail.rank = node.input()->type.tensor.rank;
+    else
+      return;
+    detail.dtype = node.input()->type.tensor.dtype;
+    detail.device = node.input()->type.tensor.device;
+    detail.defined = node.input()->type.tensor.defined;
+    set(node.output(), Type(detail));
   }
 
   Type result_type(const std::array<Outcome, kStandIns.size()>& outcomes, size_t i) {

@@ -1,5 +1,5 @@
 // Undefined gradients are known from what comes in: what would be computed from them alone goes, sums with them become
-// the other summand. A sum of two that are there stays: it adds in place where it may, as the engine does.
+// the other summand. A sum of two that are there is a plain sum, which other passes may rewrite.
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@ enum class State : uint8_t { unknown, zero, defined };
 
 class Specialiser {
  public:
-  explicit Specialiser(Graph& graph) : graph_(graph) {}
+  Specialiser(Graph& graph, const Registry& registry) : graph_(graph), registry_(registry) {}
 
   void run() {
     const auto nodes = graph_.nodes();
@@ -47,8 +47,14 @@ class Specialiser {
     Value *a = node->input(0), *b = node->input(1);
     if (states_[a] == State::zero) return replace(node, b);
     if (states_[b] == State::zero) return replace(node, a);
-    if (states_[a] == State::defined && states_[b] == State::defined)
-      states_[node->output()] = State::defined;
+    if (states_[a] != State::defined || states_[b] != State::defined) return;
+    Node* one = graph_.create_constant(Constant(1));
+    one->move_before(node);
+    Node* sum = graph_.create_call(*registry_.find("aten::add.Tensor"), {a, b, one->output()});
+    sum->scope = node->scope;
+    sum->move_before(node);
+    states_[sum->output()] = State::defined;
+    replace(node, sum->output());
   }
 
   void replace(Node* node, Value* by) {
@@ -86,11 +92,14 @@ class Specialiser {
   }
 
   Graph& graph_;
+  const Registry& registry_;
   std::map<const Value*, State> states_;
 };
 
 }  // namespace
 
-void specialise_autograd_zero(Graph& graph, const PassContext&) { Specialiser(graph).run(); }
+void specialise_autograd_zero(Graph& graph, const PassContext& context) {
+  Specialiser(graph, context.registry).run();
+}
 
 }  // namespace metaprof::ir

@@ -149,6 +149,13 @@ bool make_adjacent(Node* producer, Node* group) {
   return true;
 }
 
+bool needs(const Node& node, const Node& earlier) {
+  std::unordered_set<const Node*> dependent{&earlier};
+  for (const Node* one = earlier.next; one != &node; one = one->next)
+    if (takes_from(*one, dependent)) dependent.insert(one);
+  return takes_from(node, dependent);
+}
+
 std::vector<Node*> working_nodes(const Graph& graph) {
   std::vector<Node*> nodes = graph.block().nodes();
   std::erase_if(nodes, [](const Node* node) { return node->is(Kind::constant); });

@@ -19,6 +19,8 @@ std::vector<Node*> inline_group(Node* group);
 /// Takes the nodes between two nodes that need the first behind the second, if the second does not need them. False:
 /// it does, or they may not be moved.
 bool make_adjacent(Node* producer, Node* group);
+/// A node takes, through others of its block, what an earlier one makes.
+bool needs(const Node& node, const Node& earlier);
 /// The group's nodes that do something: no constants.
 std::vector<Node*> working_nodes(const Graph& graph);
 /// Takes the node out of the group and puts it behind it. Its inputs become outputs of the group where they have to.
