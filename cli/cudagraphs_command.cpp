@@ -23,7 +23,9 @@ constexpr const char* kDescription =
     "skipped\n"
     "  metaprof cudagraphs model.pt2 --tree --dot tree.dot\n"
     "\n"
-    "Exit status: 0 success, 1 with --require if a graph would be skipped, 2 bad usage or input.\n";
+    "Exit status: 0 success, 1 if a step ends with the framework's error, or with --require if a graph would "
+    "be\n"
+    "skipped, 2 bad usage or input.\n";
 
 struct Words {
   std::string model, json, dot;
@@ -34,7 +36,7 @@ struct Words {
 int show(Words words) {
   const bool one = words.whole_network || words.tree || words.graphed_callables;
   words.options.graphed_callables = words.graphed_callables;
-  words.options.whole_network = words.whole_network || !one;
+  words.options.whole_network = words.whole_network || (!one && can_capture_whole_step(words.options.run));
   words.options.tree = words.tree || !one;
   words.options.tree_steps = words.options.run.step.steps;
   const Model model = read_model(words.model, words.options.run);
@@ -44,6 +46,7 @@ int show(Words words) {
   if (!words.json.empty()) write_result(words.json, cudagraphs_json(report));
   if (!words.dot.empty()) write_result(words.dot, cudagraphs_dot(report));
   if (words.json != "-" && words.dot != "-") print_text(cudagraphs_text(report));
+  if (!report.steps_end_well()) return kFinding;
   return words.require && !report.all_captured() ? kFinding : kFine;
 }
 

@@ -33,12 +33,16 @@ void check_step(const RunOptions& options) {
         "--precision amp-fp16: gradient scaling reads on the host whether gradients overflow, which no "
         "capture "
         "allows; amp-bf16 needs none");
-  if (step.optimizer != "none" && !step_can_be_captured(step.optimizer))
+}
+
+// Only the whole step as one graph has the optimizer in it.
+void check_optimizer(const CudagraphsOptions& options) {
+  if (options.whole_network && !can_capture_whole_step(options.run))
     fail(
-        "--optimizer {}: it counts its steps on the host, so that the framework refuses to capture them; "
-        "sgd, "
-        "sgd-momentum and adamw-capturable can be captured",
-        step.optimizer);
+        "--optimizer {}: it counts its steps on the host, so that the framework refuses to capture the whole "
+        "step; "
+        "sgd, sgd-momentum and adamw-capturable can be captured; or ask for --tree or --graphed-callables",
+        options.run.step.optimizer);
 }
 
 // The framework ends such a capture with an error.
@@ -136,6 +140,10 @@ void capture_steps(const Model& model, const Settings& settings, CudagraphsRepor
 
 }  // namespace
 
+bool can_capture_whole_step(const RunOptions& options) {
+  return options.step.optimizer == "none" || step_can_be_captured(options.step.optimizer);
+}
+
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options) {
   if (model.is_trace()) fail("{}: a trace has no program that could be captured: give the model", model.name);
   const RunOptions run = as_captured(options.run, model.program);
@@ -143,6 +151,7 @@ CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options
   if (settings.platform.hardware.is_cpu())
     fail("--device {}: CUDA graphs are of CUDA devices", options.run.device);
   check_step(options.run);
+  check_optimizer(options);
   CudagraphsReport report;
   report.model = model.name;
   report.device = settings.platform.hardware.name;

@@ -14,8 +14,11 @@ struct CudagraphsOptions {
   CapturePolicy policy;
 };
 
-/// Errors: as estimate; the model is a trace; the device has no CUDA; the mode is not training; the optimizer or
-/// gradient scaling reads the device's data in a step, which cannot be captured.
+/// The optimizer does not read the device's data in a step.
+bool can_capture_whole_step(const RunOptions& options);
+
+/// Errors: as estimate; the model is a trace; the device has no CUDA; the mode is not training; gradient scaling, or the
+/// optimizer of a whole step that is captured, reads the device's data in a step, which cannot be captured.
 CudagraphsReport cudagraphs(const Model& model, const CudagraphsOptions& options);
 
 }  // namespace metaprof

@@ -24,6 +24,8 @@ struct CudagraphsReport {
   std::vector<std::string> notes;
 
   bool all_captured() const;
+  /// No step as a tree ends with the framework's error.
+  bool steps_end_well() const { return !tree || tree->overwritten.empty(); }
 };
 
 }  // namespace metaprof

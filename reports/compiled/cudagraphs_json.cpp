@@ -80,13 +80,14 @@ Json tree_json(const StepTree& tree) {
                      {"copied_inputs", node.copied},
                      {"replays", node.replays}});
   const MemoryStatistics& memory = tree.memory;
-  const bool known = tree.not_modelled.empty();
-  const auto bytes = [&](int64_t count) { return known ? Json(count) : Json(nullptr); };
+  const bool known = tree.not_modelled.empty(), ends = !tree.overwritten.empty();
+  const auto bytes = [&](int64_t count) { return known && !ends ? Json(count) : Json(nullptr); };
   return {{"allocated", bytes(memory.allocated.current)},
           {"peak", bytes(memory.allocated.peak)},
           {"reserved", bytes(memory.reserved.peak)},
           {"not_modelled", known ? Json(nullptr) : Json(tree.not_modelled)},
           {"out_of_memory", tree.out_of_memory ? Json(tree.out_of_memory->count) : Json(nullptr)},
+          {"overwritten", ends ? Json(tree.overwritten) : Json(nullptr)},
           {"steps", tree.steps},
           {"counters", counters},
           {"nodes", nodes}};

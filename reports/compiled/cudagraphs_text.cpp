@@ -92,6 +92,15 @@ std::string tree_text(const StepTree& tree) {
       "{} inputs are copied (modules are inlined, so that parameters are inputs)\n",
       tree.steps, tree.counters.warmups, tree.counters.recordings, tree.counters.replays,
       tree.counters.non_static_inputs);
+  if (!tree.overwritten.empty())
+    return text + fmt::format(
+                      "ENDS WITH AN ERROR: \"accessing tensor output of CUDAGraphs that has been overwritten "
+                      "by a subsequent "
+                      "run\": {} takes a gradient that is an output of the run before\n"
+                      "to fix it: p.grad = p.grad.clone() for every parameter after each backward; or let "
+                      "zero_grad set "
+                      "gradients to None and run one backward a step\n",
+                      tree.overwritten);
   if (!tree.not_modelled.empty()) return text + "its bytes are not modelled: " + tree.not_modelled + "\n";
   text += fmt::format("allocated {}, peak {}, reserved {}\n", human_bytes(tree.memory.allocated.current),
                       human_bytes(tree.memory.allocated.peak), human_bytes(tree.memory.reserved.peak));

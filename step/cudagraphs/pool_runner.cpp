@@ -48,8 +48,12 @@ Ref<Storage> PoolRunner::hand_over(MemoryHandle memory) {
 
 bool PoolRunner::catch_up() {
   const size_t now = session_.trace.events.size();
-  for (size_t i = fed_; i < now; ++i)
-    if (session_.trace.events[i].kind == Event::Kind::free) handed_over_.erase(session_.trace.events[i].id);
+  for (size_t i = fed_; i < now; ++i) {
+    const Event& event = session_.trace.events[i];
+    if (event.kind == Event::Kind::free) handed_over_.erase(event.id);
+    if (event.kind == Event::Kind::free) overwritten_.erase(event.id);
+    if (event.kind == Event::Kind::call) look_for_overwritten(session_.trace.calls[event.id], event.id);
+  }
   if (!failed_) failed_ = !blocks_.feed(fed_, now);
   fed_ = now;
   return !failed_;
@@ -169,6 +173,19 @@ void PoolRunner::resume(GraphNodeId, const std::vector<uint64_t>&) {
   fail("a graph is recorded behind a replayed one: the pool's state of that moment is not modelled");
 }
 
-void PoolRunner::overwrite(const std::vector<uint64_t>&) {}
+// The framework takes the memory away from those who hold it still, so that their next access fails
+// (dealloc_current_path_weakrefs).
+void PoolRunner::overwrite(const std::vector<uint64_t>& addresses) {
+  catch_up();
+  for (const auto& [storage, memory] : handed_over_)
+    if (std::ranges::find(addresses, memory->address) != addresses.end()) overwritten_.insert(storage);
+}
+
+void PoolRunner::look_for_overwritten(const CallRecord& call, uint32_t index) {
+  if (use_of_overwritten_ || overwritten_.empty()) return;
+  for (uint32_t i = 0; i < call.inputs; ++i)
+    if (overwritten_.contains(session_.trace.tensors[call.first_tensor + i].storage))
+      use_of_overwritten_ = index;
+}
 
 }  // namespace metaprof

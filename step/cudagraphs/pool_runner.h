@@ -2,6 +2,11 @@
 // Runs the functions of a tree of graphs on a session, and puts their memory into the pool that all graphs of the
 // tree share (torch/_inductor/cudagraph_trees.py).
 
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
 #include "meta/ops/rules/capture.h"
 #include "step/compiled/aot/compiled_graph.h"
 #include "step/cudagraphs/trace_blocks.h"
@@ -30,6 +35,8 @@ class PoolRunner final : public GraphRunner {
   Ref<Storage> hand_over(MemoryHandle memory);
   /// Feeds what has happened to the allocator. False: memory ran out, and nothing is fed any more.
   bool catch_up();
+  /// The first call that took an output whose memory a later generation had taken over: its index in the trace.
+  std::optional<uint32_t> use_of_overwritten() const { return use_of_overwritten_; }
   /// What was asked for when memory ran out.
   std::optional<Bytes> out_of_memory() const;
 
@@ -47,6 +54,7 @@ class PoolRunner final : public GraphRunner {
     const CompiledGraph* graph;
     bool in_backward;
   };
+  void look_for_overwritten(const CallRecord& call, uint32_t index);
   MemoryHandles run_function(FunctionId function, MemoryHandles inputs);
   template <class Run>  // Run()
   void in_pool(const Run& run);
@@ -61,6 +69,8 @@ class PoolRunner final : public GraphRunner {
   std::vector<Function> functions_;
   std::map<GraphNodeId, std::vector<uint64_t>> outputs_;         // addresses
   std::unordered_multimap<uint32_t, MemoryHandle> handed_over_;  // by storage
+  std::set<uint32_t> overwritten_;                               // storages
+  std::optional<uint32_t> use_of_overwritten_;
   uint64_t last_address_ = 0;
   size_t fed_ = 0;
   bool failed_ = false;

@@ -1,5 +1,7 @@
 #include "step/cudagraphs/step_tree.h"
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "meta/ops/rules/library.h"
 #include "program/visit.h"
@@ -34,16 +36,18 @@ class Steps {
   }
 
   StepTree run() {
-    for (int step = 0; step < options_.steps; ++step) run_step(step);
+    int steps = 0;
+    while (steps < options_.steps && !runner_.use_of_overwritten()) run_step(steps++);
     runner_.catch_up();
-    StepTree tree{.steps = options_.steps,
+    StepTree tree{.steps = steps,
                   .counters = tree_.counters(),
                   .nodes = tree_.nodes(),
                   .functions = functions_,
                   .skips = process_.captures_backward ? 0 : 1,
                   .memory = statistics_of(allocator_),
                   .not_modelled = "",
-                  .out_of_memory = runner_.out_of_memory()};
+                  .out_of_memory = runner_.out_of_memory(),
+                  .overwritten = use_of_overwritten()};
     for (const Part& part : parts_)
       if (part.compiled && tree.not_modelled.empty()) tree.not_modelled = part.compiled->not_modelled();
     return tree;
@@ -76,15 +80,25 @@ class Steps {
   }
 
   void run_step(int step) {
+    ++steps_begun_;
     if (training_.has_optimizer()) training_.zero_grad(step);
-    for (int micro = 0; micro < options_.accumulate; ++micro) {
+    for (int micro = 0; micro < options_.accumulate && !runner_.use_of_overwritten(); ++micro) {
       const int number = options_.accumulate > 1 ? micro : -1;
       training_.forward(step, number);
       training_.backward(step, number);
       process_.lent.clear();
       training_.drop_loss();
+      runner_.catch_up();
     }
-    if (training_.has_optimizer()) training_.update(step);
+    if (training_.has_optimizer() && !runner_.use_of_overwritten()) training_.update(step);
+  }
+
+  std::string use_of_overwritten() {
+    const auto index = runner_.use_of_overwritten();
+    if (!index) return "";
+    const Trace& trace = training_.session().trace;
+    const CallRecord& call = trace.calls[*index];
+    return fmt::format("{} in {} of step {}", trace.text(call.op), to_string(call.phase), steps_begun_);
   }
 
   // The program's outputs, of which the step wants the loss alone.
@@ -155,6 +169,7 @@ class Steps {
   const Program& program_;
   const Platform& platform_;
   const StepOptions& options_;
+  int steps_begun_ = 0;
   const Program* indexed_ = nullptr;  // as this framework indexes
   TrainingStep training_;
   CachingAllocator& allocator_;

@@ -22,6 +22,9 @@ struct StepTree {
   MemoryStatistics memory;             ///< after the steps; peaks since the process began
   std::string not_modelled;            ///< why `memory` is not the framework's; empty: it is
   std::optional<Bytes> out_of_memory;  ///< what was asked for when memory ran out
+  /// The call with which the framework ends the step with an error, since it takes an output that a later run has
+  /// overwritten: "aten::add_ in backward of step 1"; empty: none. `memory` is that of this moment.
+  std::string overwritten;
 };
 
 /// `optimizer.zero_grad(); model(inputs).backward(); optimizer.step()`, `options.steps` times. Modules are inlined,

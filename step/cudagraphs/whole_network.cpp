@@ -1,5 +1,7 @@
 #include "step/cudagraphs/whole_network.h"
 
+#include <vector>
+
 #include "step/cudagraphs/trace_blocks.h"
 
 namespace metaprof {
@@ -47,16 +49,17 @@ class Replay {
   WholeNetworkMemory result_;
 };
 
-// Operators that do work on the device: of those inside each other the innermost.
+// Kernels, as a step's counts have them (opcount/counts.h): calls that move bytes, less those inside of one.
 int64_t launches_of(const WholeNetworkTrace& run) {
   int64_t launches = 0;
-  bool innermost = false;
+  std::vector<bool> open;  // does the call, or one around it, move bytes?
   for (size_t i = run.recording; i < run.captured; ++i) {
     const Event& event = run.trace.events[i];
-    if (event.kind == Event::Kind::call) innermost = true;
-    if (event.kind != Event::Kind::end) continue;
-    launches += innermost ? 1 : 0;
-    innermost = false;
+    if (event.kind == Event::Kind::end && !open.empty()) open.pop_back();
+    if (event.kind != Event::Kind::call) continue;
+    const bool inside = !open.empty() && open.back(), moves = run.trace.calls[event.id].moved.count > 0;
+    launches += moves && !inside ? 1 : 0;
+    open.push_back(moves || inside);
   }
   return launches;
 }

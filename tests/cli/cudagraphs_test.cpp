@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/cli/program.h"
 
@@ -28,6 +29,44 @@ TEST(Cudagraphs, MeasuresTheWholeStepAsOneGraph) {
   EXPECT_EQ(memory["replayed"], memory["captured"]);
   // 64 images of 28 x 28 in fp32 and 64 labels of 8 bytes.
   EXPECT_EQ(memory["copied_bytes_per_step"], 64 * 784 * 4 + 64 * 8);
+}
+
+// Recorded on an emulated H200: the framework ends these steps with an error, in the second backward of the first step
+// and in the first of the second.
+TEST(Cudagraphs, SaysThatGradientsOfTheRunBeforeAreOverwritten) {
+  for (const auto& [options, place, steps] :
+       {std::tuple{"--accumulate 2", "aten::add_.Tensor in backward of step 1", 1},
+        std::tuple{"--zero-grad-to-none false", "aten::add_.Tensor in backward of step 2", 2}}) {
+    const std::string command = "cudagraphs " + kMlp + " --tree --optimizer sgd " + options;
+    const Outcome outcome = run_program(command + " --json -");
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    const Json tree = Json::parse(outcome.out)["memory"]["tree"];
+    EXPECT_EQ(tree["overwritten"], place);
+    EXPECT_EQ(tree["steps"], steps);
+    EXPECT_TRUE(tree["peak"].is_null());
+    EXPECT_NE(run_program(command).out.find(
+                  "ENDS WITH AN ERROR: \"accessing tensor output of CUDAGraphs that has been overwritten"),
+              std::string::npos);
+  }
+}
+
+// An optimizer that counts on the host is outside of a tree, and cannot be in the graph of a whole step.
+TEST(Cudagraphs, CapturesNoWholeStepOfAnOptimizerThatCountsOnTheHost) {
+  const Json memory =
+      Json::parse(run_program("cudagraphs " + kMlp + " --optimizer adam --json -").out)["memory"];
+  EXPECT_FALSE(memory.contains("whole_network"));
+  EXPECT_FALSE(memory["tree"]["peak"].is_null());
+  const Outcome asked = run_program("cudagraphs " + kMlp + " --optimizer adam --whole-network");
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_NE(asked.err.find("or ask for --tree or --graphed-callables"), std::string::npos);
+}
+
+TEST(Cudagraphs, SavesTheKernelsOfAStep) {
+  const Json json =
+      Json::parse(run_program("cudagraphs " + kMlp + " --whole-network --optimizer sgd --json -").out);
+  const Outcome graph = run_program("graph " + kMlp + " --optimizer sgd --json -");
+  EXPECT_EQ(json["memory"]["whole_network"]["launches_saved_per_step"].get<int>() + 1,
+            Json::parse(graph.out)["execution"]["eager"]["kernels"].get<int>());
 }
 
 TEST(Cudagraphs, SaysWhatIsCapturedAndWhatATreeDoes) {
@@ -216,9 +255,10 @@ TEST(Cudagraphs, SaysThatACaptureWouldBeRefused) {
 
 TEST(Cudagraphs, RefusesWhatTheFrameworkCannotCapture) {
   expect_refusal(
-      "cudagraphs " + kMlp + " --optimizer adamw",
+      "cudagraphs " + kMlp + " --whole-network --optimizer adamw",
       "--optimizer adamw: it counts its steps on the host, so that the framework refuses to capture "
-      "them; sgd, sgd-momentum and adamw-capturable can be captured");
+      "the whole step; sgd, sgd-momentum and adamw-capturable can be captured; or ask for --tree or "
+      "--graphed-callables");
   expect_refusal(
       "cudagraphs " + kMlp + " --precision amp-fp16",
       "--precision amp-fp16: gradient scaling reads on the host whether gradients overflow, which no "
