@@ -1,6 +1,8 @@
 // Calls become several, of which kernels can be fused and products batched (torch/csrc/jit/passes/decompose_ops.cpp,
 // 2.11): a product with a sum in it, and on a device normalization, whose statistics are a call of their own.
 
+#include <optional>
+
 #include "step/compiled/passes/pass.h"
 
 namespace metaprof::ir {
@@ -77,12 +79,34 @@ void write_batch_norm(Node* node, Writer writer) {
   writer.finish(result);
 }
 
+// How many numbers a row has; nothing: no tensor has such rows, which the operator says.
+std::optional<int64_t> length_of_rows(const Sizes& shape) {
+  int64_t length = 1;
+  for (const int64_t size : shape)
+    if (size < 0 || __builtin_mul_overflow(length, size, &length)) return std::nullopt;
+  return length;
+}
+
+bool has_rank(const Value& value, size_t least) {
+  return value.type.tensor.rank && static_cast<size_t>(*value.type.tensor.rank) >= least;
+}
+
+bool has_channels(const Node& node) {
+  return is_on_device(*node.input(0)) && has_rank(*node.input(0), 2) && node.has_constant(5) &&
+         !node.constant(5).boolean();
+}
+
+bool has_rows(const Node& node) {
+  if (!is_on_device(*node.input(0)) || !node.has_constant(1)) return false;
+  const Sizes& shape = node.constant(1).integers();
+  return has_rank(*node.input(0), shape.size()) && length_of_rows(shape);
+}
+
 // layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable): rows are the channels of its statistics.
 void write_layer_norm(Node* node, Writer writer) {
   Value* input = node->input(0);
   const Sizes& shape = node->constant(1).integers();
-  int64_t length = 1;
-  for (const int64_t size : shape) length *= size;
+  const int64_t length = *length_of_rows(shape);
   Value* rows = writer.reshape(writer.call("aten::contiguous", {input, writer.constant(0)}), {1, -1, length});
   Sizes per_row(static_cast<size_t>(*input->type.tensor.rank), 1);
   const Node* statistics = writer.call_all("aten::batch_norm_stats", {rows, node->input(4)});
@@ -119,10 +143,9 @@ void decompose(Graph& graph, const PassContext& context) {
     const Writer writer(node, context.registry);
     if (node->name == "aten::addmm" && is_one(*node, 3) && is_one(*node, 4))
       write_product_and_sum(node, writer);
-    else if (node->name == "aten::batch_norm" && is_on_device(*node->input(0)) && node->has_constant(5) &&
-             !node->constant(5).boolean())
+    else if (node->name == "aten::batch_norm" && has_channels(*node))
       write_batch_norm(node, writer);
-    else if (node->name == "aten::layer_norm" && is_on_device(*node->input(0)) && node->has_constant(1))
+    else if (node->name == "aten::layer_norm" && has_rows(*node))
       write_layer_norm(node, writer);
     else
       continue;
