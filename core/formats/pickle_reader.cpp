@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <charconv>
 #include <unordered_map>
 
@@ -14,7 +15,7 @@ constexpr size_t kMostOpen = 1000;
 
 }  // namespace
 
-// The stack machine of pickletools.py, without the operations that call or import.
+// The stack machine of pickletools.py. What would call or import is refused, or described.
 class PickleMachine {
  public:
   PickleMachine(Pickle& pickle, size_t most_values)
@@ -24,7 +25,9 @@ class PickleMachine {
     for (;;) {
       const auto code = static_cast<unsigned char>(take(1)[0]);
       if (code == '.') return pop();
-      if (!run_number(code) && !run_text(code) && !run_collection(code) && !run_memo(code)) refuse(code);
+      if (!run_number(code) && !run_text(code) && !run_collection(code) && !run_memo(code) &&
+          !(pickle_.calls_ && run_call(code)))
+        refuse(code);
     }
   }
 
@@ -41,10 +44,8 @@ class PickleMachine {
     if (calls)
       fail("{}: byte {} would import or call something (opcode 0x{:02x}); only plain data is read",
            pickle_.name_, at_ - 1, code);
-    fail(
-        "{}: byte {} is no part of plain data (opcode 0x{:02x}); is it what torch.cuda.memory._dump_snapshot "
-        "wrote?",
-        pickle_.name_, at_ - 1, code);
+    fail("{}: byte {} is no part of plain data (opcode 0x{:02x}); is it what {} wrote?", pickle_.name_,
+         at_ - 1, code, pickle_.writer());
   }
 
   std::string_view take(uint64_t count) {
@@ -77,9 +78,9 @@ class PickleMachine {
     stack_.push_back(add(kind, number, length));
     return true;
   }
-  bool push_text(std::string_view text) {
+  bool push_text(std::string_view text, Kind kind = Kind::text) {
     if (text.size() > UINT32_MAX) broken("a text is too long");
-    return push(Kind::text, text.data() - bytes_.data(), static_cast<uint32_t>(text.size()));
+    return push(kind, text.data() - bytes_.data(), static_cast<uint32_t>(text.size()));
   }
   bool push_collection(Kind kind, std::vector<uint32_t> elements) {
     pickle_.collections_.push_back(std::move(elements));
@@ -206,6 +207,29 @@ class PickleMachine {
     }
   }
 
+  bool run_call(unsigned char code) {
+    switch (code) {
+      case 'c': {
+        const size_t begin = at_;
+        const std::string_view module = line();
+        const size_t length = module.size() + 1 + line().size();
+        bytes_[begin + module.size()] = ' ';  // the end of the first line
+        return push_text(std::string_view(bytes_).substr(begin, length), Kind::global);
+      }
+      case 'R':
+      case 0x81: {
+        const uint32_t arguments = pop(), callee = pop();
+        return push_collection(Kind::call, {callee, arguments});
+      }
+      case 'b': {
+        const uint32_t state = pop();
+        return extend(Kind::call, {state});
+      }
+      case 'Q': return push_collection(Kind::persistent, {pop()});
+      default: return false;
+    }
+  }
+
   bool run_memo(unsigned char code) {
     switch (code) {
       case 0x80: return version(unsigned_number(1));
@@ -242,7 +266,7 @@ class PickleMachine {
   }
 
   Pickle& pickle_;
-  const std::string& bytes_;
+  std::string& bytes_;
   const size_t most_values_;
   size_t at_ = 0;
   std::vector<uint32_t> stack_;
@@ -251,18 +275,30 @@ class PickleMachine {
 };
 
 Pickle::Pickle(std::string bytes, std::string name, size_t most_values)
-    : bytes_(std::move(bytes)), name_(std::move(name)) {
+    : Pickle(std::move(bytes), std::move(name), most_values, false) {}
+
+Pickle::Pickle(std::string bytes, std::string name, size_t most_values, bool calls)
+    : bytes_(std::move(bytes)), name_(std::move(name)), calls_(calls) {
   root_ = PickleMachine(*this, most_values).run();
 }
 
-void PickleValue::reject(std::string_view expected) const {
-  constexpr const char* kNames[] = {"None",   "a boolean", "an integer", "a real number",
-                                    "a text", "a list",    "a tuple",    "a dictionary"};
-  fail("{}: expected {}, got {}; is it what torch.cuda.memory._dump_snapshot wrote?", pickle_->name_,
-       expected, kNames[static_cast<size_t>(pickle_->nodes_[node_].kind)]);
+std::string_view Pickle::writer() const {
+  return calls_ ? "torch.jit.save" : "torch.cuda.memory._dump_snapshot";
 }
 
-bool PickleValue::is_none() const { return pickle_->nodes_[node_].kind == Pickle::Kind::none; }
+Pickle Pickle::with_calls(std::string bytes, std::string name) {
+  return {std::move(bytes), std::move(name), kMostValues, true};
+}
+
+void PickleValue::reject(std::string_view expected) const {
+  constexpr const char* kNames[] = {"None",    "a boolean", "an integer",     "a real number",
+                                    "a text",  "a list",    "a tuple",        "a dictionary",
+                                    "a class", "a call",    "a value outside"};
+  fail("{}: expected {}, got {}; is it what {} wrote?", pickle_->name_, expected,
+       kNames[static_cast<size_t>(pickle_->nodes_[node_].kind)], pickle_->writer());
+}
+
+PickleKind PickleValue::kind() const { return pickle_->nodes_[node_].kind; }
 
 int64_t PickleValue::integer() const {
   const Pickle::Node& node = pickle_->nodes_[node_];
@@ -270,15 +306,23 @@ int64_t PickleValue::integer() const {
   return node.number;
 }
 
+double PickleValue::real() const {
+  const Pickle::Node& node = pickle_->nodes_[node_];
+  if (node.kind != Pickle::Kind::real) return static_cast<double>(integer());
+  return std::bit_cast<double>(node.number);
+}
+
 std::string_view PickleValue::text() const {
   const Pickle::Node& node = pickle_->nodes_[node_];
-  if (node.kind != Pickle::Kind::text) reject("a text");
+  if (node.kind != Pickle::Kind::text && node.kind != Pickle::Kind::global) reject("a text");
   return std::string_view(pickle_->bytes_).substr(static_cast<size_t>(node.number), node.length);
 }
 
 size_t PickleValue::size() const {
   const Pickle::Node& node = pickle_->nodes_[node_];
-  if (node.kind != Pickle::Kind::list && node.kind != Pickle::Kind::tuple) reject("a list");
+  if (node.kind != Pickle::Kind::list && node.kind != Pickle::Kind::tuple &&
+      node.kind != Pickle::Kind::call && node.kind != Pickle::Kind::persistent)
+    reject("a list");
   return pickle_->collections_[static_cast<size_t>(node.number)].size();
 }
 
@@ -301,17 +345,23 @@ std::optional<PickleValue> PickleValue::find(std::string_view key) const {
 
 PickleValue PickleValue::at(std::string_view key) const {
   const auto found = find(key);
-  if (!found)
-    fail("{}: '{}' is missing; is it what torch.cuda.memory._dump_snapshot wrote?", pickle_->name_, key);
+  if (!found) fail("{}: '{}' is missing; is it what {} wrote?", pickle_->name_, key, pickle_->writer());
   return *found;
 }
 
-std::vector<PickleValue> PickleValue::values() const {
+std::vector<std::pair<PickleValue, PickleValue>> PickleValue::entries() const {
   const Pickle::Node& node = pickle_->nodes_[node_];
   if (node.kind != Pickle::Kind::dictionary) reject("a dictionary");
-  std::vector<PickleValue> values;
+  std::vector<std::pair<PickleValue, PickleValue>> entries;
   const auto& elements = pickle_->collections_[static_cast<size_t>(node.number)];
-  for (size_t i = 1; i < elements.size(); i += 2) values.push_back(PickleValue(*pickle_, elements[i]));
+  for (size_t i = 1; i < elements.size(); i += 2)
+    entries.emplace_back(PickleValue(*pickle_, elements[i - 1]), PickleValue(*pickle_, elements[i]));
+  return entries;
+}
+
+std::vector<PickleValue> PickleValue::values() const {
+  std::vector<PickleValue> values;
+  for (const auto& [key, value] : entries()) values.push_back(value);
   return values;
 }
 
