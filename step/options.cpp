@@ -266,6 +266,10 @@ void add_other_rows(std::vector<RunOption>& rows) {
           &Run::sequence));
   rows.push_back(repeated(row(
       {"set", "NAME=TEXT", Group::inputs, "shape (4x512) or value of an input", text()}, &Run::settings)));
+  rows.push_back(added_later(never_a_list(
+      repeated(row({"input", "NAME=TYPE[SHAPE]", Group::inputs,
+                    "an argument of a model of torch.jit.save, as x=f32[8,3,224,224], or n=4", text()},
+                   &Run::inputs)))));
   rows.push_back(row({"device", "NAME", Group::device,
                       "a card (metaprof devices lists them), cpu, or FILE.json; fit and sweep: all", text()},
                      &Run::device));

@@ -97,6 +97,7 @@ struct RunOptions {
   std::optional<int> kv_cache;  ///< tokens that are cached before the call of a decoder; nothing: no cache
   std::optional<int> batch, sequence;  ///< in place of the export's
   std::vector<std::string> settings;   ///< of single inputs, as "ids=4x512"
+  std::vector<std::string> inputs;     ///< of a model of torch.jit.save, as "x=f32[8,3,224,224]" or "n=4"
 };
 
 /// The words of --optimizer: "none" and the optimizers.

@@ -104,7 +104,7 @@ CheckResult check_measurement(const std::string& path, const CheckOptions& optio
 CheckResult check_snapshot(const std::string& path, const CheckOptions& options,
                            WorkspacePlanners& planners) {
   Snapshot snapshot = read_snapshot(path);
-  const Model model = read_model(options.model);
+  const Model model = read_model(options.model, options.run);
   const PreparedRun prepared = prepare(model, options.run);
   const RunOptions& run = prepared.options;
   const Platform& platform = prepared.platform;
@@ -142,7 +142,7 @@ RunOptions options_as_in(const Baseline& before, const CheckOptions& options) {
 BaselineResult check_baseline(const std::string& path, const CheckOptions& options,
                               WorkspacePlanners& planners) {
   const Baseline before = baseline_of(ProfileFile(path));
-  const Model model = read_model(options.model);
+  const Model model = read_model(options.model, options.run);
   const Estimate now = estimate(model, options_as_in(before, options), planners);
   BaselineResult result = compare(before, now.report.model, figures_of(now.report));
   const std::string& module = result.saved_module ? result.saved_module->name : result.peak_module;

@@ -169,7 +169,21 @@ void check_cache(const RunOptions& options) {
     fail("--kv-cache: takes --precision fp32, bf16 or fp16, as models are served");
 }
 
+bool trains(const RunOptions& options) {
+  return options.step.mode != Mode::inference && options.step.mode != Mode::no_grad;
+}
+
+Program followed(const Model& model, const RunOptions& options) {
+  if (options.sequence || !options.settings.empty())
+    fail("{}: an archive of torch.jit.save takes --input and --batch, and no --sequence or --set",
+         model.name);
+  Program program = model.script->program(script_inputs(options.inputs, options.batch), trains(options));
+  adapt(program, options);
+  return program;
+}
+
 Program built(const Model& model, const RunOptions& options) {
+  if (model.script) return followed(model, options);
   check_cache(options);
   Program program = model.build({.batch = options.batch,
                                  .sequence = options.sequence,
@@ -183,6 +197,15 @@ Program built(const Model& model, const RunOptions& options) {
 // A configuration may be read by several threads, later.
 BuiltinModel builder_of(std::shared_ptr<const ConfigFile> config) {
   return [config = std::move(config)](const InputSizes& sizes) { return config->program(sizes); };
+}
+
+// Other models say themselves what they take.
+void check_inputs_are_known(const Model& model, const RunOptions& options) {
+  if (!options.inputs.empty() && !model.script)
+    fail(
+        "--input: {} says what it takes; --set NAME=SHAPE changes it, and only archives of torch.jit.save "
+        "need --input",
+        model.name);
 }
 
 void build(Model& model, const RunOptions& options) {
@@ -229,7 +252,11 @@ Model read_model(const std::string& named, const RunOptions& options) {
     build(model, options);
   } else {
     const auto [path, program] = path_and_program(named);
-    if (const std::string file = path_of_model(path); !file.empty()) {
+    if (const std::string file = path_of_model(path); is_script_file(file)) {
+      model.name = file;
+      model.script = std::make_shared<const ScriptFile>(file);
+      build(model, options);
+    } else if (!file.empty()) {
       model.program = read_program(file, program);
     } else {
       model.build = builtin_model(builtin_meant(named));
@@ -250,8 +277,9 @@ Model model_of(Program program) {
 
 std::optional<Program> changed_inputs(const Model& model, const RunOptions& options) {
   std::optional<Program> changed;
+  check_inputs_are_known(model, options);
   if (inputs_asked_by(options) != model.inputs) {
-    if (model.build) {
+    if (model.build || model.script) {
       changed = built(model, options);
     } else {
       if (options.loss != "plain")

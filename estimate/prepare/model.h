@@ -11,6 +11,7 @@
 #include "meta/trace/trace.h"
 #include "program/builtin/builtin.h"
 #include "program/program.h"
+#include "program/torchscript/torchscript.h"
 #include "step/options.h"
 
 namespace metaprof {
@@ -20,16 +21,16 @@ struct Model {
   Program program;
   std::optional<Trace> trace;  ///< a run that was kept (*.trace): it has no program
   BuiltinModel build;          ///< from a configuration, or built in: made anew for other inputs; else empty
-  std::string inputs;          ///< that `program` was read with: as inputs_asked_by (run_groups.h)
+  std::shared_ptr<const ScriptFile> script;  ///< of torch.jit.save: followed anew for other inputs; else null
+  std::string inputs;  ///< that `program` was read with: as inputs_asked_by (run_groups.h)
   std::string name;
 
   bool is_trace() const { return trace.has_value(); }
 };
 
-/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), the
-/// name of a model that is built in, a
-/// Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
-/// read_pt2, ConfigFile, read_program_file and parse_trace. "-" is the standard input, in any of these forms.
+/// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), an archive of
+/// torch.jit.save, the name of a model that is built in, a Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
+/// read_pt2, ScriptFile, ConfigFile, read_program_file and parse_trace. "-" is the standard input, in any of these forms.
 /// `options`: those of the run, where there is one alone. A configuration is then built once, for its inputs.
 Model read_model(const std::string& model, const RunOptions& options = {});
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "core/formats/text_cursor.h"
 #include "program/resizing.h"
 #include "program/symbols.h"
 
@@ -52,7 +53,67 @@ void apply(Program& program, const std::string& setting) {
   bind_symbols(program, symbols_for_number(program, name, sizes[0]));
 }
 
+[[noreturn]] void malformed_input(const std::string& input) {
+  fail("--input: '{}' is no NAME=TYPE[SHAPE] and no NAME=NUMBER, as x=f32[8,3,224,224] or n=4", input);
+}
+
+// "f32[8,3]"; "f32[]" has no dimensions
+ScriptInput parse_tensor(const std::string& input, std::string_view text) {
+  const size_t bracket = text.find('[');
+  ScriptInput parsed;
+  parsed.dtype = dtype_named(text.substr(0, bracket));
+  if (!parsed.dtype)
+    fail("--input: '{}': there is no type '{}'; there are f32, f16, bf16, i64, b8 …", input,
+         text.substr(0, bracket));
+  TextCursor sizes(text.substr(bracket + 1, text.size() - bracket - 2));
+  while (!sizes.at_end()) {
+    const std::optional<int64_t> size = whole_number(trimmed(sizes.part(',')));
+    if (!size || *size < 0) malformed_input(input);
+    parsed.sizes.push_back(*size);
+  }
+  return parsed;
+}
+
+ScriptInput parse_input(const std::string& input, std::string_view text) {
+  if (text.ends_with(']') && text.find('[') != text.npos) return parse_tensor(input, text);
+  ScriptInput parsed;
+  double real = 0;
+  if (text == "true" || text == "True") {
+    parsed.number = true;
+  } else if (text == "false" || text == "False") {
+    parsed.number = false;
+  } else if (const std::optional<int64_t> number = whole_number(text)) {
+    parsed.number = *number;
+  } else if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), real);
+             error == std::errc() && end == text.data() + text.size() && !text.empty()) {
+    parsed.number = real;
+  } else {
+    malformed_input(input);
+  }
+  return parsed;
+}
+
 }  // namespace
+
+std::map<std::string, ScriptInput> script_inputs(const std::vector<std::string>& inputs,
+                                                 std::optional<int> batch) {
+  std::map<std::string, ScriptInput> parsed;
+  std::optional<int64_t> first_size;
+  for (const std::string& input : inputs) {
+    const size_t equals = input.find('=');
+    if (equals == std::string::npos || equals == 0) malformed_input(input);
+    const std::string name = input.substr(0, equals);
+    const auto [added, is_new] =
+        parsed.emplace(name, parse_input(input, std::string_view(input).substr(equals + 1)));
+    if (!is_new) fail("--input: {} is given twice", name);
+    if (!first_size && !added->second.sizes.empty()) first_size = added->second.sizes[0];
+  }
+  if (!batch) return parsed;
+  if (!first_size) fail("--batch: no --input is a tensor with a size, as x=f32[8,3,224,224]");
+  for (auto& [name, input] : parsed)
+    if (!input.sizes.empty() && input.sizes[0] == *first_size) input.sizes[0] = *batch;
+  return parsed;
+}
 
 std::map<std::string, Sizes> sizes_of_settings(const std::vector<std::string>& settings) {
   std::map<std::string, Sizes> sizes;

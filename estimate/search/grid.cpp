@@ -75,7 +75,8 @@ bool Grid::has(std::string_view name) const {
 }
 
 Model read_model_for(const Grid& grid, const std::string& named) {
-  return names_module(named) ? read_model(named, combinations(grid).front()) : read_model(named);
+  const bool reads_with_inputs = names_module(named) || !grid.common.inputs.empty();
+  return reads_with_inputs ? read_model(named, combinations(grid).front()) : read_model(named);
 }
 
 std::vector<RunOptions> combinations(const Grid& grid) {

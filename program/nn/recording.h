@@ -38,6 +38,8 @@ class Recording final : public Counted {
   bool without_autocast = false;
 
   std::vector<Tensor> call(std::string_view op, std::span<Argument> given);
+  /// How many calls there are so far.
+  size_t calls() const { return program_.graph.nodes.size(); }
 
   /// The last handle of a value has gone.
   void dropped(ValueId value);

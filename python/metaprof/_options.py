@@ -45,6 +45,7 @@ class StepOptions(TypedDict, total=False):
     batch: Values[int]  #: batch size instead of the model's
     sequence: Values[int]  #: length instead of the model's
     set: Mapping[str, Union[str, int, Sequence[int]]]  #: shapes or values of inputs: {"input_ids": (2, 512)}
+    input: Mapping[str, Union[str, int, float, bool]]  #: what an archive of torch.jit.save takes: {"x": "f32[8,3,224,224]"}
     device: Values[str]  #: a card, "cpu", or the path of a device's file ["h200"]
     memory: Values[Size]  #: memory of the device, instead of its own
     context: Values[Size]  #: memory outside the allocator; "none" [from reports of such cards]
