@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-#include "program/pt2/archive.h"
+#include "core/formats/archive.h"
 
 namespace metaprof {
 

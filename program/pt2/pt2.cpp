@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/formats/archive.h"
 #include "meta/ops/all.h"
 #include "program/pt2/advice.h"
-#include "program/pt2/archive.h"
 #include "program/pt2/context.h"
 #include "program/pt2/graph.h"
 #include "program/pt2/layout.h"

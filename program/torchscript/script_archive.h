@@ -9,9 +9,9 @@
 
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/formats/archive.h"
 #include "core/formats/pickle_reader.h"
 #include "core/shape.h"
-#include "program/pt2/archive.h"
 #include "program/torchscript/code.h"
 
 namespace metaprof::script {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/formats/archive.h"
 #include "core/formats/json.h"
-#include "program/pt2/archive.h"
 #include "program/pt2/pt2.h"
 #include "reports/checks/check_report.h"
 

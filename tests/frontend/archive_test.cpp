@@ -1,4 +1,4 @@
-#include "program/pt2/archive.h"
+#include "core/formats/archive.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "program/pt2/archive.h"
+#include "core/formats/archive.h"
 #include "tests/stored_archive.h"
 
 namespace metaprof {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "program/pt2/archive.h"
+#include "core/formats/archive.h"
 #include "tests/fuzz/random_values.h"
 #include "tests/stored_archive.h"
 

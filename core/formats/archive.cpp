@@ -1,4 +1,4 @@
-#include "program/pt2/archive.h"
+#include "core/formats/archive.h"
 
 #include <libdeflate.h>
 #include <minizip/unzip.h>
