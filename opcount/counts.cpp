@@ -182,6 +182,20 @@ std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates) {
 
 Counts count(const Trace& trace, const Rates& rates) { return Counter(trace, rates).count(); }
 
+int64_t count_kernels(const Trace& trace, std::span<const Event> events) {
+  int64_t kernels = 0;
+  OpenCalls open;
+  for (const Event& event : events) {
+    if (event.kind != Event::Kind::call) {
+      open.pass(event);
+      continue;
+    }
+    const CallRecord& call = trace.calls[event.id];
+    kernels += !open.begin(call).bytes && call.moved.count > 0;
+  }
+  return kernels;
+}
+
 ByPhase<Flops> counted_flops(const Trace& trace) {
   ByPhase<Flops> sum;
   OpenCalls open;

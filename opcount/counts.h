@@ -10,6 +10,7 @@
 // have the same figures. Setup and zero_grad compute nothing that belongs to a step.
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,9 @@ std::vector<CallCost> call_costs(const Trace& trace, const Rates& rates);
 /// The calls of a composite call count by themselves. A call inside a kernel counts only if the operator
 /// whose kernel it is states no cost of its own.
 Counts count(const Trace& trace, const Rates& rates);
+
+/// Counts::kernels of these events of the trace.
+int64_t count_kernels(const Trace& trace, std::span<const Event> events);
 
 /// Counts::total.counted, and nothing else.
 ByPhase<Flops> counted_flops(const Trace& trace);

@@ -1,7 +1,8 @@
 #include "step/cudagraphs/whole_network.h"
 
-#include <vector>
+#include <span>
 
+#include "opcount/counts.h"
 #include "step/cudagraphs/trace_blocks.h"
 
 namespace metaprof {
@@ -49,26 +50,12 @@ class Replay {
   WholeNetworkMemory result_;
 };
 
-// Kernels, as a step's counts have them (opcount/counts.h): calls that move bytes, less those inside of one.
-int64_t launches_of(const WholeNetworkTrace& run) {
-  int64_t launches = 0;
-  std::vector<bool> open;  // does the call, or one around it, move bytes?
-  for (size_t i = run.recording; i < run.captured; ++i) {
-    const Event& event = run.trace.events[i];
-    if (event.kind == Event::Kind::end && !open.empty()) open.pop_back();
-    if (event.kind != Event::Kind::call) continue;
-    const bool inside = !open.empty() && open.back(), moves = run.trace.calls[event.id].moved.count > 0;
-    launches += moves && !inside ? 1 : 0;
-    open.push_back(moves || inside);
-  }
-  return launches;
-}
-
 }  // namespace
 
 WholeNetworkMemory measure(const WholeNetworkTrace& run, Device device, CachingAllocator& allocator) {
   WholeNetworkMemory result = Replay(run, device, allocator).run();
-  result.launches = launches_of(run);
+  result.launches = count_kernels(
+      run.trace, std::span(run.trace.events).subspan(run.recording, run.captured - run.recording));
   result.copied = run.inputs;
   return result;
 }
