@@ -41,7 +41,8 @@ int advise(const AdviseWords& words) {
 void add_advise_command(CommandLine& line) {
   Command command = line.add("advise", kAdviseDescription);
   auto words = std::make_shared<AdviseWords>();
-  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_model(command, words->model,
+            "a .pt2, a .pt of torch.jit.save, or the name of a .pt2 (METAPROF_MODELS lists folders)");
   add_run_options(command, words->run);
   take_environment(command);
   add_json(command, words->json);

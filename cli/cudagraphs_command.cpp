@@ -58,7 +58,9 @@ void add_cudagraphs_command(CommandLine& line) {
   // An optimizer whose step the framework captures; AdamW counts its steps on the host.
   words->options.run.step.optimizer = "sgd-momentum";
   words->options.run.step.steps = 4;  // of a tree: one to warm up, one to record, replays
-  add_model(command, words->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a program");
+  add_model(
+      command, words->model,
+      "a .pt2, a .pt of torch.jit.save, the name of a .pt2 (METAPROF_MODELS lists folders), or a program");
   add_run_options(command, words->options.run);
   take_environment(command);
   command.flag("--whole-network", words->whole_network, "the whole step as one graph");

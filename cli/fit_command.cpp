@@ -53,7 +53,8 @@ int fit(const Command& command, const FitWords& words) {
 void add_fit_command(CommandLine& line) {
   Command command = line.add("fit", kFitDescription);
   auto words = std::make_shared<FitWords>();
-  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_model(command, words->model,
+            "a .pt2, a .pt of torch.jit.save, or the name of a .pt2 (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->options.grid);
   add_epoch_options(command, words->options.epoch);
   take_environment(command);

@@ -69,7 +69,8 @@ int plan(PlanWords words) {
 void add_plan_command(CommandLine& line) {
   Command command = line.add("plan", kPlanDescription);
   auto words = std::make_shared<PlanWords>();
-  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_model(command, words->model,
+            "a .pt2, a .pt of torch.jit.save, or the name of a .pt2 (METAPROF_MODELS lists folders)");
   command
       .option("--strategy", words->options.strategies,
               "modules, chain, operators, offload, or the baselines rotor, square-root, knapsack; or all "

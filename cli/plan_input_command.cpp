@@ -46,7 +46,9 @@ void add_plan_input_command(CommandLine& line) {
   auto options = std::make_shared<PlanInputOptions>();
   options->run.step.steps = 1;
   options->run.step.optimizer = "none";
-  add_model(command, options->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a trace");
+  add_model(
+      command, options->model,
+      "a .pt2, a .pt of torch.jit.save, the name of a .pt2 (METAPROF_MODELS lists folders), or a trace");
   add_run_options(command, options->run);
   take_environment(command);
   command.option("--format", options->format, "rotor, checkmate, sac, knapsack, csv or json")

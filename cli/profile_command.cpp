@@ -35,12 +35,14 @@ constexpr const char* kProfileDescription =
     "  metaprof profile model.pt2 --html page.html --chrome-trace step.json --snapshot step.pickle\n"
     "  metaprof profile model.pt2 --execution graph   compiled as a graph, beside eager\n"
     "  metaprof profile model.pt2 --per-node --top 20 --sort fwd_mem_out\n"
+    "  metaprof profile scripted.pt --input 'x=f32[8,3,224,224]'   a model of torch.jit.save\n"
     "  metaprof profile timm:vit_base_patch16_224 --batch 32       a module that your Python has\n"
     "  metaprof profile gpt2 --batch 8 --lengths lengths.txt     a whole epoch\n"
     "  metaprof profile model.pt2 --write-trace step.trace; metaprof profile step.trace\n"
     "  metaprof profile model.pt2 --write-program model.mp; metaprof profile model.mp --precision bf16\n"
     "\n"
-    "MODEL is a .pt2 that torch.export.save wrote, a config.json of Hugging Face or its folder, the text of "
+    "MODEL is a .pt2 that torch.export.save wrote, a .pt of torch.jit.save, a config.json of Hugging Face or "
+    "its folder, the text of "
     "a program (*.mp) or of a trace (*.trace).\n"
     "Modules of your own Python: timm:resnet50, torchvision:swin_t, transformers:bert-base (a Hub name, or a "
     "folder with a\n"
@@ -194,7 +196,7 @@ void add_report_options(Command& command, ProfileOptions& options) {
 void add_profile_command(CommandLine& line) {
   Command command = line.add("profile", kProfileDescription);
   auto options = std::make_shared<ProfileOptions>();
-  add_model(command, options->model, "a .pt2, a name, a program or a trace");
+  add_model(command, options->model, "a .pt2, a .pt of torch.jit.save, a name, a program or a trace");
   add_run_options(command, options->run);
   add_epoch_options(command, options->epoch);
   take_environment(command);

@@ -127,7 +127,8 @@ void add_replay_command(CommandLine& line) {
   Command command = line.add("replay", kReplayDescription);
   auto options = std::make_shared<ReplayOptions>();
   add_model(command, options->model,
-            "a .pt2, the name of one (METAPROF_MODELS lists folders), a program or a trace");
+            "a .pt2, a .pt of torch.jit.save, the name of a .pt2 (METAPROF_MODELS lists folders), a program "
+            "or a trace");
   options->run.device = "0";
   add_run_options(command, options->run);
   add_json(command, options->json);

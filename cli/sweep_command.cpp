@@ -53,7 +53,8 @@ int sweep(const Command& command, const SweepWords& words) {
 void add_sweep_command(CommandLine& line) {
   Command command = line.add("sweep", kSweepDescription);
   auto words = std::make_shared<SweepWords>();
-  add_model(command, words->model, "a .pt2, or the name of one (METAPROF_MODELS lists folders)");
+  add_model(command, words->model,
+            "a .pt2, a .pt of torch.jit.save, or the name of a .pt2 (METAPROF_MODELS lists folders)");
   add_grid_options(command, words->grid);
   add_epoch_options(command, words->epoch);
   take_environment(command);
