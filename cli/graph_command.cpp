@@ -56,7 +56,9 @@ int show(const Command& command, const GraphWords& words) {
                      .keep_texts = !words.passes.empty(),
                      .optimise = !words.fallback};
   const Model model = read_model(words.model, options.run);
-  print_notes(warnings_of(model, options.run));
+  RunOptions compiled = options.run;
+  compiled.step.execution = Execution::graph;
+  print_notes(warnings_of(model, compiled));
   const GraphExecutionReport report = graph_execution(model, options);
   if (!words.json.empty()) write_result(words.json, graph_execution_json(report));
   if (!words.dot.empty()) write_result(words.dot, report.dot);
@@ -74,7 +76,9 @@ void add_graph_command(CommandLine& line) {
   auto words = std::make_shared<GraphWords>();
   words->options.run.step.steps = 1;
   words->options.run.step.optimizer = "none";
-  add_model(command, words->model, "a .pt2, the name of one (METAPROF_MODELS lists folders), or a program");
+  add_model(
+      command, words->model,
+      "a .pt2, a .pt of torch.jit.save, the name of a .pt2 (METAPROF_MODELS lists folders), or a program");
   add_run_options(command, words->options.run);
   take_environment(command);
   command.option("--passes", words->passes, "print the graph before and after every pass, or these passes")

@@ -169,21 +169,22 @@ void check_cache(const RunOptions& options) {
     fail("--kv-cache: takes --precision fp32, bf16 or fp16, as models are served");
 }
 
-bool trains(const RunOptions& options) {
-  return options.step.mode != Mode::inference && options.step.mode != Mode::no_grad;
+ScriptMode script_mode(Mode mode) {
+  return {.training = mode == Mode::train, .gradients = mode == Mode::train || mode == Mode::eval};
 }
 
-Program followed(const Model& model, const RunOptions& options) {
+Program built_of_script(const Model& model, const RunOptions& options) {
   if (options.sequence || !options.settings.empty())
     fail("{}: an archive of torch.jit.save takes --input and --batch, and no --sequence or --set",
          model.name);
-  Program program = model.script->program(script_inputs(options.inputs, options.batch), trains(options));
+  Program program =
+      model.script->program(script_inputs(options.inputs, options.batch), script_mode(options.step.mode));
   adapt(program, options);
   return program;
 }
 
 Program built(const Model& model, const RunOptions& options) {
-  if (model.script) return followed(model, options);
+  if (model.script) return built_of_script(model, options);
   check_cache(options);
   Program program = model.build({.batch = options.batch,
                                  .sequence = options.sequence,
@@ -326,6 +327,11 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
           return set.starts_with(setting);
         }))
       warn(model.program.origin + ": " + what);
+  if (model.script && options.step.execution == Execution::graph)
+    warn(fmt::format(
+        "{}: PyTorch's graph keeps branches and loops, where fused kernels end; here they are followed, so "
+        "that the figures of --execution graph may differ from PyTorch's",
+        model.program.origin));
   const std::string of_framework = framework_for(options, model.program).warning;
   if (!of_framework.empty()) warn(of_framework);
   return warnings;

@@ -29,8 +29,9 @@ struct Model {
 };
 
 /// `model`: a .pt2 (FILE.pt2:NAME where it holds several programs), its name (METAPROF_MODELS lists folders), an archive of
-/// torch.jit.save, the name of a model that is built in, a Hugging Face config.json or its folder, the text of a program (*.mp) or of a trace (*.trace). Errors: no such file; as
-/// read_pt2, ScriptFile, ConfigFile, read_program_file and parse_trace. "-" is the standard input, in any of these forms.
+/// torch.jit.save, the name of a model that is built in, a Hugging Face config.json or its folder, the text of a program
+/// (*.mp) or of a trace (*.trace). "-" is the standard input, in any of these forms but for archives of torch.jit.save.
+/// Errors: no such file; as read_pt2, ScriptFile, ConfigFile, read_program_file and parse_trace.
 /// `options`: those of the run, where there is one alone. A configuration is then built once, for its inputs.
 Model read_model(const std::string& model, const RunOptions& options = {});
 

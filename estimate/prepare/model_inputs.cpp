@@ -11,22 +11,19 @@
 namespace metaprof {
 namespace {
 
-// "4x512", "4,512", "[4, 512]", "7"
-Sizes parse_sizes(const std::string& setting, std::string_view text) {
+// "4x512", "4,512", "[4, 512]", "7"; nothing: it is no list of sizes.
+std::optional<Sizes> parse_sizes(std::string_view text) {
   Sizes sizes;
-  const auto malformed = [&] {
-    fail("--set: '{}' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7", setting);
-  };
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   while (true) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     int64_t size = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (error != std::errc() || size < 0) malformed();
+    if (error != std::errc() || size < 0) return std::nullopt;
     sizes.push_back(size);
     text.remove_prefix(static_cast<size_t>(rest - text.data()));
     if (text.empty()) return sizes;
-    if (text[0] != 'x' && text[0] != ',') malformed();
+    if (text[0] != 'x' && text[0] != ',') return std::nullopt;
     text.remove_prefix(1);
   }
 }
@@ -40,9 +37,10 @@ bool is_tensor_input(const Program& program, const std::string& name) {
 
 std::pair<std::string, Sizes> parse_setting(const std::string& setting) {
   const size_t equals = setting.find('=');
-  if (equals == std::string::npos || equals == 0)
-    fail("--set: '{}' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7", setting);
-  return {setting.substr(0, equals), parse_sizes(setting, std::string_view(setting).substr(equals + 1))};
+  if (equals != std::string::npos && equals > 0)
+    if (const auto sizes = parse_sizes(std::string_view(setting).substr(equals + 1)))
+      return {setting.substr(0, equals), *sizes};
+  fail("--set: '{}' is no NAME=SHAPE or NAME=VALUE, as ids=4x512 or n=7", setting);
 }
 
 void apply(Program& program, const std::string& setting) {
@@ -65,12 +63,11 @@ ScriptInput parse_tensor(const std::string& input, std::string_view text) {
   if (!parsed.dtype)
     fail("--input: '{}': there is no type '{}'; there are f32, f16, bf16, i64, b8 …", input,
          text.substr(0, bracket));
-  TextCursor sizes(text.substr(bracket + 1, text.size() - bracket - 2));
-  while (!sizes.at_end()) {
-    const std::optional<int64_t> size = whole_number(trimmed(sizes.part(',')));
-    if (!size || *size < 0) malformed_input(input);
-    parsed.sizes.push_back(*size);
-  }
+  const std::string_view shape = text.substr(bracket);
+  if (shape == "[]") return parsed;
+  const std::optional<Sizes> sizes = parse_sizes(shape);
+  if (!sizes) malformed_input(input);
+  parsed.sizes = *sizes;
   return parsed;
 }
 

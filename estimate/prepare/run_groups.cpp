@@ -29,11 +29,8 @@ std::string inputs_asked_by(const RunOptions& run) {
       key += to_text(option.value(run)) + '\n';
   // Adapters and weights of few bits convert under autocast and not without it.
   if (!run.lora.empty() || !run.base_weights.empty()) key += to_string(run.step.precision);
-  // A script branches by whether it trains.
-  if (!run.inputs.empty()) {
-    const bool trains = run.step.mode != Mode::inference && run.step.mode != Mode::no_grad;
-    key += trains ? "train" : "eval";
-  }
+  // A script branches by whether it trains and records gradients.
+  if (!run.inputs.empty()) key += to_string(run.step.mode);
   return key;
 }
 

@@ -284,7 +284,7 @@ class CodeParser {
       return made;
     }
     if (accept_word("return")) {
-      made.kind = Statement::Kind::end;
+      made.kind = Statement::Kind::return_value;
       if (!is(Token::Kind::line_end)) made.value = expressions_of_a_line();
     } else if (!accept_word("pass")) {
       made.kind = Statement::Kind::expression;

@@ -38,12 +38,12 @@ struct Expression {
 
 struct Statement {
   enum class Kind : uint8_t {
-    assignment,  ///< targets = value
-    expression,  ///< value
-    branch,      ///< if value: body, else: otherwise
-    while_loop,  ///< while value: body
-    for_loop,    ///< for targets[0] in value: body
-    end,         ///< return value
+    assignment,    ///< targets = value
+    expression,    ///< value
+    branch,        ///< if value: body, else: otherwise
+    while_loop,    ///< while value: body
+    for_loop,      ///< for targets[0] in value: body
+    return_value,  ///< return value
     pass,
   };
   Kind kind = Kind::pass;

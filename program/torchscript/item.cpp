@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.h"
 
@@ -12,7 +13,47 @@ namespace {
 constexpr size_t kLongestText = 1'000'000;
 constexpr int kMostComparisons = 20'000;
 
+constexpr int kDeepestList = 200;
+
+void check_depth(int depth) {
+  if (depth > kDeepestList) fail("lists stand in each other more than {} deep", kDeepestList);
+}
+
+template <class Collection>
+void free_inside(Collection& collection) {
+  std::vector<Item> items;
+  collection.release(items);
+  while (!items.empty()) {
+    Item item = std::move(items.back());
+    items.pop_back();
+    item.release(items);
+  }
+}
+
 }  // namespace
+
+Sequence::~Sequence() { free_inside(*this); }
+Dictionary::~Dictionary() { free_inside(*this); }
+Object::~Object() { free_inside(*this); }
+
+void Sequence::release(std::vector<Item>& into) { std::ranges::move(elements, std::back_inserter(into)); }
+void Dictionary::release(std::vector<Item>& into) {
+  for (auto& [key, value] : entries) {
+    into.push_back(std::move(key));
+    into.push_back(std::move(value));
+  }
+}
+void Object::release(std::vector<Item>& into) {
+  for (auto& [name, value] : attributes) into.push_back(std::move(value));
+}
+
+void Item::release(std::vector<Item>& into) {
+  const auto release_shared = [&](auto& held) {
+    if constexpr (requires { held->release(into); })
+      if (held && held.use_count() == 1) held->release(into);
+  };
+  std::visit(release_shared, value_);
+}
 
 Item Item::list(std::vector<Item> elements) {
   auto list = std::make_shared<Sequence>();
@@ -52,18 +93,19 @@ std::string Item::kind() const {
 
 std::string Item::text() const {
   std::string written;
-  write_text(written);
+  write_text(written, 0);
   return written;
 }
 
-void Item::write_text(std::string& into) const {
+void Item::write_text(std::string& into, int depth) const {
+  check_depth(depth);
   if (into.size() > kLongestText) fail("a text of more than {} characters", kLongestText);
   if (is_sequence()) {
     const bool is_tuple = as<List>()->is_tuple;
     into += is_tuple ? '(' : '[';
     for (const Item& element : elements()) {
       if (&element != elements().data()) into += ", ";
-      element.write_text(into);
+      element.write_text(into, depth + 1);
     }
     into += is_tuple ? ')' : ']';
     return;
@@ -82,16 +124,17 @@ std::string Item::text_of_single() const {
 
 namespace {
 
-bool equal(const Item& a, const Item& b, int& budget);
+bool equal(const Item& a, const Item& b, int& budget, int depth);
 
-bool equal_sequences(const Item::List& a, const Item::List& b, int& budget) {
+bool equal_sequences(const Item::List& a, const Item::List& b, int& budget, int depth) {
   if (a == b) return true;
   return std::ranges::equal(a->elements, b->elements,
-                            [&](const Item& x, const Item& y) { return equal(x, y, budget); });
+                            [&](const Item& x, const Item& y) { return equal(x, y, budget, depth); });
 }
 
 // `budget`: comparisons that are left. A list may stand in several others, or in itself.
-bool equal(const Item& a, const Item& b, int& budget) {
+bool equal(const Item& a, const Item& b, int& budget, int depth) {
+  check_depth(depth);
   if (--budget < 0) fail("lists of more than {} elements are compared", kMostComparisons);
   if (a.is_number() && b.is_number()) {
     if (a.is<double>() || b.is<double>()) return a.real() == b.real();
@@ -102,7 +145,7 @@ bool equal(const Item& a, const Item& b, int& budget) {
   if (a.is<Device>() && b.is<Device>()) return a.as<Device>() == b.as<Device>();
   if (a.is_tensor() && b.is_tensor()) return &*a.as<nn::Tensor>() == &*b.as<nn::Tensor>();
   if (a.is_sequence() && b.is_sequence())
-    return equal_sequences(a.as<Item::List>(), b.as<Item::List>(), budget);
+    return equal_sequences(a.as<Item::List>(), b.as<Item::List>(), budget, depth + 1);
   if (a.is<std::shared_ptr<Object>>() && b.is<std::shared_ptr<Object>>())
     return a.as<std::shared_ptr<Object>>() == b.as<std::shared_ptr<Object>>();
   return false;
@@ -112,7 +155,7 @@ bool equal(const Item& a, const Item& b, int& budget) {
 
 bool same(const Item& a, const Item& b) {
   int budget = kMostComparisons;
-  return equal(a, b, budget);
+  return equal(a, b, budget, 0);
 }
 
 }  // namespace metaprof::script

@@ -19,19 +19,28 @@ namespace metaprof::script {
 
 class Item;
 
+// Collections may stand in each other as deep as a loop makes them: their
+// destructors move out what is inside and free it one by one, without recursion.
+
 /// A list, which is shared by whoever holds it, or a tuple.
 struct Sequence {
+  ~Sequence();
+  void release(std::vector<Item>& into);
   std::vector<Item> elements;
   bool is_tuple = false;
   const Class* type = nullptr;  ///< of a NamedTuple
 };
 
 struct Dictionary {
+  ~Dictionary();
+  void release(std::vector<Item>& into);
   std::vector<std::pair<Item, Item>> entries;  ///< in the order of insertion
 };
 
 /// A module, or an object of another class.
 struct Object {
+  ~Object();
+  void release(std::vector<Item>& into);
   const Class* type = nullptr;
   std::map<std::string, Item> attributes;
   int32_t module = -1;  ///< its number in the program; -1: it is no module
@@ -79,18 +88,20 @@ class Item {
 
   /// "an integer", "a tensor", "a module" …: for messages.
   std::string kind() const;
-  /// As Python's str().
+  /// As Python's str(). Errors: more than a million characters, or lists more than 200 deep.
   std::string text() const;
+  /// If this is the last reference to a collection, moves out what is inside.
+  void release(std::vector<Item>& into);
 
  private:
-  void write_text(std::string& into) const;
+  void write_text(std::string& into, int depth) const;
   std::string text_of_single() const;
 
   Variant value_;
   bool is_constant_ = false;
 };
 
-/// Equal numbers, texts, devices, lists; the same object.
+/// Equal numbers, texts, devices, lists; the same object. Errors: lists of more than 20,000 elements, or more than 200 deep.
 bool same(const Item& a, const Item& b);
 
 }  // namespace metaprof::script

@@ -55,9 +55,10 @@ Sizes integers(const PickleValue& tuple) {
   return numbers;
 }
 
-Pickle* pickled(const Archive& archive, const Archive::Entry& entry) {
+std::unique_ptr<Pickle> pickled(const Archive& archive, const Archive::Entry& entry) {
   const EntryText text = archive.read(entry);
-  return new Pickle(Pickle::with_calls(std::string(text.view()), archive.path() + ": " + entry.name));
+  std::string name = fmt::format("{}: {}", archive.path(), entry.name);
+  return std::unique_ptr<Pickle>(new Pickle(Pickle::with_calls(std::string(text.view()), std::move(name))));
 }
 
 }  // namespace
@@ -83,9 +84,9 @@ ScriptArchive::ScriptArchive(const std::string& path) : path_(path), archive_(pa
     const EntryText text = archive_.read(entry);
     parse_code(text.view(), module_of(inner), fmt::format("{}: {}", path, inner), code_);
   }
-  module_.reset(pickled(archive_, *archive_.find(prefix_ + std::string(kModule))));
+  module_ = pickled(archive_, *archive_.find(prefix_ + std::string(kModule)));
   if (const Archive::Entry* entry = archive_.find(prefix_ + std::string(kConstants)))
-    constants_.reset(pickled(archive_, *entry));
+    constants_ = pickled(archive_, *entry);
 }
 
 std::optional<PickleValue> ScriptArchive::constants() const {

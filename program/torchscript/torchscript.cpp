@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "program/torchscript/follow.h"
+#include "program/torchscript/interpreter.h"
 #include "program/torchscript/script_archive.h"
 
 namespace metaprof {
@@ -33,6 +33,8 @@ std::string joined(const std::string& path, const std::string& name) {
 
 // The attributes of the archive's module as items: modules, parameters and buffers of the program, and plain values.
 class Attributes {
+  static constexpr int32_t kRoot = 0;  // the number of the archive's own module
+
  public:
   Attributes(const ScriptArchive& archive, nn::Recording& recording, bool training)
       : archive_(archive), recording_(recording), training_(training) {}
@@ -51,7 +53,6 @@ class Attributes {
     std::vector<Item> constants;
     const std::optional<PickleValue> stored = archive_.constants();
     known_.clear();  // another file, with identities of its own
-    owner_ = 0;
     for (size_t i = 0; stored && i < stored->size(); ++i) {
       const PickleValue constant = stored->element(i);
       if (!is_stored_tensor(constant)) {
@@ -62,7 +63,7 @@ class Attributes {
       if (const std::optional<double> number = archive_.number_in(tensor)) {
         constants.push_back(is_floating(tensor.dtype) ? Item(*number) : Item(static_cast<int64_t>(*number)));
       } else {
-        constants.push_back(buffer(tensor, fmt::format("CONSTANTS.c{}", i), false));
+        constants.push_back(buffer(tensor, kRoot, fmt::format("CONSTANTS.c{}", i), false));
       }
     }
     return constants;
@@ -109,7 +110,7 @@ class Attributes {
   }
 
   Item called(const PickleValue& call, const std::string& path, int depth) {
-    if (is_stored_tensor(call)) return buffer(stored_tensor(call), path, false);
+    if (is_stored_tensor(call)) return buffer(stored_tensor(call), kRoot, path, false);
     std::string name(call.element(0).text());
     if (name.starts_with("__torch__")) {
       std::ranges::replace(name, ' ', '.');
@@ -156,12 +157,12 @@ class Attributes {
       return item(value, joined(path, name), depth + 1);
     }
     if (const auto known = known_.find(value.identity()); known != known_.end()) return known->second;
-    owner_ = object.module;
     const StoredTensor tensor = stored_tensor(value);
     const bool is_parameter =
         std::ranges::find(object.type->parameters, name) != object.type->parameters.end();
     const bool is_buffer = std::ranges::find(object.type->buffers, name) != object.type->buffers.end();
-    Item made = is_parameter ? parameter(tensor, name) : buffer(tensor, name, is_buffer);
+    Item made = is_parameter ? parameter(tensor, object.module, name)
+                             : buffer(tensor, object.module, name, is_buffer);
     known_.insert_or_assign(value.identity(), made);
     return made;
   }
@@ -177,30 +178,29 @@ class Attributes {
             fmt::format("{}: {} is not contiguous in the file, and is taken to be", archive_.path(), name));
   }
 
-  Item parameter(const StoredTensor& tensor, const std::string& name) {
+  Item parameter(const StoredTensor& tensor, int32_t owner, const std::string& name) {
     check_layout(tensor, name);
     const auto same = std::ranges::find_if(parameters_, [&](const auto& known) {
       return known.first.storage == tensor.storage && known.first.offset == tensor.offset &&
              known.first.sizes == tensor.sizes && known.first.strides == tensor.strides;
     });
     if (same != parameters_.end()) {
-      recording_.tie(owner_, name, same->second);
+      recording_.tie(owner, name, same->second);
       return same->second;
     }
-    nn::Tensor made = recording_.parameter(owner_, name, tensor.sizes, tensor.dtype, tensor.requires_grad);
+    nn::Tensor made = recording_.parameter(owner, name, tensor.sizes, tensor.dtype, tensor.requires_grad);
     parameters_.emplace_back(tensor, made);
     return made;
   }
 
-  Item buffer(const StoredTensor& tensor, const std::string& name, bool persistent) {
+  Item buffer(const StoredTensor& tensor, int32_t owner, const std::string& name, bool persistent) {
     check_layout(tensor, name);
-    return recording_.buffer(owner_, name, tensor.sizes, tensor.dtype, persistent);
+    return recording_.buffer(owner, name, tensor.sizes, tensor.dtype, persistent);
   }
 
   const ScriptArchive& archive_;
   nn::Recording& recording_;
   const bool training_;
-  int32_t owner_ = 0;
   std::map<uint32_t, Item> known_;  // by identity
   std::vector<std::pair<StoredTensor, nn::Tensor>> parameters_;
 };
@@ -244,15 +244,15 @@ std::vector<GivenArgument> inputs_of(const Function& forward,
 }
 
 // Tensors of what forward returns, in order. `depth`: of collections in each other.
-void collect(const Item& item, std::vector<nn::Tensor>& tensors, int depth = 0) {
+void collect(const Item& item, const std::string& path, std::vector<nn::Tensor>& tensors, int depth = 0) {
   if (depth > kDeepestValues)
-    fail("forward returns collections that stand in each other more than {} deep", kDeepestValues);
+    fail("{}: forward returns collections that stand in each other more than {} deep", path, kDeepestValues);
   if (item.is_tensor()) tensors.push_back(item.as<nn::Tensor>());
   if (item.is_sequence())
-    for (const Item& element : item.elements()) collect(element, tensors, depth + 1);
+    for (const Item& element : item.elements()) collect(element, path, tensors, depth + 1);
   if (item.is<std::shared_ptr<Dictionary>>())
     for (const auto& [key, value] : item.as<std::shared_ptr<Dictionary>>()->entries)
-      collect(value, tensors, depth + 1);
+      collect(value, path, tensors, depth + 1);
 }
 
 }  // namespace
@@ -262,11 +262,11 @@ ScriptFile::ScriptFile(const std::string& path) : archive_(std::make_shared<scri
 
 bool is_script_file(const std::string& path) { return script::is_script_archive(path); }
 
-Program ScriptFile::program(const std::map<std::string, ScriptInput>& inputs, bool training) const {
+Program ScriptFile::program(const std::map<std::string, ScriptInput>& inputs, ScriptMode mode) const {
   using namespace script;
   const std::string& path = archive_->path();
   const Ref<nn::Recording> recording(new nn::Recording(std::filesystem::path(path).stem().string()));
-  Attributes attributes(*archive_, *recording, training);
+  Attributes attributes(*archive_, *recording, mode.training);
   const Item module = attributes.module();
   if (!module.is<ObjectRef>() || !module.as<ObjectRef>()->type->is_module)
     fail("{}: holds {} and no module", path, module.kind());
@@ -275,16 +275,17 @@ Program ScriptFile::program(const std::map<std::string, ScriptInput>& inputs, bo
   const auto forward = methods.find("forward");
   if (forward == methods.end()) fail("{}: the module has no forward", path);
   std::optional<std::set<ValueId>> trained;
-  if (training) trained = attributes.trained();
-  Follower follower(archive_->code(), *recording, constants, std::move(trained));
+  if (mode.gradients) trained = attributes.trained();
+  Interpreter interpreter(archive_->code(), *recording, constants, std::move(trained));
   std::vector<nn::Tensor> outputs;
-  collect(follower.call(module, "forward", inputs_of(forward->second, inputs, *recording, path)), outputs);
-  Scopes scopes = follower.scopes();
+  collect(interpreter.call(module, "forward", inputs_of(forward->second, inputs, *recording, path)), path,
+          outputs);
+  Scopes scopes = interpreter.scopes();
   scopes.finish(recording->calls());
   if (outputs.empty()) fail("{}: forward returns no tensor", path);
   Program program = recording->finish({}, outputs);
   program.origin = path;
-  program.training = training;
+  program.training = mode.training;
   scopes.drop_values(program);
   return program;
 }

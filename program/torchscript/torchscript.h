@@ -24,16 +24,21 @@ struct ScriptInput {
   Value number;  ///< where there is no dtype
 };
 
+struct ScriptMode {
+  bool training = true;   ///< as after model.train(), else as after model.eval()
+  bool gradients = true;  ///< torch.is_grad_enabled()
+};
+
 /// A file that was read once, for inputs of any sizes. Several threads may build programs of one.
 class ScriptFile {
  public:
   /// Errors: no archive of torch.jit.save; what its code or its attributes say wrong.
   explicit ScriptFile(const std::string& path);
 
-  /// `training`: as after model.train(), else as after model.eval(). A value lives until its last use, as in the
+  /// A value lives until its last use, as in the
   /// interpreter of torch.jit. Errors: an argument of forward has no input, or the other way round; the value of a tensor
   /// decides; an operator that is not known or refuses.
-  Program program(const std::map<std::string, ScriptInput>& inputs, bool training) const;
+  Program program(const std::map<std::string, ScriptInput>& inputs, ScriptMode mode) const;
 
  private:
   std::shared_ptr<const script::ScriptArchive> archive_;

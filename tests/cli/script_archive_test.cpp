@@ -29,7 +29,21 @@ TEST(ScriptArchiveCommands, ModulesAndModesAreTheArchives) {
   EXPECT_EQ(train["modules"][1]["path"], "model");
   EXPECT_EQ(train["modules"][1]["type"], "torchvision.models.resnet.ResNet");
   EXPECT_EQ(evaluation["flops"]["backward"], 0);
+  const json gradients =
+      json::parse(run_program("profile " + kResnet + kInputs + "--mode eval --json -").out);
+  EXPECT_EQ(gradients["flops"]["forward"], evaluation["flops"]["forward"]);
+  EXPECT_GT(gradients["saved"]["bytes"], 0);
   EXPECT_GT(train["flops"]["backward"].get<int64_t>(), 0);
+}
+
+TEST(ScriptArchiveCommands, TheGraphIsSaidToHaveNoBranches) {
+  const std::string warning = "PyTorch's graph keeps branches and loops";
+  for (const std::string command : {"graph ", "profile --execution graph "}) {
+    const Outcome graph = run_program(fmt::format("{}{}{}", command, kResnet, kInputs));
+    EXPECT_NE(graph.err.find(warning), std::string::npos) << graph.err;
+  }
+  const Outcome eager = run_program("profile " + kResnet + kInputs);
+  EXPECT_EQ(eager.err.find(warning), std::string::npos) << eager.err;
 }
 
 TEST(ScriptArchiveCommands, Refusals) {

@@ -19,6 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t count) {
     const metaprof::FileInMemory file(
         metaprof::stored_archive({{"m/data.pkl", kModule}, {"m/code/__torch__.py", text}}));
     const metaprof::ScriptInput x{.dtype = metaprof::DType::f32, .sizes = {2, 4}, .number = {}};
-    (void)metaprof::ScriptFile(file.path()).program({{"x", x}}, true);
+    (void)metaprof::ScriptFile(file.path()).program({{"x", x}}, {});
   });
 }

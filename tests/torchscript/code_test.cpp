@@ -52,11 +52,11 @@ std::string path_of_archive() {
 }
 
 Program program_of(const std::string& bytes, const std::map<std::string, ScriptInput>& inputs,
-                   bool training = true) {
+                   ScriptMode mode = {}) {
   const std::string path = path_of_archive();
   std::ofstream(path, std::ios::binary) << bytes;
   try {
-    Program program = ScriptFile(path).program(inputs, training);
+    Program program = ScriptFile(path).program(inputs, mode);
     std::filesystem::remove(path);
     return program;
   } catch (...) {
@@ -135,8 +135,15 @@ TEST(ScriptCode, BranchesOnNumbersAreDecided) {
 TEST(ScriptCode, TrainingIsWhatIsAskedFor) {
   const std::string bytes =
       archive_of(module_with("if self.training:\n  y = torch.relu(x)\nelse:\n  y = x\nreturn torch.sum(y)"));
-  EXPECT_EQ(calls_of(program_of(bytes, {{"x", kX}}, true)), "relu:0 sum:1");
-  EXPECT_EQ(calls_of(program_of(bytes, {{"x", kX}}, false)), "sum:0");
+  EXPECT_EQ(calls_of(program_of(bytes, {{"x", kX}})), "relu:0 sum:1");
+  EXPECT_EQ(calls_of(program_of(bytes, {{"x", kX}}, {.training = false})), "sum:0");
+}
+
+TEST(ScriptCode, GradientsAreOnInEvaluation) {
+  const std::string bytes = archive_of(
+      module_with("if torch.is_grad_enabled():\n  y = torch.relu(x)\nelse:\n  y = x\nreturn torch.sum(y)"));
+  EXPECT_EQ(calls_of(program_of(bytes, {{"x", kX}}, {.training = false})), "relu:0 sum:1");
+  EXPECT_EQ(calls_of(program_of(bytes, {{"x", kX}}, {.training = false, .gradients = false})), "sum:0");
 }
 
 // `a` is used last inside a branch that stays in the graph, and goes where the branch ends; in one that constants decide
@@ -217,6 +224,19 @@ TEST(ScriptCode, MessagesSayWhereAndWhat) {
   EXPECT_EQ(error_of_body("return " + std::string(300, '[')),
             "FILE: __torch__.py:9: too much stands inside each other; is it an archive of torch.jit.save? "
             "Save it again");
+}
+
+// As deep as a loop makes them.
+TEST(ScriptCode, ListsInLists) {
+  const std::string nest = "k = 0\na = [x]\nwhile torch.lt(k, 100000):\n  k = torch.add(k, 1)\n  a = [a]\n";
+  EXPECT_EQ(calls_of(nest + "return torch.relu(x)"), "relu:0");
+  EXPECT_EQ(error_of_body(nest + "b = torch.str(a)\nreturn x"),
+            "FILE: __torch__.py:14: lists stand in each other more than 200 deep");
+  EXPECT_EQ(error_of_body(nest + "b = torch.eq(a, [a])\nreturn x"),
+            "FILE: __torch__.py:14: lists stand in each other more than 200 deep");
+  EXPECT_EQ(error_of_body(nest + "return a"),
+            "FILE: forward returns collections that stand in each other more than 200 deep");
+  EXPECT_EQ(calls_of("a = [1]\nb = torch.append(a, 2)\nreturn torch.relu(x)"), "relu:0");
 }
 
 TEST(ScriptCode, MessagesAboutInputs) {

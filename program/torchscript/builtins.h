@@ -15,7 +15,7 @@ namespace metaprof::script {
 /// these, or it is an operator of these arguments, as torch.add is of tensors. Lists are changed in place.
 /// Errors: arguments that it does not take; a division by zero; an index that is not there; a result of more than 64 bits,
 /// or of more than a million elements.
-std::optional<Item> call_function(std::string_view name, std::span<const Item> arguments);
+std::optional<Item> call_builtin(std::string_view name, std::span<const Item> arguments);
 
 /// x[index] of a list, a tuple, a text or a dictionary. Errors: there is none.
 Item element_of(const Item& whole, const Item& index);

@@ -16,12 +16,12 @@
 
 namespace metaprof::script {
 
-class Follower {
+class Interpreter {
  public:
   /// `constants`: CONSTANTS.cN. `trained`: parameters that need gradients; nothing: none are recorded
-  /// (torch.is_grad_enabled). All of them outlive the follower.
-  Follower(const Code& code, nn::Recording& recording, const std::vector<Item>& constants,
-           std::optional<std::set<ValueId>> trained)
+  /// (torch.is_grad_enabled). All of them outlive the interpreter.
+  Interpreter(const Code& code, nn::Recording& recording, const std::vector<Item>& constants,
+              std::optional<std::set<ValueId>> trained)
       : code_(code), recording_(recording), constants_(constants), with_gradient_(std::move(trained)) {}
 
   /// Errors: what the code or an operator refuses, with the line of the code; the value of a tensor decides; more than
@@ -35,14 +35,14 @@ class Follower {
     const Function& function;
     std::map<std::string, Item> variables;
   };
-  enum class Way : uint8_t { on, out };  // on: the next statement follows
+  enum class Flow : uint8_t { next, returned };
 
   void work(size_t amount);  // refuses more than there may be
   Item run(const Function& function, std::vector<GivenArgument> given);
-  Way run(const std::vector<Statement>& statements, Frame& frame, Item& result);
-  Way run(const Statement& statement, Frame& frame, Item& result);
-  Way run_branch(const Statement& statement, Frame& frame, Item& result);
-  Way run_loop(const Statement& statement, Frame& frame, Item& result);
+  Flow run(const std::vector<Statement>& statements, Frame& frame, Item& result);
+  Flow run(const Statement& statement, Frame& frame, Item& result);
+  Flow run_branch(const Statement& statement, Frame& frame, Item& result);
+  Flow run_loop(const Statement& statement, Frame& frame, Item& result);
   void use_variables(const std::vector<Statement>& statements, const Frame& frame);
   void use_variables(const Expression& expression, const Frame& frame);
   void use(const Item& item);
@@ -58,7 +58,7 @@ class Follower {
   Item call_word(const std::string& word, const Expression& call, Frame& frame);
   Item call_named(const std::string& name, std::vector<GivenArgument> given);
   void warn_of_copied_weights(std::string_view name, const std::vector<GivenArgument>& given);
-  Item call_operator_noting_gradient(std::string_view name, const std::vector<GivenArgument>& given);
+  Item call_differentiable(std::string_view name, const std::vector<GivenArgument>& given);
   Item call_method(const Item& object, const std::string& name, std::vector<GivenArgument> given);
   Item made_of_class(const Class& type, const std::vector<GivenArgument>& given);
   std::vector<GivenArgument> arguments(const Expression& call, Frame& frame);

@@ -1,4 +1,4 @@
-#include "program/torchscript/functions.h"
+#include "program/torchscript/builtins.h"
 
 #include <fmt/format.h>
 
@@ -541,7 +541,7 @@ const Row* row_named(std::string_view name) {
 
 }  // namespace
 
-std::optional<Item> call_function(std::string_view name, std::span<const Item> arguments) {
+std::optional<Item> call_builtin(std::string_view name, std::span<const Item> arguments) {
   const Row* row = row_named(name);
   if (!row) return std::nullopt;
   if (!row->of_tensors && std::ranges::any_of(arguments, &Item::is_tensor)) return std::nullopt;

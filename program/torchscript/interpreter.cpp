@@ -1,4 +1,4 @@
-#include "program/torchscript/follow.h"
+#include "program/torchscript/interpreter.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
-#include "program/torchscript/functions.h"
+#include "program/torchscript/builtins.h"
 
 namespace metaprof::script {
 namespace {
@@ -80,18 +80,18 @@ Device device_named(const std::string& name) {
 
 }  // namespace
 
-void Follower::work(size_t amount) {
+void Interpreter::work(size_t amount) {
   work_ += static_cast<int64_t>(amount);
   if (work_ > kMostWork) fail("more than {} statements run: does a loop not end?", kMostWork);
 }
 
 // ---- functions
 
-Item Follower::call(const Item& module, const std::string& method, std::vector<GivenArgument> given) {
+Item Interpreter::call(const Item& module, const std::string& method, std::vector<GivenArgument> given) {
   return call_method(module, method, std::move(given));
 }
 
-Item Follower::run(const Function& function, std::vector<GivenArgument> given) {
+Item Interpreter::run(const Function& function, std::vector<GivenArgument> given) {
   if (depth_ == kDeepestCalls) fail("more than {} calls inside each other", kDeepestCalls);
   ++depth_;
   Frame frame{function, {}};
@@ -112,42 +112,42 @@ Item Follower::run(const Function& function, std::vector<GivenArgument> given) {
   return result;
 }
 
-Follower::Way Follower::run(const std::vector<Statement>& statements, Frame& frame, Item& result) {
+Interpreter::Flow Interpreter::run(const std::vector<Statement>& statements, Frame& frame, Item& result) {
   for (const Statement& statement : statements) {
     try {
-      if (run(statement, frame, result) == Way::out) return Way::out;
+      if (run(statement, frame, result) == Flow::returned) return Flow::returned;
     } catch (const ErrorWithPlace&) {
       throw;
     } catch (const Error& error) {
       throw ErrorWithPlace(fmt::format("{}:{}: {}", frame.function.file, statement.line, error.what()));
     }
   }
-  return Way::on;
+  return Flow::next;
 }
 
-Follower::Way Follower::run(const Statement& statement, Frame& frame, Item& result) {
+Interpreter::Flow Interpreter::run(const Statement& statement, Frame& frame, Item& result) {
   work(1);
   switch (statement.kind) {
-    case Statement::Kind::pass: return Way::on;
-    case Statement::Kind::expression: value(statement.value, frame); return Way::on;
+    case Statement::Kind::pass: return Flow::next;
+    case Statement::Kind::expression: value(statement.value, frame); return Flow::next;
     case Statement::Kind::assignment:
       assign(statement.targets, value(statement.value, frame), frame);
-      return Way::on;
+      return Flow::next;
     case Statement::Kind::branch: return run_branch(statement, frame, result);
     case Statement::Kind::while_loop:
     case Statement::Kind::for_loop: return run_loop(statement, frame, result);
-    case Statement::Kind::end: result = value(statement.value, frame); return Way::out;
+    case Statement::Kind::return_value: result = value(statement.value, frame); return Flow::returned;
   }
-  return Way::on;
+  return Flow::next;
 }
 
 // A branch that constants decide is gone before the graph runs.
-Follower::Way Follower::run_branch(const Statement& statement, Frame& frame, Item& result) {
+Interpreter::Flow Interpreter::run_branch(const Statement& statement, Frame& frame, Item& result) {
   const Item condition = value(statement.value, frame);
   const std::vector<Statement>& taken = truth(condition) ? statement.body : statement.otherwise;
   if (condition.is_constant()) return run(taken, frame, result);
   scopes_.enter(recording_.calls());
-  const Way way = run(taken, frame, result);
+  const Flow way = run(taken, frame, result);
   scopes_.leave(recording_.calls());
   result.set_constant(false);
   forget_constants(taken, frame.variables);
@@ -156,7 +156,7 @@ Follower::Way Follower::run_branch(const Statement& statement, Frame& frame, Ite
 }
 
 // In the graph a branch that is not taken uses its variables, too.
-void Follower::use_variables(const std::vector<Statement>& statements, const Frame& frame) {
+void Interpreter::use_variables(const std::vector<Statement>& statements, const Frame& frame) {
   for (const Statement& statement : statements) {
     work(1);
     use_variables(statement.value, frame);
@@ -165,7 +165,7 @@ void Follower::use_variables(const std::vector<Statement>& statements, const Fra
   }
 }
 
-void Follower::use_variables(const Expression& expression, const Frame& frame) {
+void Interpreter::use_variables(const Expression& expression, const Frame& frame) {
   if (expression.kind == Kind::variable) {
     if (const auto found = frame.variables.find(expression.text); found != frame.variables.end())
       use(found->second);
@@ -173,16 +173,16 @@ void Follower::use_variables(const Expression& expression, const Frame& frame) {
   for (const Expression& part : expression.parts) use_variables(part, frame);
 }
 
-void Follower::use(const Item& item) {
+void Interpreter::use(const Item& item) {
   if (item.is_sequence()) work(item.elements().size());
   each_tensor(item, [&](const nn::Tensor& tensor) { scopes_.use(tensor->value, recording_.calls()); });
 }
 
-Follower::Way Follower::run_loop(const Statement& statement, Frame& frame, Item& result) {
+Interpreter::Flow Interpreter::run_loop(const Statement& statement, Frame& frame, Item& result) {
   if (statement.kind == Statement::Kind::while_loop) {
     scopes_.enter(recording_.calls());
-    Way way = Way::on;
-    while (way == Way::on && truth(value(statement.value, frame))) {
+    Flow way = Flow::next;
+    while (way == Flow::next && truth(value(statement.value, frame))) {
       work(1);
       way = run(statement.body, frame, result);
       forget_constants(statement.body, frame.variables);
@@ -195,8 +195,8 @@ Follower::Way Follower::run_loop(const Statement& statement, Frame& frame, Item&
     fail("a loop over something else than range(n)");
   const int64_t times = as_integer(value(range.parts[1], frame)).integer();
   scopes_.enter(recording_.calls());
-  Way way = Way::on;
-  for (int64_t i = 0; i < times && way == Way::on; ++i) {
+  Flow way = Flow::next;
+  for (int64_t i = 0; i < times && way == Flow::next; ++i) {
     work(1);
     assign(statement.targets[0], i, frame);
     way = run(statement.body, frame, result);
@@ -206,7 +206,7 @@ Follower::Way Follower::run_loop(const Statement& statement, Frame& frame, Item&
   return way;
 }
 
-void Follower::assign(const std::vector<Expression>& targets, const Item& value, Frame& frame) {
+void Interpreter::assign(const std::vector<Expression>& targets, const Item& value, Frame& frame) {
   if (targets.size() == 1) return assign(targets[0], value, frame);
   if (!value.is_sequence() || value.elements().size() != targets.size())
     fail("{} cannot be taken apart into {} values", value.kind(), targets.size());
@@ -215,7 +215,7 @@ void Follower::assign(const std::vector<Expression>& targets, const Item& value,
   for (size_t i = 0; i < targets.size(); ++i) assign(targets[i], elements[i], frame);
 }
 
-void Follower::assign(const Expression& target, const Item& assigned, Frame& frame) {
+void Interpreter::assign(const Expression& target, const Item& assigned, Frame& frame) {
   if (target.kind == Kind::variable) {
     frame.variables.insert_or_assign(target.text, assigned);
     return;
@@ -228,7 +228,7 @@ void Follower::assign(const Expression& target, const Item& assigned, Frame& fra
 
 // ---- expressions
 
-Item Follower::value(const Expression& expression, Frame& frame) {
+Item Interpreter::value(const Expression& expression, Frame& frame) {
   switch (expression.kind) {
     case Kind::none: return constant({});
     case Kind::boolean: return constant(expression.integer != 0);
@@ -268,20 +268,20 @@ Item Follower::value(const Expression& expression, Frame& frame) {
   return {};
 }
 
-std::vector<Item> Follower::values(const Expression& expression, size_t first, Frame& frame) {
+std::vector<Item> Interpreter::values(const Expression& expression, size_t first, Frame& frame) {
   std::vector<Item> items;
   for (size_t i = first; i < expression.parts.size(); ++i) items.push_back(value(expression.parts[i], frame));
   return items;
 }
 
-Item Follower::variable(const Expression& expression, const Frame& frame) const {
+Item Interpreter::variable(const Expression& expression, const Frame& frame) const {
   const auto found = frame.variables.find(expression.text);
   if (found == frame.variables.end()) fail("'{}' has no value here", expression.text);
   return found->second;
 }
 
 // torch.add, __torch__.models.f, CONSTANTS.c0, and attributes of classes: __torch__.models.Mode.fast
-Item Follower::qualified(const Expression& expression) const {
+Item Interpreter::qualified(const Expression& expression) const {
   constexpr std::string_view kConstant = "CONSTANTS.c";
   const std::string& name = expression.text;
   if (!name.starts_with(kConstant)) return Callable{name};
@@ -292,7 +292,7 @@ Item Follower::qualified(const Expression& expression) const {
   return constants_[at];
 }
 
-Item Follower::attribute(const Item& of, const std::string& name) const {
+Item Interpreter::attribute(const Item& of, const std::string& name) const {
   if (of.is_sequence() && of.as<Item::List>()->type) {
     const std::vector<std::string>& fields = of.as<Item::List>()->type->fields;
     const auto found = std::ranges::find(fields, name);
@@ -306,7 +306,7 @@ Item Follower::attribute(const Item& of, const std::string& name) const {
 
 // ---- calls
 
-Item Follower::call(const Expression& expression, Frame& frame) {
+Item Interpreter::call(const Expression& expression, Frame& frame) {
   const Expression& callee = expression.parts[0];
   if (callee.kind == Kind::qualified) return call_named(callee.text, arguments(expression, frame));
   if (callee.kind == Kind::attribute) {
@@ -322,7 +322,7 @@ Item Follower::call(const Expression& expression, Frame& frame) {
 }
 
 // Words of Python, and of TorchScript for types.
-Item Follower::call_word(const std::string& word, const Expression& call, Frame& frame) {
+Item Interpreter::call_word(const std::string& word, const Expression& call, Frame& frame) {
   const size_t count = call.parts.size() - 1;
   if (word == "uninitialized") return constant({});
   if (count == 2 && (word == "annotate" || word == "unchecked_cast")) return value(call.parts[2], frame);
@@ -337,7 +337,7 @@ Item Follower::call_word(const std::string& word, const Expression& call, Frame&
   fail("'{}' is no function that is known here", word);
 }
 
-Item Follower::call_named(const std::string& name, std::vector<GivenArgument> given) {
+Item Interpreter::call_named(const std::string& name, std::vector<GivenArgument> given) {
   if (const auto function = code_.functions.find(name); function != code_.functions.end())
     return run(function->second, std::move(given));
   if (const auto type = code_.classes.find(name); type != code_.classes.end())
@@ -354,7 +354,7 @@ Item Follower::call_named(const std::string& name, std::vector<GivenArgument> gi
   std::vector<Item> items;
   items.reserve(given.size());
   for (const GivenArgument& argument : given) items.push_back(argument.item);
-  if (std::optional<Item> result = call_function(name, items)) {
+  if (std::optional<Item> result = call_builtin(name, items)) {
     result->set_constant(is_known_early(name, items));
     if (result->is_sequence()) work(result->elements().size());
     if (result->is<std::string>()) work(result->as<std::string>().size() / kLettersOfAnElement);
@@ -363,11 +363,11 @@ Item Follower::call_named(const std::string& name, std::vector<GivenArgument> gi
   }
   constexpr std::string_view kOperators = "torch.";
   if (!name.starts_with(kOperators)) fail("'{}' is no function that is known here", name);
-  return call_operator_noting_gradient(name.substr(kOperators.size()), given);
+  return call_differentiable(name.substr(kOperators.size()), given);
 }
 
 // torch.jit.load gives each weight a memory of its own (aten/src/ATen/native/cudnn/RNN.cpp wants one for all).
-void Follower::warn_of_copied_weights(std::string_view name, const std::vector<GivenArgument>& given) {
+void Interpreter::warn_of_copied_weights(std::string_view name, const std::vector<GivenArgument>& given) {
   constexpr std::array<std::string_view, 4> kRecurrent = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
   if (warned_of_weights_ || std::ranges::find(kRecurrent, name) == kRecurrent.end()) return;
   warned_of_weights_ = true;
@@ -383,7 +383,7 @@ void Follower::warn_of_copied_weights(std::string_view name, const std::vector<G
       bytes, name));
 }
 
-Item Follower::call_operator_noting_gradient(std::string_view name, const std::vector<GivenArgument>& given) {
+Item Interpreter::call_differentiable(std::string_view name, const std::vector<GivenArgument>& given) {
   if (recording_.calls() == kMostCalls)
     fail("more than {} calls of operators: does a loop not end?", kMostCalls);
   Item result = call_operator(recording_, name, given);
@@ -395,7 +395,7 @@ Item Follower::call_operator_noting_gradient(std::string_view name, const std::v
   return result;
 }
 
-Item Follower::call_method(const Item& object, const std::string& name, std::vector<GivenArgument> given) {
+Item Interpreter::call_method(const Item& object, const std::string& name, std::vector<GivenArgument> given) {
   if (!object.is<ObjectRef>()) fail("{} has no method '{}'", object.kind(), name);
   const ObjectRef& self = object.as<ObjectRef>();
   const auto method = self->type->methods.find(name);
@@ -411,7 +411,7 @@ Item Follower::call_method(const Item& object, const std::string& name, std::vec
   return result;
 }
 
-Item Follower::made_of_class(const Class& type, const std::vector<GivenArgument>& given) {
+Item Interpreter::made_of_class(const Class& type, const std::vector<GivenArgument>& given) {
   if (!type.is_tuple) {
     auto object = std::make_shared<Object>();
     object->type = &type;
@@ -427,14 +427,14 @@ Item Follower::made_of_class(const Class& type, const std::vector<GivenArgument>
   return Item::tuple(std::move(elements), &type);
 }
 
-std::vector<GivenArgument> Follower::arguments(const Expression& call, Frame& frame) {
+std::vector<GivenArgument> Interpreter::arguments(const Expression& call, Frame& frame) {
   std::vector<GivenArgument> given;
   for (size_t i = 1; i < call.parts.size(); ++i)
     given.push_back({call.keywords[i], value(call.parts[i], frame)});
   return given;
 }
 
-bool Follower::is_instance(const Item& item, const Expression& type, const Frame& frame) const {
+bool Interpreter::is_instance(const Item& item, const Expression& type, const Frame& frame) const {
   if (type.kind == Kind::list || type.kind == Kind::tuple)
     return std::ranges::any_of(type.parts,
                                [&](const Expression& one) { return is_instance(item, one, frame); });
