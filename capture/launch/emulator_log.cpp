@@ -15,6 +15,7 @@ EmulatorLog read_emulator_log(const std::filesystem::path& file) {
     std::string time, what, first, second;
     words >> time >> what >> first >> second;
     if (what == "plan") ++(second == "cudnn" ? log.planned : log.unplanned);
+    if (what == "communicator") ++log.communicators;
     if (what == "missing") log.missing.push_back(fmt::format("{} {}", first, second));
   }
   return log;

@@ -106,6 +106,17 @@ TEST_F(RecordingTest, WhatTheEmulatedDeviceSays) {
   EXPECT_NE(run_text(found, {}).find("cuDNN gave no plan for 1 kinds of convolutions"), std::string::npos);
 }
 
+TEST_F(RecordingTest, MemoryOfNcclIsSaidToBeLeftOut) {
+  const std::vector<std::string> left_out = {
+      "NCCL's own memory counts as 0: real cards took 0.5 to 2.9 GiB for it (docs/reference/run.md)"};
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6));
+  write("7.log", "emulator 1 7 1\n");
+  EXPECT_TRUE(report().notes.empty());
+  write("7.log", "emulator 1 7 1\n5 communicator 0 2\n6 communicator 0 2\n");
+  EXPECT_EQ(report().notes, left_out);
+  EXPECT_NE(run_text(report(), {}).find(left_out[0]), std::string::npos);
+}
+
 TEST_F(RecordingTest, TheAllocatorsSettingsAreThoseThatTheVersionReads) {
   const auto conf = [&](const char* version, const std::string& variables) {
     write("process-7.jsonl", kProcess + "{\"row\": \"torch\", \"version\": \"" + version +
