@@ -44,6 +44,15 @@ def graphs_that_are_pooled():
 
 
 @program
+def gradients_of_what_a_mask_takes():
+    """The backward counts the elements of the mask again."""
+    weight, labels = nn.Parameter(torch.arange(6.0).to(DEVICE)), on_device([3, -100, 4, -100, -100, 1])
+    taken = weight[labels != -100]
+    (taken * taken).sum().backward()
+    return taken.tolist(), list(weight.grad.shape)
+
+
+@program
 def attention_masks():
     answers = []
     for padding in (slice(0, 0), slice(0, 2), slice(6, 8)):

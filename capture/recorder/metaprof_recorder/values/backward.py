@@ -2,7 +2,8 @@
 
 Its engine adds one gradient to another in place where nobody else holds them. Since PyTorch 2.10 a Python object counts as somebody, and a call that is
 seen makes objects of its tensors: the step would take other memory. What runs in Python within a backward is seen all the same: the backward
-of a custom function, a region that a checkpoint computes again, an optimizer's step in a hook. Its tensors have their objects anyway.
+of a custom function, a region that a checkpoint computes again, an optimizer's step in a hook. Its tensors have their objects anyway. So have masks,
+whose elements are counted (`nonzero`) where the gradient of `x[mask]` is put back: no gradient is added to them.
 """
 import functools
 
@@ -53,9 +54,11 @@ class Backward:
                 return original(tensors, *arguments, **options)
             leaves = _leaves(tensors)
             self._hook.watch(False)
+            self._hook.watch_sizes(True)
             try:
                 return original(tensors, *arguments, **options)
             finally:
+                self._hook.watch_sizes(False)
                 self._hook.watch(True)
                 for leaf in leaves:
                     if leaf.grad is not None and leaf.grad.is_cuda and leaf.grad.layout == self._torch.strided and type(leaf.grad) is self._torch.Tensor:

@@ -2,12 +2,14 @@
 
 PyTorch has a dispatch key, Fake, that it does not use, between autograd and what runs on devices. Each operator that a device runs is given a kernel
 there, and threads that are watched include the key. Views write nothing and make nothing: they have no such kernel.
+
+Within a backward calls are not seen, but the size of what `x[mask]` took is asked there again: `nonzero` has a kernel on another key without use.
 """
 import functools
 import threading
 
 from metaprof_recorder import sources
-from metaprof_recorder.higher_order import OF_VALUES, passing
+from metaprof_recorder.higher_order import OF_SIZES, OF_VALUES, passing
 from metaprof_recorder.values.operators import Operator
 
 OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
@@ -17,13 +19,13 @@ NOT_SEEN = ("prim::", "prims::", "profiler::", "debugprims::", "rngprims::", "in
 
 
 class Hook:
-    """`call(operator, keys, arguments, options)` is called in the place of each operator."""
+    """`call(operator, keys, arguments, options)` is called in the place of each operator, and `size`, in the same way, in that of `nonzero` within a backward."""
 
-    def __init__(self, torch, call):
-        self._torch, self._call = torch, call
+    def __init__(self, torch, call, size):
+        self._torch, self._call, self._size = torch, call, size
         c = torch._C
-        self._key = c._parse_dispatch_key(OF_VALUES)
-        self._below = c._dispatch_keyset_full_after(self._key)
+        self._key, self._key_of_sizes = map(c._parse_dispatch_key, (OF_VALUES, OF_SIZES))
+        self._below, self._below_sizes = map(c._dispatch_keyset_full_after, (self._key, self._key_of_sizes))
         self._include, self._is_included = c._dispatch_tls_set_dispatch_key_included, c._dispatch_tls_is_dispatch_key_included
         self._libraries, self._known = {}, set()
         self._local = threading.local()
@@ -31,7 +33,9 @@ class Hook:
 
     def begin(self):
         """In this thread, and in those that its backward uses."""
-        self._library("_").fallback(self._torch.library.fallthrough_kernel, OF_VALUES)
+        for key in (OF_VALUES, OF_SIZES):
+            self._library("_").fallback(self._torch.library.fallthrough_kernel, key)
+        self._library("aten").m.impl("nonzero", OF_SIZES, self._kernel("aten::nonzero", self._size, self._below_sizes), True)
         self.register()
         operator = self._torch._ops.HigherOrderOperator
         operator.dispatch = passing(self._torch, operator.dispatch)
@@ -57,6 +61,10 @@ class Hook:
         """Whether calls of this thread are seen."""
         self._include(self._key, on)
 
+    def watch_sizes(self, on):
+        """Whether this thread's `nonzero` is seen, though its calls are not."""
+        self._include(self._key_of_sizes, on)
+
     def unseen(self, function, arguments, options):
         """Calls a function within which nothing is seen."""
         before = self.watches
@@ -78,7 +86,7 @@ class Hook:
                 self._known.add(name)
                 if not name.startswith(NOT_SEEN) and self._is_of_devices(name):
                     space, _, rest = name.partition("::")
-                    self._library(space).m.impl(rest, OF_VALUES, self._kernel(name), True)
+                    self._library(space).m.impl(rest, OF_VALUES, self._kernel(name, self._call, self._below), True)
 
     def _is_of_devices(self, name):
         c = self._torch._C
@@ -96,8 +104,8 @@ class Hook:
             self._libraries[space] = self._torch.library.Library(space, "IMPL")
         return self._libraries[space]
 
-    def _kernel(self, name):
-        torch, call, below = self._torch, self._call, self._below
+    def _kernel(self, name, call, below):
+        torch = self._torch
         operator = None
 
         def kernel(keys, *arguments, **options):

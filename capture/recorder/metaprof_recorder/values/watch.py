@@ -28,7 +28,7 @@ class Watch:
         self._storages = Storages(torch, limits, address_of_memory or torch.UntypedStorage.data_ptr)
         self._modules = len(sys.modules)
         self._flops = importlib.import_module("torch.utils.flop_counter").flop_registry
-        self.hook = hook or Hook(torch, self._call)
+        self.hook = hook or Hook(torch, self._call, self._size_within_backward)
         self._graphs = graphs or Graphs(torch, self._storages)
         self.unseen = Unseen(limits, self._storages, answers, self.hook)
         self._ranks = Ranks(torch, self._note_of_ranks, self._content_to_send) if distributed.alone() else None
@@ -310,6 +310,15 @@ class Watch:
             call = self._pass_on_seen if operator.aten else self._pass_on
             result = call(operator, keys, arguments, options)
         return self._note(operator, arguments, options, recipe, result)
+
+    def _size_within_backward(self, operator, keys, arguments, options):
+        if not self._concerns(arguments, options):
+            return self._pass_on(operator, keys, arguments, options)
+        before = self.hook.watches
+        try:
+            return self._call_of_unknown_size(operator, keys, arguments, options, self._recipe(operator, arguments, options))
+        finally:
+            self.hook.watch(before)
 
     def _pass_on(self, operator, keys, arguments, options):
         return operator.pass_on(self.hook, keys, arguments, options)
