@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Repeats published rows of a set: runs the set's program on the emulated device, and writes what it prints beside what was published.
+
+    repeat.py SET [--rows TEXT]       SET: fms_acceleration, peft_image
+
+SET.csv has a row for each published figure: `row` names it, `arguments` are those of SET.py, `device` and `gpus` what it ran on, `versions` the
+packages that are installed, `published` bytes. Columns that this script writes: `estimated`, the peak that the program prints; NAME_estimated,
+what else it prints, for each column NAME_published; `smi_estimated`, MiB that nvidia-smi would show; `reason`, why there is no figure.
+`note` says what is known of a difference.
+A row whose `published` is "out of memory" is repeated if the program does not fit.
+
+Packages are installed once for each list of versions, into a folder of their own (--environments).
+"""
+import argparse
+import csv
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+OUT_OF_MEMORY = "out of memory"
+
+
+def environment_of(versions, folder):
+    return folder / hashlib.sha256(versions.encode()).hexdigest()[:12]
+
+
+def python_of(versions, folder):
+    """The Python of the environment with these packages ("torch==2.6.0 peft==0.13.2"); it is made if it is not there."""
+    environment = environment_of(versions, folder)
+    python = environment / "bin/python"
+    if not (environment / "complete").exists():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *versions.split()], check=True)
+        (environment / "complete").touch()
+    return python
+
+
+def command_of(options, row, python):
+    """The program, one process a card: with several, FSDP as the benchmark's own configuration of accelerate has it."""
+    program = [HERE / f"{options.set}.py", *row["arguments"].split()]
+    if row["gpus"] == "1":
+        return [python, *program]
+    return [python, "-m", "accelerate.commands.launch", "--config_file", HERE / f"{options.set}.yaml", "--num_processes", row["gpus"], *program]
+
+
+def card_mebibytes(report):
+    """What nvidia-smi would show, the mean of the cards: the allocator's segments, the context, and what libraries take besides."""
+    cards = [max(phase["reserved_bytes"]["peak"] for phase in rank["phases"]) + sum(filter(None, rank["outside_allocator"].values()))
+             for rank in report["ranks"]]
+    return round(sum(cards) / len(cards) / 2 ** 20)
+
+
+def run(options, row, python, report):
+    report.unlink(missing_ok=True)
+    search = os.pathsep.join([str(HERE / "flash_attention"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [options.metaprof, "run", "--device", row["device"], "--gpus", row["gpus"], "--timeout", options.timeout, "--json", report, "--",
+         *command_of(options, row, python)], capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=search), check=False)
+
+
+def last_error(text):
+    lines = [line for line in text.splitlines() if "Error" in line or line.startswith("metaprof:")]
+    return lines[-1].strip()[:160] if lines else "it printed nothing"
+
+
+def repeat(options, row):
+    report = pathlib.Path(options.folder) / "report.json"
+    done = run(options, row, python_of(row["versions"], pathlib.Path(options.environments)), report)
+    printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"peak"')]
+    row.update({column: "" for column in row if column.endswith("estimated") or column == "reason"})
+    if printed:
+        figures = {**printed[-1], "smi": card_mebibytes(json.loads(report.read_text(encoding="utf-8")))}
+        row["estimated"] = figures["peak"]
+        row.update({f"{name}_estimated": figure for name, figure in figures.items() if f"{name}_estimated" in row})
+    elif "OutOfMemoryError" in done.stderr:
+        row["estimated"] = OUT_OF_MEMORY
+    else:
+        row["reason"] = last_error(done.stderr)
+    print(row["row"], row["published"], row["estimated"], row["reason"], flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set")
+    parser.add_argument("--rows", default="", help="only those whose name has this text; the default is all without a figure")
+    parser.add_argument("--metaprof", default="build/release/cli/metaprof")
+    parser.add_argument("--environments", default=pathlib.Path.home() / ".cache/metaprof/published")
+    parser.add_argument("--folder", default="build/published", help="for reports")
+    parser.add_argument("--timeout", default="900", help="seconds of one row")
+    options = parser.parse_args()
+    pathlib.Path(options.folder).mkdir(parents=True, exist_ok=True)
+    table = HERE / f"{options.set}.csv"
+    with open(table, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if options.rows in row["row"] if options.rows else not row["estimated"]:
+            repeat(options, row)
+            with open(table, "w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
